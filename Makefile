@@ -1,0 +1,75 @@
+# make run climbs the matmul ladder; make test checks everything. Both set up .venv first, once.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+WORKERS ?= 2
+
+.PHONY: help run setup test lint bench gpu-test clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run       set up, then climb the matrix-multiply ladder (virtual GPU where there is no other)"
+	@echo "make test      set up, then ruff, mypy and all tests (WORKERS=$(WORKERS))"
+	@echo "make setup     only the virtual environment, in $(VENV)"
+	@echo "make lint      ruff and mypy"
+	@echo "make bench     every benchmark; results go to bench/results"
+	@echo "make gpu-test  the tests that need an NVIDIA GPU"
+	@echo "make clean     remove $(VENV) and what the tools cached"
+
+run: $(VENV)/.core
+	@$(BIN)/gridstride climb matmul
+
+setup: $(VENV)/.core
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	@for script in bench/*.py; do echo "== $$script" >&2; $(BIN)/python "$$script" || exit 1; done
+
+gpu-test: $(VENV)/.test
+	$(BIN)/python -m pytest -m gpu -rs
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Stamps: what they depend on says when to install again.
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing gridstride into $(VENV)" >&2
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	@echo "installing the test tools into $(VENV)" >&2
+	@$(PIP) --editable '.[test]'
+	@touch $@
+
+# The first Python of 3.11 or later that can make virtual environments; PYTHON=... chooses one.
+$(BIN)/python:
+	@old=; bare=; \
+	for python in $(PYTHON) python3 python3.12 python3.13 python3.11 python3.14; do \
+		"$$python" -c '' 2>/dev/null || continue; \
+		"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { old="$$old $$python"; continue; }; \
+		"$$python" -c 'import ensurepip, venv' 2>/dev/null || { bare="$$bare $$python"; continue; }; \
+		echo "making $(VENV) with $$python" >&2; \
+		rm -rf $(VENV); "$$python" -m venv $(VENV) && exit 0; \
+		rm -rf $(VENV); exit 1; \
+	done; \
+	if [ -n "$$bare" ]; then \
+		echo "error: no virtual environment can be made:$$bare lacks venv or ensurepip." >&2; \
+		echo "  Debian, Ubuntu: sudo apt-get install python3-venv; then run make again." >&2; \
+	elif [ -n "$$old" ]; then \
+		echo "error: Python 3.11 or later is needed; found only older ones:$$old." >&2; \
+		echo "  Install one (python.org, your package manager, or 'uv python install 3.12')," >&2; \
+		echo "  then run make again, with PYTHON=/path/to/python3.12 if it is not on PATH." >&2; \
+	else \
+		echo "error: no Python found. Install 3.11 or later (Debian: sudo apt-get install python3 python3-venv)," >&2; \
+		echo "  then run make again, with PYTHON=/path/to/python3 if it is not on PATH." >&2; \
+	fi; \
+	exit 1

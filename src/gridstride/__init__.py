@@ -1,0 +1,69 @@
+"""GridStride: write GPU kernels, run them on a real or a virtual GPU, and learn what they do.
+
+Names are imported when first used, so that `import gridstride` and the command line start at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # type checkers take the name for true; importing typing would cost half of the start-up
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gridstride.compiler import CompileError as CompileError
+    from gridstride.device.arrays import DeviceArray as DeviceArray
+    from gridstride.device.arrays import empty as empty
+    from gridstride.device.arrays import to_device as to_device
+    from gridstride.device.choice import device as device
+    from gridstride.device.choice import use as use
+    from gridstride.device.kernel import Kernel as Kernel
+    from gridstride.device.module import Module as Module
+    from gridstride.device.module import cuda as cuda
+    from gridstride.device.module import ptx as ptx
+    from gridstride.device.physical import PhysicalGPU as PhysicalGPU
+    from gridstride.device.protocol import DeviceError as DeviceError
+    from gridstride.device.protocol import DeviceLost as DeviceLost
+    from gridstride.device.protocol import LaunchError as LaunchError
+    from gridstride.device.protocol import NoDevice as NoDevice
+    from gridstride.device.protocol import OutOfDeviceMemory as OutOfDeviceMemory
+    from gridstride.device.protocol import UnknownName as UnknownName
+    from gridstride.virtual.gpu import VirtualGPU as VirtualGPU
+    from gridstride.virtual.observe.findings import KernelFault as KernelFault
+
+_HOMES = {
+    "CompileError": "compiler",
+    "DeviceArray": "device.arrays",
+    "DeviceError": "device.protocol",
+    "DeviceLost": "device.protocol",
+    "Kernel": "device.kernel",
+    "KernelFault": "virtual.observe.findings",
+    "LaunchError": "device.protocol",
+    "Module": "device.module",
+    "NoDevice": "device.protocol",
+    "OutOfDeviceMemory": "device.protocol",
+    "PhysicalGPU": "device.physical",
+    "UnknownName": "device.protocol",
+    "VirtualGPU": "virtual.gpu",
+    "cuda": "device.module",
+    "empty": "device.arrays",
+    "ptx": "device.module",
+    "to_device": "device.arrays",
+    "use": "device.choice",
+}
+
+__all__ = ["device", *sorted(_HOMES)]  # noqa: PLE0604  (`device` is the package, which is callable)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "device":
+        return importlib.import_module("gridstride.device")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"gridstride has no {name!r}; it has {', '.join(__all__)}")
+    value = globals()[name] = getattr(importlib.import_module(f"gridstride.{home}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,19 @@
+"""Source to PTX, and nothing else: NVRTC, its headers, its messages as data, a cache on disk."""
+
+from gridstride.compiler.bindings import supported_archs
+from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.diagnostics import CompileError, Diagnostic
+from gridstride.compiler.nvrtc import Compiled, compile_cuda
+from gridstride.compiler.signature import Parameter, Signature, signatures
+
+__all__ = [
+    "CompileError",
+    "Compiled",
+    "Diagnostic",
+    "DiskCache",
+    "Parameter",
+    "Signature",
+    "compile_cuda",
+    "signatures",
+    "supported_archs",
+]

@@ -1,0 +1,3 @@
+// Host only, as cuda.h but for the types there.
+#pragma once
+#include <cuda.h>

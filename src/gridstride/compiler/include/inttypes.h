@@ -1,0 +1,13 @@
+// Formats for device printf: 64 bits are long long under NVRTC.
+#pragma once
+#include <stdint.h>
+#define PRId32 "d"
+#define PRIi32 "i"
+#define PRIu32 "u"
+#define PRIx32 "x"
+#define PRIX32 "X"
+#define PRId64 "lld"
+#define PRIi64 "lli"
+#define PRIu64 "llu"
+#define PRIx64 "llx"
+#define PRIX64 "llX"

@@ -1,0 +1,2 @@
+// bool, true and false belong to C++.
+#pragma once

@@ -1,0 +1,3 @@
+// printf is built into NVRTC.
+#pragma once
+#include <stddef.h>

@@ -1,0 +1,3 @@
+// memcpy, memset and memcmp are built into NVRTC.
+#pragma once
+#include <stddef.h>

@@ -1,0 +1,182 @@
+"""Kernels: `kernel[grid, block](…)`, and what stands ready for each device so that a launch costs little."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gridstride.device.choice import device as choose
+from gridstride.device.physical_streams import as_stream
+from gridstride.device.pointers import HostArgument, Staging, pointer_convert
+from gridstride.device.protocol import DeviceError, LaunchError
+from gridstride.device.scalars import Convert, Field, packer, scalar_field
+from gridstride.device.shape import Shape, check_shape, shape
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from gridstride.device.arrays import DeviceArray
+    from gridstride.device.module import Module
+    from gridstride.device.parameters import KernelParameter
+    from gridstride.device.protocol import Device, DeviceKernel, Stream
+    from gridstride.virtual.observe.run import Run
+
+_SHAPES_KEPT = 256
+
+
+class Kernel:
+    """One kernel of a module, on whichever device is in use.
+
+    NumPy arrays and CPU tensors are copied in and hold what the kernel wrote when the launch returns; with device
+    arrays and CUDA tensors alone, a launch on a physical GPU returns before the kernel has run.
+    """
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.name = name
+        self._module = module
+        self._launchers: dict[Any, Callable[..., None]] = {}
+
+    def __getitem__(self, key: tuple[Any, ...]) -> Callable[..., None]:
+        """Launcher for (grid, block) or (grid, block, dynamic shared bytes)."""
+        try:
+            launcher = self._launchers.get(key)
+        except TypeError:  # lists and NumPy integers in the dimensions
+            return self._launcher(key)
+        if launcher is None:
+            launcher = self._launcher(key)
+            if len(self._launchers) < _SHAPES_KEPT:
+                self._launchers[key] = launcher
+        return launcher
+
+    def launch(
+        self,
+        *,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        shared: int = 0,
+        stream: Any = None,
+        cooperative: bool = False,
+        cluster: Any = None,
+    ) -> None:
+        """Launch once; `shared` is dynamic shared memory in bytes. LaunchError refuses before anything runs."""
+        wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
+        device = choose()
+        bound = self._module.on(device).bound(self.name)
+        bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
+
+    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+        """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(n, x, y)`."""
+        wanted = shape(grid, block, shared)
+        return lambda *args: self.bound().observe(wanted, args)
+
+    def symbol(self, name: str, dtype: DTypeLike = "uint8") -> DeviceArray:
+        """A `__device__` or `__constant__` variable of the unit this kernel stands in, as an array."""
+        import numpy as np
+
+        return self._module.on(choose()).symbol(self.name, name, np.dtype(dtype))
+
+    def bound(self) -> BoundKernel:
+        """The kernel on the device in use: its device kernel, parameters and limits."""
+        return self._module.on(choose()).bound(self.name)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{each.type} {each.label}" for each in self.bound().parameters)
+        return f"<kernel {self.name}({shown})>"
+
+    def _launcher(self, key: tuple[Any, ...]) -> Callable[..., None]:
+        if not isinstance(key, tuple) or len(key) not in (2, 3):
+            raise LaunchError(f"{self.name}[{key!r}]: a launch is kernel[grid, block] or kernel[grid, block, shared]")
+        wanted, module, name = shape(*key), self._module, self.name
+
+        def launch(*args: Any) -> None:
+            module.on(choose()).bound(name).launch(wanted, args, None)
+
+        return launch
+
+
+class BoundKernel:
+    """A kernel on one device, with the packing of its parameters worked out once."""
+
+    def __init__(
+        self, device: Device, kernel: DeviceKernel, parameters: tuple[KernelParameter, ...], name: str
+    ) -> None:
+        self.device = device
+        self.kernel = kernel
+        self.parameters = parameters
+        self._name = name
+        fields = [_field(name, each, device) for each in parameters]
+        layouts = [each.layout for each in parameters]
+        self._converts = [each.convert for each in fields]
+        self._pack = packer([each.code for each in fields], [e.offset for e in layouts], [e.size for e in layouts])
+        self._arrays = [number for number, each in enumerate(parameters) if each.pointer is not False]
+        self._accepted: Shape | None = None  # the last one: launches come in rows of one shape
+
+    def launch(self, wanted: Shape, args: Sequence[Any], stream: Stream | None) -> None:
+        """Check, convert, run; host arrays hold the result on return."""
+        values = self._checked(wanted, args)
+        if self._on_device(values):
+            self._start(wanted, values, stream)
+            return
+        with Staging(self.device, values) as staging:
+            self._start(wanted, values, stream)
+            (stream or self.device).synchronize()
+            staging.copy_back()
+
+    def observe(self, wanted: Shape, args: Sequence[Any]) -> Run:
+        """Check, convert, run with counters; DeviceError where the device cannot count."""
+        observe = getattr(self.kernel, "observe", None)
+        if observe is None:
+            raise DeviceError(
+                f"{self._name}.observe counts what a kernel does, which {self.device.name} cannot: run it on the "
+                'virtual GPU, with gs.use("virtual"): …'
+            )
+        values = self._checked(wanted, args)
+        with Staging(self.device, values) as staging:
+            run: Run = observe(wanted.grid, wanted.block, self._pack(*values), wanted.shared)
+            staging.copy_back()
+        return run
+
+    def _checked(self, wanted: Shape, args: Sequence[Any]) -> list[Any]:
+        """What goes into each field; a HostArgument where memory must be staged first."""
+        if wanted is not self._accepted:
+            check_shape(wanted, self._name, self.kernel, self.device)
+            self._accepted = wanted
+        if len(args) != len(self._converts):
+            raise self._wrong_count(len(args))
+        return [convert(value) for convert, value in zip(self._converts, args, strict=True)]
+
+    def _on_device(self, values: list[Any]) -> bool:
+        return not any(type(values[number]) is HostArgument for number in self._arrays)
+
+    def _start(self, wanted: Shape, values: list[Any], stream: Stream | None) -> None:
+        self.kernel.launch(
+            wanted.grid,
+            wanted.block,
+            self._pack(*values),
+            wanted.shared,
+            stream,
+            wanted.cooperative,
+            wanted.cluster,
+        )
+
+    def _wrong_count(self, given: int) -> LaunchError:
+        wanted = ", ".join(f"{each.type} {each.label}" for each in self.parameters)
+        takes = f"{len(self.parameters)} arguments ({wanted})" if self.parameters else "no arguments"
+        return LaunchError(f"{self._name} takes {takes}, {given} were given")
+
+
+def _field(kernel: str, parameter: KernelParameter, device: Device) -> Field:
+    """How one parameter is converted and packed."""
+    where, layout = f"{kernel}: {parameter.label}", parameter.layout
+    scalar = scalar_field(where, parameter.type, layout.type, layout.size, parameter.dtype)
+    if parameter.pointer is False:
+        return scalar
+    pointer = pointer_convert(where, parameter.type, parameter.dtype, parameter.read_only, device)
+    return Field("Q", pointer if parameter.pointer else _either(pointer, scalar.convert))
+
+
+def _either(pointer: Convert, scalar: Convert) -> Convert:
+    """For a 64-bit parameter of plain PTX, which may be an address or a number."""
+    return lambda value: scalar(value) if isinstance(value, numbers.Integral) else pointer(value)

@@ -1,0 +1,200 @@
+"""Modules: CUDA C++ or PTX whose kernels are looked up by name and run on whichever device is in use."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gridstride.compiler.names import source_name
+from gridstride.device.arrays import DeviceArray
+from gridstride.device.choice import device as choose
+from gridstride.device.kernel import BoundKernel, Kernel
+from gridstride.device.parameters import parameters
+from gridstride.device.protocol import UnknownName
+from gridstride.device.sources import CudaSource, PtxSource, Source, split_expression
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from gridstride.compiler import Signature
+    from gridstride.device.protocol import Device, DeviceModule
+
+_DEVICES_KEPT = 4  # a module in a loop over fresh virtual GPUs must not keep all their memories alive
+
+
+def cuda(
+    source: str | Path, options: Sequence[str] = (), *, filename: str = "kernel.cu", include_paths: Sequence[str] = ()
+) -> Module:
+    """CUDA C++ as a module; `options` are NVRTC's, a Path is read and gives its own name to messages.
+
+    Raises CompileError with file, line and column.
+    """
+    if isinstance(source, Path):
+        source, filename = source.read_text(), str(source)
+    code = CudaSource(source, options=options, filename=filename, include_paths=include_paths)
+    code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
+    return Module(code)
+
+
+def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
+    """PTX as a module, loaded on the device in use at once, so that what it cannot run is refused here."""
+    if isinstance(text, Path):
+        text, filename = text.read_text(), str(text)
+    module = Module(PtxSource(text, filename=filename))
+    module.on(choose())
+    return module
+
+
+class Module:
+    """Kernels of one source: `module["saxpy"]`, and for templates `module["tile<float, 16>"]`."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._loaded: dict[Device, LoadedSource] = {}
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            device = choose()
+            self.on(device).bound(name)
+            kernel = self._kernels[name] = Kernel(self, name)
+        return kernel
+
+    def __repr__(self) -> str:
+        return f"<module {self._source.filename}: {', '.join(self.kernels) or 'no kernels'}>"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels; a template is shown with its parameters."""
+        return self.on(choose()).listing()
+
+    @property
+    def ptx(self) -> str:
+        """PTX of all that is no template instance, for the device in use."""
+        return self._source.unit(choose().properties.arch).ptx
+
+    def symbol(self, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
+        """A `__device__` or `__constant__` variable as an array; UnknownName when there is none.
+
+        Each template instance is compiled by itself and has variables of its own: `module["tile<16>"].symbol(name)`.
+        """
+        return self.on(choose()).symbol(None, name, np.dtype(dtype))
+
+    def on(self, device: Device) -> LoadedSource:
+        """The module's code on `device`, loaded when first asked for."""
+        loaded = self._loaded.get(device)
+        if loaded is None:
+            loaded = LoadedSource(self._source, device)
+            while len(self._loaded) >= _DEVICES_KEPT:
+                del self._loaded[next(iter(self._loaded))]
+            self._loaded[device] = loaded
+        return loaded
+
+
+class LoadedSource:
+    """A source's compiled units on one device."""
+
+    def __init__(self, source: Source, device: Device) -> None:
+        self._source = source
+        self._device = device
+        self._units: dict[str | None, DeviceModule] = {None: self._load(source.unit(device.properties.arch).ptx)}
+        self._names = _by_source_name(self._units[None].kernels)
+        self._bound: dict[str, BoundKernel] = {}
+
+    def bound(self, name: str) -> BoundKernel:
+        """The kernel of a name or name expression, ready to launch here; UnknownName."""
+        bound = self._bound.get(name)
+        if bound is None:
+            unit, lowered = self._locate(name)
+            kernel = self._units[unit].kernels[lowered]
+            base, arguments = split_expression(name if unit else source_name(lowered) or lowered)
+            signature = self._source.signatures.get(base)
+            known = parameters(kernel.parameters, signature, arguments)
+            bound = self._bound[name] = BoundKernel(self._device, kernel, known, name)
+        return bound
+
+    def symbol(self, kernel: str | None, name: str, dtype: np.dtype[np.generic]) -> DeviceArray:
+        """A variable of the unit that `kernel` stands in (None: of the plain one)."""
+        module = self._units[None if kernel is None else self._locate(kernel)[0]]
+        try:
+            address, nbytes = module.global_address(name)
+        except KeyError:
+            raise UnknownName(f"{self._source.filename} has no __device__ or __constant__ variable {name!r}") from None
+        if nbytes % dtype.itemsize:
+            raise ValueError(f"{name} has {nbytes} bytes, which is no whole number of {dtype}")
+        return DeviceArray(self._device, address, (nbytes // dtype.itemsize,), dtype, owner=module)
+
+    def listing(self) -> tuple[str, ...]:
+        """What there is to ask for: plain kernels, then templates with their parameters."""
+        plain = dict.fromkeys(source_name(lowered) or lowered for lowered in self._units[None].kernels)
+        templates = [each for each in self._source.signatures.values() if each.template]
+        return (*plain, *(f"{each.name}<{', '.join(each.template)}>" for each in templates))
+
+    def _locate(self, name: str) -> tuple[str | None, str]:
+        """The unit that holds `name`, compiled when it is a new template instance, and the PTX name in it."""
+        if name in self._names:
+            lowered = self._names[name]
+            if lowered is None:
+                raise UnknownName(
+                    f"{name!r} has several overloads in {self._source.filename}: ask by their PTX names, "
+                    f"{', '.join(self._overloads(name))}"
+                )
+            return None, lowered
+        base, arguments = split_expression(name)
+        if arguments is None or not self._could_be_template(base):
+            raise self._unknown(name, base)
+        unit = self._source.unit(self._device.properties.arch, name)
+        assert unit.lowered is not None
+        if name not in self._units:
+            self._units[name] = self._load(unit.ptx)
+        return name, unit.lowered
+
+    def _could_be_template(self, base: str) -> bool:
+        signature = self._source.signatures.get(base)
+        if signature is not None:
+            return bool(signature.template)
+        # The tokenizer does not see through macros: a name that the source spells is left to the compiler.
+        return self._source.text is not None and base in re.findall(r"\w+", self._source.text)
+
+    def _overloads(self, name: str) -> list[str]:
+        return sorted(lowered for lowered in self._units[None].kernels if source_name(lowered) == name)
+
+    def _unknown(self, name: str, base: str) -> UnknownName:
+        where, signature = self._source.filename, self._source.signatures.get(base)
+        if signature is not None and signature.template:
+            spelled = ", ".join(signature.template)
+            return UnknownName(
+                f"{name} in {where} is a template over <{spelled}>: name its arguments, as in {_example(signature)}"
+            )
+        if base != name and base in self._names:
+            return UnknownName(f'{base} in {where} is no template: ask for module["{base}"]')
+        listing = self.listing()
+        known = {each.partition("<")[0]: each for each in listing}
+        near = difflib.get_close_matches(base, known, n=1)
+        hint = f"; did you mean {known[near[0]]!r}?" if near else "."
+        return UnknownName(f"{where} has no kernel {name!r}{hint} It has: {', '.join(listing) or 'no kernels'}")
+
+    def _load(self, ptx: str) -> DeviceModule:
+        return self._device.load(ptx, source=self._source.text, filename=self._source.filename)
+
+
+def _example(signature: Signature) -> str:
+    arguments = ("16" if each.startswith(("int", "unsigned", "size_t")) else "float" for each in signature.template)
+    return f'module["{signature.name}<{", ".join(arguments)}>"]'
+
+
+def _by_source_name(lowered_names: Iterable[str]) -> dict[str, str | None]:
+    """PTX names by themselves and by source name; None for a source name that several have."""
+    names: dict[str, str | None] = {}
+    for lowered in lowered_names:
+        name = source_name(lowered)
+        if name is not None and name != lowered:
+            names[name] = None if name in names else lowered
+        names[lowered] = lowered
+    return names

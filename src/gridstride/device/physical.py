@@ -1,0 +1,198 @@
+"""The physical GPU: memory, streams and modules through `cuda.core` and the CUDA driver.
+
+Nothing of CUDA is imported before the first `PhysicalGPU` is made. Work goes to the stream that PyTorch holds current,
+if PyTorch has started CUDA in this process, else to the default stream.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from gridstride.device.driver import bindings, check, core, newest_ptx, physical_count
+from gridstride.device.physical_module import PhysicalModule
+from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
+from gridstride.device.protocol import DeviceLost, DeviceProperties, NoDevice
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_PORTABLE_CLUSTER = 8  # blocks; CUDA C++ programming guide, thread block clusters
+_CHIP = re.compile(r"rtx ?(?:pro ?)?\d+(?: ti| super)?|gtx ?\d+(?: ti)?|[a-z]+\d+[a-z]*")
+
+
+_OPENED: dict[int, PhysicalGPU] = {}  # a cache: one object for each GPU, so that arrays of one are arrays of the other
+
+
+class PhysicalGPU:
+    """One NVIDIA GPU of this machine, by its CUDA ordinal; the same object each time it is asked for.
+
+    Raises NoDevice where there is no driver or no such GPU.
+    """
+
+    kind = "physical"
+
+    def __new__(cls, ordinal: int = 0) -> Self:
+        opened = _OPENED.get(ordinal)
+        if not isinstance(opened, cls):
+            opened = super().__new__(cls)
+            opened._open(ordinal)
+            _OPENED[ordinal] = opened
+        return opened
+
+    def _open(self, ordinal: int) -> None:
+        self.ordinal = ordinal
+        self._lost: str | None = None
+        driver = bindings()
+        found = physical_count()
+        if not 0 <= ordinal < found:
+            raise NoDevice(f"there is no GPU {ordinal}: the NVIDIA driver shows {found} of them to this process")
+        with self._restored_context():
+            self._core = core().Device(ordinal)
+            self._core.set_current()
+            self._context = check(driver.cuCtxGetCurrent(), "opening the GPU")
+        self._context_address = int(self._context)
+        self.properties = _properties(self._core)
+        self.name = self.properties.name
+        self.chip = _chip(self.name)
+        self.driver_version = int(check(driver.cuDriverGetVersion(), "asking for the driver's version"))
+
+    def __repr__(self) -> str:
+        return f"PhysicalGPU({self.ordinal}): {self.name}"
+
+    @property
+    def newest_ptx(self) -> tuple[int, int]:
+        """Newest PTX ISA version that this driver compiles."""
+        return newest_ptx(self.driver_version)
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of `nbytes` of device memory; OutOfDeviceMemory."""
+        doing = f"allocating {nbytes:,} bytes on {self.name} ({self.properties.total_memory:,} in all)"
+        with self.current():
+            return int(self.check(bindings().cuMemAlloc(max(nbytes, 1)), doing))
+
+    def free(self, address: int) -> None:
+        """Give memory back; waits for the work that may use it."""
+        if self._lost:  # the driver took the memory back with the context
+            return
+        with self.current():
+            self.check(bindings().cuMemFree(address), "freeing device memory")
+
+    def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
+        """Copy a C-contiguous array to the device, in the order of the current stream."""
+        if host.nbytes:
+            stream = self.current_stream()
+            doing = f"copying {host.nbytes:,} bytes to {self.name}"
+            with self.current():
+                self.check(bindings().cuMemcpyHtoDAsync(address, host.ctypes.data, host.nbytes, stream), doing)
+                self.check(bindings().cuStreamSynchronize(stream), doing)
+
+    def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
+        """Fill a C-contiguous array from the device, in the order of the current stream."""
+        if host.nbytes:
+            stream = self.current_stream()
+            doing = f"copying {host.nbytes:,} bytes from {self.name}"
+            with self.current():
+                self.check(bindings().cuMemcpyDtoHAsync(host.ctypes.data, address, host.nbytes, stream), doing)
+                self.check(bindings().cuStreamSynchronize(stream), doing)
+
+    def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> PhysicalModule:
+        """Compile PTX with the driver and load it; DeviceError carries the driver's log."""
+        with self.current():
+            return PhysicalModule(self, ptx, filename=filename)
+
+    def stream(self) -> PhysicalStream:
+        """A new stream, which keeps order with the default stream, as cudaStreamCreate's do."""
+        with self.current():
+            return PhysicalStream(self, self._core.create_stream(options={"nonblocking": False}))
+
+    def borrow_stream(self, handle: int) -> PhysicalStream:
+        """A stream that another library owns (PyTorch, CuPy), by its CUstream."""
+        return PhysicalStream(self, core().Stream.from_handle(handle))
+
+    def event(self) -> PhysicalEvent:
+        """A new event that records time."""
+        return PhysicalEvent(self)
+
+    def synchronize(self) -> None:
+        """Wait for all work on this GPU; DeviceLost when a kernel has failed."""
+        with self.current():
+            self.check(bindings().cuCtxSynchronize(), f"waiting for {self.name}")
+
+    def current_stream(self) -> int:
+        """CUstream for work that names none: PyTorch's current stream, or 0, the default stream."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            return int(torch.cuda.current_stream(self.ordinal).cuda_stream)
+        return 0
+
+    def check(self, result: tuple[Any, ...], doing: str) -> Any:
+        """Value of a driver call on this GPU; remembers when the context is lost."""
+        try:
+            return check(result, doing)
+        except DeviceLost as lost:
+            self._lost = str(lost)
+            raise
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make this GPU's context the thread's own for a moment; DeviceLost once a kernel ended it."""
+        if self._lost:
+            raise DeviceLost(self._lost)
+        driver = bindings()
+        if int(driver.cuCtxGetCurrent()[1]) == self._context_address:
+            yield
+            return
+        check(driver.cuCtxPushCurrent(self._context), "switching to the GPU")
+        try:
+            yield
+        finally:
+            driver.cuCtxPopCurrent()
+
+    @staticmethod
+    @contextmanager
+    def _restored_context() -> Iterator[None]:
+        """Leave the thread with the context it had, if it had one, so that PyTorch's choice of GPU stands."""
+        driver = bindings()
+        before = driver.cuCtxGetCurrent()[1]
+        try:
+            yield
+        finally:
+            if int(before):
+                driver.cuCtxSetCurrent(before)
+
+
+def _chip(name: str) -> str:
+    """Chip-file name of a marketing name: "NVIDIA H100 80GB HBM3" is h100, "NVIDIA GeForce RTX 4090" rtx4090."""
+    match = _CHIP.search(name.lower().replace("nvidia", ""))
+    return match[0].replace(" ", "") if match else name.lower()
+
+
+def _properties(device: Any) -> DeviceProperties:
+    p = device.properties
+    capability = (int(p.compute_capability_major), int(p.compute_capability_minor))
+    total = check(bindings().cuDeviceTotalMem(int(device.device_id)), "asking for the GPU's memory")
+    return DeviceProperties(
+        name=device.name,
+        compute_capability=capability,
+        multiprocessors=p.multiprocessor_count,
+        max_threads_per_block=p.max_threads_per_block,
+        max_block=(p.max_block_dim_x, p.max_block_dim_y, p.max_block_dim_z),
+        max_grid=(p.max_grid_dim_x, p.max_grid_dim_y, p.max_grid_dim_z),
+        max_cluster=_PORTABLE_CLUSTER if p.cluster_launch else 0,
+        shared_per_block=p.max_shared_memory_per_block,
+        shared_per_block_optin=p.max_shared_memory_per_block_optin,
+        shared_per_multiprocessor=p.max_shared_memory_per_multiprocessor,
+        registers_per_multiprocessor=p.max_registers_per_multiprocessor,
+        max_threads_per_multiprocessor=p.max_threads_per_multiprocessor,
+        max_blocks_per_multiprocessor=p.max_blocks_per_multiprocessor,
+        warp_size=p.warp_size,
+        total_memory=int(total),
+        l2_bytes=p.l2_cache_size,
+        clock_mhz=p.clock_rate / 1000,
+        memory_clock_mhz=p.memory_clock_rate / 1000,
+        memory_bus_bits=p.global_memory_bus_width,
+    )

@@ -1,0 +1,205 @@
+"""What every device answers: the one protocol behind which the physical and the virtual GPU stand.
+
+This file imports nothing of GridStride, so that both machines may build on its types.
+Dimensions are (x, y, z), sizes are bytes, times are milliseconds unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Dim3 = tuple[int, int, int]
+
+
+class DeviceError(RuntimeError):
+    """Something the device or its driver refused; the message says what to do."""
+
+
+class NoDevice(DeviceError):
+    """The device asked for is not on this machine."""
+
+
+class DeviceLost(DeviceError):
+    """A kernel fault ended the CUDA context: nothing more runs on this GPU in this process."""
+
+
+class OutOfDeviceMemory(DeviceError, MemoryError):
+    """An allocation larger than what is free on the device."""
+
+
+class LaunchError(ValueError):
+    """A launch refused before anything ran; the message names the parameter, the value and the limit."""
+
+
+class UnknownName(LookupError):
+    """A kernel, template or symbol that the module does not hold; the message gives the nearest name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceProperties:
+    """The limits and rates of one chip, as its data sheet or its driver gives them."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    max_threads_per_block: int
+    max_block: Dim3
+    max_grid: Dim3
+    max_cluster: int  # blocks in a cluster that every chip of this capability accepts; 0 without clusters
+    shared_per_block: int  # bytes of static shared memory that a kernel may declare
+    shared_per_block_optin: int  # static and dynamic together, once the kernel has opted in
+    shared_per_multiprocessor: int
+    registers_per_multiprocessor: int
+    max_threads_per_multiprocessor: int
+    max_blocks_per_multiprocessor: int
+    warp_size: int
+    total_memory: int
+    l2_bytes: int
+    clock_mhz: float
+    memory_clock_mhz: float
+    memory_bus_bits: int
+
+    @property
+    def arch(self) -> str:
+        """Compiler target; from capability 9.0 on the chip's own one, which carries wgmma and the like."""
+        major, minor = self.compute_capability
+        return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterLayout:
+    """Where one kernel parameter lies in the packed parameters, as the PTX declares it."""
+
+    offset: int
+    size: int
+    align: int
+    type: str  # "u32", "f32", "u64", or "b8[16]" for a struct
+    pointer: bool = False  # the PTX marks it .ptr
+
+
+@runtime_checkable
+class Event(Protocol):
+    """A point in a stream's work."""
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Mark the work given to `stream` (None: the device's current stream) so far."""
+
+    def synchronize(self) -> None:
+        """Wait until the marked work is done."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the marked work is done."""
+
+    def elapsed_ms(self, start: Event) -> float:
+        """Milliseconds of device time from `start` to this event; waits for both."""
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """A queue whose work runs in order."""
+
+    @property
+    def handle(self) -> int:
+        """The CUstream on a physical GPU; any number that tells streams apart elsewhere."""
+
+    def synchronize(self) -> None:
+        """Wait until all the work given to the stream is done."""
+
+    def wait(self, event: Event) -> None:
+        """Let the stream's later work begin only once `event` is done."""
+
+
+@runtime_checkable
+class DeviceKernel(Protocol):
+    """One entry of a loaded module. A virtual kernel also has `observe(grid, block, packed, shared) -> Run`."""
+
+    @property
+    def name(self) -> str:
+        """The entry's name in the PTX."""
+
+    @property
+    def parameters(self) -> tuple[ParameterLayout, ...]:
+        """Where each parameter lies in `packed`."""
+
+    @property
+    def static_shared(self) -> int:
+        """Bytes of shared memory that the kernel itself declares."""
+
+    @property
+    def max_threads(self) -> int:
+        """Most threads a block of this kernel may have (.maxntid, registers, the chip)."""
+
+    def launch(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        packed: bytes,
+        shared: int,
+        stream: Stream | None,
+        cooperative: bool,
+        cluster: Dim3 | None,
+    ) -> None:
+        """Run the kernel over `grid` with `packed` parameters; a physical GPU returns before it has run."""
+
+
+@runtime_checkable
+class DeviceModule(Protocol):
+    """PTX loaded on a device."""
+
+    @property
+    def kernels(self) -> Mapping[str, DeviceKernel]:
+        """The entries by their PTX names."""
+
+    def global_address(self, name: str) -> tuple[int, int]:
+        """Address and size in bytes of a module-scope variable; KeyError when there is none."""
+
+
+@runtime_checkable
+class Device(Protocol):
+    """A GPU, physical or virtual."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message, e.g. "NVIDIA H200" or "virtual h200"."""
+
+    @property
+    def kind(self) -> str:
+        """One of "virtual" and "physical"."""
+
+    @property
+    def chip(self) -> str:
+        """The chip file that describes it, e.g. "h200"."""
+
+    @property
+    def properties(self) -> DeviceProperties:
+        """Limits and rates."""
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of fresh device memory, 256-byte aligned; OutOfDeviceMemory."""
+
+    def free(self, address: int) -> None:
+        """Give back what `allocate` gave."""
+
+    def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
+        """Copy a C-contiguous array to the device; returns when it has arrived."""
+
+    def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
+        """Fill a C-contiguous array from the device; returns when it is there."""
+
+    def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> DeviceModule:
+        """Make PTX runnable here."""
+
+    def stream(self) -> Stream:
+        """A new stream."""
+
+    def event(self) -> Event:
+        """A new event."""
+
+    def synchronize(self) -> None:
+        """Wait for all work given to the device; faults of earlier launches are raised here."""

@@ -1,0 +1,105 @@
+"""The shape of a launch: grid, block, cluster and shared memory, made uniform and held against the limits."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gridstride.device.protocol import Dim3, LaunchError
+
+if TYPE_CHECKING:
+    from gridstride.device.protocol import Device, DeviceKernel
+
+_AXES = "xyz"
+_MOST_BLOCKS_IN_CLUSTER = 16  # with the kernel's consent, on chips that have clusters
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A launch's dimensions (x, y, z) and dynamic shared bytes."""
+
+    grid: Dim3
+    block: Dim3
+    shared: int = 0
+    cooperative: bool = False
+    cluster: Dim3 | None = None
+
+
+def shape(grid: Any, block: Any, shared: Any = 0, *, cooperative: bool = False, cluster: Any = None) -> Shape:
+    """A `Shape` from ints or tuples of one to three ints; LaunchError for anything else."""
+    dynamic = _whole(shared, "dynamic shared memory", least=0)
+    blocks = None if cluster is None else dim3(cluster, "cluster")
+    return Shape(dim3(grid, "grid"), dim3(block, "block"), dynamic, bool(cooperative), blocks)
+
+
+def dim3(value: Any, what: str) -> Dim3:
+    """(x, y, z) from an int or a tuple of one to three; LaunchError names `what` and the axis."""
+    if not isinstance(value, (tuple, list)):
+        return (_whole(value, what), 1, 1)
+    if not 1 <= len(value) <= 3:
+        raise LaunchError(f"{what} = {value!r} has {len(value)} dimensions, a launch has one to three")
+    x, y, z = (_whole(each, f"{what}.{axis}") for each, axis in zip((*value, 1, 1)[:3], _AXES, strict=True))
+    return (x, y, z)
+
+
+def _whole(value: Any, what: str, *, least: int = 1) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise LaunchError(f"{what} = {value!r} is not a whole number") from None
+    if number < least:
+        raise LaunchError(f"{what} = {number}: it must be at least {least}")
+    return number
+
+
+def check_shape(shape: Shape, name: str, kernel: DeviceKernel, device: Device) -> None:
+    """Refuse, with the value and the limit, a shape that `kernel` cannot have on `device`; `name` is the user's."""
+    limits = device.properties
+    for what, value, most in (("grid", shape.grid, limits.max_grid), ("block", shape.block, limits.max_block)):
+        for axis, size, limit in zip(_AXES, value, most, strict=True):
+            if size > limit:
+                raise LaunchError(f"{name}: {what}.{axis} = {size} is above the {limit:,} of {device.name}")
+    _check_threads(shape.block, name, kernel, device)
+    _check_shared(shape.shared, name, kernel, device)
+    if shape.cluster is not None:
+        _check_cluster(shape.cluster, shape.grid, name, device)
+
+
+def _check_threads(block: Dim3, name: str, kernel: DeviceKernel, device: Device) -> None:
+    threads, most = block[0] * block[1] * block[2], device.properties.max_threads_per_block
+    if threads > most:
+        raise LaunchError(
+            f"{name}: block {_times(block)} has {threads} threads, {device.name} allows {most} in a block"
+        )
+    if threads > kernel.max_threads:
+        raise LaunchError(
+            f"{name}: block {_times(block)} has {threads} threads, this kernel allows {kernel.max_threads} "
+            "(its __launch_bounds__ or its registers)"
+        )
+
+
+def _check_shared(dynamic: int, name: str, kernel: DeviceKernel, device: Device) -> None:
+    most = device.properties.shared_per_block_optin
+    if kernel.static_shared + dynamic > most:
+        raise LaunchError(
+            f"{name}: {kernel.static_shared + dynamic:,} bytes of shared memory ({kernel.static_shared:,} static"
+            f" + {dynamic:,} dynamic) are above the {most:,} that a block may have on {device.name}"
+        )
+
+
+def _check_cluster(cluster: Dim3, grid: Dim3, name: str, device: Device) -> None:
+    if not device.properties.max_cluster:
+        raise LaunchError(f"{name}: {device.name} has no clusters; they need compute capability 9.0")
+    blocks = cluster[0] * cluster[1] * cluster[2]
+    if blocks > _MOST_BLOCKS_IN_CLUSTER:
+        raise LaunchError(
+            f"{name}: cluster {_times(cluster)} has {blocks} blocks, the most is {_MOST_BLOCKS_IN_CLUSTER}"
+        )
+    for axis, size, part in zip(_AXES, grid, cluster, strict=True):
+        if size % part:
+            raise LaunchError(f"{name}: grid.{axis} = {size} is not a multiple of cluster.{axis} = {part}")
+
+
+def _times(dims: Dim3) -> str:
+    return " x ".join(map(str, dims))

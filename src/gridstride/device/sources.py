@@ -1,0 +1,99 @@
+"""What a module is made from: CUDA C++, compiled for each chip and template as it is asked for, or PTX as it is."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from gridstride.compiler import Signature
+
+_NAME = re.compile(r"(?:::)?(\w+(?:::\w+)*)\s*(<.*>)?\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """PTX of one compilation, and the PTX name of the expression that it was made for."""
+
+    ptx: str
+    lowered: str | None = None
+
+
+class Source(Protocol):
+    """Where a module's PTX comes from."""
+
+    filename: str
+
+    @property
+    def text(self) -> str | None:
+        """The source to show beside a finding; None when the PTX is all there is."""
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """Kernels by their source name with its namespaces, as far as the source tells."""
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """PTX for `arch`: of everything, or of one template instance."""
+
+
+class CudaSource:
+    """CUDA C++ and how to compile it."""
+
+    def __init__(self, text: str, *, options: Sequence[str], filename: str, include_paths: Sequence[str]) -> None:
+        self.text: str | None = text
+        self.filename = filename
+        self._code = text
+        self._options = tuple(options)
+        self._include_paths = tuple(include_paths)
+        self._units: dict[tuple[str, str | None], Unit] = {}
+
+    @functools.cached_property
+    def signatures(self) -> Mapping[str, Signature]:
+        """Kernels found in the source by a tokenizer."""
+        from gridstride.compiler import signatures
+
+        return signatures(self._code)
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """PTX for `arch`; gridstride.CompileError."""
+        key = (arch, expression)
+        if key not in self._units:
+            self._units[key] = self._compile(arch, expression)
+        return self._units[key]
+
+    def _compile(self, arch: str, expression: str | None) -> Unit:
+        from gridstride.compiler import compile_cuda
+
+        compiled = compile_cuda(
+            self._code,
+            names=() if expression is None else (expression,),
+            arch=arch,
+            options=self._options,
+            filename=self.filename,
+            include_paths=self._include_paths,
+        )
+        return Unit(compiled.ptx, None if expression is None else compiled.names[expression])
+
+
+class PtxSource:
+    """PTX text."""
+
+    text: str | None = None
+
+    def __init__(self, ptx: str, *, filename: str) -> None:
+        self.filename = filename
+        self.signatures: Mapping[str, Signature] = {}
+        self._unit = Unit(ptx)
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """The text, whatever the chip; a device refuses what it cannot run."""
+        return self._unit
+
+
+def split_expression(name: str) -> tuple[str, str | None]:
+    """Kernel name and template arguments of a name expression: "ns::tile<float, 16>" is ns::tile and <float, 16>."""
+    match = _NAME.fullmatch(name.strip())
+    return (match[1], match[2]) if match else (name, None)

@@ -1,0 +1,154 @@
+"""What a launch argument is when it holds an array: where its memory lies, its dtype, and who may write to it.
+
+No other library is imported for this: an argument of PyTorch's can only exist once PyTorch has been.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class ArrayView:
+    """Memory of an array-like argument; `host` is its bytes when they are in host memory.
+
+    Not frozen: one is made for every tensor of every launch, and freezing trebles what that costs.
+    """
+
+    place: str  # "host", or "cuda:1"; "cuda" when its library does not say which GPU
+    dtype_name: str
+    address: int
+    nbytes: int
+    contiguous: bool
+    writable: bool
+    host: np.ndarray[Any, Any] | None = None
+    problem: str | None = None  # why no kernel could use it
+
+
+_Adapter = Callable[[Any], "ArrayView | None"]
+_ADAPTERS: dict[type, _Adapter] = {}  # a cache: how to view each type met so far
+
+
+def array_view(value: object) -> ArrayView | None:
+    """How `value` lies in memory; None when it is no array."""
+    adapter = _ADAPTERS.get(type(value))
+    if adapter is None:
+        adapter = _ADAPTERS[type(value)] = _adapter(value)
+    return adapter(value)
+
+
+def host_array(value: object) -> np.ndarray[Any, Any] | None:
+    """`value`'s own memory as a NumPy array, where it is a NumPy array or a CPU tensor; else None."""
+    if isinstance(value, np.ndarray):
+        return value
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.device.type == "cpu":
+        return _torch_numpy(value)
+    return None
+
+
+def _adapter(value: object) -> _Adapter:
+    if isinstance(value, np.ndarray):
+        return _view_numpy
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _view_torch
+    if hasattr(value, "__cuda_array_interface__"):
+        return _view_interface
+    return lambda _: None
+
+
+def _view_numpy(array: np.ndarray[Any, Any]) -> ArrayView:
+    dtype = array.dtype
+    problem = None
+    if dtype.hasobject:
+        problem = "holds Python objects"
+    elif not dtype.isnative:
+        problem = f"has a foreign byte order ({dtype.str})"
+    return ArrayView(
+        place="host",
+        dtype_name=dtype.name,
+        address=array.__array_interface__["data"][0],
+        nbytes=array.nbytes,
+        contiguous=array.flags.c_contiguous,
+        writable=array.flags.writeable,
+        host=array,
+        problem=problem,
+    )
+
+
+def _view_torch(tensor: Any) -> ArrayView:
+    place = tensor.device
+    on_host = place.type == "cpu"
+    problem = None
+    if tensor.layout is not sys.modules["torch"].strided:
+        problem = f"is a {tensor.layout} tensor, not a dense one"
+    elif place.type not in ("cpu", "cuda"):
+        problem = f"is on {place}"
+    elif tensor.is_conj() or tensor.is_neg():
+        problem = "is a lazy conjugate or negative: pass .resolve_conj().resolve_neg()"
+    contiguous = not problem and tensor.is_contiguous()
+    return ArrayView(
+        place="host" if on_host else _spelled(place),
+        dtype_name=_spelled(tensor.dtype),
+        address=0 if problem else tensor.data_ptr(),
+        nbytes=0 if problem else tensor.numel() * tensor.element_size(),
+        contiguous=contiguous,
+        writable=True,
+        host=_torch_bytes(tensor) if on_host and contiguous else None,
+        problem=problem,
+    )
+
+
+@functools.cache
+def _spelled(place_or_dtype: Any) -> str:
+    """PyTorch's "cuda:0" and "float32"; a cache, since each launch asks and there are few of them."""
+    return str(place_or_dtype).removeprefix("torch.")
+
+
+def _view_interface(value: Any) -> ArrayView | None:
+    interface = getattr(value, "__cuda_array_interface__", None)  # absent on a CPU tensor of a type that has it
+    if interface is None:
+        return None
+    dtype = np.dtype(interface["typestr"])
+    shape = tuple(interface["shape"])
+    address, read_only = interface["data"]
+    strides = interface.get("strides")
+    return ArrayView(
+        place="cuda",
+        dtype_name=dtype.name,
+        address=int(address or 0),
+        nbytes=dtype.itemsize * int(np.prod(shape, dtype=np.int64)),
+        contiguous=strides is None or _c_contiguous(shape, tuple(strides), dtype.itemsize),
+        writable=not read_only,
+    )
+
+
+def _c_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    expected = itemsize
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 0:
+            return True
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _torch_numpy(tensor: Any) -> np.ndarray[Any, Any]:
+    """A CPU tensor's memory under a NumPy dtype; TypeError, from PyTorch, for a dtype that NumPy lacks."""
+    array: np.ndarray[Any, Any] = tensor.detach().numpy()
+    return array
+
+
+def _torch_bytes(tensor: Any) -> np.ndarray[Any, Any]:
+    """A contiguous CPU tensor's memory as bytes, whatever its dtype (NumPy has no bfloat16)."""
+    torch = sys.modules["torch"]
+    array: np.ndarray[Any, Any] = tensor.detach().reshape(-1).view(torch.uint8).numpy()
+    return array

@@ -1,0 +1,1 @@
+"""The judge: from a problem and a kernel to a verdict."""

@@ -1,0 +1,116 @@
+"""The memory a kernel under judgement works on: poisoned outputs, guard bands, and pristine copies to compare with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gridstride.device.arrays import DeviceArray, empty
+from gridstride.device.protocol import Device
+from gridstride.judge.problem import Array, Parameter, Problem, Sizes, Values
+
+_GUARD = 4096  # bytes on each side of a buffer: a multiple of the 256 that every allocation is aligned to
+_GUARD_BYTE = 0xA7
+# Two poisons, one for each run: an element that holds its poison after both was never written. As floats of any width
+# both are NaN (0xFFFF… and 0x7FFF…); as whole numbers they differ in every byte, so no single value is both.
+_POISONS = {"f": (b"\xff\xff", b"\xff\x7f"), "other": (b"\xff\xff", b"\x5a\x5a")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    parameter: Parameter
+    whole: DeviceArray
+    array: DeviceArray
+    guard: int
+
+
+class Buffers:
+    """Device memory for one run of one case.
+
+    On the virtual GPU every buffer is an allocation of its own, whose bounds are checked at each access; guard bands
+    would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes.
+    """
+
+    def __init__(self, device: Device, problem: Problem, sizes: Sizes, inputs: Values) -> None:
+        self._inputs = inputs
+        self._buffers: list[_Buffer] = []
+        self.arguments: list[Any] = []
+        for parameter in problem.parameters:
+            if parameter.role == "scalar":
+                self.arguments.append(inputs[parameter.name])
+                continue
+            buffer = _allocate(device, parameter, problem.shape(parameter, sizes))
+            self._buffers.append(buffer)
+            self.arguments.append(buffer.array)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays together."""
+        return sum(buffer.array.nbytes for buffer in self._buffers)
+
+    def fill(self, run: int) -> None:
+        """Put inputs in place, poison the outputs with the poison of run 0 or 1, and set the guards."""
+        for buffer in self._buffers:
+            name, array = buffer.parameter.name, buffer.array
+            if buffer.parameter.role == "out":
+                inside = _poison(array.dtype, array.nbytes, run)
+            else:
+                inside = np.ascontiguousarray(self._inputs[name]).reshape(-1).view(np.uint8)
+            band = np.full(buffer.guard, _GUARD_BYTE, np.uint8)
+            buffer.whole.copy_from(np.concatenate([band, inside, band]) if buffer.guard else inside)
+
+    def results(self) -> dict[str, Array]:
+        """What the kernel left in each array that it may write."""
+        return {b.parameter.name: b.array.numpy() for b in self._buffers if b.parameter.written}
+
+    def changed_inputs(self) -> list[str]:
+        """Names of inputs that no longer hold what they held."""
+        inputs = (buffer for buffer in self._buffers if buffer.parameter.role == "in")
+        return [b.parameter.name for b in inputs if not _same_bits(b.array.numpy(), self._inputs[b.parameter.name])]
+
+    def broken_guards(self) -> list[tuple[str, int]]:
+        """Arrays next to which the kernel wrote, with the distance in bytes: negative for before the array."""
+        broken = []
+        for buffer in self._buffers:
+            if not buffer.guard:
+                continue
+            whole = buffer.whole.numpy()
+            end = buffer.guard + buffer.array.nbytes
+            touched = np.flatnonzero(whole != _GUARD_BYTE)
+            outside = touched[(touched < buffer.guard) | (touched >= end)]
+            if outside.size:
+                first = int(outside[0])
+                broken.append((buffer.parameter.name, first - buffer.guard if first < buffer.guard else first - end))
+        return broken
+
+
+def never_written(first: Array, second: Array) -> Array:
+    """Which elements still held the poison of their run after both runs."""
+    return _poisoned(first, 0) & _poisoned(second, 1)
+
+
+def _poisoned(values: Array, run: int) -> Array:
+    size = values.dtype.itemsize
+    raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(*values.shape, size)
+    poisoned: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
+    return poisoned
+
+
+def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
+    pair = _POISONS["f" if dtype.kind == "f" else "other"][run]
+    return np.resize(np.frombuffer(pair, np.uint8), nbytes)
+
+
+def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...]) -> _Buffer:
+    dtype = np.dtype(parameter.dtype)
+    guard = 0 if device.kind == "virtual" else _GUARD
+    whole = empty(prod(shape) * dtype.itemsize + 2 * guard, np.uint8, device=device)
+    array = DeviceArray(device, whole.address + guard, shape, dtype, owner=whole)
+    return _Buffer(parameter, whole, array, guard)
+
+
+def _same_bits(left: Array, right: Array) -> bool:
+    return left.tobytes() == np.ascontiguousarray(right).tobytes()

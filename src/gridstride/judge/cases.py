@@ -1,0 +1,57 @@
+"""Which cases a kernel is run on: the public ones with every kind of data, and hidden ones drawn fresh."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from math import prod
+
+from gridstride.judge.data import kinds
+from gridstride.judge.problem import Case, Problem
+
+_HIDDEN = 4  # fresh cases in each judging
+
+
+def all_cases(problem: Problem, *, seed: int, hidden: int = _HIDDEN) -> tuple[Case, ...]:
+    """Public cases in their order, then hidden ones drawn from `seed`."""
+    return (*public_cases(problem), *hidden_cases(problem, seed=seed, count=hidden))
+
+
+def public_cases(problem: Problem) -> tuple[Case, ...]:
+    """Every public shape with random data, and every other kind of data on the largest public shape.
+
+    The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them.
+    """
+    shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
+    largest = max(problem.public, key=lambda sizes: prod(sizes.values()))
+    rest = [kind for kind in kinds(problem) if kind != "normal"]
+    return (*shapes, *(Case(largest, kind, len(shapes) + number) for number, kind in enumerate(rest)))
+
+
+def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[Case, ...]:
+    """Shapes that no kernel can know beforehand: ones, primes, next to tiles; sizes up to `problem.largest`."""
+    draw = random.Random(f"{problem.name} {seed}")
+    order = itertools.cycle(draw.sample(kinds(problem), k=len(kinds(problem))))
+    return tuple(
+        Case(
+            {name: _size(draw, problem.tiles, limit) for name, limit in problem.largest.items()},
+            next(order),
+            draw.randrange(2**31),
+            hidden=True,
+        )
+        for _ in range(count)
+    )
+
+
+def _size(draw: random.Random, tiles: Sequence[int], limit: int) -> int:
+    near_tiles = [near for tile in tiles for near in (tile - 1, tile, tile + 1) if 1 <= near <= limit]
+    choices = [[1], _primes(limit), near_tiles, range(1, limit + 1)]
+    weights = [1, 4, 4, 2]
+    pool = draw.choices(choices, weights)[0]
+    return draw.choice(pool or [1])
+
+
+def _primes(limit: int) -> list[int]:
+    # Sizes reach a few thousand at most: trial division is fast enough, and only the larger ones tell anything.
+    return [n for n in range(max(2, limit // 8), limit + 1) if all(n % d for d in range(2, int(n**0.5) + 1))]

@@ -1,0 +1,76 @@
+"""Problems by name or by folder, and the kernel files that lie beside them."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridstride.judge.header import KernelFile, read_kernel
+from gridstride.judge.problem import Problem, ProblemError
+
+_SHIPPED = Path(__file__).resolve().parent.parent / "kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A problem with its folder: rungs in climbing order, and kernels that must be rejected."""
+
+    path: Path
+    problem: Problem
+
+    def rungs(self) -> tuple[KernelFile, ...]:
+        """The rungs, lowest first; HeaderError when a header is wrong."""
+        return tuple(read_kernel(path) for path in sorted((self.path / "rungs").glob("*.cu")))
+
+    def wrong(self) -> tuple[KernelFile, ...]:
+        """The kernels that must be rejected."""
+        return tuple(read_kernel(path) for path in sorted((self.path / "wrong").glob("*.cu")))
+
+
+def problem_names() -> tuple[str, ...]:
+    """The problems that come with GridStride."""
+    return tuple(sorted(path.parent.name for path in _SHIPPED.glob("*/problem.py")))
+
+
+def find(what: str | Path) -> Folder:
+    """The problem of a name (`matmul`) or a folder (`./myproblem`); ProblemError says what there is instead.
+
+    A folder's problem.py is Python and is run: give only folders that you trust.
+    """
+    text = str(what)
+    path = Path(text)
+    if text in problem_names():
+        path = _SHIPPED / text
+    elif not (path / "problem.py").is_file():
+        raise ProblemError(_missing(text, path))
+    return Folder(path, _load(path / "problem.py"))
+
+
+def _missing(text: str, path: Path) -> str:
+    if path.is_dir():
+        return f"{text} is a folder without a problem.py"
+    near = difflib.get_close_matches(text, problem_names(), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(problem_names())}"
+    return f"there is no problem {text!r}: {hint}, or give the path of a folder with a problem.py"
+
+
+def _load(path: Path) -> Problem:
+    name = f"gridstride_problem_{path.parent.name}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except ProblemError:
+        raise
+    except Exception as error:
+        raise ProblemError(f"{path} does not load: {type(error).__name__}: {error}") from error
+    problem = getattr(module, "problem", None)
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"{path} has no `problem = Problem(…)`")
+    return problem

@@ -1,0 +1,212 @@
+"""Climbs a ladder: every rung verified, counted, and timed where there is a GPU; every wrong kernel rejected."""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gridstride.device.choice import device as choose
+from gridstride.device.protocol import Device
+from gridstride.judge.cases import all_cases, public_cases
+from gridstride.judge.find import Folder
+from gridstride.judge.header import KernelFile, read_kernel
+from gridstride.judge.limits import Rates, busy_ms, floor_ms, scaled
+from gridstride.judge.problem import Case, ProblemError
+from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.timing import Timer
+from gridstride.judge.verdict import Finding, Rejection, RungResult
+from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
+
+_TOO_FAST = 0.98  # a time under this share of the roofline is a fault, not a record; clocks may boost a little
+Progress = Callable[[str], None]
+
+
+def _quiet(_: str) -> None:
+    pass
+
+
+class Ladder:
+    """Judges the kernels of one problem on one device.
+
+    Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()` all
+    that has been done so far. On a physical GPU the sanitizer's work and the counting is still done on the virtual one,
+    at small sizes: hardware does neither.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        *,
+        device: Device | str | None = None,
+        rungs: Sequence[str] = (),
+        seed: int | None = None,
+        progress: Progress = _quiet,
+    ) -> None:
+        self.folder, self.problem = folder, folder.problem
+        self.device = choose(device)
+        self.seed = secrets.randbelow(2**31) if seed is None else seed
+        self.results: list[RungResult] = []
+        self.rejected: list[Rejection] = []
+        self._progress = progress
+        self._virtual = self.device if self.device.kind == "virtual" else choose("virtual")
+        self._files = _chosen(folder.rungs(), rungs)
+        self._prepared: tuple[Prepared, ...] | None = None
+        self._timer: Timer | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rung judged so far passed and every wrong kernel was rejected for its fault."""
+        return all(r.verdict == "pass" for r in self.results) and all(r.match for r in self.rejected)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __iter__(self) -> Iterator[RungResult]:
+        for file in self._files:
+            result = self.judge(file)
+            self.results.append(result)
+            yield result
+
+    def rejections(self) -> Iterator[Rejection]:
+        """Judge the kernels that must be rejected, on the virtual GPU: on hardware some would end the process."""
+        prepared = prepare(self.problem, public_cases(self.problem))
+        for file in self.folder.wrong():
+            self._progress(f"{self.problem.name}/wrong/{file.name}")
+            expect = file.expect
+            if expect is None:
+                raise ProblemError(f"{file.filename} has no line `// expect: …`: what must be found in it?")
+            findings = self._findings(file, prepared)
+            rejection = Rejection(file.name, file.title, str(expect), expect.lines, findings)
+            self.rejected.append(rejection)
+            yield rejection
+
+    def judge(self, file: KernelFile) -> RungResult:
+        """The verdict on one kernel file."""
+        self._progress(f"{self.problem.name}/{file.name}")
+        result = RungResult(rung=file.name, title=file.title)
+        try:
+            for device in dict.fromkeys((self._virtual, self.device)):
+                runnable = build(self.problem, file, device)
+                result = self._judged(result, runnable)
+                if result.findings:
+                    return result
+        except RefusedError as refused:
+            return replace(result, findings=(refused.finding,))
+        return result
+
+    def json(self) -> dict[str, Any]:
+        """The object of `climb --json`, with the wrong kernels beside the rungs."""
+        return {
+            "problem": self.problem.name,
+            "device": self.device.kind,
+            "chip": self.device.chip,
+            "rungs": [result.json() for result in self.results],
+            "wrong": [rejection.json() for rejection in self.rejected],
+        }
+
+    def _judged(self, result: RungResult, runnable: Runnable) -> RungResult:
+        verification = verify(self.problem, runnable, self._cases())
+        result = replace(
+            result,
+            findings=verification.findings,
+            max_error=verification.max_error if result.max_error is None else result.max_error,
+            cases=verification.cases,
+        )
+        if result.findings:
+            return result
+        return self._counted(result, runnable) if runnable.device.kind == "virtual" else self._timed(result, runnable)
+
+    def _counted(self, result: RungResult, runnable: Runnable) -> RungResult:
+        """Counters of the observed case, and what they say about the timed one."""
+        sizes = self.problem.observed
+        one = prepare(self.problem, [Case(sizes, "normal", self.seed)])
+        run, findings = observe(self.problem, runnable, one[0])
+        if run is None:
+            return replace(result, findings=findings)
+        counters = totals(run)
+        work = self.problem.work(self.problem.timed)
+        factor = max(part / small for part, small in zip(work, self.problem.work(sizes), strict=True) if small)
+        rates = Rates.of(self._virtual.properties)
+        busy = busy_ms(scaled(counters, factor), work, rates)
+        limiter = max(busy, key=lambda name: busy[name])
+        return replace(
+            result, findings=findings, counters=counters, limiter=limiter, predicted_ms=busy[limiter], run=run
+        )
+
+    def _timed(self, result: RungResult, runnable: Runnable) -> RungResult:
+        self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed)
+        timing = self._timer.time(runnable)
+        floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties))
+        findings: tuple[Finding, ...] = ()
+        if not timing.right:
+            findings = (Finding("wrong_result", "the results of the timed launches were wrong"),)
+        elif timing.median_ms < _TOO_FAST * floor:
+            message = f"{timing.median_ms:.4g} ms is less than the {floor:.4g} ms that the chip needs at least"
+            findings = (Finding("too_fast", message),)
+        return replace(
+            result,
+            findings=findings,
+            time_ms=timing.median_ms,
+            spread_ms=timing.spread_ms,
+            speed_of_light=floor / timing.median_ms,
+            peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
+        )
+
+    def _cases(self) -> tuple[Prepared, ...]:
+        if self._prepared is None:
+            self._prepared = prepare(self.problem, all_cases(self.problem, seed=self.seed))
+        return self._prepared
+
+    def _findings(self, file: KernelFile, prepared: Sequence[Prepared]) -> tuple[Finding, ...]:
+        try:
+            return verify(self.problem, build(self.problem, file, self._virtual), prepared).findings
+        except RefusedError as refused:
+            return (refused.finding,)
+
+
+def climb(
+    folder: Folder,
+    *,
+    device: Device | str | None = None,
+    rungs: Sequence[str] = (),
+    seed: int | None = None,
+    progress: Progress = _quiet,
+) -> Ladder:
+    """The ladder of a problem, ready to be iterated. `rungs` (names or numbers) picks some; ProblemError for others."""
+    return Ladder(folder, device=device, rungs=rungs, seed=seed, progress=progress)
+
+
+def check(
+    path: str | Path,
+    folder: Folder,
+    *,
+    device: Device | str | None = None,
+    seed: int | None = None,
+    progress: Progress = _quiet,
+) -> RungResult:
+    """The verdict on a user's own kernel file; HeaderError and OSError for a file that cannot be read."""
+    return Ladder(folder, device=device, seed=seed, progress=progress).judge(read_kernel(path))
+
+
+def _chosen(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:
+    """The rungs asked for, by name (05_register_tile_2d, register_tile_2d) or number (5, 05)."""
+    if not wanted:
+        return files
+    names: dict[str, KernelFile] = {}
+    for file in files:
+        number, _, rest = file.name.partition("_")
+        names |= {file.name: file, number: file, number.lstrip("0"): file, rest: file}
+    for name in wanted:
+        if name not in names:
+            raise ProblemError(f"there is no rung {name!r}: {_instead(name, [file.name for file in files])}")
+    picked = {names[name].name for name in wanted}
+    return tuple(file for file in files if file.name in picked)
+
+
+def _instead(wanted: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(wanted, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"

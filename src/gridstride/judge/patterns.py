@@ -1,0 +1,269 @@
+"""How the wrong elements of a result lie, in words, and the mistake that usually makes them lie so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridstride.judge.problem import Array
+
+_LIKELY = 1e-3  # relative distance within which a result counts as "the right value, but elsewhere"
+_COARSE = 2.0**-6  # relative error up to which a wrong result looks like arithmetic in fewer bits
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A name for the pattern, a sentence about the elements, and a guess at the mistake."""
+
+    name: str
+    text: str
+    mistake: str
+
+    def __str__(self) -> str:
+        return f"{self.text}. {self.mistake}" if self.mistake else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One output: what the kernel left, what it should be, which elements are wrong and which were never written."""
+
+    got: Array
+    expected: Array
+    wrong: Array
+    unwritten: Array
+
+
+def describe(evidence: Evidence) -> Pattern:
+    """The most telling pattern; there is always one."""
+    for look in _LOOKS:
+        pattern = look(evidence)
+        if pattern is not None:
+            return pattern
+    return _everywhere(evidence)
+
+
+def _never_written(e: Evidence) -> Pattern | None:
+    if not e.unwritten.any():
+        return None
+    where = _where(e.unwritten)
+    if e.unwritten.all():
+        mistake = "Does the kernel store its result, and is its guard ever true?"
+    elif _is_tail(e.unwritten):
+        mistake = "Likely the grid is too small: the number of blocks must be rounded up, ceil(n / threads)."
+    else:
+        mistake = "Likely the grid does not cover them, or a guard keeps their threads out."
+    return Pattern("never_written", f"{where} {_were(e.unwritten)} never written", mistake)
+
+
+def _not_a_number(e: Evidence) -> Pattern | None:
+    if e.got.dtype.kind != "f":
+        return None
+    bad = e.wrong & ~np.isfinite(e.got) & np.isfinite(e.expected)
+    if not bad.any():
+        return None
+    mistake = "Likely a value is used before it is set (shared memory starts with anything), or a division by zero."
+    return Pattern("not_a_number", f"{_where(bad)} {_were(bad)} NaN or Inf", mistake)
+
+
+def _transposed(e: Evidence) -> Pattern | None:
+    if e.got.ndim != 2 or min(e.got.shape) < 2 or not _mostly(e.wrong):
+        return None
+    rows, columns = e.expected.shape
+    stored_by_column = e.expected.T.reshape(rows, columns)
+    if not _alike(e.got, stored_by_column):
+        return None
+    mistake = f"Element (row, column) of {rows} rows and {columns} columns lies at row * {columns} + column."
+    return Pattern("transposed", "the result is transposed: it is stored column by column", mistake)
+
+
+def _constant(e: Evidence) -> Pattern | None:
+    if e.got.size < 2 or not e.wrong.any() or (e.got != e.got.flat[0]).any():
+        return None
+    value = e.got.flat[0]
+    return Pattern("constant", f"every element is {value:g}", "Is the value that is stored ever computed?")
+
+
+def _factor(e: Evidence) -> Pattern | None:
+    if not _mostly(e.wrong) or e.got.dtype.kind != "f":
+        return None
+    used = np.isfinite(e.expected) & (np.abs(e.expected) > 0) & np.isfinite(e.got)
+    if not used.any():
+        return None
+    ratios = e.got[used].astype(np.float64) / e.expected[used]
+    factor = float(np.median(ratios))
+    whole = factor if abs(factor) > 1 else 1 / factor if factor else 0.0
+    # A single number is a multiple of any other: only a whole factor means anything then.
+    too_few = ratios.size < 3 and (abs(whole - round(whole)) > 1e-3 or not 2 <= round(abs(whole)) <= 1024)
+    if not factor or too_few or not np.allclose(ratios, factor, rtol=_LIKELY) or abs(factor - 1) < 1e-2:
+        return None
+    mistake = "Likely something is added once for every thread, or a scale is missing or applied twice."
+    return Pattern("factor", f"the result is {factor:.4g} times what it should be", mistake)
+
+
+def _offset(e: Evidence) -> Pattern | None:
+    if not _mostly(e.wrong) or e.got.size < 3:
+        return None
+    difference = e.got.astype(np.float64) - e.expected
+    shift = float(np.median(difference))
+    spread = float(np.abs(e.expected).max()) or 1.0
+    if not np.isfinite(difference).all() or not np.allclose(difference, shift, rtol=_LIKELY, atol=1e-6 * spread):
+        return None
+    return Pattern("offset", f"every element is off by {shift:.4g}", "Likely a start value or a rounding term.")
+
+
+def _shifted(e: Evidence) -> Pattern | None:
+    flat, expected = e.got.reshape(-1), e.expected.reshape(-1)
+    if flat.size < 4 or not _mostly(e.wrong):
+        return None
+    for step, there in ((1, "next"), (-1, "previous")):
+        left, right = (flat[:-1], expected[1:]) if step == 1 else (flat[1:], expected[:-1])
+        if _alike(left, right):
+            return Pattern("shifted", f"each element holds the value of the {there} one", "Likely an index off by one.")
+    return None
+
+
+def _precision(e: Evidence) -> Pattern | None:
+    if e.got.dtype.kind != "f" or not np.isfinite(e.got[e.wrong]).all():
+        return None
+    scale = np.maximum(np.abs(e.expected), float(np.median(np.abs(e.expected))))
+    if not e.wrong.any() or not (scale[e.wrong] > 0).all():
+        return None
+    relative = (np.abs(e.got - e.expected)[e.wrong] / scale[e.wrong]).max()
+    if relative > _COARSE:
+        return None
+    text = f"{_where(e.wrong)} {_were(e.wrong)} right to {-int(np.floor(np.log2(relative)))} bits only"
+    return Pattern("precision", text, "Likely part of the arithmetic is done in fewer bits (half, bf16, tf32).")
+
+
+def _tail(e: Evidence) -> Pattern | None:
+    if not _is_tail(e.wrong):
+        return None
+    mistake = "Likely the elements after the last full group are not done, or are done by nobody's thread."
+    return Pattern("tail", f"only {_where(e.wrong)} {_were(e.wrong)} wrong", mistake)
+
+
+def _border(e: Evidence) -> Pattern | None:
+    if e.wrong.ndim != 2 or min(e.wrong.shape) < 5:
+        return None
+    for width in range(1, min(e.wrong.shape) // 2):
+        inner = e.wrong[width:-width, width:-width]
+        edges = (e.wrong[0], e.wrong[-1], e.wrong[:, 0], e.wrong[:, -1])
+        if not inner.any():
+            if not all(edge.mean() > 0.5 for edge in edges):
+                return None
+            text = f"only elements within {width} of the border are wrong"
+            return Pattern("border", text, "What lies outside must be left out, and out of the count as well.")
+    return None
+
+
+def _lines(e: Evidence) -> Pattern | None:
+    if e.wrong.ndim != 2:
+        return None
+    for axis, name in ((0, "columns"), (1, "rows")):
+        hit = np.flatnonzero(e.wrong.any(axis=axis))
+        count = e.wrong.shape[1 - axis]
+        if hit.size == count or not hit.size:
+            continue
+        if hit.size == count - hit[0] and hit.size > 1:
+            text = f"only {name} {hit[0]} to {count - 1} of {count} are wrong"
+            return Pattern(f"{name}_above", text, f"Likely the tile that begins at {hit[0]} is not full.")
+        steps = np.diff(hit)
+        if hit.size > 2 and (steps == steps[0]).all() and steps[0] > 1:
+            text = f"every {steps[0]}th of the {name} is wrong, from {hit[0]} on"
+            return Pattern(f"{name}_every", text, f"Look for what happens once in {steps[0]}: a tile's edge, a lane.")
+    return None
+
+
+def _blocks(e: Evidence) -> Pattern | None:
+    """Wrong elements that come back at the same places in every tile."""
+    if e.wrong.ndim != 2 or e.wrong.all():
+        return None
+    for tile in (8, 16, 32, 64):
+        rows, columns = e.wrong.shape
+        if rows <= tile and columns <= tile:
+            break
+        row_hits = {int(r) % tile for r in np.flatnonzero(e.wrong.mean(axis=1) > 0.9)}
+        column_hits = {int(c) % tile for c in np.flatnonzero(e.wrong.mean(axis=0) > 0.9)}
+        covered = np.zeros_like(e.wrong)
+        covered[[r for r in range(rows) if r % tile in row_hits], :] = True
+        covered[:, [c for c in range(columns) if c % tile in column_hits]] = True
+        if (row_hits or column_hits) and not (e.wrong & ~covered).any():
+            text = f"the same rows and columns of every {tile}×{tile} tile are wrong"
+            return Pattern("tile_edges", text, "Likely values from the neighbouring tile (the halo) are missing.")
+    return None
+
+
+def _permuted(e: Evidence) -> Pattern | None:
+    if e.got.size < 4 or not _alike(np.sort(e.got, axis=None), np.sort(e.expected, axis=None)):
+        return None
+    return Pattern("permuted", "the values are right but in the wrong places", "Check how the output index is made.")
+
+
+def _everywhere(e: Evidence) -> Pattern:
+    count = int(e.wrong.sum())
+    first = np.unravel_index(int(np.argmax(e.wrong)), e.wrong.shape)
+    place = ", ".join(str(int(i)) for i in first)
+    example = f"element ({place}) is {e.got[first]:g}, should be {e.expected[first]:g}"
+    if not count:
+        return Pattern("drift", "every element is a little too far off, more than rounding explains", "")
+    name = "everywhere" if count > e.wrong.size // 2 else "scattered"
+    return Pattern(name, f"{count} of {e.wrong.size} elements are wrong, first: {example}", "")
+
+
+_LOOKS: tuple[Callable[[Evidence], Pattern | None], ...] = (
+    _never_written,
+    _not_a_number,
+    _transposed,
+    _constant,
+    _factor,
+    _offset,
+    _shifted,
+    _precision,
+    _tail,
+    _border,
+    _lines,
+    _blocks,
+    _permuted,
+)
+
+
+def _mostly(mask: Array) -> bool:
+    return bool(mask.size) and float(mask.mean()) > 0.75
+
+
+def _alike(got: Array, other: Array) -> bool:
+    """Whether all but a few elements are `other`'s; equal values everywhere prove nothing."""
+    if got.size < 2 or np.ptp(other[np.isfinite(other)], axis=None) == 0:
+        return False
+    scale = float(np.abs(other[np.isfinite(other)]).max())
+    close = np.isclose(got, other, rtol=_LIKELY, atol=1e-6 * scale, equal_nan=True)
+    return bool(close.mean() > 0.98)
+
+
+def _is_tail(mask: Array) -> bool:
+    flat = np.flatnonzero(mask.reshape(-1))
+    return 0 < flat.size < mask.size and int(flat[0]) == mask.size - flat.size
+
+
+def _were(mask: Array) -> str:
+    return "was" if int(mask.sum()) == 1 else "were"
+
+
+def _where(mask: Array) -> str:
+    """Elements in words: all, a tail, a range, or a count with the first one."""
+    flat = np.flatnonzero(mask.reshape(-1))
+    if flat.size == mask.size:
+        return f"all {mask.size} elements" if mask.size > 1 else "the result"
+    if flat.size == 1:
+        return f"element {_index(int(flat[0]), mask.shape)}"
+    if int(flat[-1]) - int(flat[0]) + 1 == flat.size:
+        last = f" (the last {flat.size} of {mask.size})" if _is_tail(mask) else ""
+        return f"elements {_index(int(flat[0]), mask.shape)} to {_index(int(flat[-1]), mask.shape)}{last}"
+    return f"{flat.size} of {mask.size} elements, the first at {_index(int(flat[0]), mask.shape)},"
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> str:
+    place = [int(i) for i in np.unravel_index(flat, shape)]
+    return str(place[0]) if len(place) == 1 else f"({', '.join(str(i) for i in place)})"

@@ -1,0 +1,155 @@
+"""What a kernel must compute: signature, float64 reference, cases, tolerance, cost and peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.judge.header import Launch
+from gridstride.judge.symbols import ExpressionError, evaluate, names
+
+Role = Literal["in", "out", "inout", "scalar"]
+Array = NDArray[Any]
+Values = Mapping[str, Any]  # parameter name -> array or number
+Reference = Callable[[Values], dict[str, Array]]
+Sizes = Mapping[str, int]
+
+
+class ProblemError(ValueError):
+    """A problem that is not fit to judge with, or a name that is no problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of the kernel; shapes are expressions over the problem's sizes, empty for a number."""
+
+    name: str
+    dtype: str
+    shape: tuple[str, ...]
+    role: Role
+
+    @property
+    def written(self) -> bool:
+        """Whether the kernel is to write it."""
+        return self.role in ("out", "inout")
+
+
+def array(name: str, dtype: str, *shape: str, role: Role = "in") -> Parameter:
+    """An array parameter, C-contiguous."""
+    return Parameter(name, dtype, shape, role)
+
+
+def size(name: str, dtype: str = "int32") -> Parameter:
+    """A number parameter that carries one of the problem's sizes."""
+    return Parameter(name, dtype, (), "scalar")
+
+
+def scalar(name: str, dtype: str = "float32") -> Parameter:
+    """A number parameter drawn like the data."""
+    return Parameter(name, dtype, (), "scalar")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """An implementation to time against: `call` gets the kernel's parameters as the library's own arrays.
+
+    The library is imported only where the peer is timed, and the peer is left out where it is missing.
+    """
+
+    call: Callable[[Values], object]
+    library: str = "torch"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One input to run on: sizes, the kind of data, and the seed it is drawn from."""
+
+    sizes: Sizes
+    data: str
+    seed: int
+    hidden: bool = False
+
+    def __str__(self) -> str:
+        sizes = " ".join(f"{name}={value}" for name, value in self.sizes.items())
+        return f"{sizes}, {self.data} data{f', seed {self.seed}' if self.hidden else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A thing to compute, and all that is needed to judge who claims to.
+
+    Sizes are the free symbols of the shapes. `terms` is how many terms are added up for one output element: the
+    tolerance grows with it. `magnitude` gives, for each output, the sum of the terms' absolute values, which is what
+    rounding errors are in proportion to; without it the output's own absolute value is taken. `public` are sizes that
+    everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
+    whose counters are shown, `timed` the one that is timed. `without` names kinds of data that the problem does not ask for,
+    each with the reason. `unrepeatable` says why two runs may differ in bits.
+    """
+
+    name: str
+    title: str
+    parameters: tuple[Parameter, ...]
+    reference: Reference
+    public: tuple[Sizes, ...]
+    observed: Sizes
+    timed: Sizes
+    largest: Sizes
+    flops: str
+    bytes: str
+    magnitude: Reference | None = None
+    terms: str = "1"
+    exact: bool = False
+    without: Mapping[str, str] = field(default_factory=dict)
+    tiles: tuple[int, ...] = (16, 32, 64, 128)
+    launch: Launch | None = None
+    peers: Mapping[str, Peer] = field(default_factory=dict)
+    unrepeatable: str = ""
+
+    def __post_init__(self) -> None:
+        sizes = set(self.sizes)
+        for parameter in self.parameters:
+            np.dtype(parameter.dtype)
+        for what in ("observed", "timed", "largest"):
+            self._check_sizes(what, getattr(self, what), sizes)
+        for number, case in enumerate(self.public):
+            self._check_sizes(f"public[{number}]", case, sizes)
+        for what in ("flops", "bytes", "terms"):
+            self._check_expression(what, getattr(self, what))
+        if not any(parameter.written for parameter in self.parameters):
+            raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The free symbols of the shapes, in the order in which they appear."""
+        found = (name for p in self.parameters for extent in p.shape for name in sorted(names(extent)))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def outputs(self) -> tuple[Parameter, ...]:
+        """The parameters that the kernel writes."""
+        return tuple(parameter for parameter in self.parameters if parameter.written)
+
+    def shape(self, parameter: Parameter, sizes: Sizes) -> tuple[int, ...]:
+        """The parameter's shape for these sizes."""
+        return tuple(evaluate(extent, sizes) for extent in parameter.shape)
+
+    def work(self, sizes: Sizes) -> tuple[int, int]:
+        """Floating-point operations that the answer needs, and bytes that must move through memory at least."""
+        return evaluate(self.flops, sizes), evaluate(self.bytes, sizes)
+
+    def _check_sizes(self, what: str, given: Sizes, sizes: set[str]) -> None:
+        if set(given) != sizes:
+            raise ProblemError(f"problem {self.name}: {what} gives {sorted(given)}, the shapes need {sorted(sizes)}")
+        small = [f"{name}={value}" for name, value in given.items() if value < 1]
+        if small:
+            raise ProblemError(f"problem {self.name}: {what} has {', '.join(small)}, at least 1 is needed")
+
+    def _check_expression(self, what: str, text: str) -> None:
+        try:
+            evaluate(text, self.timed)
+        except ExpressionError as error:
+            raise ProblemError(f"problem {self.name}: {what}: {error}") from error

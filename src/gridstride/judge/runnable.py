@@ -1,0 +1,81 @@
+"""From a kernel file to something that can be launched: compiled, with its entry and its launch shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridstride.compiler import CompileError
+from gridstride.device.choice import use
+from gridstride.device.kernel import Kernel
+from gridstride.device.module import Module, cuda
+from gridstride.device.protocol import Device, DeviceError, LaunchError, UnknownName
+from gridstride.judge.header import KernelFile, Launch, LaunchShape
+from gridstride.judge.problem import Problem, Sizes
+from gridstride.judge.verdict import Finding
+
+MULTIPROCESSORS = "SMS"  # what a launch expression calls the number of multiprocessors
+
+
+class RefusedError(Exception):
+    """A kernel that cannot be run at all; `finding` says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A compiled kernel on a device with the way it is launched."""
+
+    kernel: Kernel
+    launch: Launch
+    device: Device
+
+    def shape(self, sizes: Sizes) -> LaunchShape:
+        """Grid and block for these sizes on this device."""
+        return self.launch.shape({**sizes, MULTIPROCESSORS: self.device.properties.multiprocessors})
+
+    def run(self, sizes: Sizes, arguments: Sequence[Any]) -> None:
+        """Launch once and wait."""
+        shape = self.shape(sizes)
+        with use(self.device):
+            self.kernel.launch(grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared)
+            self.device.synchronize()
+
+    def observe(self, sizes: Sizes, arguments: Sequence[Any]) -> Any:
+        """Launch once on the virtual GPU with counters and sanitizer; gives the run."""
+        shape = self.shape(sizes)
+        with use(self.device):
+            return self.kernel.observe(shape.grid, shape.block, shape.shared)(*arguments)
+
+
+def build(problem: Problem, kernel: KernelFile, device: Device) -> Runnable:
+    """Compile a kernel file for a device; RefusedError with the finding when that is not possible."""
+    launch = kernel.launch or problem.launch
+    if launch is None:
+        raise RefusedError(
+            Finding(
+                "launch",
+                "no launch shape: open the file with lines `// grid: …` and `// block: …` over "
+                f"{', '.join(problem.sizes)}",
+            )
+        )
+    try:
+        with use(device):
+            module = cuda(kernel.source, filename=kernel.filename)
+            return Runnable(module[kernel.entry or _only_entry(module)], launch, device)
+    except CompileError as error:
+        raise RefusedError(Finding("compile_error", str(error), line=error.line)) from error
+    except (UnknownName, LaunchError, DeviceError, ValueError) as error:
+        raise RefusedError(Finding("launch", str(error))) from error
+
+
+def _only_entry(module: Module) -> str:
+    names = module.kernels
+    if len(names) == 1:
+        return names[0]
+    found = f"the file has {len(names)} kernels ({', '.join(names)})" if names else "the file has no __global__ kernel"
+    raise ValueError(f"{found}: name the one to judge in a line `// entry: …`")

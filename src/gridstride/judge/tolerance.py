@@ -1,0 +1,114 @@
+"""How far from the float64 reference a result may be.
+
+With u the unit roundoff of the output's dtype, k the terms added up for an element and m the sum of their absolute
+values:
+
+- Any correct kernel, in whatever order it adds, is within k·u·m of the exact sum: the classical bound, e.g.
+  N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2. It holds for every kind of data.
+- On random data errors cancel, and √k·u·m is exceeded by no honest kernel but for a small factor (N. J. Higham and
+  T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019).
+- On random data the error as a whole, in the 2-norm, is within a small factor of √k·u of the result's size. This one
+  tells tf32 or fp16 arithmetic from fp32: theirs is of the order of 2^-11 whatever k is.
+
+NaN equals only a NaN that the reference has, and Inf only the same Inf. Whole-number data is compared exactly where
+the problem says that its answers are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridstride.judge.problem import Array, Case, Parameter, Problem
+from gridstride.judge.symbols import evaluate
+
+_PROBABLE = 6.0  # factor on √k·u; calibrated by tests/judge/test_tolerance.py from both sides
+_FINAL = 4  # roundings after the sum: a division, a scale, an addition to what was there
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What one output must be: float64 values, the scale of rounding errors, and how much of it is allowed."""
+
+    values: Array
+    bound: Array | None  # largest allowed |error| of each element; None: equal to the bit
+    norm_bound: float | None  # largest allowed 2-norm of the errors
+    scale: Array  # what max_error is relative to
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One output against what it must be. `wrong` marks elements; it can be all False when only the norm is off."""
+
+    passed: bool
+    wrong: Array
+    max_error: float  # largest |error| in proportion to the scale of the element; inf for a NaN out of place
+    norm_only: bool = False
+
+
+def expect(problem: Problem, case: Case, parameter: Parameter, values: Array, magnitude: Array | None) -> Expected:
+    """What `parameter` must hold, from the reference's `values` and the magnitudes of its sums."""
+    dtype = np.dtype(parameter.dtype)
+    if dtype.kind != "f":
+        return Expected(values, None, None, np.ones_like(values, dtype=np.float64))
+    with np.errstate(all="ignore"):
+        scale = np.abs(values) if magnitude is None else magnitude
+        if _exact(problem, case):
+            return Expected(values.astype(dtype), None, None, scale)
+        terms = evaluate(problem.terms, case.sizes)
+        information = np.finfo(dtype)
+        unit = float(information.eps) / 2
+        random = case.data == "normal"
+        growth = _PROBABLE * terms**0.5 if random else terms + _FINAL
+        # Below the smallest normal number spacing is fixed, so there the scale of errors is fixed as well.
+        scale = scale + (terms + _FINAL) * float(information.smallest_subnormal) / unit
+        bound = growth * unit * scale
+        norm = None
+        if random:
+            size = max(_norm(values), _norm(scale) / terms**0.5)
+            norm = _PROBABLE * terms**0.5 * unit * size
+    return Expected(values, bound, norm, scale)
+
+
+def compare(got: Array, expected: Expected) -> Comparison:
+    """Whether `got` is what it must be."""
+    values = expected.values
+    if expected.bound is None:
+        wrong = ~_same(got, values)
+        return Comparison(not wrong.any(), wrong, _max_error(got, expected, wrong))
+    with np.errstate(all="ignore"):
+        error = np.abs(got.astype(np.float64) - values)
+        close = error <= expected.bound
+        wrong = ~np.where(np.isfinite(values), close & np.isfinite(got), _same(got, values))
+    if wrong.any():
+        return Comparison(False, wrong, _max_error(got, expected, wrong))
+    too_far = expected.norm_bound is not None and _norm(error) > expected.norm_bound
+    return Comparison(not too_far, wrong, _max_error(got, expected, wrong), norm_only=too_far)
+
+
+def _exact(problem: Problem, case: Case) -> bool:
+    # A pure copy has one term and no arithmetic: it is exact on any data.
+    return problem.exact and (case.data == "whole" or problem.flops == "0")
+
+
+def _same(got: Array, values: Array) -> Array:
+    same: Array = np.equal(got, values)
+    if got.dtype.kind == "f":
+        same = same | (np.isnan(got) & np.isnan(values))
+    return same
+
+
+def _max_error(got: Array, expected: Expected, wrong: Array) -> float:
+    if not got.size:
+        return 0.0
+    with np.errstate(all="ignore"):
+        error = np.abs(got.astype(np.float64) - expected.values.astype(np.float64))
+        relative = np.where(error == 0, 0.0, error / np.where(expected.scale > 0, expected.scale, 1.0))
+    relative = np.where(np.isfinite(relative), relative, np.where(wrong, np.inf, 0.0))
+    return float(relative.max())
+
+
+def _norm(values: Array) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.sum(np.square(finite, dtype=np.float64))))

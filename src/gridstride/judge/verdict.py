@@ -1,0 +1,120 @@
+"""What the judge says, as records; `json()` gives the fields of the command line's `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["pass", "fail"]
+_HARMLESS = frozenset({"wrong_result", "race", "compile_error", "launch", "too_fast"})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a kernel, in words, with its source line and the thread that met it.
+
+    Kinds: those of the virtual GPU's sanitizer (out_of_bounds, misaligned, race, deadlock, timeout, barrier_divergence
+    and so on), and the judge's own: compile_error, launch, wrong_result, input_changed, unrepeatable, too_fast.
+    `pattern` says how the wrong elements of a wrong_result lie.
+    """
+
+    kind: str
+    message: str
+    line: int | None = None
+    thread: Mapping[str, tuple[int, ...]] | None = None  # {"block": (x, y, z), "thread": (x, y, z)}
+    pattern: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """The fields of `check --json`."""
+        thread = {name: list(place) for name, place in self.thread.items()} if self.thread else None
+        return {"kind": self.kind, "line": self.line, "message": self.message, "thread": thread}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungResult:
+    """The verdict on one kernel. Times are milliseconds; `time_ms` only where a physical GPU ran it.
+
+    `max_error` is the largest error in proportion to the size of what was added up; None when nothing could be
+    compared. `speed_of_light` is the share of the chip's limit that was reached.
+    """
+
+    rung: str
+    title: str
+    findings: tuple[Finding, ...] = ()
+    max_error: float | None = None
+    cases: int = 0
+    time_ms: float | None = None
+    spread_ms: float | None = None
+    predicted_ms: float | None = None
+    speed_of_light: float | None = None
+    limiter: str | None = None
+    peers: Mapping[str, float] = field(default_factory=dict)  # name -> peer's time over this kernel's
+    counters: Mapping[str, float] = field(default_factory=dict)
+    run: Any = None  # the observed run, with counters per source line, for reports
+
+    @property
+    def verdict(self) -> Verdict:
+        """pass when nothing was found."""
+        return "fail" if self.findings else "pass"
+
+    @property
+    def races(self) -> int:
+        """How many races were found."""
+        return sum(finding.kind == "race" for finding in self.findings)
+
+    @property
+    def faults(self) -> int:
+        """How many findings stopped the kernel or touched what is not its own."""
+        return sum(finding.kind not in _HARMLESS for finding in self.findings)
+
+    def json(self) -> dict[str, Any]:
+        """One rung of `climb --json`."""
+        error = self.max_error
+        return {
+            "rung": self.rung,
+            "verdict": self.verdict,
+            "max_error": error if error is None or error < float("inf") else "inf",
+            "races": self.races,
+            "faults": self.faults,
+            "time_ms": self.time_ms,
+            "predicted_ms": self.predicted_ms,
+            "speed_of_light": self.speed_of_light,
+            "limiter": self.limiter,
+            "peers": dict(self.peers),
+            "counters": dict(self.counters),
+        }
+
+    def check_json(self) -> dict[str, Any]:
+        """The object of `check --json`."""
+        return {**self.json(), "findings": [finding.json() for finding in self.findings]}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A kernel that must be rejected, with what it had to be found guilty of and what was found."""
+
+    kernel: str
+    title: str
+    expected: str
+    lines: frozenset[int]
+    findings: tuple[Finding, ...]
+
+    @property
+    def match(self) -> Finding | None:
+        """The finding that was asked for, on a line that was asked for."""
+        kind, _, pattern = self.expected.partition(" ")
+        for finding in self.findings:
+            right_place = not self.lines or finding.line in self.lines
+            if finding.kind == kind and right_place and (not pattern or finding.pattern == pattern):
+                return finding
+        return None
+
+    def json(self) -> dict[str, Any]:
+        """One entry of `wrong` in `climb --json`."""
+        return {
+            "kernel": self.kernel,
+            "expected": self.expected,
+            "verdict": "rejected" if self.match else "missed",
+            "findings": [finding.json() for finding in self.findings],
+        }

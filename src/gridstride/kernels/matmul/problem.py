@@ -1,0 +1,56 @@
+"""Matrix product: C = A B in float32, row by row in memory."""
+
+from __future__ import annotations
+
+from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
+
+
+def reference(v: Values) -> dict[str, Array]:
+    """C[i][j] = sum over k of A[i][k] B[k][j]."""
+    return {"C": v["A"] @ v["B"]}
+
+
+def magnitude(v: Values) -> dict[str, Array]:
+    """The same with absolute values."""
+    return {"C": abs(v["A"]) @ abs(v["B"])}
+
+
+def cublas(v: Values) -> object:
+    """cuBLAS through PyTorch, in full float32 (no tf32)."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return torch.mm(v["A"], v["B"], out=v["C"])
+
+
+problem = Problem(
+    name="matmul",
+    title="Matrix product, C = A B, float32",
+    parameters=(
+        array("A", "float32", "M", "K"),
+        array("B", "float32", "K", "N"),
+        array("C", "float32", "M", "N", role="out"),
+        size("M"),
+        size("N"),
+        size("K"),
+    ),
+    reference=reference,
+    magnitude=magnitude,
+    terms="K",
+    exact=True,
+    public=(
+        {"M": 64, "N": 64, "K": 64},
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 37, "N": 53, "K": 29},
+        {"M": 129, "N": 20, "K": 8},
+        {"M": 16, "N": 257, "K": 33},
+        {"M": 67, "N": 130, "K": 40},
+    ),
+    largest={"M": 140, "N": 140, "K": 70},
+    tiles=(8, 16, 32, 64, 128),
+    observed={"M": 256, "N": 256, "K": 256},
+    timed={"M": 4096, "N": 4096, "K": 4096},
+    flops="2*M*N*K",
+    bytes="4*(M*K+K*N+M*N)",
+    peers={"cuBLAS": Peer(cublas)},
+)

@@ -1,0 +1,16 @@
+// Transposed index: C is stored column by column.
+//
+// entry: matmul_transposed_index
+// block: 16 16
+// grid: ceil(N/16) ceil(M/16)
+// expect: wrong_result transposed
+
+extern "C" __global__ void matmul_transposed_index(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row >= M || column >= N) return;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];
+    C[column * M + row] = sum;
+}

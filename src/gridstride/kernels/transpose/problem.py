@@ -1,0 +1,32 @@
+"""Transpose: out[j][i] = in[i][j], float32. No arithmetic, so the answer must be right to the bit."""
+
+from __future__ import annotations
+
+from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
+
+
+def reference(v: Values) -> dict[str, Array]:
+    """The same values, turned."""
+    return {"out": v["in"].T}
+
+
+def torch_copy(v: Values) -> object:
+    """PyTorch's copy of the turned view."""
+    return v["out"].copy_(v["in"].T)
+
+
+problem = Problem(
+    name="transpose",
+    title="Transpose, float32",
+    parameters=(array("in", "float32", "M", "N"), array("out", "float32", "N", "M", role="out"), size("M"), size("N")),
+    reference=reference,
+    exact=True,
+    public=({"M": 64, "N": 64}, {"M": 1, "N": 1}, {"M": 96, "N": 40}, {"M": 61, "N": 131}, {"M": 129, "N": 3}),
+    largest={"M": 150, "N": 150},
+    tiles=(8, 32, 64),
+    observed={"M": 256, "N": 256},
+    timed={"M": 8192, "N": 8192},
+    flops="0",
+    bytes="8*M*N",
+    peers={"torch.copy_": Peer(torch_copy)},
+)

@@ -1,0 +1,61 @@
+"""The chips that the virtual GPU can be: limits and rates, one TOML file each, every figure with its source."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridstride.device.protocol import DeviceProperties
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One GPU model. `rates` are per clock and multiprocessor, `latency` in clocks."""
+
+    key: str
+    properties: DeviceProperties
+    rates: Mapping[str, float]
+    latency: Mapping[str, float]
+
+    def resident_blocks(self, threads: int, shared: int, registers: int = 0) -> int:
+        """Blocks of this size that one multiprocessor holds at a time."""
+        p = self.properties
+        warps = -(-threads // p.warp_size)
+        fits = [p.max_blocks_per_multiprocessor, p.max_threads_per_multiprocessor // (warps * p.warp_size)]
+        # A block costs 1 KB of shared memory besides its own on compute capability 8.0 and later.
+        reserved = 1024 if p.compute_capability >= (8, 0) else 0
+        fits.append(p.shared_per_multiprocessor // (shared + reserved) if shared + reserved else fits[0])
+        if registers:
+            per_warp = -(-registers * p.warp_size // 256) * 256
+            fits.append(p.registers_per_multiprocessor // (per_warp * warps))
+        return min(fits)
+
+
+def names() -> list[str]:
+    """The chips there are."""
+    return sorted(p.stem for p in _FOLDER.glob("*.toml"))
+
+
+@functools.cache
+def chip(name: str) -> Chip:
+    """The chip of that name; ValueError with the nearest name otherwise."""
+    path = _FOLDER / f"{name.lower()}.toml"
+    if name.lower() not in names():
+        near = difflib.get_close_matches(name.lower(), names(), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown chip {name!r}{hint} There are: {', '.join(names())}")
+    data = tomllib.loads(path.read_text())
+    return Chip(path.stem, _properties(data), data["rates"], data["latency_clocks"])
+
+
+def _properties(data: dict[str, Any]) -> DeviceProperties:
+    limits = {k: tuple(v) if isinstance(v, list) else v for k, v in data["limits"].items()}
+    plain = {k: v for k, v in data.items() if not isinstance(v, dict | list)}
+    return DeviceProperties(**plain, **limits, compute_capability=tuple(data["compute_capability"]), warp_size=32)

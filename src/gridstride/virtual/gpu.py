@@ -1,0 +1,176 @@
+"""The virtual GPU as a device: memory, modules, streams and events, behind the same protocol as a physical one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from gridstride.device.protocol import DeviceError, DeviceProperties, OutOfDeviceMemory
+from gridstride.virtual.chips import Chip, chip
+from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
+from gridstride.virtual.machine.loaded import VirtualModule
+from gridstride.virtual.machine.session import Room
+from gridstride.virtual.machine.workers import Helpers, cores
+
+TIME_LIMIT = 120.0
+"""Seconds a launch may take unless `time_limit` says otherwise."""
+
+
+class VirtualGPU:
+    """A GPU that is not there.
+
+    `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build and raises
+    what it finds. `workers`: threads that run blocks, one per core by default. `memory`: bytes of global memory, by
+    default the chip's or three quarters of this machine's, whichever is less. `time_limit`: seconds per launch.
+    ValueError for an unknown chip or a number out of range.
+    """
+
+    kind = "virtual"
+
+    def __init__(
+        self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:  # fmt: skip
+        self.model: Chip = chip(chip_name)
+        self.chip = self.model.key
+        self.name = f"virtual {self.chip}"
+        self.sanitize = sanitize
+        self.workers = _at_least_one("workers", cores() if workers is None else workers)
+        self.memory = _at_least_one("memory", memory or min(self.properties.total_memory, host_memory() * 3 // 4))
+        limit = _limit_from_environment() if time_limit is None else time_limit
+        if not limit > 0:
+            raise ValueError(f"time_limit must be above 0 seconds, not {limit}")
+        self.time_limit = limit
+        self.lock = threading.RLock()
+        self.rooms = [Room() for _ in range(self.workers)]
+        self.helpers = Helpers(self.workers - 1)
+        self._arena: Arena | None = None
+        self._handles = itertools.count(1)
+
+    @property
+    def properties(self) -> DeviceProperties:
+        """Limits and rates of the chip."""
+        return self.model.properties
+
+    @property
+    def arena(self) -> Arena:
+        """Global memory, reserved when first needed."""
+        if self._arena is None:
+            # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
+            self._arena = Arena(-(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE)
+        return self._arena
+
+    def engine_run(self, worker: int) -> None:
+        from gridstride.virtual.machine import engine
+
+        engine.run(worker)
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+    def allocate(self, nbytes: int) -> int:
+        """Address of fresh device memory, 256-byte aligned; OutOfDeviceMemory."""
+        with self.lock:
+            free = self.memory - self.arena.used
+            address = self.arena.allocate(nbytes) if nbytes <= free else None
+            if address is None:
+                raise OutOfDeviceMemory(
+                    f"{self.name}: {nbytes} bytes asked for, {free} of {self.memory} are free; "
+                    "VirtualGPU(memory=…) sets how much there is"
+                )
+            return address
+
+    def free(self, address: int) -> None:
+        """Gives back what `allocate` gave."""
+        with self.lock:
+            if not self.arena.free(address):
+                raise DeviceError(f"{self.name}: no allocation starts at {address:#x}")
+
+    def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
+        """Copies a C-contiguous array to the device."""
+        self._view(address, host)[:] = host.reshape(-1).view(np.uint8) if host.size else host.reshape(-1)
+
+    def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
+        """Fills a C-contiguous array from the device."""
+        if host.size:
+            host.reshape(-1).view(np.uint8)[:] = self._view(address, host)
+
+    def _view(self, address: int, host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if host.nbytes and not self.arena.holds(address, host.nbytes):
+            raise DeviceError(f"{self.name}: {host.nbytes} bytes at {address:#x} are not inside one allocation")
+        return self.arena.view(address, host.nbytes) if host.nbytes else np.empty(0, host.dtype)
+
+    # -- code ---------------------------------------------------------------------------------------------------------
+    def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> VirtualModule:
+        """Makes PTX runnable here; PtxError, or UnsupportedInstruction at a kernel's first launch."""
+        with self.lock:
+            return VirtualModule(self, ptx, source, filename)
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+    def stream(self) -> VirtualStream:
+        """A new stream; work on the virtual GPU is done when a call returns."""
+        return VirtualStream(next(self._handles))
+
+    def event(self) -> VirtualEvent:
+        """A new event."""
+        return VirtualEvent()
+
+    def synchronize(self) -> None:
+        """Nothing is ever outstanding: a launch returns when it is done."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.properties.name}, {self.workers} workers{', sanitize' if self.sanitize else ''}>"
+
+
+class VirtualStream:
+    """A queue that is always empty."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def synchronize(self) -> None:
+        """Returns at once."""
+
+    def wait(self, event: VirtualEvent) -> None:
+        """Returns at once: the event's work is done."""
+
+
+class VirtualEvent:
+    """A moment of the host's clock: virtual time is not GPU time, and no verdict uses it."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+
+    def record(self, stream: VirtualStream | None = None) -> None:
+        """Marks now."""
+        self._at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Returns at once."""
+
+    @property
+    def done(self) -> bool:
+        return True
+
+    def elapsed_ms(self, start: VirtualEvent) -> float:
+        """Milliseconds on the host's clock from `start` to this event."""
+        if self._at is None or start._at is None:
+            raise DeviceError("elapsed_ms of an event that was never recorded")
+        return 1e3 * (self._at - start._at)
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return value
+
+
+def _limit_from_environment() -> float:
+    text = os.environ.get("GRIDSTRIDE_TIME_LIMIT", "")
+    try:
+        return float(text) if text else TIME_LIMIT
+    except ValueError:
+        raise ValueError(f"GRIDSTRIDE_TIME_LIMIT={text!r} is not a number of seconds") from None

@@ -1,0 +1,273 @@
+"""How one warp-wide access is laid out: groups of lanes with known distances, each one block of memory.
+
+An address in linear form splits the warp into groups whose lanes lie at compile-time distances from one scalar address.
+Each group is then one bounds check and one vector load or store instead of 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.ir import Value, constant, vector_constant
+from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.machine.layout import LANES, SITE
+
+MAX_GROUPS = 4
+MAX_CHUNK = 128
+"""Elements that one covering load may have; wider spreads are gathered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Lanes whose addresses are `address + offset[lane]`; `valid` (an i1 or None) says that no index wrapped."""
+
+    lanes: tuple[int, ...]
+    offsets: tuple[int, ...]
+    address: Value
+    valid: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an ld or st moves: `count` elements of `size` bytes per lane, at `space`."""
+
+    space: str
+    size: int
+    count: int
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.count
+
+    @property
+    def type(self) -> str:
+        return f"i{8 * self.size}"
+
+
+def groups_of(cx: Lowering, form: Linear) -> list[Group] | None:
+    """The groups of a linear address; None where there are too many to be worth it."""
+    inner = form.extended.inner if form.extended else None
+    keys: dict[tuple[int, ...], list[int]] = {}
+    for i in range(LANES):
+        own = [k[i] for k, _ in form.terms]
+        keys.setdefault(tuple(own + ([k[i] for k, _ in inner.terms] if inner else [])), []).append(i)
+    if len(keys) > MAX_GROUPS:
+        return None
+    return [_group(cx, form, tuple(members)) for members in keys.values()]
+
+
+def _group(cx: Lowering, form: Linear, members: tuple[int, ...]) -> Group:
+    first = members[0]
+    address = _at(cx, form, first)
+    offsets = [form.k[i] for i in members]
+    valid = None
+    if form.extended:
+        e = form.extended
+        x = _at(cx, e.inner, first)
+        distances = [e.inner.k[i] for i in members]
+        valid = _no_wrap(cx, x, distances, e.signed)
+        scaled = cx.op("mul", form.width, cx.extend(x, e.signed), constant("i64", e.scale))
+        address = cx.op("add", form.width, address, scaled)
+        offsets = [o + e.scale * d for o, d in zip(offsets, distances, strict=True)]
+    low = min(offsets)
+    if low:
+        address = cx.op("add", form.width, address, cx.constant(form.width, low))
+    return Group(members, tuple(o - low for o in offsets), address, valid)
+
+
+def _at(cx: Lowering, form: Linear, lane: int) -> Value:
+    """base + Σ u · k[lane]: the part of a form that its constants do not give."""
+    value = form.base
+    for k, u in form.terms:
+        if k[lane]:
+            value = cx.op("add", form.width, value, cx.op("mul", form.width, u, cx.constant(form.width, k[lane])))
+    return value  # type: ignore[no-any-return]
+
+
+def _no_wrap(cx: Lowering, x: Value, distances: list[int], signed: bool) -> Value | None:
+    b, valid = cx.b, None
+    for d in {min(distances), max(distances)} - {0}:
+        name = f"{'s' if signed else 'u'}{'add' if signed or d > 0 else 'sub'}"
+        by = constant("i32", d if signed else abs(d))
+        pair = b.call("{ i32, i1 }", f"llvm.{name}.with.overflow.i32", x, by)
+        over = b.define("i1", f"extractvalue {{ i32, i1 }} {pair.name}, 1")
+        fine = cx.negate(over)
+        valid = fine if valid is None else b.op("and", valid, fine)
+    return valid
+
+
+def span(group: Group, access: Access) -> int:
+    """Bytes from the first to past the last that the group touches."""
+    return max(group.offsets) + access.bytes
+
+
+def checks(cx: Lowering, groups: list[Group], access: Access, site: int) -> Value:
+    """An i1: every group lies inside its allocation, aligned, and no index wrapped."""
+    b = cx.b
+    widest = max(span(g, access) for g in groups)
+    cx.program.widen(site, widest)
+    ok: Value | None = None
+    for g in groups:
+        inside = inside_shared(cx, g.address, widest, access) if access.space == "shared" else None
+        inside = inside or inside_global(cx, g.address, access, site)
+        # Lanes at distances that the alignment does not divide are left to the slow path.
+        for one in (inside, g.valid):
+            if one is not None:
+                ok = one if ok is None else b.op("and", ok, one)
+    assert ok is not None
+    return ok
+
+
+def _aligned(cx: Lowering, distance: Value, align: int) -> Value:
+    """Rotates the bits that must be zero to the top, so that one comparison finds them."""
+    shift = align.bit_length() - 1
+    if not shift:
+        return distance
+    return cx.b.intrinsic("fshr", distance, distance, constant(distance.type, shift))
+
+
+def inside_global(cx: Lowering, address: Value, access: Access, site: int) -> Value:
+    """Against the allocation that this site last hit: the slow path looks others up and remembers them."""
+    b = cx.b
+    entry = b.offset(cx.field("sites"), SITE.size * site)
+    low = b.load("i64", entry)
+    limit = b.load("i64", b.offset(entry, SITE.offset["limit"]))
+    distance = b.op("sub", address, low)
+    return b.compare("ult", _aligned(cx, distance, access.bytes), limit)
+
+
+def inside_shared(cx: Lowering, address: Value, widest: int, access: Access) -> Value:
+    limit = cx.program.shared_limit(cx, widest, access.bytes)
+    return cx.b.compare("ult", _aligned(cx, address, access.bytes), limit)
+
+
+def pointer(cx: Lowering, address: Value, access: Access) -> Value:
+    """Where an address of the access' space is in this process."""
+    b = cx.b
+    if access.space == "shared":
+        return b.offset(b.pointer(cx.field("shared")), b.resize(address, "i64"))
+    return b.pointer(address)
+
+
+# -- loads ------------------------------------------------------------------------------------------------------------
+def load_groups(cx: Lowering, groups: list[Group], access: Access) -> list[Value]:
+    """One vector per element; lanes in no group do not exist, so every lane is filled."""
+    parts = [_load_group(cx, g, access) for g in groups]
+    columns = []
+    for j in range(access.count):
+        merged = parts[0][j]
+        for g, part in zip(groups[1:], parts[1:], strict=True):
+            inside = set(g.lanes)
+            merged = cx.b.shuffle(merged, [LANES + i if i in inside else i for i in range(LANES)], part[j])
+        columns.append(merged)
+    return columns
+
+
+def _load_group(cx: Lowering, group: Group, access: Access) -> list[Value]:
+    b = cx.b
+    base = pointer(cx, group.address, access)
+    if len(set(group.offsets)) == 1:
+        return [b.splat(b.load(access.type, b.offset(base, access.size * j), align=access.size)) for j in range(access.count)]
+    elements = span(group, access) // access.size
+    if any(o % access.size for o in group.offsets) or elements > MAX_CHUNK:
+        return _gather_group(cx, group, access, base)
+    chunk = b.load(f"<{elements} x {access.type}>", base, align=access.size)
+    return [b.shuffle(chunk, _indices(group, access, j)) for j in range(access.count)]
+
+
+def _indices(group: Group, access: Access, j: int) -> list[int]:
+    where = dict(zip(group.lanes, group.offsets, strict=True))
+    return [where[i] // access.size + j if i in where else -1 for i in range(LANES)]
+
+
+def _gather_group(cx: Lowering, group: Group, access: Access, base: Value) -> list[Value]:
+    where = dict(zip(group.lanes, group.offsets, strict=True))
+    members = vector_constant("i1", [i in where for i in range(LANES)])
+    return list(
+        gather(cx, cx.b.define(f"<{LANES} x ptr>", _spread(base, [where.get(i, 0) + access.size * j for i in range(LANES)])), members, access)
+        for j in range(access.count)
+    )
+
+
+def _spread(base: Value, offsets: list[int]) -> str:
+    return f"getelementptr i8, ptr {base.name}, {vector_constant('i64', offsets)!r}"
+
+
+def gather(cx: Lowering, pointers: Value, mask: Value, access: Access) -> Value:
+    """Loads one element per lane from 32 pointers; lanes off give poison."""
+    type_ = f"<{LANES} x {access.type}>"
+    name = f"llvm.masked.gather.v{LANES}i{8 * access.size}.v{LANES}p0"
+    return cx.b.call(type_, name, pointers, constant("i32", access.size), mask, Value("poison", type_))
+
+
+# -- stores -----------------------------------------------------------------------------------------------------------
+def store_groups(cx: Lowering, groups: list[Group], access: Access, values: list[Value]) -> None:
+    """Writes one vector per element under the mask; of lanes with one address the last wins."""
+    for group in groups:
+        base = pointer(cx, group.address, access)
+        step = access.bytes
+        if all(o == n * step for n, o in enumerate(group.offsets)) and len(group.lanes) > 1:
+            _store_run(cx, group, access, values, base)
+        else:
+            _scatter_group(cx, group, access, values, base)
+
+
+def _store_run(cx: Lowering, group: Group, access: Access, values: list[Value], base: Value) -> None:
+    b, n = cx.b, len(group.lanes)
+    run = interleave(cx, values, group.lanes)
+    if cx.always():
+        b.store(run, base, align=access.size)
+        return
+    bits = cx.active_bits()
+    mask = b.shuffle(bits, [i for i in group.lanes for _ in range(access.count)])
+    name = f"llvm.masked.store.v{n * access.count}i{8 * access.size}.p0"
+    b.call("void", name, run, base, constant("i32", access.size), mask)
+
+
+def interleave(cx: Lowering, values: list[Value], members: tuple[int, ...]) -> Value:
+    """a0 b0 c0 d0 a1 b1 …: the elements of the given lanes in the order they have in memory."""
+    b = cx.b
+    if len(values) == 1:
+        return values[0] if members == tuple(range(LANES)) else b.shuffle(values[0], list(members))
+    if len(values) == 2:
+        return b.shuffle(values[0], [i + LANES * j for i in members for j in range(2)], values[1])
+    half = len(values) // 2
+    left, right = (_concatenate(cx, part) for part in (values[:half], values[half:]))
+    return b.shuffle(left, [i + LANES * j for i in members for j in range(len(values))], right)
+
+
+def _concatenate(cx: Lowering, values: list[Value]) -> Value:
+    while len(values) > 1:
+        pairs = [(values[i], values[i + 1]) for i in range(0, len(values), 2)]
+        values = [cx.b.shuffle(x, list(range(2 * _size(x))), y) for x, y in pairs]
+    return values[0]
+
+
+def _size(value: Value) -> int:
+    return int(value.type[1 : value.type.index(" ")])
+
+
+def _scatter_group(cx: Lowering, group: Group, access: Access, values: list[Value], base: Value) -> None:
+    b = cx.b
+    where = dict(zip(group.lanes, group.offsets, strict=True))
+    mask = vector_constant("i1", [i in where for i in range(LANES)])
+    if not cx.always():
+        mask = b.op("and", mask, cx.active_bits())
+    for j, value in enumerate(values):
+        offsets = [where.get(i, 0) + access.size * j for i in range(LANES)]
+        pointers = b.define(f"<{LANES} x ptr>", _spread(base, offsets))
+        scatter(cx, pointers, mask, access, value)
+
+
+def scatter(cx: Lowering, pointers: Value, mask: Value, access: Access, value: Value) -> None:
+    """Stores one element per lane, lowest lane first (LLVM fixes that order)."""
+    name = f"llvm.masked.scatter.v{LANES}i{8 * access.size}.v{LANES}p0"
+    cx.b.call("void", name, value, pointers, constant("i32", access.size), mask)
+
+
+def each(groups: list[Group]) -> Iterator[int]:
+    """Lanes of all groups."""
+    for g in groups:
+        yield from g.lanes

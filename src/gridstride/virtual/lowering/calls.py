@@ -1,0 +1,223 @@
+"""Calls of device functions: arguments in areas of 32 lanes a word, direct, indirect and recursive.
+
+An area holds a .param variable as rows of four bytes, one row for each word, one column for each lane; a function gets a
+pointer to the area of each of its parameters and results.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.ir import Value, bits, constant, wide
+from gridstride.virtual.lowering.program import FUNCTION_BASE
+from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.ptx.module import Arguments, Function, Immediate, Instruction, Operand, Register, Sink, Symbol, Variable
+
+ROW = 4 * LANES
+
+
+def _rows(size: int) -> int:
+    return max(1, -(-size // 4))
+
+
+def area(cx: Lowering, name: str) -> Value:
+    """The area of a .param variable: handed in for a function's own, on the stack for a call's."""
+    own = [v.name for v in (*cx.function.params, *cx.function.returns)]
+    if not cx.code.entry and name in own:
+        return Value(f"%p{own.index(name)}", "ptr")
+    areas = cx.program.scratch_of(cx).areas
+    if name not in areas:
+        areas[name] = cx.b.alloca(f"[{_rows(cx.function.variables[name].size) * ROW} x i8]", align=64)
+    return areas[name]
+
+
+def read_area(cx: Lowering, name: str, offset: int, access: Access) -> list[Value]:
+    """The elements at a byte offset of an area, a vector each."""
+    base = area(cx, name)
+    return [_read(cx, base, offset + access.size * j, access.size) for j in range(access.count)]
+
+
+def _read(cx: Lowering, base: Value, offset: int, size: int) -> Value:
+    b = cx.b
+    words = [b.load(wide("i32"), b.offset(base, (offset // 4 + w) * ROW), align=4) for w in range(_rows(size))]
+    if size <= 4:
+        shifted = b.op("lshr", words[0], constant(wide("i32"), 8 * (offset % 4))) if offset % 4 else words[0]
+        return b.resize(shifted, f"i{8 * size}")
+    value = b.resize(words[0], f"i{8 * size}")
+    for w, word in enumerate(words[1:], 1):
+        long = b.resize(word, f"i{8 * size}")
+        value = b.op("or", value, b.op("shl", long, constant(long.type, 32 * w)))
+    return value
+
+
+def write_area(cx: Lowering, name: str, offset: int, access: Access, values: list[Value]) -> None:
+    """Stores elements; lanes that do not execute keep what they had (another group may have put its result there)."""
+    base = area(cx, name)
+    for j, value in enumerate(values):
+        _write(cx, base, offset + access.size * j, access.size, value)
+
+
+def _write(cx: Lowering, base: Value, offset: int, size: int, value: Value) -> None:
+    b = cx.b
+    for w in range(_rows(size)):
+        at = b.offset(base, (offset // 4 + w) * ROW)
+        part = b.op("lshr", value, constant(value.type, 32 * w)) if w else value
+        word = b.resize(part, "i32")
+        old = b.load(wide("i32"), at, align=4)
+        if size < 4:
+            ones = ((1 << 8 * size) - 1) << 8 * (offset % 4)
+            moved = b.op("shl", word, constant(word.type, 8 * (offset % 4)))
+            word = b.op("or", b.op("and", old, constant(old.type, ~ones)), b.op("and", moved, constant(old.type, ones)))
+        if not cx.always():
+            word = b.select(cx.active_bits(), word, old)
+        b.store(word, at, align=4)
+
+
+# -- registers as parameters --------------------------------------------------------------------------------------------
+def take_registers(cx: Lowering) -> None:
+    """At a device function's start: parameters declared as registers get their values."""
+    for index, variable in enumerate(cx.function.params):
+        if variable.space == "reg" and variable.name in cx.facts.shape:
+            cx._put(variable.name, _from_area(cx, Value(f"%p{index}", "ptr"), variable))
+
+
+def _from_area(cx: Lowering, base: Value, variable: Variable) -> Value:
+    if variable.type == "pred":
+        return cx.b.cast("trunc", _read(cx, base, 0, 4), "i1")
+    value = _read(cx, base, 0, max(1, variable.size))
+    return cx.retype(value, variable.type)
+
+
+def return_registers(cx: Lowering) -> None:
+    """Before a device function's return: results declared as registers are handed back."""
+    first = len(cx.function.params)
+    for index, variable in enumerate(cx.function.returns):
+        if variable.space == "reg":
+            value = _vector_now(cx, variable)
+            _store_whole(cx, Value(f"%p{first + index}", "ptr"), value)
+
+
+def _vector_now(cx: Lowering, variable: Variable) -> Value:
+    # The block that returns last may not be the one that wrote the register: read its slot.
+    cx._here.pop(variable.name, None)
+    cx._vectors.pop(variable.name, None)
+    return cx._vector_register(variable.name)
+
+
+def _store_whole(cx: Lowering, base: Value, value: Value) -> None:
+    b = cx.b
+    if value.type == wide("i1"):
+        value = b.resize(value, "i32")
+    value = cx.retype(value, f"b{bits(value.type)}")
+    for w in range(_rows(bits(value.type) // 8)):
+        part = b.op("lshr", value, constant(value.type, 32 * w)) if w else value
+        b.store(b.resize(part, "i32"), b.offset(base, w * ROW), align=4)
+
+
+# -- calls --------------------------------------------------------------------------------------------------------------
+def call(cx: Lowering, ins: Instruction) -> None:
+    """call, call.uni: direct by name, or through a function pointer."""
+    returned, target, passed = ins.operands[:3]
+    assert isinstance(returned, Arguments) and isinstance(passed, Arguments)
+    areas = [_argument(cx, o) for o in passed.items]
+    results = [_result_area(cx, o) for o in returned.items]
+    if isinstance(target, Symbol):
+        name = cx.program.module.aliases.get(target.name, target.name)
+        builtin = BUILTINS.get(name)
+        if builtin is not None:
+            builtin(cx, areas, results)
+        else:
+            _direct(cx, cx.program.module.functions[name], cx.active(), areas + results)
+    else:
+        _indirect(cx, target, areas + results)
+    for operand, base in zip(returned.items, results, strict=True):
+        if isinstance(operand, Register):
+            type_ = cx.code.registers[operand.name]
+            size = 4 if type_ == "pred" else max(1, bits(llvm_type(type_)) // 8)
+            value = _read(cx, base, 0, size)
+            cx.set(operand, cx.b.cast("trunc", value, "i1") if type_ == "pred" else value)
+    if cx.mask is not None or cx.program.entry.name != cx.function.name:
+        cx.mask = cx.b.op("and", cx.current_mask(), cx.b.get(cx.warp, _warp_layout(), "live"))
+
+
+def _warp_layout():  # type: ignore[no-untyped-def]
+    from gridstride.virtual.machine.layout import WARP
+
+    return WARP
+
+
+def _argument(cx: Lowering, operand: Operand) -> Value:
+    if isinstance(operand, Symbol):
+        return area(cx, operand.name)
+    base = cx.b.alloca(f"[{4 * ROW} x i8]", align=64)
+    if isinstance(operand, Register):
+        type_ = cx.code.registers[operand.name]
+        _store_whole(cx, base, cx.vector(operand, type_))
+    elif isinstance(operand, Immediate):
+        _store_whole(cx, base, cx.vector(operand, "b64"))
+    return base
+
+
+def _result_area(cx: Lowering, operand: Operand) -> Value:
+    if isinstance(operand, Symbol):
+        return area(cx, operand.name)
+    assert isinstance(operand, Register | Sink), operand
+    return cx.b.alloca(f"[{4 * ROW} x i8]", align=64)
+
+
+def signature(function: Function) -> str:
+    """The parameters of a device function's LLVM form."""
+    count = len(function.params) + len(function.returns)
+    return ", ".join(["ptr %warp", "i32 %mask", "i32 %frame", *(f"ptr %p{i}" for i in range(count))])
+
+
+def symbol(cx: Lowering, function: Function) -> str:
+    return f"fn{cx.program.numbers[function.name]}"
+
+
+def _direct(cx: Lowering, function: Function, mask: Value, areas: list[Value]) -> None:
+    if not function.defined:
+        raise cx.unsupported(f"the function `{function.name}`, which has no body in this module")
+    size = constant("i32", cx.program.frames[cx.function.name][1])
+    frame = size if cx.code.entry else cx.b.op("add", Value("%frame", "i32"), size)
+    cx.b.call("void", symbol(cx, function), cx.warp, mask, frame, *areas)
+
+
+def _indirect(cx: Lowering, target: Operand, areas: list[Value]) -> None:
+    """Calls each function that some lane wants, with those lanes; a pointer to nothing is a fault."""
+    b = cx.b
+    pointers = cx.vector(target, "b64")
+    left = b.alloca("i32")
+    b.store(cx.active(), left)
+    number = b.op("lshr", b.op("sub", pointers, constant(pointers.type, FUNCTION_BASE)), constant(pointers.type, 4))
+    for function in cx.program.functions:
+        count = len(function.params) + len(function.returns)
+        if function.kind != "func" or count != len(areas) or not function.defined:
+            continue
+        wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
+        mask = b.op("and", b.bitcast(wants, "i32"), b.load("i32", left))
+        with b.if_(b.compare("ne", mask, constant("i32", 0))):
+            _direct(cx, function, mask, areas)
+        b.store(b.op("xor", b.load("i32", left), mask), left)
+    lost = b.load("i32", left)
+    with b.if_(b.compare("ne", lost, constant("i32", 0))):
+        site = constant("i32", cx.program.site(cx))
+        lane = b.call("i32", "llvm.cttz.i32", lost, constant("i1", False))
+        address = b.extract(pointers, lane)
+        kind = constant("i32", FAULT["invalid_instruction"])
+        b.call("void", "gs_fault", cx.warp, site, kind, lost, address, constant("i32", 0))
+
+
+def _assertion(cx: Lowering, areas: list[Value], results: list[Value]) -> None:
+    """__assertfail: the lanes that get here failed."""
+    site = constant("i32", cx.program.site(cx))
+    kind = constant("i32", FAULT["trap"])
+    lanes = cx.active()
+    with cx.b.if_(cx.b.compare("ne", lanes, constant("i32", 0))):
+        cx.b.call("void", "gs_fault", cx.warp, site, kind, lanes, constant("i64", 0), constant("i32", 0))
+
+
+BUILTINS = {"__assertfail": _assertion}
+"""Functions of the CUDA runtime that have no body in PTX."""
+
+FAMILY = {"call": call}

@@ -1,0 +1,342 @@
+"""The ends of blocks: branches, returns, barriers, and who runs next.
+
+Every block has a pending mask: the lanes that wait to run it. A branch adds lanes to the pending masks of its targets,
+then control goes to the lowest pending block (analysis.py says which can be pending where, so this is a short chain of
+tests, and no test at all where a branch is uniform).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridstride.virtual.lowering.analysis import bits_of, last_of, leaves, waits
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.ir import Value, constant, wide
+from gridstride.virtual.machine.layout import FAULT, LAUNCH, SPINNING, WARP
+from gridstride.virtual.ptx.module import Instruction, LabelRef
+
+SPIN_BUDGET = 64
+"""Rounds a group of lanes may spin in a loop before another group of its warp, and then another warp, gets a turn."""
+
+
+class Flow:
+    """Writes a function's blocks in order, with their pending masks."""
+
+    def __init__(self, cx: Lowering, labels: dict[str, int]) -> None:
+        self.cx, self.b, self.labels = cx, cx.b, labels
+        self.facts, self.code = cx.facts, cx.code
+        self.pending = [self.b.alloca("i32") for _ in self.code.blocks]
+        self.can_wait = 0
+        for bits in self.facts.frontier:
+            self.can_wait |= bits
+        self.gates: dict[int, Value] = {
+            self.code.successors[i][0]: self.b.alloca("i64")
+            for i, block in enumerate(self.code.blocks)
+            if waits(last_of(block)) and self.facts.frontier[i] and self.code.successors[i]
+        }
+        self.budget = self.b.alloca("i32") if self.code.spin_edges else None
+
+    def write(self, mask: Value | None) -> None:
+        """All blocks; `mask` holds the lanes that enter the function (None: all 32)."""
+        b = self.b
+        for slot in self.pending:
+            b.store(constant("i32", 0), slot)
+        for gate in self.gates.values():
+            b.store(constant("i64", 0), gate)
+        if self.budget:
+            b.store(constant("i32", SPIN_BUDGET), self.budget)
+        b.store(mask or constant("i32", -1), self.pending[0])
+        b.jump("B0")
+        for index in range(len(self.code.blocks)):
+            self._block(index)
+
+    def _block(self, index: int) -> None:
+        b, cx = self.b, self.cx
+        b.terminated = True
+        b.start(f"B{index}")
+        mask = None
+        if not self.facts.whole[index]:
+            mask = b.load("i32", self.pending[index])
+            if self.can_wait >> index & 1:
+                b.store(constant("i32", 0), self.pending[index])
+        cx.begin(index, mask)
+        block = self.code.blocks[index]
+        cx.program.observer.block(cx, index)
+        for ins in block:
+            if ins is block[-1] and (ins.opcode in ENDS or waits(ins)):
+                break
+            cx.lower(ins)
+        self._end(index, last_of(block))
+
+    def _live_after(self, index: int) -> set[str]:
+        live: set[str] = set(self.facts.kept[index])
+        for s in self.code.successors[index]:
+            live |= self.code.live_in[s]
+        return live
+
+    def _end(self, index: int, last: Instruction | None) -> None:
+        cx = self.cx
+        if last is None or not (last.opcode in ENDS or waits(last)):
+            self._fall(index)
+            return
+        cx.ins = last
+        if last.opcode == "bra":
+            self._branch(index, last)
+        elif last.opcode == "brx":
+            self._indexed(index, last)
+        elif leaves(last):
+            self._leave(index, last)
+        else:
+            self._barrier(index, last)
+
+    def _fall(self, index: int) -> None:
+        """A block without a branch goes on to the next, or, at the end of the text, returns."""
+        if self.code.successors[index]:
+            self.cx.flush(self._live_after(index))
+            self._uniform(index, self.code.successors[index])
+            return
+        self.b.call("void", "gs_exit", self.cx.warp, self.cx.current_mask())
+        self._chain(sorted(bits_of(self.facts.frontier[index])), set(), last_is_sure=False)
+
+    # -- branches -----------------------------------------------------------------------------------------------------
+    def _branch(self, index: int, last: Instruction) -> None:
+        cx, b = self.cx, self.b
+        successors = self.code.successors[index]
+        if last.guard is None or len(set(successors)) == 1:
+            cx.flush(self._live_after(index))
+            self._uniform(index, successors[:1])
+            return
+        guard = cx.guard()
+        assert guard is not None
+        cx.flush(self._live_after(index))
+        taken, other = successors
+        if not guard.wide:
+            yes, no = b.new_label("yes"), b.new_label("no")
+            b.branch(guard, yes, no)
+            for label, target in ((yes, taken), (no, other)):
+                b.terminated = True
+                b.start(label)
+                self._uniform(index, (target,))
+            return
+        here = cx.current_mask()
+        mask = b.op("and", here, cx.mask_of(guard))
+        rest = b.op("xor", here, mask)
+        self._add(taken, mask, index)
+        self._add(other, rest, index)
+        self._next(index, {taken, other})
+
+    def _indexed(self, index: int, last: Instruction) -> None:
+        cx, b = self.cx, self.b
+        table = last.operands[1]
+        assert isinstance(table, LabelRef)
+        names = cx.function.branch_targets[table.name]
+        targets = [self.labels[n] for n in names]
+        which = cx.value(last.operands[0], "u32")
+        cx.flush(self._live_after(index))
+        # Lanes whose index is past the table's end take the last entry: the ISA leaves them undefined.
+        limit = constant(which.type, len(targets) - 1)
+        which = b.select(b.compare("ult", which, limit), which, limit)
+        if not which.wide:
+            labels = [b.new_label("case") for _ in targets]
+            cases = " ".join(f"i32 {i}, label %{name}" for i, name in enumerate(labels))
+            b.emit(f"switch i32 {which.name}, label %{labels[-1]} [{cases}]")
+            for name, target in zip(labels, targets, strict=True):
+                b.terminated = True
+                b.start(name)
+                self._uniform(index, (target,))
+            return
+        for i, target in enumerate(targets):
+            chosen = b.bitcast(b.compare("eq", which, constant(which.type, i)), "i32")
+            self._join(target, b.op("and", cx.current_mask(), chosen))
+        self._next(index, set(targets), certain=False)
+
+    def _uniform(self, index: int, successors: Sequence[int]) -> None:
+        """All lanes of the block go to one successor."""
+        (target,) = successors
+        self._add(target, self.cx.current_mask(), index)
+        self._next(index, {target})
+
+    def _add(self, target: int, mask: Value, index: int) -> None:
+        """Makes lanes wait for `target`; joins those that may wait there already."""
+        if self.facts.whole[target]:
+            return
+        if self.facts.frontier[index] >> target & 1:
+            self._join(target, mask)
+        else:
+            self.b.store(mask, self.pending[target])
+
+    def _join(self, target: int, mask: Value) -> None:
+        old = self.b.load("i32", self.pending[target])
+        self.b.store(self.b.op("or", old, mask), self.pending[target])
+
+    # -- who runs next ------------------------------------------------------------------------------------------------
+    def _next(self, index: int, chosen: set[int], *, certain: bool = True) -> None:
+        """Goes to the lowest pending block; `chosen` got lanes just now. A loop's way back asks whether to stop."""
+        back = [t for t in chosen if t <= index]
+        if back:
+            self._poll(index)
+        if any((index, t) in self.code.spin_edges for t in chosen):
+            self._rotate(index, chosen)
+        candidates = sorted(set(bits_of(self.facts.frontier[index])) | chosen)
+        sure = chosen if certain and len(chosen) == 1 else set()
+        self._chain(candidates, sure, last_is_sure=certain and not self.gates.keys() & set(candidates))
+
+    def _chain(self, candidates: Sequence[int], sure: set[int], *, last_is_sure: bool) -> None:
+        b = self.b
+        retry = b.new_label("who")
+        b.start(retry)
+        for position, c in enumerate(candidates):
+            if c not in self.gates and (c in sure or (last_is_sure and position == len(candidates) - 1)):
+                b.jump(f"B{c}")
+                return
+            ready = b.compare("ne", b.load("i32", self.pending[c]), constant("i32", 0))
+            if c in self.gates:
+                ready = b.op("and", ready, self._open(c))
+            skip = b.new_label("skip")
+            b.branch(ready, f"B{c}", skip)
+            b.start(skip)
+        self._nobody([c for c in candidates if c in self.gates], retry)
+
+    def _nobody(self, gated: Sequence[int], retry: str) -> None:
+        """No block can run: wait where lanes are held at a barrier, else the function is over."""
+        b = self.b
+        if gated:
+            held = b.load("i32", self.pending[gated[0]])
+            for c in gated[1:]:
+                held = b.op("or", held, b.load("i32", self.pending[c]))
+            wait = b.new_label("wait")
+            over = b.new_label("over")
+            b.branch(b.compare("ne", held, constant("i32", 0)), wait, over)
+            b.start(wait)
+            b.call("void", "gs_wait_any", self.cx.warp)
+            b.jump(retry)
+            b.start(over)
+        self.cx.program.leave(self.cx)
+        b.ret()
+
+    def _poll(self, index: int) -> None:
+        """Leaves the kernel when the launch was stopped: time limit, fault elsewhere, Ctrl-C."""
+        b, cx = self.b, self.cx
+        abort = b.load("i32", b.offset(cx.field("launch"), LAUNCH.offset["abort"]), volatile=True)
+        stop = b.compare("ne", abort, constant("i32", 0))
+        stopped, go = b.new_label("stopped"), b.new_label("go")
+        b.branch(stop, stopped, go)
+        b.start(stopped)
+        site = cx.program.site_of_loop(cx, index)
+        b.call("void", "gs_stop", cx.warp, constant("i32", site))
+        b.jump(go)
+        b.start(go)
+
+    def _rotate(self, index: int, chosen: set[int]) -> None:
+        """A spinning group gives way, after its budget, to the other groups and warps: one may hold what it waits for."""
+        b, cx = self.b, self.cx
+        assert self.budget is not None
+        left = b.op("sub", b.load("i32", self.budget), constant("i32", 1))
+        b.store(left, self.budget)
+        tired, on = b.new_label("tired"), b.new_label("on")
+        b.branch(b.compare("slt", left, constant("i32", 0)), tired, on)
+        b.start(tired)
+        b.store(constant("i32", SPIN_BUDGET), self.budget)
+        b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
+        for c in bits_of(self.facts.frontier[index]):
+            if c in chosen:
+                continue
+            ready = b.compare("ne", b.load("i32", self.pending[c]), constant("i32", 0))
+            if c in self.gates:
+                ready = b.op("and", ready, self._open(c))
+            skip = b.new_label("skip")
+            b.branch(ready, f"B{c}", skip)
+            b.start(skip)
+        b.jump(on)
+        b.start(on)
+
+    # -- leaving ------------------------------------------------------------------------------------------------------
+    def _leave(self, index: int, last: Instruction) -> None:
+        cx, b = self.cx, self.b
+        frontier = self.facts.frontier[index]
+        gone = cx.active()
+        if last.opcode == "trap":
+            self._trap(gone)
+        elif (last.opcode == "exit" or cx.code.entry) and (frontier or last.guard is not None or not cx.code.entry):
+            b.call("void", "gs_exit", cx.warp, gone)
+        if last.guard is None:
+            self._chain(sorted(bits_of(frontier)), set(), last_is_sure=False)
+            return
+        guard = cx.guard()
+        assert guard is not None
+        cx.flush(self._live_after(index))
+        (target,) = self.code.successors[index]
+        rest = b.op("and", cx.current_mask(), b.op("xor", gone, constant("i32", -1)))
+        self._join(target, rest) if frontier >> target & 1 else b.store(rest, self.pending[target])
+        self._chain(sorted({*bits_of(frontier), target}), set(), last_is_sure=False)
+
+    def _trap(self, lanes: Value) -> None:
+        b, cx = self.b, self.cx
+        any_lane = b.compare("ne", lanes, constant("i32", 0))
+        with b.if_(any_lane):
+            site = constant("i32", cx.program.site(cx))
+            kind = constant("i32", FAULT["trap"])
+            b.call("void", "gs_fault", cx.warp, site, kind, lanes, constant("i64", 0), constant("i32", 0))
+
+    # -- barriers -----------------------------------------------------------------------------------------------------
+    def _barrier(self, index: int, last: Instruction) -> None:
+        """`bar.sync`, `bar.red`, `barrier.sync`: the block's lanes arrive, then wait."""
+        cx, b = self.cx, self.b
+        which, count, vote = barrier_operands(cx, last)
+        site = constant("i32", cx.program.site(cx))
+        phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
+        if not self.facts.frontier[index]:
+            b.call("void", "gs_wait", cx.warp, phase)
+            self._take_vote(last, which)
+            cx.flush(self._live_after(index))
+            self._uniform(index, self.code.successors[index])
+            return
+        if "red" in last.modifiers:
+            raise cx.unsupported("a barrier reduction that only part of a warp reaches")
+        cx.flush(self._live_after(index))
+        (target,) = self.code.successors[index]
+        self._join(target, cx.current_mask())
+        b.store(phase, self.gates[target])
+        self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
+
+    def _take_vote(self, last: Instruction, which: Value) -> None:
+        if "red" not in last.modifiers:
+            return
+        cx, b = self.cx, self.b
+        result = b.call("i32", "gs_barrier_result", cx.warp, which)
+        if "popc" in last.modifiers:
+            cx.set(last.operands[0], result)
+        elif "and" in last.modifiers:
+            # Votes count the lanes whose predicate is false for `and`, those where it is true for `or`.
+            cx.set(last.operands[0], b.compare("eq", result, constant("i32", 0)))
+        else:
+            cx.set(last.operands[0], b.compare("ne", result, constant("i32", 0)))
+
+    def _open(self, target: int) -> Value:
+        phase = self.b.load("i64", self.gates[target])
+        return self.b.call("i1", "gs_gate_open", self.cx.warp, phase)
+
+
+def barrier_operands(cx: Lowering, last: Instruction) -> tuple[Value, Value, Value]:
+    """Barrier number, thread count (0: the whole block) and the i32 mask of votes of a bar/barrier instruction."""
+    b = cx.b
+    operands = list(last.operands)
+    vote = constant("i32", 0)
+    if "red" in last.modifiers:
+        predicate = cx.vector(operands.pop(), "pred")
+        if "and" in last.modifiers:
+            predicate = cx.negate(predicate)
+        vote = b.op("and", b.bitcast(predicate, "i32"), cx.current_mask())
+        operands.pop(0)
+    if not all(cx.uniform(o) for o in operands):
+        # Each lane may name another barrier; a warp that does is beyond what programs use.
+        raise cx.unsupported("a barrier number that differs between lanes")
+    which = cx.scalar(operands[0], "u32")
+    count = cx.scalar(operands[1], "u32") if len(operands) > 1 else constant("i32", 0)
+    return which, count, vote
+
+
+ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
+"""Opcodes that end a block; barriers that hold their lanes do too (`analysis.waits`)."""
+
+__all__ = ["Flow", "barrier_operands", "wide", "WARP"]

@@ -1,0 +1,85 @@
+"""What all floating-point families share: operands, .ftz, .sat, canonical NaNs, checked modifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, element
+from gridstride.virtual.ptx.module import Instruction
+
+Family = Callable[[Lowering, Instruction], None]
+"""A function that lowers one opcode."""
+
+FLOATS = {"f32": "float", "f64": "double"}
+NAN = 0x7FFFFFFF
+"""The NaN that NVIDIA's single-precision operations give."""
+
+
+def check(cx: Lowering, ins: Instruction, allowed: Collection[str]) -> None:
+    """Refuses an instruction with a modifier that is neither a type nor among those known."""
+    for modifier in ins.modifiers:
+        if modifier not in allowed and modifier not in ins.types:
+            raise cx.unsupported(f"`.{modifier}` of `{ins.name}`")
+
+
+def operands(cx: Lowering, ins: Instruction, kind: str, count: int) -> list[Value]:
+    """The sources as f32 or f64, flushed where the instruction says .ftz."""
+    values = cx.sources(*[kind] * count)
+    return [flush(cx.b, v) for v in values] if "ftz" in ins.modifiers else values
+
+
+def finish(cx: Lowering, ins: Instruction, result: Value) -> None:
+    """Writes a result, flushed and saturated where the instruction says so."""
+    if "ftz" in ins.modifiers:
+        result = flush(cx.b, result)
+    if "sat" in ins.modifiers:
+        result = saturate(cx.b, result)
+    cx.set(ins.operands[0], result)
+
+
+def flush(b: Builder, x: Value) -> Value:
+    """Subnormal f32 numbers as zeros of the same sign."""
+    return _flushed(b, x, "i32", 0x7F800000, 0x80000000)
+
+
+def flush_f64(b: Builder, x: Value) -> Value:
+    """Subnormal f64 numbers as zeros of the same sign."""
+    return _flushed(b, x, "i64", 0x7FF << 52, 1 << 63)
+
+
+def flush_bits(b: Builder, word: Value, exponent: int, sign: int) -> Value:
+    """A float's bits with subnormals made zeros; `exponent` and `sign` are the masks of those fields."""
+    field = b.op("and", word, constant(word.type, exponent))
+    zero = b.op("and", word, constant(word.type, sign))
+    return b.select(b.compare("eq", field, constant(word.type, 0)), zero, word)
+
+
+def _flushed(b: Builder, x: Value, integer: str, exponent: int, sign: int) -> Value:
+    word = b.cast("bitcast", x, integer)
+    return b.cast("bitcast", flush_bits(b, word, exponent, sign), element(x.type))
+
+
+def saturate(b: Builder, x: Value) -> Value:
+    """Clamped to [0, 1]; NaN and -0 become +0."""
+    zero, one = constant(x.type, 0.0), constant(x.type, 1.0)
+    positive = b.select(b.compare("ogt", x, zero), x, zero)
+    return b.select(b.compare("olt", positive, one), positive, one)
+
+
+def canonical(b: Builder, x: Value) -> Value:
+    """Every f32 NaN as 0x7fffffff; f64 as it is."""
+    if bits(x.type) != 32:
+        return x
+    word = b.cast("bitcast", x, "i32")
+    chosen = b.select(is_nan(b, x), constant(word.type, NAN), word)
+    return b.cast("bitcast", chosen, "float")
+
+
+def negative(b: Builder, x: Value) -> Value:
+    """-x, NaN included."""
+    return b.define(x.type, f"fneg {x!r}")
+
+
+def is_nan(b: Builder, x: Value) -> Value:
+    return b.compare("uno", x, x)

@@ -1,0 +1,415 @@
+"""One PTX function as LLVM IR: registers in their shapes, operands, masks, and the walk over blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride.virtual.errors import UnsupportedInstruction
+from gridstride.virtual.lowering import lanes
+from gridstride.virtual.lowering.analysis import Code, Facts, is_uniform, special_shape, varies, width_of
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, element, like, vector_constant, wide
+from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.lowering.program import Program
+from gridstride.virtual.lowering.transfer import BlockShape, linear_result
+from gridstride.virtual.machine.layout import LANES, WARP
+from gridstride.virtual.ptx.module import (
+    Function,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Selected,
+    Sink,
+    Special,
+    Symbol,
+)
+from gridstride.virtual.ptx.types import TYPES
+
+_FLOATS = {"f32": "float", "f64": "double"}
+
+
+def llvm_type(ptx_type: str) -> str:
+    """The LLVM type that holds a PTX type; halves and packed types are kept as their bits."""
+    if ptx_type == "pred":
+        return "i1"
+    return _FLOATS.get(ptx_type) or f"i{max(8, TYPES[ptx_type].bits)}"
+
+
+class Lowering:
+    """The state while one function is written; instruction families call its methods."""
+
+    def __init__(self, program: Program, function: Function, code: Code, facts: Facts, shape: BlockShape) -> None:
+        self.program, self.function, self.code, self.facts, self.shape = program, function, code, facts, shape
+        self.b: Builder = program.ir.builder()
+        self.warp = Value("%warp", "ptr")
+        self.block = 0
+        self.ins: Instruction = Instruction("", (), (), None, 0, None)
+        self._slots: dict[str, list[Value]] = {}
+        self._here: dict[str, Value | Linear] = {}
+        self._vectors: dict[str, Value] = {}
+        self._dirty: set[str] = set()
+        self._fields: dict[tuple[str, int], Value] = {}
+        self.mask: Value | None = None
+        """The lanes of the current block as an i32, None where all 32 are certain to be active."""
+
+    # -- fields of the warp -------------------------------------------------------------------------------------------
+    def field(self, name: str, index: int = 0) -> Value:
+        """A field of the warp that never changes while it runs, read once at the function's entry."""
+        key = (name, index)
+        if key not in self._fields:
+            offset = WARP.offset[name] + 4 * index
+            at, value = self.b.fresh("ptr"), self.b.fresh(WARP.type[name])
+            self.b.entry.append(f"  {at.name} = getelementptr i8, ptr %warp, i64 {offset}")
+            self.b.entry.append(f"  {value.name} = load {value.type}, ptr {at.name}")
+            self._fields[key] = value
+        return self._fields[key]
+
+    # -- masks --------------------------------------------------------------------------------------------------------
+    def current_mask(self) -> Value:
+        """The block's lanes as an i32."""
+        return self.mask if self.mask is not None else constant("i32", -1)
+
+    def active(self) -> Value:
+        """The lanes that execute the current instruction (its guard included) as an i32."""
+        guard = self.guard()
+        if guard is None:
+            return self.current_mask()
+        taken = self.mask_of(guard)
+        return taken if self.mask is None else self.b.op("and", self.mask, taken)
+
+    def always(self) -> bool:
+        """True where every lane certainly executes the current instruction."""
+        return self.mask is None and self.ins.guard is None
+
+    def active_bits(self) -> Value:
+        """The lanes that execute the current instruction as a vector of i1."""
+        return self.b.bitcast(self.active(), wide("i1"))
+
+    def guard(self) -> Value | None:
+        """The guard as an i1, scalar where it is uniform; None without one."""
+        if self.ins.guard is None:
+            return None
+        p = self.ins.guard.register
+        value = self.scalar(p, "pred") if self.uniform(p) else self.vector(p, "pred")
+        return self.negate(value) if self.ins.guard.negated else value
+
+    def negate(self, predicate: Value) -> Value:
+        return self.b.op("xor", predicate, constant(predicate.type, True))
+
+    def mask_of(self, predicate: Value) -> Value:
+        """An i1 per lane, or a uniform one, as an i32 mask."""
+        if predicate.wide:
+            return self.b.bitcast(predicate, "i32")
+        return self.b.cast("sext", predicate, "i32")
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+    def uniform(self, operand: Operand) -> bool:
+        """True where the operand is the same in all lanes."""
+        match operand:
+            case Register(name):
+                return is_uniform(self.facts.shape.get(name, Linear(32)))
+            case Negated(register) | Selected(register):
+                return self.uniform(register)
+            case Special(name, component):
+                return is_uniform(special_shape(self.shape, name, component))
+        return True
+
+    def scalar(self, operand: Operand, ptx_type: str) -> Value:
+        """A uniform operand, read as `ptx_type`."""
+        match operand:
+            case Register(name):
+                value = self._register(name)
+                if isinstance(value, Linear):
+                    value = value.base
+                return self.retype(value, ptx_type)
+            case Negated(register):
+                return self.negate(self.scalar(register, ptx_type))
+            case Immediate():
+                return self.immediate(operand, ptx_type)
+            case Symbol():
+                return self.retype(self.program.address_of(self, operand), ptx_type)
+            case Special():
+                from gridstride.virtual.lowering.special import uniform_special
+
+                return self.retype(uniform_special(self, operand), ptx_type)
+        raise self.unsupported(f"operand {operand}")
+
+    def vector(self, operand: Operand, ptx_type: str) -> Value:
+        """Any operand, one element per lane, read as `ptx_type`."""
+        if isinstance(operand, Negated):
+            return self.negate(self.vector(operand.register, ptx_type))
+        if isinstance(operand, Register):
+            return self.retype(self._vector_register(operand.name), ptx_type)
+        if isinstance(operand, Special) and not self.uniform(operand):
+            from gridstride.virtual.lowering.special import lane_special
+
+            return self.retype(lane_special(self, operand), ptx_type)
+        return self.b.splat(self.scalar(operand, ptx_type))
+
+    def value(self, operand: Operand, ptx_type: str) -> Value:
+        """The operand as a scalar where it is uniform, else as a vector."""
+        return self.scalar(operand, ptx_type) if self.uniform(operand) else self.vector(operand, ptx_type)
+
+    def sources(self, *types: str, first: int = 1) -> list[Value]:
+        """The operands from `first` on, read as the given types: all scalars where all are uniform, else all vectors."""
+        operands = self.ins.operands[first : first + len(types)]
+        narrow = not varies(self.code, self.ins) and all(self.uniform(o) for o in operands)
+        read = self.scalar if narrow else self.vector
+        return [read(o, t) for o, t in zip(operands, types, strict=True)]
+
+    def immediate(self, operand: Immediate, ptx_type: str) -> Value:
+        """A constant as `ptx_type`: integers wrap, decimal floats are rounded to the type."""
+        target = llvm_type(ptx_type)
+        if target == "i1":
+            return constant("i1", operand.bits != 0)
+        value = operand.bits
+        if operand.kind == "f64" and bits(target) == 32:
+            import numpy as np
+
+            value = int(np.array([value], np.uint64).view(np.float64).astype(np.float32).view(np.uint32)[0])
+        elif operand.kind == "f32" and bits(target) == 64:
+            import numpy as np
+
+            value = int(np.array([value], np.uint32).view(np.float32).astype(np.float64).view(np.uint64)[0])
+        as_bits = constant(f"i{bits(target)}", value)
+        if target not in ("float", "double"):
+            return as_bits
+        return self.b.bitcast(as_bits, target)
+
+    def retype(self, value: Value, ptx_type: str) -> Value:
+        """Reads a register's value as another type of the same or a smaller width."""
+        target = llvm_type(ptx_type)
+        have = element(value.type)
+        if have == target:
+            return value
+        if bits(have) != bits(target):
+            if have in ("float", "double"):
+                value = self.b.cast("bitcast", value, f"i{bits(have)}")
+            value = self.b.resize(value, f"i{bits(target)}")
+        return self.b.cast("bitcast", value, target) if element(value.type) != target else value
+
+    # -- linear forms -------------------------------------------------------------------------------------------------
+    def linear(self, operand: Operand, width: int = 64) -> Linear | None:
+        """The operand as a linear form over LLVM scalars, or None where it varies freely."""
+        match operand:
+            case Register(name):
+                shape = self.facts.shape.get(name)
+                if shape is None:
+                    return None
+                value = self._register(name)
+                if isinstance(value, Linear):
+                    return value
+                return lanes.replace(shape, base=self.retype(value, f"b{shape.width}") if bits(value.type) >= 32 else value)
+            case Immediate("int", number):
+                return lanes.fixed(self, width, number)
+            case Special(name, component):
+                shape = special_shape(self.shape, name, component)
+                if shape is None:
+                    return None
+                from gridstride.virtual.lowering.special import linear_base
+
+                return lanes.replace(shape, base=linear_base(self, operand))
+            case Symbol():
+                address = self.program.address_of(self, operand)
+                return Linear(width, self.b.resize(address, f"i{width}"))
+        return None
+
+    def constant(self, width: int, value: int) -> Value:
+        return constant(f"i{width}", value)
+
+    def op(self, name: str, width: int, a: Any, b: Any) -> Value:
+        if name == "add" and "0" in (a.name, b.name):
+            return b if a.name == "0" else a  # type: ignore[no-any-return]
+        if name == "mul" and "1" in (a.name, b.name):
+            return b if a.name == "1" else a  # type: ignore[no-any-return]
+        return self.b.op(name, self.b.resize(a, f"i{width}"), self.b.resize(b, f"i{width}"))
+
+    def extend(self, a: Any, signed: bool) -> Value:
+        return self.b.resize(a, "i64", signed=signed)
+
+    def truncate(self, a: Any) -> Value:
+        return self.b.resize(a, "i32")
+
+    def spread(self, form: Linear) -> Value:
+        """A linear form as a vector."""
+        type_ = f"i{form.width}"
+        value = self.b.splat(form.base)
+        if any(form.k):
+            k = vector_constant(type_, form.k)
+            value = k if form.base.name == "0" else self.b.op("add", value, k)
+        for k, u in form.terms:
+            term = self.b.op("mul", self.b.splat(u), vector_constant(type_, k))
+            value = self.b.op("add", value, term)
+        if form.extended:
+            inner = self.b.resize(self.spread(form.extended.inner), "i64", signed=form.extended.signed)
+            scaled = self.b.op("mul", inner, constant(inner.type, form.extended.scale))
+            value = self.b.op("add", value, scaled)
+        return value
+
+    # -- registers ----------------------------------------------------------------------------------------------------
+    def _storage(self, name: str) -> str:
+        return llvm_type(self.code.registers[name])
+
+    def _register(self, name: str) -> Value | Linear:
+        """A register in its own shape: a scalar, a Linear over scalars, or a vector."""
+        if name not in self._here:
+            shape = self.facts.shape.get(name, Linear(width_of(self.code.registers[name])))
+            slots = self._slot(name, shape)
+            if shape is None:
+                self._here[name] = self.b.load(wide(self._storage(name)), slots[0])
+            elif shape.uniform:
+                self._here[name] = self.b.load(self._storage(name), slots[0])
+            else:
+                loaded = [self.b.load(f"i{w}", s) for w, s in zip(shape.widths(), slots, strict=True)]
+                self._here[name] = shape.rebuild(loaded)
+        return self._here[name]
+
+    def _vector_register(self, name: str) -> Value:
+        value = self._register(name)
+        if isinstance(value, Value) and value.wide:
+            return value
+        if name not in self._vectors:
+            self._vectors[name] = self.spread(value) if isinstance(value, Linear) else self.b.splat(value)
+        return self._vectors[name]
+
+    def _slot(self, name: str, shape: Linear | None) -> list[Value]:
+        """Where a register lives between blocks; zero until it is written, so that nothing is ever undefined."""
+        if name not in self._slots:
+            if shape is None:
+                types = [wide(self._storage(name))]
+            else:
+                types = [self._storage(name)] if shape.uniform else [f"i{w}" for w in shape.widths()]
+            self._slots[name] = [self.b.alloca(t) for t in types]
+            for type_, slot in zip(types, self._slots[name], strict=True):
+                self.b.entry.append(f"  store {type_} zeroinitializer, ptr {slot.name}")
+        return self._slots[name]
+
+    def set(self, operand: Operand, value: Value, *, signed: bool = False) -> None:
+        """Writes a destination operand under the guard and the mask; a narrow value is extended to the register."""
+        if isinstance(operand, Sink):
+            return
+        if isinstance(operand, Pair):
+            raise self.unsupported("a pair of destinations")
+        assert isinstance(operand, Register), operand
+        name = operand.name
+        value = self._as_storage(value, self._storage(name), signed)
+        if is_uniform(self.facts.shape[name]):
+            assert not value.wide, (self.ins.name, operand)
+            self._put(name, self._guarded_scalar(name, value))
+        else:
+            assert self.facts.shape[name] is None, (self.ins.name, operand)
+            self._put(name, self._blended(name, self.b.splat(value)))
+
+    def _as_storage(self, value: Value, target: str, signed: bool) -> Value:
+        have = element(value.type)
+        if have == target:
+            return value
+        if bits(have) != bits(target):
+            if have in ("float", "double"):
+                value = self.b.cast("bitcast", value, f"i{bits(have)}")
+            value = self.b.resize(value, f"i{bits(target)}", signed=signed)
+        return self.b.cast("bitcast", value, target) if element(value.type) != target else value
+
+    def _guarded_scalar(self, name: str, value: Value) -> Value:
+        guard = self.guard()
+        if guard is None:
+            return value
+        old = self._register(name)
+        assert isinstance(old, Value)
+        return self.b.select(guard, value, old)
+
+    def _blended(self, name: str, value: Value) -> Value:
+        """The new value in the lanes that execute, the old one where somebody may still read it."""
+        guard = self.guard()
+        keep = name in self.facts.kept[self.block]
+        if guard is None and not keep:
+            return value
+        if keep:
+            lanes_ = self.active_bits()
+        else:
+            assert guard is not None
+            lanes_ = self.b.splat(guard)
+        return self.b.select(lanes_, value, self._vector_register(name))
+
+    def _put(self, name: str, value: Value | Linear) -> None:
+        self._here[name] = value
+        self._vectors.pop(name, None)
+        self._dirty.add(name)
+
+    def set_linear(self, name: str, form: Linear) -> None:
+        """Writes a register that has a linear shape; its guard, if any, is uniform."""
+        guard = self.guard()
+        if guard is not None:
+            old = self._register(name)
+            assert isinstance(old, Linear)
+            pairs = zip(form.scalars(), old.scalars(), strict=True)
+            form = form.rebuild([self.b.select(guard, new, was) for new, was in pairs])
+        self._put(name, form)
+
+    def flush(self, live: set[str]) -> None:
+        """Stores what the block wrote and a later one may read."""
+        for name in sorted(self._dirty & live):
+            value = self._here[name]
+            shape = self.facts.shape[name]
+            values = value.scalars() if isinstance(value, Linear) else [value]
+            for v, slot in zip(values, self._slot(name, shape), strict=True):
+                self.b.store(v, slot)
+
+    def begin(self, block: int, mask: Value | None) -> None:
+        """Starts a block: nothing is known of the registers but what their slots hold."""
+        self.block, self.mask = block, mask
+        self._here.clear()
+        self._vectors.clear()
+        self._dirty.clear()
+
+    # -- instructions -------------------------------------------------------------------------------------------------
+    def lower(self, ins: Instruction) -> None:
+        """Writes one instruction that is not the end of its block."""
+        self.ins = ins
+        if self._try_linear(ins):
+            return
+        family = self.program.families.get(ins.opcode)
+        if family is None:
+            raise self.unsupported(f"opcode `{ins.opcode}`")
+        family(self, ins)
+
+    def _try_linear(self, ins: Instruction) -> bool:
+        destination = ins.operands[0] if ins.operands else None
+        if not isinstance(destination, Register):
+            return False
+        shape = self.facts.shape.get(destination.name)
+        if shape is None or ins.opcode not in LINEAR_OPCODES or all(self.uniform(o) for o in ins.operands[1:]):
+            return False
+        form = linear_result(self, ins, self.linear)
+        if form is None:
+            return False
+        assert form.key == shape.key, (ins.name, ins.ptx_line)
+        if shape.uniform:
+            base = self._as_storage(form.base, self._storage(destination.name), False)
+            self._put(destination.name, self._guarded_scalar(destination.name, base))
+        else:
+            self.set_linear(destination.name, lanes.replace(form, align=shape.align, top=shape.top))
+        return True
+
+    def unsupported(self, what: str) -> UnsupportedInstruction:
+        """The error for something the virtual GPU does not know, with the PTX line and the source line."""
+        return self.program.unsupported(self.function, self.ins, what)
+
+
+LINEAR_OPCODES = frozenset("add sub mul mad shl shr and or mov cvta cvt".split())
+
+
+def lanes_of(value: Value) -> int:
+    """1 for a scalar, else the number of lanes."""
+    return LANES if value.wide else 1
+
+
+def same(b: Builder, values: Sequence[Value]) -> list[Value]:
+    """Scalars splatted where any value is a vector."""
+    return [b.splat(v) for v in values] if any(v.wide for v in values) else list(values)
+
+
+__all__ = ["Lowering", "lanes_of", "like", "llvm_type", "same"]

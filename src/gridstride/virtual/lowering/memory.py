@@ -1,0 +1,316 @@
+"""Loads and stores: ld, st, prefetch, cvta, isspacep, membar, fence; parameters of kernels and device functions."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering import access as layout
+from gridstride.virtual.lowering import lanes
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.ir import Value, bits, constant, vector_constant, wide
+from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.machine.layout import LANES
+from gridstride.virtual.ptx.module import Address, Instruction, Operand, Register, Symbol, Vector
+from gridstride.virtual.ptx.types import TYPES
+
+SPACES = {"generic": 0, "global": 0, "const": 0, "shared": 1, "local": 2, "param": 3}
+"""The number by which the runtime knows a space; global, const and generic addresses are the same thing here."""
+
+
+def space_of(ins: Instruction) -> str:
+    """The state space an instruction names; `generic` without one."""
+    for modifier in ins.modifiers:
+        base = modifier.partition("::")[0]
+        if base in SPACES and base != "generic" and modifier not in ("L1::no_allocate",):
+            return base
+    return "generic"
+
+
+def ordered(ins: Instruction) -> bool:
+    """True where other threads' writes must be seen: volatile, relaxed, acquire, release."""
+    return bool({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"} & set(ins.modifiers))
+
+
+def _items(operand: Operand) -> tuple[Operand, ...]:
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+def _access(cx: Lowering, ins: Instruction) -> Access:
+    type_ = TYPES[ins.types[-1]]
+    return Access(space_of(ins), type_.size, ins.vector)
+
+
+def load(cx: Lowering, ins: Instruction) -> None:
+    """ld, ldu."""
+    access, address = _access(cx, ins), ins.operands[1]
+    assert isinstance(address, Address)
+    if access.space == "param" and isinstance(address.base, Symbol):
+        values = cx.program.load_parameter(cx, address.base.name, address.offset, access)
+    elif access.space == "local":
+        values = _local_load(cx, address, access)
+    else:
+        values = _load(cx, address, access)
+        if ordered(ins):
+            cx.b.emit("fence acquire")
+    signed = ins.types[-1][0] == "s"
+    for target, value in zip(_items(ins.operands[0]), values, strict=True):
+        cx.set(target, value, signed=signed)
+
+
+def store(cx: Lowering, ins: Instruction) -> None:
+    """st."""
+    access, address = _access(cx, ins), ins.operands[0]
+    assert isinstance(address, Address)
+    ptx_type = f"b{8 * access.size}"
+    items = _items(ins.operands[1])
+    if access.space == "param" and isinstance(address.base, Symbol):
+        values = [cx.vector(i, ptx_type) for i in items]
+        cx.program.store_parameter(cx, address.base.name, address.offset, access, values)
+        return
+    if ordered(ins):
+        cx.b.emit("fence release")
+    if access.space == "local":
+        _local_store(cx, address, access, [cx.vector(i, ptx_type) for i in items])
+    else:
+        _store(cx, address, access, items, ptx_type)
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+def linear_address(cx: Lowering, address: Address, space: str) -> Linear | None:
+    """The address as a linear form, 32 bits wide in shared memory; None where it varies freely."""
+    form = cx.linear(address.base, 64)
+    if form is None:
+        return None
+    width = 32 if space in ("shared", "local") else 64
+    if form.width == 64 and width == 32:
+        form = lanes.truncate(cx, form)
+    elif form.width == 32 and width == 64:
+        form = lanes.extend(cx, form, False)
+    if form is None or not address.offset:
+        return form
+    return lanes.add(cx, form, lanes.fixed(cx, width, address.offset))
+
+
+def vector_address(cx: Lowering, address: Address, space: str) -> Value:
+    """The address of every lane; i32 offsets in shared and local memory, else i64."""
+    type_ = "b32" if space in ("shared", "local") else "b64"
+    if isinstance(address.base, Register) and type_ == "b64" and bits(llvm_type(cx.code.registers[address.base.name])) < 64:
+        base = cx.b.resize(cx.vector(address.base, "b32"), "i64")
+    else:
+        base = cx.vector(address.base, type_)
+    return cx.b.op("add", base, constant(base.type, address.offset)) if address.offset else base
+
+
+# -- global, shared, const, generic -----------------------------------------------------------------------------------
+def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
+    b = cx.b
+    site = cx.program.site(cx, access)
+    form = linear_address(cx, address, access.space)
+    groups = layout.groups_of(cx, form) if form is not None else None
+    cx.program.observer.access(cx, site, access, address, "load")
+    if form is None or groups is None:
+        return _load_varying(cx, vector_address(cx, address, access.space), access, site)
+    uniform = form.uniform
+    ok = layout.checks(cx, groups, access, site)
+    fast, slow, done = b.new_label("fast"), b.new_label("slow"), b.new_label("got")
+    b.branch(ok, fast, slow, likely=True)
+    b.start(fast)
+    if uniform:
+        base = layout.pointer(cx, groups[0].address, access)
+        quick = [b.load(access.type, b.offset(base, access.size * j), align=access.size) for j in range(access.count)]
+    else:
+        quick = layout.load_groups(cx, groups, access)
+    quick_end = b.label
+    b.jump(done)
+    b.start(slow)
+    careful = _slow_load(cx, b.splat(form.base) if uniform else cx.spread(form), access, site)
+    if uniform:
+        lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
+        lane = b.op("and", lane, constant("i32", LANES - 1))
+        careful = [b.extract(v, lane) for v in careful]
+    slow_end = b.label
+    b.jump(done)
+    b.start(done)
+    return [
+        b.define(x.type, f"phi {x.type} [ {x.name}, %{quick_end} ], [ {y.name}, %{slow_end} ]")
+        for x, y in zip(quick, careful, strict=True)
+    ]
+
+
+def _long(cx: Lowering, addresses: Value) -> Value:
+    return cx.b.resize(addresses, "i64")
+
+
+def _slow_load(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
+    """Lane by lane with exact bounds; remembers the allocation for this site, or faults."""
+    b = cx.b
+    where, out = cx.program.scratch(cx)
+    b.store(_long(cx, addresses), where)
+    size, count = constant("i32", access.size), constant("i32", access.count)
+    space = constant("i32", SPACES[access.space])
+    b.call("void", "gs_load", cx.warp, constant("i32", site), cx.active(), where, out, size, count, space)
+    step = access.size * LANES
+    return [b.load(wide(access.type), b.offset(out, step * j), align=access.size) for j in range(access.count)]
+
+
+def _load_varying(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
+    if (access.size, access.count) not in GATHERS:
+        return _slow_load(cx, addresses, access, site)
+    b = cx.b
+    name = f"gs_gather_{'shared' if access.space == 'shared' else 'global'}_{access.size}_{access.count}"
+    warp, mask = cx.warp, cx.active()
+    if access.count == 1:
+        return [b.call(wide(access.type), name, warp, constant("i32", site), mask, addresses)]
+    _, out = cx.program.scratch(cx)
+    b.call("void", name, warp, constant("i32", site), mask, addresses, out)
+    step = access.size * LANES
+    return [b.load(wide(access.type), b.offset(out, step * j), align=access.size) for j in range(access.count)]
+
+
+GATHERS = {(4, 1), (4, 2), (4, 4), (8, 1), (8, 2)}
+"""(size, count) that the runtime gathers as vectors; the others go lane by lane."""
+
+
+def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand, ...], ptx_type: str) -> None:
+    b = cx.b
+    site = cx.program.site(cx, access)
+    form = linear_address(cx, address, access.space)
+    groups = layout.groups_of(cx, form) if form is not None else None
+    cx.program.observer.access(cx, site, access, address, "store")
+    if form is None or groups is None:
+        values = [cx.vector(i, ptx_type) for i in items]
+        _slow_store(cx, vector_address(cx, address, access.space), access, site, values, quick=True)
+        return
+    ok = layout.checks(cx, groups, access, site)
+    scalars = form.uniform and all(cx.uniform(i) for i in items)
+    values = [cx.scalar(i, ptx_type) if scalars else cx.vector(i, ptx_type) for i in items]
+    if form.uniform and not cx.always() and cx.ins.guard is not None:
+        ok = b.op("and", ok, b.compare("ne", cx.active(), constant("i32", 0)))
+    fast, slow, done = b.new_label("fast"), b.new_label("slow"), b.new_label("put")
+    b.branch(ok, fast, slow, likely=True)
+    b.start(fast)
+    if form.uniform:
+        _store_uniform(cx, groups[0], access, values)
+    else:
+        layout.store_groups(cx, groups, access, values)
+    b.jump(done)
+    b.start(slow)
+    addresses = b.splat(form.base) if form.uniform else cx.spread(form)
+    _slow_store(cx, addresses, access, site, [b.splat(v) for v in values])
+    b.jump(done)
+    b.start(done)
+
+
+def _store_uniform(cx: Lowering, group: layout.Group, access: Access, values: list[Value]) -> None:
+    """All lanes write one address: the highest active lane's value stays."""
+    b = cx.b
+    base = layout.pointer(cx, group.address, access)
+    if values[0].wide:
+        zeros = b.call("i32", "llvm.ctlz.i32", cx.active(), constant("i1", True))
+        lane = b.op("sub", constant("i32", LANES - 1), zeros)
+        values = [b.extract(v, lane) for v in values]
+    for j, value in enumerate(values):
+        b.store(value, b.offset(base, access.size * j), align=access.size)
+
+
+def _slow_store(
+    cx: Lowering, addresses: Value, access: Access, site: int, values: list[Value], *, quick: bool = False
+) -> None:
+    b = cx.b
+    if quick and access.count == 1 and access.size in (4, 8):
+        name = f"gs_scatter_{'shared' if access.space == 'shared' else 'global'}_{access.size}"
+        b.call("void", name, cx.warp, constant("i32", site), cx.active(), addresses, values[0])
+        return
+    where, out = cx.program.scratch(cx)
+    b.store(_long(cx, addresses), where)
+    for j, value in enumerate(values):
+        b.store(value, b.offset(out, access.size * LANES * j), align=access.size)
+    size, count = constant("i32", access.size), constant("i32", access.count)
+    space = constant("i32", SPACES[access.space])
+    b.call("void", "gs_store", cx.warp, constant("i32", site), cx.active(), where, out, size, count, space)
+
+
+# -- local ------------------------------------------------------------------------------------------------------------
+def _local_pointers(cx: Lowering, address: Address, access: Access) -> Value:
+    """Each lane's own copy; faults the lanes that leave their local memory."""
+    b = cx.b
+    offsets = vector_address(cx, address, "local")
+    site = constant("i32", cx.program.site(cx, access))
+    limit = cx.program.local_limit(cx, access.bytes)
+    inside = b.compare("ult", layout._aligned(cx, offsets, access.bytes), b.splat(limit))
+    bad = b.op("and", cx.active(), b.bitcast(cx.negate(inside), "i32"))
+    with b.if_(b.compare("ne", bad, constant("i32", 0))):
+        where, _ = cx.program.scratch(cx)
+        b.store(_long(cx, offsets), where)
+        b.call("void", "gs_bad_local", cx.warp, site, bad, where, constant("i32", access.bytes))
+    stride = cx.program.local_stride(cx)
+    lane = b.op("mul", vector_constant("i64", lanes.LANE), b.splat(stride))
+    long = b.op("add", _long(cx, offsets), lane)
+    return b.define(f"<{LANES} x ptr>", f"getelementptr i8, ptr {b.pointer(cx.field('local')).name}, {long!r}")
+
+
+def _local_load(cx: Lowering, address: Address, access: Access) -> list[Value]:
+    base, mask = _local_pointers(cx, address, access), cx.active_bits()
+    return [layout.gather(cx, _moved(cx, base, access.size * j), mask, access) for j in range(access.count)]
+
+
+def _local_store(cx: Lowering, address: Address, access: Access, values: list[Value]) -> None:
+    base, mask = _local_pointers(cx, address, access), cx.active_bits()
+    for j, value in enumerate(values):
+        layout.scatter(cx, _moved(cx, base, access.size * j), mask, access, value)
+
+
+def _moved(cx: Lowering, pointers: Value, by: int) -> Value:
+    if not by:
+        return pointers
+    return cx.b.define(pointers.type, f"getelementptr i8, {pointers!r}, {constant(f'<{LANES} x i64>', by)!r}")
+
+
+# -- address conversion, fences ---------------------------------------------------------------------------------------
+def convert_address(cx: Lowering, ins: Instruction) -> None:
+    """cvta, cvta.to: generic addresses are real ones; shared and local windows are moved by their base."""
+    space, type_ = space_of(ins), ins.types[-1]
+    (source,) = cx.sources(type_)
+    if space not in ("shared", "local"):
+        cx.set(ins.operands[0], source)
+        return
+    b = cx.b
+    long = b.resize(source, "i64")
+    base = cx.field(space)
+    if space == "local":
+        stride = b.splat(cx.program.local_stride(cx))
+        lane = b.op("mul", vector_constant("i64", lanes.LANE), stride)
+        base, long = b.op("add", b.splat(base), lane), b.splat(long)
+    elif long.wide:
+        base = b.splat(base)
+    result = b.op("sub" if "to" in ins.modifiers else "add", long, base)
+    cx.set(ins.operands[0], b.resize(result, llvm_type(type_)))
+
+
+def is_space(cx: Lowering, ins: Instruction) -> None:
+    """isspacep."""
+    b, space = cx.b, space_of(ins)
+    (address,) = cx.sources("b64")
+    if space in ("shared", "local"):
+        base, size = cx.program.window(cx, space)
+        distance = b.op("sub", address, b.splat(base) if address.wide else base)
+        inside = b.compare("ult", distance, b.splat(size) if address.wide else size)
+    else:
+        shared, size = cx.program.window(cx, "shared")
+        distance = b.op("sub", address, b.splat(shared) if address.wide else shared)
+        inside = b.compare("uge", distance, b.splat(size) if address.wide else size)
+    cx.set(ins.operands[0], inside)
+
+
+def fence(cx: Lowering, ins: Instruction) -> None:
+    """membar, fence: orders memory for other blocks, which run on other threads of the process."""
+    cx.b.emit("fence seq_cst")
+
+
+def nothing(cx: Lowering, ins: Instruction) -> None:
+    """prefetch, prefetchu, discard, applypriority: hints that change no value."""
+
+
+FAMILY = {
+    "ld": load, "ldu": load, "st": store, "cvta": convert_address, "isspacep": is_space, "membar": fence, "fence": fence,
+    "prefetch": nothing, "prefetchu": nothing, "discard": nothing, "applypriority": nothing,
+}  # fmt: skip

@@ -1,0 +1,74 @@
+"""Special registers: %tid, %ctaid, %laneid, the lane masks, clocks and the rest."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering import lanes
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
+from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
+from gridstride.virtual.ptx.module import Special
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+_FIXED = {"nwarpid": 64, "gridid": 1, "pm0": 0, "is_explicit_cluster": 0, "clusterid": 0, "cluster_ctarank": 0}
+_MASKS = {
+    "lanemask_eq": lambda i: 1 << i,
+    "lanemask_le": lambda i: (2 << i) - 1,
+    "lanemask_lt": lambda i: (1 << i) - 1,
+    "lanemask_ge": lambda i: 0xFFFFFFFF & ~((1 << i) - 1),
+    "lanemask_gt": lambda i: 0xFFFFFFFF & ~((2 << i) - 1),
+}
+
+
+def uniform_special(cx: Lowering, register: Special) -> Value:
+    """A special register that all lanes of a warp share."""
+    b, name, axis = cx.b, register.name, _AXES.get(register.component or "x", 0)
+    if name in ("ntid", "ctaid", "nctaid"):
+        return constant("i32", 1) if register.component == "w" else cx.field(name, axis)
+    if name == "tid":
+        return linear_base(cx, register)
+    if name in ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"):
+        return _time(cx, name)
+    if name == "warpid":
+        return cx.field("warp")
+    if name == "smid":
+        return b.get(cx.field("worker"), WORKER, "index")
+    if name == "nsmid":
+        return b.get(cx.field("launch"), LAUNCH, "multiprocessors")
+    if name in ("dynamic_smem_size", "total_smem_size", "aggr_smem_size"):
+        total = b.resize(cx.field("shared_size"), "i32")
+        return b.op("sub", total, constant("i32", cx.program.static_shared)) if name[0] == "d" else total
+    if name in _FIXED:
+        return constant("i32", _FIXED[name])
+    raise cx.unsupported(f"special register `%{name}`")
+
+
+def _time(cx: Lowering, name: str) -> Value:
+    now = cx.b.call("i64", "llvm.readcyclecounter")
+    if name in ("clock64", "globaltimer"):
+        return now
+    return cx.b.resize(cx.b.op("lshr", now, constant("i64", 32)) if name.endswith("_hi") else now, "i32")
+
+
+def linear_base(cx: Lowering, register: Special) -> Value:
+    """The lane 0 value of a register with a linear form."""
+    if register.name == "laneid":
+        return constant("i32", 0)
+    if register.name != "tid":
+        return uniform_special(cx, register)
+    axis = _AXES[register.component or "x"]
+    zero = {"line": (1, 2), "tile": (0, 2)}.get(cx.shape.kind, ())
+    return constant("i32", 0) if axis in zero else cx.field("tid", axis)
+
+
+def lane_special(cx: Lowering, register: Special) -> Value:
+    """A special register that differs between lanes, as a vector."""
+    name = register.name
+    form = cx.linear(register, 32)
+    if form is not None:
+        return cx.spread(form)
+    if name == "tid":
+        axis = _AXES[register.component or "x"]
+        return cx.b.load(wide("i32"), cx.b.offset(cx.field("tids"), 4 * LANES * axis), align=4)
+    if name in _MASKS:
+        return vector_constant("i32", [_MASKS[name](i) for i in lanes.LANE])
+    raise cx.unsupported(f"special register `%{name}`")

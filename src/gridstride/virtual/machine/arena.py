@@ -1,0 +1,131 @@
+"""Global memory of the virtual GPU: one reserved range of addresses, with gaps between the allocations."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import mmap
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridstride.virtual.machine.layout import ALLOCATION
+
+ALIGN = 256
+GAP = 512
+"""Bytes between allocations, so that an index a little past one is in none."""
+PAGE = mmap.PAGESIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """The allocation closest to an address, and how far the address is from it (negative: before its start)."""
+
+    start: int
+    size: int
+    distance: int
+
+
+def reserve(size: int) -> tuple[mmap.mmap, int]:
+    """Reserved, zeroed, readable memory that takes no room until it is touched; returns it and its address."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    memory = mmap.mmap(-1, size, flags=flags)
+    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def host_memory() -> int:
+    """Bytes of memory this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+class Arena:
+    """Allocations by first fit. Not locked: the device does that."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._memory, self.base = reserve(size)
+        self._starts: list[int] = []
+        self._sizes: dict[int, int] = {}
+        self._free: list[tuple[int, int]] = [(self.base + PAGE, size - 2 * PAGE)]
+        self.used = 0
+        self.generation = 0
+        self._table: np.ndarray[Any, Any] | None = None
+
+    def allocate(self, size: int) -> int | None:
+        """The address of `size` bytes, aligned to 256; None when no free range is large enough."""
+        room = -(-max(size, 1) // ALIGN) * ALIGN + GAP
+        for index, (start, length) in enumerate(self._free):
+            if length >= room:
+                rest = (start + room, length - room)
+                self._free[index : index + 1] = [rest] if rest[1] else []
+                self._add(start, size)
+                return start
+        return None
+
+    def _add(self, start: int, size: int) -> None:
+        bisect.insort(self._starts, start)
+        self._sizes[start] = size
+        self.used += size
+        self._changed()
+
+    def free(self, start: int) -> bool:
+        """Gives an allocation back; False where there is none at that address."""
+        if start not in self._sizes:
+            return False
+        size = self._sizes.pop(start)
+        del self._starts[bisect.bisect_left(self._starts, start)]
+        self.used -= size
+        self._release(start, -(-max(size, 1) // ALIGN) * ALIGN + GAP)
+        self._changed()
+        return True
+
+    def _changed(self) -> None:
+        self.generation += 1
+        self._table = None
+
+    def _release(self, start: int, room: int) -> None:
+        """Puts a range back into the free list, joined with its neighbours; its pages go back to the system."""
+        index = bisect.bisect_left(self._free, (start, 0))
+        if index < len(self._free) and self._free[index][0] == start + room:
+            room += self._free.pop(index)[1]
+        if index and sum(self._free[index - 1]) == start:
+            before, length = self._free.pop(index - 1)
+            start, room, index = before, room + length, index - 1
+        self._free.insert(index, (start, room))
+        first, end = -(-start // PAGE) * PAGE, (start + room) // PAGE * PAGE
+        if room >= 1 << 20 and end > first and hasattr(self._memory, "madvise"):
+            self._memory.madvise(mmap.MADV_DONTNEED, first - self.base, end - first)
+
+    def size_of(self, start: int) -> int | None:
+        """The size of the allocation that starts at an address."""
+        return self._sizes.get(start)
+
+    def holds(self, address: int, size: int) -> bool:
+        """True where the bytes lie inside one allocation."""
+        near = self.nearest(address)
+        return near is not None and near.start <= address and address + size <= near.start + near.size
+
+    def nearest(self, address: int) -> Near | None:
+        """The allocation that an address lies in or is closest to."""
+        index = bisect.bisect_right(self._starts, address)
+        best: Near | None = None
+        for start in self._starts[max(0, index - 1) : index + 1]:
+            size = self._sizes[start]
+            distance = address - start if address < start else max(0, address - start - size + 1)
+            if best is None or abs(distance) < abs(best.distance):
+                best = Near(start, size, distance)
+        return best
+
+    def table(self) -> np.ndarray[Any, Any]:
+        """The live allocations as the machine code searches them; entry 0 is an empty one at address 0."""
+        if self._table is None:
+            self._table = np.zeros(len(self._starts) + 1, ALLOCATION.dtype())
+            self._table["start"][1:] = self._starts
+            self._table["size"][1:] = [self._sizes[s] for s in self._starts]
+        return self._table
+
+    def view(self, address: int, size: int) -> np.ndarray[Any, Any]:
+        """The bytes at an address as an array over the arena itself."""
+        return np.frombuffer(self._memory, np.uint8, size, address - self.base)

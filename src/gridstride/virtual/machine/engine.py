@@ -1,0 +1,119 @@
+"""LLVM IR to running machine code, once per host and kernel: compiled objects are kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from gridstride.compiler.cache import DiskCache
+from gridstride.virtual.lowering.fibers import PROCESSORS
+from gridstride.virtual.lowering.ir import Module
+
+Run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@functools.cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+@functools.cache
+def host() -> tuple[str, str]:
+    """Processor name and features that code is compiled for."""
+    llvm = _llvm()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def version() -> str:
+    """A digest of everything that decides what machine code a kernel becomes."""
+    import llvmlite
+
+    digest = blake2b(digest_size=16)
+    digest.update(repr((host(), llvmlite.__version__)).encode())
+    room = Path(__file__).parent.parent
+    for part in ("ptx", "lowering", "machine"):
+        for file in sorted((room / part).glob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def compile_object(ir: str, level: int = 1) -> bytes:
+    """Optimises IR and compiles it for this host."""
+    llvm = _llvm()
+    module = llvm.parse_assembly(ir)
+    machine = _machine(level)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def _machine(level: int) -> Any:
+    name, features = host()
+    target = _llvm().Target.from_default_triple()
+    return target.create_target_machine(cpu=name, features=features, opt=level, reloc="default", jit=True)
+
+
+class Code:
+    """A loaded object: keeps the memory of its functions."""
+
+    def __init__(self, data: bytes) -> None:
+        llvm = _llvm()
+        _runtime()
+        self._engine = _load(data)
+        self.kernel = self._engine.get_function_address("kernel")
+        if not self.kernel:
+            raise RuntimeError(f"the compiled kernel has no entry; LLVM {llvm.llvm_version_info}")
+
+
+def _load(data: bytes) -> Any:
+    llvm = _llvm()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(1))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    return engine
+
+
+@functools.cache
+def _runtime() -> tuple[Any, Any]:
+    """The scheduler and its helpers, loaded and made known to the linker; returns (engine, gs_run)."""
+    cache, key = DiskCache("machine"), f"runtime/{version()}"
+    data = cache.get(key)
+    module = _runtime_module()
+    if data is None:
+        data = compile_object(module.text(), level=2)
+        cache.put(key, data)
+    engine = _load(data)
+    for name in module.defined:
+        _llvm().add_symbol(name, engine.get_function_address(name))
+    return engine, Run(engine.get_function_address("gs_run"))
+
+
+def _runtime_module() -> Module:
+    from gridstride.virtual.lowering.runtime import emit_scheduler
+    from gridstride.virtual.lowering.runtime_memory import emit_memory
+
+    processor = PROCESSORS.get(platform.machine())
+    if processor is None:
+        raise RuntimeError(f"the virtual GPU runs on x86-64 and AArch64, not on {platform.machine()}")
+    module = Module()
+    emit_scheduler(module, processor)
+    emit_memory(module)
+    return module
+
+
+def run(worker: int) -> None:
+    """Runs blocks of the worker's launch until none are left; the GIL is free meanwhile."""
+    _runtime()[1](worker)

@@ -1,0 +1,123 @@
+"""From the record that stopped a launch to a finding in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridstride.virtual.machine.arena import Arena
+from gridstride.virtual.machine.layout import FAULTS, LANES, WAITING
+from gridstride.virtual.machine.session import Dim3, Session
+from gridstride.virtual.machine.variant import Place, Tables
+from gridstride.virtual.observe.findings import Finding
+
+_SPACES = {0: "global", 1: "shared", 2: "local", 3: "parameter"}
+
+
+def thread_of(block: Dim3, warp: int, lane: int) -> Dim3:
+    """%tid of a lane of a warp."""
+    number = warp * LANES + lane
+    return (number % block[0], number // block[0] % block[1], number // (block[0] * block[1]))
+
+
+def finding(kernel: str, block: Dim3, session: Session, tables: Tables, arena: Arena, limit: float | None) -> Finding:
+    """What the launch record says, with the place in the source."""
+    record = session.launch[0]
+    kind = FAULTS[int(record["fault_kind"])]
+    site = int(record["fault_site"])
+    place = tables.sites[site] if site < len(tables.sites) else None
+    message = _message(kind, record, place, session, tables, arena, limit)
+    thread = thread_of(block, int(record["fault_warp"]), min(int(record["fault_lane"]), LANES - 1))
+    ctaid: Dim3 = tuple(int(c) for c in record["fault_ctaid"])  # type: ignore[assignment]
+    address = int(record["fault_address"]) if kind in ("out_of_bounds", "misaligned") else None
+    file, line = (place.file, place.line) if place else (None, None)
+    return Finding(kind, message, kernel, file, line, ctaid, thread, address)
+
+
+def _message(
+    kind: str, record: Any, place: Place | None, session: Session, tables: Tables, arena: Arena, limit: float | None
+) -> str:
+    match kind:
+        case "out_of_bounds":
+            return _out_of_bounds(record, place, session, arena)
+        case "misaligned":
+            size = int(record["fault_size"])
+            return (
+                f"{_verb(place)} of {size} bytes at address {_address(record)}, which is not a multiple of {size}: "
+                "the hardware takes only aligned accesses"
+            )
+        case "timeout":
+            return f"stopped after {limit:g} s: the loop here had not ended (raise the limit with time_limit=…)"
+        case "deadlock":
+            return _deadlock(session, tables)
+        case "stack_overflow":
+            return "the calls go deeper than the stack: does the recursion end?"
+        case "trap":
+            return "the kernel stopped itself (trap, or an assert that failed)"
+        case "invalid_instruction":
+            return _invalid(place)
+    return kind
+
+
+def _verb(place: Place | None) -> str:
+    if place is None:
+        return "access"
+    return {"ld": "read", "ldu": "read", "st": "write"}.get(place.name.partition(".")[0], "access")
+
+
+def _address(record: Any) -> str:
+    return hex(int(record["fault_address"]))
+
+
+def _out_of_bounds(record: Any, place: Place | None, session: Session, arena: Arena) -> str:
+    address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
+    what = f"{_verb(place)} of {size} bytes"
+    if space == 1:
+        held = int(record["shared_size"])
+        return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes"
+    if space == 2:
+        return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"
+    near = arena.nearest(address)
+    if near is None:
+        return f"{what} at address {_address(record)}: no memory is allocated"
+    if address < 1 << 16:
+        return f"{what} at address {_address(record)}: a null pointer"
+    if near.distance < 0:
+        where = f"{-near.distance} bytes before the start of"
+    elif near.distance == 0:
+        where = f"{address + size - near.start - near.size} bytes over the end of"
+    else:
+        where = f"{address - near.start - near.size} bytes past the end of"
+    return f"{what} at address {_address(record)}, {where} the nearest allocation ({near.size} bytes at {hex(near.start)})"
+
+
+def _signed(value: int) -> int:
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 32) if 1 << 31 <= value < 1 << 32 else value - (1 << 64) if value >> 63 else value
+
+
+def _deadlock(session: Session, tables: Tables) -> str:
+    """Who waits where: the lines at which the warps of the stuck block stand."""
+    waiting: dict[tuple[str | None, int | None], list[int]] = {}
+    record = session.launch[0]
+    ctaid = [int(c) for c in record["fault_ctaid"]]
+    for warps in session.warps:
+        for warp in warps[(warps["state"] == WAITING) & (warps["ctaid"] == np.array(ctaid, np.uint32)).all(axis=1)]:
+            site = int(warp["site"])
+            place = tables.sites[site] if site < len(tables.sites) else None
+            waiting.setdefault((place.file, place.line) if place else (None, None), []).append(int(warp["warp"]))
+    parts = [f"{_warps(w)} at the barrier in line {line}" for (_, line), w in sorted(waiting.items(), key=str)]
+    return f"no warp of the block can go on: {'; '.join(parts)} wait for threads that never arrive"
+
+
+def _warps(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, sorted(numbers)[:8])) + (", …" if len(numbers) > 8 else "")
+    return f"warp{'s' if len(numbers) > 1 else ''} {shown}"
+
+
+def _invalid(place: Place | None) -> str:
+    if place is not None and place.name.startswith("call"):
+        return "a call through a pointer that is no function of this module"
+    return "an operand the hardware does not take (barrier numbers are 0 to 15)"

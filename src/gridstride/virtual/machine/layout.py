@@ -1,0 +1,103 @@
+"""Memory layouts shared by Python and the generated machine code: one place says where every field lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+LANES = 32
+"""Threads in a warp; every vector register has this many elements."""
+
+BARRIERS = 16
+"""Named barriers a block owns (PTX: barrier operand `a` is 0–15)."""
+
+_NUMPY = {"i8": "u1", "i32": "u4", "i64": "u8", "ptr": "u8"}
+_SIZE = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8}
+
+
+class Layout:
+    """A C-like struct given as `name:type` or `name:type[count]` words; types i8, i32, i64, ptr."""
+
+    def __init__(self, name: str, fields: str, *, align: int = 64) -> None:
+        self.name = name
+        self.offset: dict[str, int] = {}
+        self.type: dict[str, str] = {}
+        self.count: dict[str, int] = {}
+        end = 0
+        for field, kind, count in _fields(fields):
+            size = _SIZE[kind]
+            end = -(-end // size) * size
+            self.offset[field], self.type[field], self.count[field] = end, kind, count
+            end += size * count
+        self.size = -(-end // align) * align
+
+    def dtype(self) -> np.dtype[np.void]:
+        """The same struct as a NumPy record dtype."""
+        formats = [
+            _NUMPY[self.type[f]] if n == 1 else (_NUMPY[self.type[f]], (n,)) for f, n in self.count.items()
+        ]
+        spec = {"names": list(self.offset), "formats": formats}
+        return np.dtype({**spec, "offsets": list(self.offset.values()), "itemsize": self.size})
+
+
+def _fields(text: str) -> Iterable[tuple[str, str, int]]:
+    for word in text.split():
+        field, kind = word.split(":")
+        kind, _, count = kind.partition("[")
+        yield field, kind, int(count.rstrip("]") or 1)
+
+
+WARP = Layout(
+    "warp",
+    """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
+    params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
+    ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
+    ntid:i32[3] nctaid:i32[3] slot:i32 budget:i32 clock:i32 race:i32""",
+)
+"""One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
+
+A waiting warp is woken when its block's epoch is no longer `epoch`; `site` is where it last waited."""
+
+READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
+"""Values of a warp's `state`."""
+
+BLOCK = Layout(
+    "block",
+    f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 spare:i32 index:i64
+    arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}] results:i32[{BARRIERS}]""",
+)
+"""One resident block and its barriers. `phases` counts completions of each, `epoch` of all; `votes`/`results` serve
+`bar.red`."""
+
+WORKER = Layout(
+    "worker",
+    """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
+    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr""",
+)
+"""One operating-system thread that runs blocks; it owns the stacks, shared and local memory of its slots."""
+
+LAUNCH = Layout(
+    "launch",
+    """entry:ptr params:ptr table:ptr allocations:ptr allocation_count:i64 tids:ptr
+    grid:i32[3] ntid:i32[3] warps_per_block:i32 threads_per_block:i32 blocks:i64 next:i64 shared_size:i64 local_size:i64
+    abort:i32 faulted:i32 fault_kind:i32 fault_site:i32 fault_lane:i32 fault_warp:i32 fault_ctaid:i32[3] fault_size:i32
+    fault_address:i64 fault_mask:i32 fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32""",
+)
+"""One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block."""
+
+ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
+"""A live allocation, sorted by start: what a bounds check is made against."""
+
+SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
+"""Bounds an access last hit: `rotr(address - low, log2 align) < limit` means inside and aligned; limit 0 never hits.
+
+`span` is the most bytes that one of the site's checks covers."""
+
+FAULTS = (
+    "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
+    "barrier_divergence", "race", "invalid_instruction", "out_of_memory",
+)  # fmt: skip
+"""Index = `fault_kind` in a launch record."""
+
+FAULT = {name: index for index, name in enumerate(FAULTS)}

@@ -1,0 +1,242 @@
+"""A PTX module on the virtual GPU: its variables in the arena, its kernels ready to launch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride.device.protocol import Dim3, LaunchError, OutOfDeviceMemory, ParameterLayout, Stream
+from gridstride.virtual.lowering.program import FUNCTION_BASE, parameter_layout
+from gridstride.virtual.lowering.transfer import BlockShape
+from gridstride.virtual.machine import faults
+from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
+from gridstride.virtual.machine.variant import Variant, build, digest
+from gridstride.virtual.machine.watch import WATCHER
+from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.module import Function, Immediate, Symbol, Variable
+
+if TYPE_CHECKING:
+    from gridstride.virtual.gpu import VirtualGPU
+    from gridstride.virtual.observe.run import Run
+
+MANY_WARPS = 64
+"""Warps in a grid from which on more than one thread runs it: waking a thread costs what some warps cost."""
+
+
+class VirtualModule:
+    """PTX that was parsed, with its variables allocated."""
+
+    def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
+        self.device, self.source, self.filename = device, source, filename
+        self.text_digest = digest(ptx)
+        self.parsed = parse(ptx, filename=filename)
+        self._addresses: dict[str, tuple[int, int]] = {}
+        self._place_variables()
+        self.kernels: Mapping[str, VirtualKernel] = {f.name: VirtualKernel(self, f) for f in self.parsed.entries}
+
+    def global_address(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a module-scope variable; KeyError when there is none."""
+        return self._addresses[name]
+
+    def address(self, key: str) -> int:
+        return self._addresses[key][0]
+
+    def _place_variables(self) -> None:
+        placed: list[tuple[str, Variable]] = []
+        for name, variable in self._variables():
+            self._addresses[name] = (self.device.allocate(max(1, variable.size)), variable.size)
+            placed.append((name, variable))
+        for name, variable in placed:
+            self.device.copy_in(self._addresses[name][0], self._initial(variable))
+
+    def _variables(self) -> list[tuple[str, Variable]]:
+        spaces = ("global", "const")
+        own = [(n, v) for n, v in self.parsed.variables.items() if v.space in spaces]
+        scoped = [
+            (f"{f.name}/{n}", v) for f in self.parsed.functions.values() for n, v in f.variables.items() if v.space in spaces
+        ]
+        return own + scoped
+
+    def _initial(self, variable: Variable) -> np.ndarray[Any, Any]:
+        data = np.zeros(max(1, variable.size), np.uint8)
+        step = variable.info.size
+        for index, item in enumerate(variable.initializer or ()):
+            value = self._value(item).to_bytes(16, "little")[:step]
+            data[step * index : step * (index + 1)] = np.frombuffer(value, np.uint8)
+        return data
+
+    def _value(self, item: Immediate | Symbol) -> int:
+        if isinstance(item, Immediate):
+            return item.bits & (1 << 128) - 1
+        functions = list(self.parsed.functions)
+        name = self.parsed.aliases.get(item.name, item.name)
+        base = FUNCTION_BASE + 16 * functions.index(name) if name in functions else self._addresses[name][0]
+        value = (base + item.offset) & (1 << 64) - 1
+        if item.mask is not None:
+            low = item.mask & -item.mask
+            value = (value & item.mask) // low
+        return value
+
+    def release(self) -> None:
+        """Gives the variables' memory back."""
+        for address, _ in self._addresses.values():
+            self.device.free(address)
+        self._addresses.clear()
+
+    def __del__(self) -> None:
+        if getattr(self, "_addresses", None):
+            self.release()
+
+
+class VirtualKernel:
+    """An entry of a module; compiled once for each kind of block shape it is launched with."""
+
+    def __init__(self, module: VirtualModule, function: Function) -> None:
+        self.module, self.function, self.name = module, function, function.name
+        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
+        self._sessions: dict[tuple[int, Demand], tuple[Session, np.ndarray[Any, Any]]] = {}
+        self._last: tuple[Any, ...] | None = None
+
+    @property
+    def parameters(self) -> tuple[ParameterLayout, ...]:
+        """Where each parameter lies in `packed`."""
+        return tuple(_parameter(v, offset) for v, offset in parameter_layout(self.function.params))
+
+    @property
+    def static_shared(self) -> int:
+        """Bytes of shared memory that the kernel itself declares."""
+        from gridstride.virtual.lowering.program import shared_bytes
+
+        return shared_bytes(self.module.parsed, self.function)
+
+    @property
+    def max_threads(self) -> int:
+        """Most threads a block of this kernel may have."""
+        most = self.module.device.properties.max_threads_per_block
+        for directive in ("maxntid", "reqntid"):
+            given = self.function.directives.get(directive)
+            if given:
+                most = min(most, int(np.prod(given)))
+        return most
+
+    def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
+        """The code for a block shape."""
+        key = (BlockShape.of(*block), observed)
+        if key not in self._variants:
+            self._variants[key] = build(self.module.parsed, self.module.text_digest, self.name, *key)
+        return self._variants[key]
+
+    def launch(
+        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, stream: Stream | None = None,
+        cooperative: bool = False, cluster: Dim3 | None = None,
+    ) -> None:  # fmt: skip
+        """Runs the grid to its end; KernelFault says what was wrong."""
+        if cluster is not None and cluster != (1, 1, 1):
+            raise LaunchError(f"{self.name}: the virtual GPU has no clusters yet (cluster={cluster})")
+        if self.module.device.sanitize:
+            run = self.observe(grid, block, packed, shared, cooperative=cooperative)
+            if run.findings:
+                raise KernelFault(run.findings)
+            return
+        with self.module.device.lock:
+            variant = self.variant(block)
+            session = self._session(variant, grid, block, shared, cooperative)
+            self._run(session, variant, grid, block, packed)
+
+    def observe(
+        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False
+    ) -> Run:  # fmt: skip
+        """Runs the grid on the observed build: the run holds counters and findings."""
+        from gridstride.virtual.observe.run import observe
+
+        return observe(self, grid, block, packed, shared, cooperative)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+    def _session(self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool) -> Session:
+        key = (variant, grid, block, shared, cooperative)
+        if self._last is not None and self._last[0] == key:
+            session: Session = self._last[1]
+        else:
+            session = self.prepare(variant, grid, block, shared, cooperative)
+            self._last = (key, session)
+        session.forget_bounds(self._refresh_allocations(session))
+        return session
+
+    def prepare(
+        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, **more: int
+    ) -> Session:
+        """A session with everything filled in that does not change from launch to launch."""
+        device, tables = self.module.device, variant.tables
+        total = grid[0] * grid[1] * grid[2]
+        threads = block[0] * block[1] * block[2]
+        warps = -(-threads // LANES)
+        extent = tables.static_shared + shared
+        slots = self._slots(variant, total, threads, warps, extent, cooperative)
+        workers = min(device.workers, total) if total * warps >= MANY_WARPS else 1
+        session = Session(tables, Demand(warps, slots, extent, workers, more.get("counters", 0)), device.rooms)
+        record = session.launch
+        record["entry"] = variant.code.kernel
+        record["grid"], record["ntid"] = grid, block
+        record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
+        record["shared_size"], record["local_size"] = extent, tables.local_size
+        record["multiprocessors"] = device.properties.multiprocessors
+        session.thread_table = thread_table(block)
+        record["tids"] = session.thread_table.ctypes.data
+        session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
+        record["table"] = session.symbol_table.ctypes.data
+        layout = self.parameters
+        record["param_size"] = layout[-1].offset + layout[-1].size if layout else 0
+        return session
+
+    def _slots(self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool) -> int:
+        if not (variant.tables.spins or cooperative):
+            return 1
+        chip = self.module.device.model
+        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors
+        if cooperative and total > resident:
+            raise LaunchError(
+                f"{self.name}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
+                f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
+            )
+        return min(total, resident, most_slots(variant.tables, warps))
+
+    def _refresh_allocations(self, session: Session) -> int:
+        arena = self.module.device.arena
+        if arena.generation != session.generation:
+            session.allocations = arena.table()
+            session.launch["allocations"] = session.allocations.ctypes.data
+            session.launch["allocation_count"] = len(session.allocations)
+        return arena.generation
+
+    def _run(self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes) -> None:
+        device, record = self.module.device, session.launch
+        ctypes.memmove(session.params_address, packed, len(packed))
+        session.restart()
+        with WATCHER.watch(record, device.time_limit):
+            if len(session.addresses) == 1:
+                device.engine_run(session.addresses[0])
+            else:
+                device.helpers.run(session.addresses)
+        if session.stopped():
+            self._raise(session, variant, block)
+
+    def _raise(self, session: Session, variant: Variant, block: Dim3) -> None:
+        record = session.launch[0]
+        if int(record["abort"]) == FAULT["interrupted"] or int(record["fault_kind"]) == FAULT["interrupted"]:
+            raise KeyboardInterrupt
+        device = self.module.device
+        found = faults.finding(self.name, block, session, variant.tables, device.arena, device.time_limit)
+        raise KernelFault((found,))
+
+
+def _parameter(variable: Variable, offset: int) -> ParameterLayout:
+    type_ = f"{variable.type}[{variable.count}]" if variable.count is not None else variable.type
+    return ParameterLayout(offset, variable.size, variable.align, type_, variable.pointer)
+
+
+__all__ = ["OutOfDeviceMemory", "VirtualKernel", "VirtualModule"]

@@ -1,0 +1,140 @@
+"""What a launch needs in memory: the records the machine code reads, and each worker's stacks, shared and local memory."""
+
+from __future__ import annotations
+
+import functools
+import mmap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridstride.virtual.lowering.runtime import TID_RECORD
+from gridstride.virtual.machine.arena import reserve
+from gridstride.virtual.machine.layout import BLOCK, LANES, LAUNCH, WARP, WORKER
+from gridstride.virtual.machine.variant import Tables
+
+Dim3 = tuple[int, int, int]
+Array = np.ndarray[Any, Any]
+
+STACK = 512 << 10
+DEEP_STACK = 8 << 20
+"""Bytes of stack per warp, without and with recursion; taken only as it is touched."""
+STACKS_LIMIT = 16 << 30
+SHARED_ALIGN = 1024
+
+
+class Room:
+    """Memory of one worker that grows to what the largest launch needs and is used by all."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[mmap.mmap, int, int]] = {}
+
+    def base(self, name: str, size: int) -> int:
+        """The address of at least `size` bytes."""
+        held = self._held.get(name)
+        if held is None or held[2] < size:
+            memory, base = reserve(max(size, 1 << 16) + SHARED_ALIGN)
+            held = (memory, -(-base // SHARED_ALIGN) * SHARED_ALIGN, size)
+            self._held[name] = held
+        return held[1]
+
+    def poison(self, name: str, size: int) -> None:
+        """Fills the first bytes of a region with a pattern that shows in results."""
+        held = self._held[name]
+        np.frombuffer(held[0], np.uint8)[:size] = 0xA5
+
+
+@functools.lru_cache(maxsize=64)
+def thread_table(block: Dim3) -> Array:
+    """%tid of every lane and the mask of lanes, per warp, as the machine code reads it (TID_RECORD bytes each)."""
+    x, y, z = block
+    threads = x * y * z
+    warps = -(-threads // LANES)
+    number = np.arange(warps * LANES, dtype=np.uint32)
+    table = np.zeros((warps, TID_RECORD // 4), np.uint32)
+    axes = (number % x, number // x % y, number // (x * y))
+    for axis, values in enumerate(axes):
+        table[:, LANES * axis : LANES * (axis + 1)] = values.reshape(warps, LANES)
+    active = (number < threads).reshape(warps, LANES).astype(np.uint64) << np.arange(LANES, dtype=np.uint64)
+    table[:, 3 * LANES] = active.sum(axis=1)
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What decides how large a session is."""
+
+    warps: int
+    slots: int
+    shared: int
+    workers: int
+    counters: int
+    race_words: int = 0
+
+
+class Session:
+    """Records for launches of one kernel with one demand; reused as long as launches look alike."""
+
+    def __init__(self, tables: Tables, demand: Demand, rooms: list[Room]) -> None:
+        self.demand = demand
+        self.launch = np.zeros(1, LAUNCH.dtype())
+        self.workers = np.zeros(demand.workers, WORKER.dtype())
+        self.blocks = [np.zeros(demand.slots, BLOCK.dtype()) for _ in range(demand.workers)]
+        self.warps = [np.zeros(demand.slots * demand.warps, WARP.dtype()) for _ in range(demand.workers)]
+        self.blank = tables.site_records()
+        self.sites = [self.blank.copy() for _ in range(demand.workers)]
+        self.counters = [np.zeros(max(1, demand.counters), np.uint64) for _ in range(demand.workers)]
+        self.params = np.zeros(4352, np.uint8)
+        self.thread_table: Array = self.blank
+        self.symbol_table: Array = self.blank
+        self.allocations: Array = self.blank
+        self.generation = -1
+        self.launch_address = self.launch.ctypes.data
+        self.params_address = -(-self.params.ctypes.data // 64) * 64
+        self.addresses = [self.workers.ctypes.data + WORKER.size * i for i in range(demand.workers)]
+        fibers = demand.slots * demand.warps if tables.waits or tables.spins or demand.slots > 1 else 1
+        self.launch["shared_stacks"] = fibers == 1
+        self.launch["params"] = self.params_address
+        stack = DEEP_STACK if tables.recursive else STACK
+        for index, room in enumerate(rooms[: demand.workers]):
+            self._fill(index, room, tables, fibers, stack)
+
+    def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
+        demand, record = self.demand, self.workers[index]
+        shared = -(-max(demand.shared, 1) // SHARED_ALIGN) * SHARED_ALIGN
+        local = tables.local_size * LANES
+        record["launch"] = self.launch_address
+        record["blocks"], record["warps"] = self.blocks[index].ctypes.data, self.warps[index].ctypes.data
+        record["stacks"], record["stack_size"] = room.base("stacks", fibers * stack), stack
+        record["shared"], record["shared_stride"] = room.base("shared", demand.slots * shared), shared
+        record["local"] = room.base("local", demand.slots * demand.warps * local)
+        record["local_stride"] = local
+        record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
+        record["slots"], record["index"] = demand.slots, index
+
+    def restart(self) -> None:
+        """Clears what the last launch left."""
+        launch = self.launch
+        launch["next"] = 0
+        launch["abort"] = 0
+        launch["faulted"] = 0
+        for blocks in self.blocks:
+            blocks["active"] = 0
+
+    def stopped(self) -> bool:
+        """True where the launch did not run to its end."""
+        return bool(self.launch["abort"][0])
+
+    def forget_bounds(self, generation: int) -> None:
+        """Drops what the sites remember when an allocation has come or gone since."""
+        if generation != self.generation:
+            self.generation = generation
+            for sites in self.sites:
+                sites[:] = self.blank
+
+
+def most_slots(tables: Tables, warps: int) -> int:
+    """How many blocks of so many warps a worker can hold at a time."""
+    stack = DEEP_STACK if tables.recursive else STACK
+    return max(1, STACKS_LIMIT // (stack * warps))

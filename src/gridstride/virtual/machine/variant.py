@@ -1,0 +1,109 @@
+"""A kernel compiled for one shape of block: machine code and the tables beside it, kept on disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from gridstride.compiler.cache import DiskCache
+from gridstride.virtual.lowering.transfer import BlockShape
+from gridstride.virtual.machine import engine
+from gridstride.virtual.machine.layout import SITE
+from gridstride.virtual.ptx.module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is known of a site: the instruction, where it stands, and what it touches."""
+
+    function: str
+    name: str
+    ptx_line: int
+    file: str | None
+    line: int | None
+    space: str
+    bytes: int
+    span: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Everything about a compiled kernel but its code. `static_shared` and `local_size` in bytes."""
+
+    sites: tuple[Place, ...]
+    symbols: tuple[str, ...]
+    static_shared: int
+    dynamic_shared: bool
+    local_size: int
+    waits: bool
+    spins: bool
+    recursive: bool
+    extra: dict[str, Any]
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(text: bytes) -> Tables:
+        data = json.loads(text)
+        data["sites"] = tuple(Place(**p) for p in data["sites"])
+        data["symbols"] = tuple(data["symbols"])
+        return Tables(**data)
+
+    def site_records(self) -> np.ndarray[Any, Any]:
+        """A fresh table of the bounds that accesses last hit: nothing hit yet."""
+        records = np.zeros(len(self.sites) + 1, SITE.dtype())
+        records["span"][:-1] = [p.span for p in self.sites]
+        return records
+
+
+class Variant:
+    """Loaded code with its tables."""
+
+    def __init__(self, code: bytes, tables: Tables) -> None:
+        self.code, self.tables = engine.Code(code), tables
+
+
+def build(module: Module, text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
+    """The kernel for a block shape, from the cache or compiled now.
+
+    Raises UnsupportedInstruction for what the virtual GPU does not have.
+    """
+    cache = DiskCache("machine")
+    key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}"
+    stored = cache.get(key)
+    if stored is not None:
+        size = int.from_bytes(stored[:8], "little")
+        return Variant(stored[8 + size :], Tables.from_json(stored[8 : 8 + size]))
+    tables, code = _compile(module, name, shape, observed)
+    head = tables.to_json()
+    cache.put(key, len(head).to_bytes(8, "little") + head + code)
+    return Variant(code, tables)
+
+
+def digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tuple[Tables, bytes]:
+    from gridstride.virtual.lowering.kernel import lower_kernel
+
+    observer = None
+    if observed:
+        from gridstride.virtual.lowering.observed import Counting
+
+        observer = Counting()
+    lowered = lower_kernel(module, name, shape, observer)
+    sites = tuple(
+        Place(s.function, s.name, s.ptx_line, *(s.place or (None, None)), s.space, s.bytes, s.span)
+        for s in lowered.sites
+    )
+    tables = Tables(
+        sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
+        lowered.waits, lowered.spins, lowered.recursive, observer.tables() if observer else {},
+    )  # fmt: skip
+    return tables, engine.compile_object(lowered.ir)

@@ -1,0 +1,94 @@
+"""Stopping a launch from outside: the time limit, and Ctrl-C while Python is inside the machine code."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gridstride.virtual.machine.layout import FAULT
+
+TICK = 0.05
+"""Seconds between two looks at the clock while something runs."""
+LINGER = 1.0
+"""Seconds the watcher stays awake after the last launch, so that a row of launches wakes it once."""
+
+
+class Watcher:
+    """One thread that sets a launch's abort field when its time is up or the user presses Ctrl-C."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+        os.set_blocking(self._read, False)
+        self._running: dict[int, tuple[np.ndarray[Any, Any], float]] = {}
+        self._asleep = True
+        self._last = 0.0
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def watch(self, launch: np.ndarray[Any, Any], limit: float | None) -> Iterator[None]:
+        """Watches a launch record while the body runs it; `limit` in seconds."""
+        now = time.monotonic()
+        key = id(launch)
+        self._running[key] = (launch, now + limit if limit is not None else float("inf"))
+        self._last = now
+        if self._asleep:
+            self._wake()
+        previous = self._take_signals()
+        try:
+            yield
+        finally:
+            del self._running[key]
+            self._last = time.monotonic()
+            if previous is not None:
+                signal.set_wakeup_fd(previous, warn_on_full_buffer=False)
+
+    def _take_signals(self) -> int | None:
+        """Has the C signal handler write to our pipe: Python's own runs only after the machine code returns."""
+        if threading.current_thread() is not threading.main_thread():
+            return None
+        return signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+
+    def _wake(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._work, name="gridstride-watch", daemon=True)
+                self._thread.start()
+            self._asleep = False
+            os.write(self._write, b"\0")
+
+    def _work(self) -> None:
+        while True:
+            self._asleep = not self._running and time.monotonic() - self._last > LINGER
+            ready, _, _ = select.select([self._read], [], [], None if self._asleep else TICK)
+            self._asleep = False
+            if ready and signal.SIGINT in os.read(self._read, 4096):
+                self._stop("interrupted", time.monotonic(), everything=True)
+            self._stop("timeout", time.monotonic())
+
+    def _stop(self, why: str, now: float, *, everything: bool = False) -> None:
+        for launch, deadline in list(self._running.values()):
+            if everything or now > deadline:
+                launch["abort"] = FAULT[why]
+
+
+WATCHER = Watcher()
+"""The process' one watcher."""
+
+
+def after_fork() -> None:
+    """A forked child has no watcher thread: it starts its own."""
+    WATCHER.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=after_fork)

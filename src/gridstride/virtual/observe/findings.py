@@ -1,0 +1,79 @@
+"""What a run found wrong: the fault that ended it, in words with kernel, source line, block, thread and address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The other side of a finding that has two: who touched the same memory before."""
+
+    kind: str
+    file: str | None
+    line: int | None
+    block: Dim3 | None
+    thread: Dim3 | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing wrong. `kind`: out_of_bounds, misaligned, race, deadlock, timeout, interrupted, stack_overflow, trap,
+    barrier_divergence, invalid_instruction, out_of_memory.
+    """
+
+    kind: str
+    message: str
+    kernel: str
+    file: str | None = None
+    line: int | None = None
+    block: Dim3 | None = None
+    thread: Dim3 | None = None
+    address: int | None = None
+    other: Access | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.line else ""
+        who = f" [block {self.block}, thread {self.thread}]" if self.block and self.thread else ""
+        return f"{place}{self.kind.replace('_', ' ')} in kernel {self.kernel}: {self.message}{who}"
+
+
+class KernelFault(RuntimeError):
+    """A launch that was stopped. `findings` says why; the first one's fields are also the exception's own."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        super().__init__("\n".join(map(str, findings)))
+
+    def __reduce__(self) -> tuple[type[KernelFault], tuple[tuple[Finding, ...]]]:
+        return KernelFault, (self.findings,)
+
+    @property
+    def kind(self) -> str:
+        return self.findings[0].kind
+
+    @property
+    def kernel(self) -> str:
+        return self.findings[0].kernel
+
+    @property
+    def file(self) -> str | None:
+        return self.findings[0].file
+
+    @property
+    def line(self) -> int | None:
+        return self.findings[0].line
+
+    @property
+    def block(self) -> Dim3 | None:
+        return self.findings[0].block
+
+    @property
+    def thread(self) -> Dim3 | None:
+        return self.findings[0].thread
+
+    @property
+    def address(self) -> int | None:
+        return self.findings[0].address

@@ -1,0 +1,118 @@
+"""Which registers an instruction reads and writes, by key in `Function.registers`.
+
+The rule of the ISA is that the first operand is the destination unless it is an address. The opcodes below are those
+that break it. A guarded write keeps the old value in the lanes that are off, so its destination counts as read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gridstride.virtual.ptx.module import (
+    Address,
+    Arguments,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Selected,
+    TensorAddress,
+    Vector,
+)
+
+# Opcodes whose first operand, where it is a register, is a source.
+_NO_DESTINATION = frozenset(
+    [
+        *("bra", "brx", "brkpt", "exit", "ret", "trap", "membar", "fence", "griddepcontrol", "nanosleep", "pmevent"),
+        *("st", "red", "cp", "prefetch", "prefetchu", "discard", "applypriority", "stmatrix", "sust", "sured"),
+        *("setmaxnreg", "stackrestore", "tensormap"),
+    ]
+)
+# Families where a modifier decides: the first modifiers named here are those with a destination.
+_DESTINATION_IF: dict[str, frozenset[str]] = {
+    "bar": frozenset(["red"]),
+    "barrier": frozenset(["red"]),
+    "wgmma": frozenset(["mma_async"]),
+    "wmma": frozenset(["load", "mma"]),
+    "tcgen05": frozenset(["ld"]),
+    "multimem": frozenset(["ld_reduce"]),
+    "mbarrier": frozenset(["arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]),
+    "clusterlaunchcontrol": frozenset(["query_cancel"]),
+}
+
+
+def destination(instruction: Instruction) -> Operand | None:
+    """The operand that is written, or None. For a call, the returned `Arguments`."""
+    operands = instruction.operands
+    if not operands or instruction.opcode in _NO_DESTINATION:
+        return None
+    first = operands[0]
+    if isinstance(first, Address | TensorAddress):
+        return None
+    decisive = _DESTINATION_IF.get(instruction.opcode)
+    if decisive is not None and decisive.isdisjoint(instruction.modifiers[:2]):
+        return None
+    return first
+
+
+def writes(instruction: Instruction) -> tuple[str, ...]:
+    """The registers written, in operand order."""
+    written = destination(instruction)
+    return () if written is None else tuple(registers_of(written))
+
+
+def reads(instruction: Instruction) -> tuple[str, ...]:
+    """The registers read: guard, sources, addresses, accumulators, and the destination of a guarded write."""
+    found = [] if instruction.guard is None else [instruction.guard.register.name]
+    written = destination(instruction)
+    sources = instruction.operands if written is None else instruction.operands[1:]
+    for operand in sources:
+        if type(operand) is Register:
+            found.append(operand.name)
+        else:
+            found.extend(registers_of(operand))
+    if written is not None and (instruction.guard is not None or _accumulates(instruction)):
+        found.extend(registers_of(written))
+    return tuple(found)
+
+
+def registers_of(operand: Operand) -> Iterator[str]:
+    """Every register that stands anywhere in an operand."""
+    if isinstance(operand, Register):
+        yield operand.name
+    elif isinstance(operand, Address):
+        if isinstance(operand.base, Register):
+            yield operand.base.name
+    elif isinstance(operand, Vector | Arguments):
+        for item in operand.items:
+            yield from registers_of(item)
+    elif isinstance(operand, Negated | Selected):
+        yield operand.register.name
+    elif isinstance(operand, Pair):
+        yield from registers_of(operand.destination)
+        yield from registers_of(operand.predicate)
+    elif isinstance(operand, TensorAddress):
+        parts = (operand.base, *(() if operand.sampler is None else (operand.sampler,)), *operand.coordinates)
+        for part in parts:
+            yield from registers_of(part)
+
+
+def _accumulates(instruction: Instruction) -> bool:
+    """wgmma adds to its destination, unless its scale-d is the constant false."""
+    if instruction.opcode != "wgmma":
+        return False
+    place = 5 if "sp" in instruction.modifiers else 3  # the sparse form has metadata and selector before scale-d
+    scale = instruction.operands[place] if len(instruction.operands) > place else None
+    return not (isinstance(scale, Immediate) and scale.bits == 0)
+
+
+def carries_in(instruction: Instruction) -> bool:
+    """True where the carry flag is read: addc, subc, madc."""
+    return instruction.opcode in ("addc", "subc", "madc")
+
+
+def carries_out(instruction: Instruction) -> bool:
+    """True where the carry flag is written: the .cc forms."""
+    return "cc" in instruction.modifiers

@@ -1,0 +1,144 @@
+"""Arrays on a device, and the choice of device."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.device import choice, driver
+from gridstride.device.driver import newest_ptx
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.complex64, bool, "f2"])
+def test_to_device_and_back(fake, dtype):
+    host = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    array = gs.to_device(host)
+    assert (array.shape, array.dtype, array.nbytes) == (host.shape, host.dtype, host.nbytes)
+    assert (array.strides, array.size, array.ndim, len(array)) == (host.strides, 24, 3, 2)
+    np.testing.assert_array_equal(array.numpy(), host)
+
+
+def test_a_strided_array_arrives_contiguous(fake):
+    host = np.arange(12.0).reshape(3, 4).T[::2]
+    np.testing.assert_array_equal(gs.to_device(host).numpy(), host)
+
+
+def test_arrays_without_elements_or_dimensions(fake):
+    assert gs.to_device(np.empty((0, 3))).numpy().shape == (0, 3)
+    assert gs.to_device(np.float64(3)).numpy() == 3.0
+    assert not gs.empty((4, 0)).address
+    with pytest.raises(TypeError, match="has no length"):
+        len(gs.to_device(1.0))
+
+
+def test_numpy_functions_take_a_device_array(fake):
+    assert np.asarray(gs.to_device([1, 2, 3])).sum() == 6
+    assert np.asarray(gs.to_device([1, 2, 3]), dtype=np.float32).dtype == np.float32
+
+
+def test_copy_from_wants_the_same_shape_and_dtype(fake):
+    array = gs.empty((2, 3), np.float32)
+    assert array.copy_from(np.ones((2, 3), np.float32)).numpy().sum() == 6
+    with pytest.raises(ValueError, match=r"float64\[2, 3\] given, float32\[2, 3\] needed"):
+        array.copy_from(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("host", [np.array([None]), np.ones(2, ">f4")])
+def test_what_a_kernel_cannot_read_is_refused(fake, host):
+    with pytest.raises(ValueError, match="cannot go to a device"):
+        gs.to_device(host)
+
+
+def test_a_negative_shape_is_refused(fake):
+    with pytest.raises(ValueError, match=r"shape \(2, -1\) has a negative dimension"):
+        gs.empty((2, -1))
+
+
+def test_only_a_physical_array_shows_its_address_to_others(fake):
+    array = gs.empty(4)
+    assert not hasattr(array, "__cuda_array_interface__")
+    fake.kind = "physical"
+    assert array.__cuda_array_interface__["data"] == (array.address, False)
+
+
+def test_repr_tells_dtype_shape_and_device(fake):
+    assert repr(gs.empty((2, 3))) == "DeviceArray(float32[2, 3] on fake)"
+
+
+def test_failing_to_copy_in_frees_the_memory(fake):
+    def broken(*_):
+        raise gs.DeviceError("broken")
+
+    fake.copy_in = broken
+    with pytest.raises(gs.DeviceError):
+        gs.to_device(np.ones(4))
+    assert not fake.live
+
+
+# Choice
+
+
+def test_use_nests_and_ends(fake, second_fake):
+    assert gs.device() is fake
+    with gs.use(second_fake) as inner:
+        assert gs.device() is inner is second_fake
+    assert gs.device() is fake
+
+
+def test_use_holds_for_its_own_thread(fake, monkeypatch):
+    monkeypatch.setattr(choice, "_default", lambda name: "the default")
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(gs.device()))
+    thread.start()
+    thread.join()
+    assert seen == ["the default"]
+
+
+def test_a_device_given_outright_wins(fake, second_fake):
+    assert gs.device(second_fake) is second_fake
+    assert gs.empty(4, device=second_fake).device is second_fake
+
+
+def test_a_wrong_name_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="device='gpu' is not a device: use physical or virtual"):
+        gs.device("gpu")
+    monkeypatch.setenv("GRIDSTRIDE_DEVICE", "cuda")
+    with pytest.raises(ValueError, match="GRIDSTRIDE_DEVICE='cuda' is not a device: use physical or virtual"):
+        gs.device()
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, "virtual"), (2, "physical")])
+def test_a_physical_gpu_is_preferred_where_there_is_one(monkeypatch, count, expected):
+    monkeypatch.delenv("GRIDSTRIDE_DEVICE", raising=False)
+    monkeypatch.setattr(choice, "physical_count", lambda: count)
+    monkeypatch.setattr(choice, "_by_name", lambda name, where: name)
+    choice._default.cache_clear()
+    assert gs.device() == expected
+    choice._default.cache_clear()
+
+
+def test_no_driver_is_said_plainly(monkeypatch):
+    monkeypatch.setattr(driver, "driver_present", lambda: False)
+    driver.bindings.cache_clear()
+    with pytest.raises(gs.NoDevice, match=r"no NVIDIA driver.*GRIDSTRIDE_DEVICE=virtual"):
+        gs.PhysicalGPU(0)
+    driver.bindings.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "ptx"),
+    [
+        (11080, (7, 8)),
+        (12000, (8, 0)),
+        (12050, (8, 5)),
+        (12060, (8, 5)),
+        (12080, (8, 7)),
+        (12090, (8, 8)),
+        (13000, (9, 0)),
+    ],
+)
+def test_newest_ptx_of_a_driver(cuda, ptx):
+    assert newest_ptx(cuda) == ptx
