@@ -5,6 +5,7 @@ from gridstride.compiler.cache import DiskCache
 from gridstride.compiler.diagnostics import CompileError, Diagnostic
 from gridstride.compiler.nvrtc import Compiled, compile_cuda
 from gridstride.compiler.signature import Parameter, Signature, signatures
+from gridstride.compiler.signature_cache import cached_signatures
 
 __all__ = [
     "CompileError",
@@ -13,6 +14,7 @@ __all__ = [
     "DiskCache",
     "Parameter",
     "Signature",
+    "cached_signatures",
     "compile_cuda",
     "signatures",
     "supported_archs",

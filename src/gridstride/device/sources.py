@@ -53,9 +53,9 @@ class CudaSource:
     @functools.cached_property
     def signatures(self) -> Mapping[str, Signature]:
         """Kernels found in the source by a tokenizer."""
-        from gridstride.compiler import signatures
+        from gridstride.compiler import cached_signatures
 
-        return signatures(self._code)
+        return cached_signatures(self._code)
 
     def unit(self, arch: str, expression: str | None = None) -> Unit:
         """PTX for `arch`; gridstride.CompileError."""

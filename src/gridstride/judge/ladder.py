@@ -20,8 +20,13 @@ from gridstride.judge.runnable import RefusedError, Runnable, build
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
+from gridstride.virtual.chips import names as chips
+from gridstride.virtual.gpu import VirtualGPU
 
 _TOO_FAST = 0.98  # a time under this share of the roofline is a fault, not a record; clocks may boost a little
+_TIME_LIMIT = 30.0  # seconds for one launch of a case on the virtual GPU: they take milliseconds
+_WRONG_TIME_LIMIT = 2.0  # the same for kernels that must be rejected, some of which never end
+_CHIP = "h200"  # stands in for a physical GPU that has no chip file
 Progress = Callable[[str], None]
 
 
@@ -52,8 +57,10 @@ class Ladder:
         self.results: list[RungResult] = []
         self.rejected: list[Rejection] = []
         self._progress = progress
-        self._virtual = self.device if self.device.kind == "virtual" else choose("virtual")
-        self._files = _chosen(folder.rungs(), rungs)
+        chip = self.device.chip if self.device.chip in chips() else _CHIP
+        self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
+        self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
+        self.files = _chosen(folder.rungs(), rungs)
         self._prepared: tuple[Prepared, ...] | None = None
         self._timer: Timer | None = None
 
@@ -63,10 +70,10 @@ class Ladder:
         return all(r.verdict == "pass" for r in self.results) and all(r.match for r in self.rejected)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def __iter__(self) -> Iterator[RungResult]:
-        for file in self._files:
+        for file in self.files:
             result = self.judge(file)
             self.results.append(result)
             yield result
@@ -163,7 +170,7 @@ class Ladder:
 
     def _findings(self, file: KernelFile, prepared: Sequence[Prepared]) -> tuple[Finding, ...]:
         try:
-            return verify(self.problem, build(self.problem, file, self._virtual), prepared).findings
+            return verify(self.problem, build(self.problem, file, self._impatient), prepared).findings
         except RefusedError as refused:
             return (refused.finding,)
 

@@ -164,7 +164,7 @@ def _lines(e: Evidence) -> Pattern | None:
     for axis, name in ((0, "columns"), (1, "rows")):
         hit = np.flatnonzero(e.wrong.any(axis=axis))
         count = e.wrong.shape[1 - axis]
-        if hit.size == count or not hit.size:
+        if hit.size in (0, count) or np.take(e.wrong, hit, 1 - axis).mean() < 0.5:
             continue
         if hit.size == count - hit[0] and hit.size > 1:
             text = f"only {name} {hit[0]} to {count - 1} of {count} are wrong"
@@ -178,7 +178,7 @@ def _lines(e: Evidence) -> Pattern | None:
 
 def _blocks(e: Evidence) -> Pattern | None:
     """Wrong elements that come back at the same places in every tile."""
-    if e.wrong.ndim != 2 or e.wrong.all():
+    if e.wrong.ndim != 2 or _mostly(e.wrong):
         return None
     for tile in (8, 16, 32, 64):
         rows, columns = e.wrong.shape
@@ -189,7 +189,8 @@ def _blocks(e: Evidence) -> Pattern | None:
         covered = np.zeros_like(e.wrong)
         covered[[r for r in range(rows) if r % tile in row_hits], :] = True
         covered[:, [c for c in range(columns) if c % tile in column_hits]] = True
-        if (row_hits or column_hits) and not (e.wrong & ~covered).any():
+        # At the border of the whole array nothing may be missing, so not every place that is covered must be wrong.
+        if (row_hits or column_hits) and not (e.wrong & ~covered).any() and e.wrong[covered].mean() > 0.75:
             text = f"the same rows and columns of every {tile}×{tile} tile are wrong"
             return Pattern("tile_edges", text, "Likely values from the neighbouring tile (the halo) are missing.")
     return None
@@ -206,6 +207,8 @@ def _everywhere(e: Evidence) -> Pattern:
     first = np.unravel_index(int(np.argmax(e.wrong)), e.wrong.shape)
     place = ", ".join(str(int(i)) for i in first)
     example = f"element ({place}) is {e.got[first]:g}, should be {e.expected[first]:g}"
+    if e.wrong.size == 1:
+        return Pattern("everywhere", f"the result is {e.got.flat[0]:g}, should be {e.expected.flat[0]:g}", "")
     if not count:
         return Pattern("drift", "every element is a little too far off, more than rounding explains", "")
     name = "everywhere" if count > e.wrong.size // 2 else "scattered"

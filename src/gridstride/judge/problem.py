@@ -86,8 +86,8 @@ class Problem:
     tolerance grows with it. `magnitude` gives, for each output, the sum of the terms' absolute values, which is what
     rounding errors are in proportion to; without it the output's own absolute value is taken. `public` are sizes that
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
-    whose counters are shown, `timed` the one that is timed. `without` names kinds of data that the problem does not ask for,
-    each with the reason. `unrepeatable` says why two runs may differ in bits.
+    whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
+    the reason. `unrepeatable` says why two runs may differ in bits.
     """
 
     name: str

@@ -10,7 +10,7 @@ from gridstride.compiler import CompileError
 from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
-from gridstride.device.protocol import Device, DeviceError, LaunchError, UnknownName
+from gridstride.device.protocol import Device, DeviceError, UnknownName
 from gridstride.judge.header import KernelFile, Launch, LaunchShape
 from gridstride.judge.problem import Problem, Sizes
 from gridstride.judge.verdict import Finding
@@ -69,7 +69,7 @@ def build(problem: Problem, kernel: KernelFile, device: Device) -> Runnable:
             return Runnable(module[kernel.entry or _only_entry(module)], launch, device)
     except CompileError as error:
         raise RefusedError(Finding("compile_error", str(error), line=error.line)) from error
-    except (UnknownName, LaunchError, DeviceError, ValueError) as error:
+    except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error
 
 

@@ -5,10 +5,11 @@ values:
 
 - Any correct kernel, in whatever order it adds, is within k·u·m of the exact sum: the classical bound, e.g.
   N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2. It holds for every kind of data.
-- On random data errors cancel, and √k·u·m is exceeded by no honest kernel but for a small factor (N. J. Higham and
-  T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019).
-- On random data the error as a whole, in the 2-norm, is within a small factor of √k·u of the result's size. This one
-  tells tf32 or fp16 arithmetic from fp32: theirs is of the order of 2^-11 whatever k is.
+- On random data errors cancel: they stay within a small factor of √k·u times the largest sum on the way (N. J. Higham
+  and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019), which is the
+  result itself, or m/√k where terms of both signs make a random walk.
+- The same bound holds for the 2-norm of all errors, and there chance plays no part. It tells tf32 or fp16 arithmetic
+  from fp32: their error is of the order of 2^-11 of the result, whatever k is.
 
 NaN equals only a NaN that the reference has, and Inf only the same Inf. Whole-number data is compared exactly where
 the problem says that its answers are exact.
@@ -60,14 +61,15 @@ def expect(problem: Problem, case: Case, parameter: Parameter, values: Array, ma
         information = np.finfo(dtype)
         unit = float(information.eps) / 2
         random = case.data == "normal"
-        growth = _PROBABLE * terms**0.5 if random else terms + _FINAL
-        # Below the smallest normal number spacing is fixed, so there the scale of errors is fixed as well.
-        scale = scale + (terms + _FINAL) * float(information.smallest_subnormal) / unit
-        bound = growth * unit * scale
+        # Below the smallest normal number the spacing of floats is fixed, and with it the size of rounding errors.
+        scale = scale + float(information.smallest_subnormal) / unit
+        bound = (terms + _FINAL) * unit * scale
         norm = None
         if random:
-            size = max(_norm(values), _norm(scale) / terms**0.5)
-            norm = _PROBABLE * terms**0.5 * unit * size
+            # Where terms cancel, the sums on the way are still of the size of a random walk.
+            size = np.maximum(np.abs(values), scale / terms**0.5)
+            bound = _PROBABLE * terms**0.5 * unit * size
+            norm = _PROBABLE * terms**0.5 * unit * _norm(size)
     return Expected(values, bound, norm, scale)
 
 

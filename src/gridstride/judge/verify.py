@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.device.protocol import DeviceError, DeviceLost, LaunchError
+from gridstride.device.protocol import DeviceError, LaunchError
 from gridstride.judge.buffers import Buffers, never_written
 from gridstride.judge.data import generate
 from gridstride.judge.patterns import Evidence, describe
@@ -17,6 +17,7 @@ from gridstride.judge.runnable import Runnable
 from gridstride.judge.symbols import ExpressionError
 from gridstride.judge.tolerance import Comparison, Expected, compare, expect
 from gridstride.judge.verdict import Finding
+from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.observe.findings import KernelFault
 
 COUNTERS = (
@@ -106,7 +107,9 @@ def _judge_case(problem: Problem, runnable: Runnable, one: Prepared) -> tuple[tu
         return _translated(fault.findings, one.case), None
     except (LaunchError, ExpressionError) as error:
         return (Finding("launch", f"{error} ({one.case})"),), None
-    except (DeviceLost, DeviceError) as error:
+    except UnsupportedInstruction as error:
+        return (Finding("unsupported", str(error), error.line),), None
+    except DeviceError as error:
         return (Finding("fault", f"{error} ({one.case})"),), None
     return _judge_results(problem, runnable, one, runs)
 

@@ -9,7 +9,7 @@ registers %p0… (pred), %h0… (b16), %t0… (b32), %w0… (b64), %s0… (f32),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 import gridstride as gs
 
+Check = Callable[[int, np.ndarray, np.ndarray], None]
 LANES = 32
 SENTINEL = 0x5A
 """Every byte of a destination that no instruction wrote."""
@@ -33,7 +34,6 @@ def run_instructions(
     uniform: bool = False,
     guarded: bool = False,
     target: str = "sm_90a",
-    run: Callable[[str, int, Sequence[np.ndarray]], None] | None = None,
 ) -> list[np.ndarray]:
     """The result of each text for every element of the inputs; a bool dtype is a predicate.
 
@@ -44,15 +44,12 @@ def run_instructions(
     padded = [np.ascontiguousarray(np.resize(x, -(-n // LANES) * LANES)) for x in inputs]
     size = len(padded[0])
     results = np.zeros((len(texts), size), _memory(np.dtype(output)))
-    ptx = program(texts, [x.dtype for x in padded], np.dtype(output), size, uniform=uniform, guarded=guarded, target=target)
+    dtypes = [x.dtype for x in padded]
+    ptx = program(texts, dtypes, np.dtype(output), size, uniform=uniform, guarded=guarded, target=target)
     arguments = [*(x.view(_memory(x.dtype)) for x in padded), results]
-    if run is not None:
-        run(ptx, size, arguments)
-    elif uniform:
-        gs.ptx(ptx)["probe"][n, LANES](*arguments)
-    else:
-        gs.ptx(ptx)["probe"][size // LANES, LANES](*arguments)
-    return [row[:n].astype(bool) if np.dtype(output) == bool else row[:n] for row in results]
+    with gs.use("virtual"):
+        gs.ptx(ptx)["probe"][n if uniform else size // LANES, LANES](*arguments)
+    return [row[:n].astype(bool) if np.dtype(output).kind == "b" else row[:n] for row in results]
 
 
 def run_instruction(text: str, inputs: Sequence[np.ndarray], output: Any, **how: Any) -> np.ndarray:
@@ -65,9 +62,7 @@ def executed(n: int) -> np.ndarray:
     return np.arange(n) >> 1 & 1 == 1
 
 
-def in_all_modes(
-    texts: Sequence[str], inputs: Sequence[np.ndarray], output: Any, check: Callable[[int, np.ndarray, np.ndarray], None]
-) -> None:
+def in_all_modes(texts: Sequence[str], inputs: Sequence[np.ndarray], output: Any, check: Check) -> None:
     """Runs the texts with varying, with guarded and with uniform operands; `check(text number, results, elements)`.
 
     The uniform run takes at most 64 elements, spread over the inputs, because each needs a block of its own.
@@ -80,17 +75,48 @@ def in_all_modes(
     for i, result in enumerate(run_instructions(texts, inputs, output, guarded=True)):
         check(i, result[on], np.flatnonzero(on))
         left = result[~on]
-        old = False if left.dtype == bool else untouched[: left.itemsize].view(left.dtype)[0]
+        old = False if left.dtype.kind == "b" else untouched[: left.itemsize].view(left.dtype)[0]
         assert left.tobytes() == np.full_like(left, old).tobytes(), f"{texts[i]}: an inactive lane was written"
     some = np.unique(np.linspace(0, n - 1, 64).astype(int))
     for i, result in enumerate(run_instructions(texts, [x[some] for x in inputs], output, uniform=True)):
         check(i, result, some)
 
 
+def against(models: Mapping[str, Callable[..., int]], inputs: Sequence[np.ndarray], output: Any) -> None:
+    """Holds integer results, in all modes, against Python functions of the inputs as Python numbers.
+
+    What a model gives is cut to the output's width.
+    """
+    texts, rows = list(models), list(zip(*(x.tolist() for x in inputs), strict=True))
+    size = np.dtype(output).itemsize
+    wanted = [
+        np.array([models[text](*row) & ((1 << 8 * size) - 1) for row in rows], f"u{size}").view(output) for text in texts
+    ]
+
+    def check(i: int, result: np.ndarray, elements: np.ndarray) -> None:
+        wrong = np.flatnonzero(result != wanted[i][elements])
+        if len(wrong):
+            at = elements[wrong[0]]
+            got, want = result[wrong[0]], wanted[i][at]
+            raise AssertionError(f"{texts[i]} of {rows[at]} gave {got:#x}, not {want:#x} ({len(wrong)} wrong)")
+
+    in_all_modes(texts, inputs, output, check)
+
+
+def edges(dtype: Any, *more: int) -> list[int]:
+    """Integers of a type that are likely to be got wrong."""
+    info = np.iinfo(dtype)
+    width = info.bits
+    near = {0, 1, 2, 3, 7, width - 1, width, width + 1, info.max, info.max - 1, info.min, info.min + 1, info.max // 2 + 1}
+    pattern = 0x5A3C96F00FF1E287 & int(np.iinfo(np.dtype(f"u{width // 8}")).max)
+    near |= {pattern, *more} | ({-1, -2, -width} if info.min else set())
+    return sorted(np.array([v & ((1 << width) - 1) for v in near], f"u{width // 8}").view(dtype).tolist())
+
+
 def grid(*axes: Sequence[Any], dtypes: Sequence[Any]) -> list[np.ndarray]:
     """Every combination of the axes' values, one array per axis."""
     rows = list(product(*axes))
-    return [np.array([row[i] for row in rows]).astype(t) for i, t in enumerate(dtypes)]
+    return [np.array([row[i] for row in rows], t) for i, t in enumerate(dtypes)]
 
 
 def program(
@@ -140,11 +166,11 @@ def program(
 
 
 def _memory(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.uint8) if dtype == bool else dtype
+    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
 def _register(dtype: np.dtype[Any]) -> str:
-    if dtype == bool:
+    if dtype.kind == "b":
         return "pred"
     if dtype in (np.float32, np.float64):
         return f"f{8 * dtype.itemsize}"
@@ -156,7 +182,7 @@ def _address(name: str, size: int) -> str:
 
 
 def _load(name: str, dtype: np.dtype[Any]) -> str:
-    if dtype == bool:
+    if dtype.kind == "b":
         return f"{_address(name, 1)}\nld.global.u8 %byte, [%at];\nsetp.ne.u16 %in_{name}, %byte, 0;"
     kind = _register(dtype) if dtype.kind == "f" and dtype.itemsize > 2 else _LOADS[dtype.itemsize][0]
     return f"{_address(name, dtype.itemsize)}\nld.global.{kind} %in_{name}, [%at];"
@@ -170,7 +196,7 @@ def _execute(text: str, number: int, output: np.dtype[Any], guarded: bool) -> li
 
 
 def _preset(register: str, dtype: np.dtype[Any]) -> str:
-    if dtype == bool:
+    if dtype.kind == "b":
         return f"setp.ne.u32 {register}, 0, 0;"
     width = {"b16": 2}.get(_register(dtype), dtype.itemsize)
     bits = bytes([SENTINEL] * width).hex()
@@ -182,7 +208,7 @@ def _store(number: int, dtype: np.dtype[Any], n: int) -> str:
     size = _memory(dtype).itemsize
     at = f"{_address('out', size)}\n"
     place = f"[%at+{number * n * size}]"
-    if dtype == bool:
+    if dtype.kind == "b":
         return f"{at}selp.u16 %byte, 1, 0, %out{number};\nst.global.u8 {place}, %byte;"
     kind = _register(dtype) if dtype.kind == "f" and size > 2 else {1: "u8"}.get(size, f"b{8 * size}")
     return f"{at}st.global.{kind} {place}, %out{number};"

@@ -25,9 +25,8 @@ def functions(draw: st.DrawFn) -> Function:
         for _ in range(draw(st.integers(0, 3))):
             guard = draw(st.sampled_from(["", "@%p "]))
             lines.append(f"{guard}add.u32 %r{draw(register)}, %r{draw(register)}, %r{draw(register)};")
-        lines.append(
-            draw(st.sampled_from(["", "ret;", "bra L{0};", "@%p bra L{0};"])).format(draw(st.integers(0, count - 1)))
-        )
+        target = draw(st.integers(0, count - 1))
+        lines.append(draw(st.sampled_from(["", "ret;", f"bra L{target};", f"@%p bra L{target};"])))
     text = ".version 8.0 .target sm_80 .entry k { .reg .pred %p; .reg .u32 %r<5>;" + "\n".join(lines) + "}"
     return parse(text).functions["k"]
 
@@ -78,9 +77,8 @@ def test_a_value_carried_around_a_loop_is_live_through_it(kernel: Kernel) -> Non
 
 
 def test_two_thousand_registers_in_five_hundred_blocks_settle(kernel: Kernel) -> None:
-    blocks = "".join(
-        f"L{i}: add.u32 v{4 * i}, v{4 * i + 1}, v{(4 * i + 999) % 2000}; @%p1 bra L{i // 2};" for i in range(500)
-    )
-    live = liveness.analyse(cfg.build(kernel(".reg .u32 v<2000>;" + blocks)))
-    assert len(live.live_in) == 501
+    block = "L{0}: add.u32 v{1}, v{2}, v{3}; @%p1 bra L{4};"
+    blocks = [block.format(i, 4 * i, 4 * i + 1, (4 * i + 999) % 2000, i // 2) for i in range(500)]
+    live = liveness.analyse(cfg.build(kernel(".reg .u32 v<2000>;" + "".join(blocks))))
+    assert len(live.live_in) == 500
     assert live.live_in[0].bit_count() > 900

@@ -288,8 +288,8 @@ def test_functions_return_take_registers_and_may_be_declared_first() -> None:
         ("/* abc", "comment is not closed"),
         (".global .u32 é;", "PTX is ASCII"),
         (".global .u32 \0v;", "has no place in PTX"),
-        (".global .b8 " + ",".join(f"v{i}_<262144>" for i in range(9)) + ";", "the text makes more than"),
-        (".global .b8 v<4000000000>;", "outside 0 to 262144"),
+        (".global .b8 " + ",".join(f"v{i}_<4096>" for i in range(9)) + ";", "the text makes more than"),
+        (".global .b8 v<4000000000>;", "outside 0 to 4096"),
         (".global .b8 v[3][99999999999] = {{1},{2}};", "the text makes more than"),
     ],
 )

@@ -21,7 +21,7 @@ problem = Problem(
     parameters=(array("in", "float32", "M", "N"), array("out", "float32", "N", "M", role="out"), size("M"), size("N")),
     reference=reference,
     exact=True,
-    public=({"M": 64, "N": 64}, {"M": 1, "N": 1}, {"M": 96, "N": 40}, {"M": 61, "N": 131}, {"M": 129, "N": 3}),
+    public=({"M": 64, "N": 64}, {"M": 96, "N": 40}, {"M": 61, "N": 131}, {"M": 129, "N": 3}, {"M": 1, "N": 1}),
     largest={"M": 150, "N": 150},
     tiles=(8, 32, 64),
     observed={"M": 256, "N": 256},

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from gridstride.virtual.lowering import lanes
 from gridstride.virtual.lowering.lanes import Linear, NoScalars
@@ -38,7 +40,7 @@ VARYING_OPCODES = frozenset(
 )
 """Opcodes whose results differ between lanes whatever the operands are."""
 
-GROUP_OPCODES = frozenset("vote redux bar barrier".split())
+GROUP_OPCODES = frozenset("vote redux bar barrier released".split())
 """Opcodes that give every active lane the same result, whatever the operands are."""
 
 UNIFORM_SPECIALS = frozenset(
@@ -116,31 +118,38 @@ def last_of(block: list[Instruction]) -> Instruction | None:
     return block[-1] if block else None
 
 
-def takers(code: Code, frontier: list[int], divergent: list[bool], b: int) -> Iterator[tuple[int, int]]:
+def takers(code: Code, frontier: list[int], divergent: list[bool], held: int, b: int) -> Iterator[tuple[int, int]]:
     """(next block, blocks that may then wait) for every way control can leave block b."""
+    held = held_blocks(code)
     choices = code.successors[b] or (None,)
     routes = [choices] if divergent[b] else [(c,) for c in choices]
     spins = any((b, s) in code.spin_edges for s in code.successors[b])
-    free = spins or (waits(last_of(code.blocks[b])) and frontier[b] != 0)
     for route in routes:
         candidates = frontier[b]
         for t in route:
             candidates |= 1 << t if t is not None else 0
         for c in bits_of(candidates):
             # A higher block runs only when the lower ones are empty, unless the lower ones spin or wait at a barrier.
-            yield c, candidates & ~(1 << c) if free else candidates & ~((2 << c) - 1)
+            yield c, candidates & ~(1 << c) & (-1 if spins else held | -(2 << c))
+
+
+def _held(code: Code, frontier: list[int]) -> int:
+    """The blocks after barriers that only part of a warp may reach: lanes wait there while any other block runs."""
+    parted = (b for b, block in enumerate(code.blocks) if frontier[b] and waits(last_of(block)))
+    return reduce(or_, (1 << s for b in parted for s in code.successors[b]), 0)
 
 
 def _frontiers(code: Code, divergent: list[bool]) -> list[int]:
     """Least fixpoint of: who runs next takes over everybody who then still waits."""
-    frontier = [0] * len(code.blocks)
-    work = list(range(len(code.blocks)))
-    while work:
-        b = work.pop()
-        for c, others in takers(code, frontier, divergent, b):
-            if others & ~frontier[c]:
-                frontier[c] |= others
-                work.append(c)
+    frontier, held = [0] * len(code.blocks), -1
+    while held != (held := _held(code, frontier)):
+        work = list(range(len(code.blocks)))
+        while work:
+            b = work.pop()
+            for c, others in takers(code, frontier, divergent, held, b):
+                if others & ~frontier[c]:
+                    frontier[c] |= others
+                    work.append(c)
     return frontier
 
 
@@ -153,14 +162,14 @@ def _kept(code: Code, frontier: int) -> set[str]:
 
 def _whole(code: Code, frontier: list[int], divergent: list[bool], full: bool) -> list[bool]:
     """Blocks that run with every lane: nobody waits elsewhere and nobody can have left before."""
-    lost = [not full] * len(code.blocks)
+    lost, held = [not full] * len(code.blocks), _held(code, frontier)
     work = list(range(len(code.blocks)))
     while work:
         b = work.pop()
         last = last_of(code.blocks[b])
         partial = leaves(last) and (frontier[b] != 0 or divergent[b])
         calls = any(ins.opcode == "call" for ins in code.blocks[b])
-        for c, _ in takers(code, frontier, divergent, b):
+        for c, _ in takers(code, frontier, divergent, held, b):
             if (lost[b] or partial or calls) and not lost[c]:
                 lost[c] = True
                 work.append(c)
@@ -243,7 +252,7 @@ class _Shapes:
 
     def _unguarded(self, ins: Instruction, register: str) -> Linear | None:
         width = width_of(self.code.registers[register])
-        if ins.opcode in GROUP_OPCODES:
+        if ins.opcode in GROUP_OPCODES and self._one_group(ins):
             return Linear(width)
         if varies(self.code, ins):
             return None
@@ -251,6 +260,10 @@ class _Shapes:
         if linear is not None and linear.width == width:
             return linear
         return Linear(width) if all(is_uniform(self.value(o)) for o in ins.operands[1:]) else None
+
+    def _one_group(self, ins: Instruction) -> bool:
+        """False where the lanes of vote.sync or redux.sync may name different member masks (tiles of a warp)."""
+        return "sync" not in ins.modifiers or ins.opcode in ("bar", "barrier") or is_uniform(self.value(ins.operands[-1]))
 
     def diverges(self, b: int) -> bool:
         last = last_of(self.code.blocks[b])

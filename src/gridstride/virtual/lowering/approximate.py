@@ -135,7 +135,7 @@ def tanh(b: Builder, x: Value) -> Value:
     below = b.op("fdiv", constant(x.type, 2.0), b.op("fadd", power, one))
     far = b.intrinsic("copysign", b.op("fsub", one, below), x)
     near = b.op("fmul", x, polynomial(b, b.op("fmul", x, x), TANH))
-    result = b.select(b.compare("olt", size, constant(x.type, 0.55)), near, far)
+    result = b.select(b.compare("olt", size, constant(x.type, 0.5625)), near, far)
     return canonical(b, b.select(is_nan(b, x), x, result))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering import half
-from gridstride.virtual.lowering.floats import flush, flush_bits
+from gridstride.virtual.lowering.floats import check, flush, flush_bits
 from gridstride.virtual.lowering.function import Lowering, llvm_type
-from gridstride.virtual.lowering.ir import Builder, Value, constant
+from gridstride.virtual.lowering.ir import Builder, Value, constant, like
 from gridstride.virtual.ptx.module import Instruction, Pair, Register, Sink
 from gridstride.virtual.ptx.types import TYPES
 
@@ -44,6 +44,7 @@ def _comparable(cx: Lowering, ins: Instruction, value: Value, ptx_type: str) -> 
 
 def _compared(cx: Lowering, ins: Instruction, ptx_type: str) -> tuple[list[Value], Value | None, str]:
     """The outcome per element, and the predicate it is combined with by the operation named."""
+    check(cx, ins, {*_SIGNED, *_UNSIGNED, *_FLOAT, *_COMBINE, "ftz"})
     names = _PREDICATES.get(TYPES[ptx_type].kind, {})
     name = names.get(ins.modifiers[0])
     if name is None or (TYPES[ptx_type].lanes > 1 and ptx_type not in _HALVES):
@@ -85,7 +86,7 @@ def set_value(cx: Lowering, ins: Instruction) -> None:
     parts = []
     for outcome in outcomes:
         joined = _joined(cx, outcome, other, combine)
-        true = constant(f"<{joined.type[1:joined.type.index(' ')]} x {kind}>" if joined.wide else kind, one)
+        true = constant(like(kind, joined.type), one)
         parts.append(b.select(joined, true, constant(true.type, 0)))
     if len(parts) == 2:
         low, high = (b.resize(p, "i32") for p in parts)
@@ -95,6 +96,7 @@ def set_value(cx: Lowering, ins: Instruction) -> None:
 
 def select(cx: Lowering, ins: Instruction) -> None:
     """selp: a where the predicate holds, else b."""
+    check(cx, ins, ())
     t = ins.types[-1]
     x, y, c = cx.sources(t, t, "pred")
     cx.set(ins.operands[0], cx.b.select(c, x, y), signed=t[0] == "s")
@@ -103,7 +105,10 @@ def select(cx: Lowering, ins: Instruction) -> None:
 def select_by_sign(cx: Lowering, ins: Instruction) -> None:
     """slct: a where c ≥ 0 (-0 included), else b (NaN included)."""
     b = cx.b
-    to, of = ins.types[:2]
+    check(cx, ins, ["ftz"])
+    to, of = ins.types
+    if of not in ("f32", "s32"):
+        raise cx.unsupported(f"`{ins.name}`")
     x, y, c = cx.sources(to, to, of)
     if of == "f32":
         c = flush(b, c) if "ftz" in ins.modifiers else c

@@ -65,7 +65,10 @@ class Flow:
         for ins in block:
             if ins is block[-1] and (ins.opcode in ENDS or waits(ins)):
                 break
-            cx.lower(ins)
+            if ins.opcode == "released":
+                self._take_vote(ins)
+            else:
+                cx.lower(ins)
         self._end(index, last_of(block))
 
     def _live_after(self, index: int) -> set[str]:
@@ -145,6 +148,10 @@ class Flow:
                 b.start(name)
                 self._uniform(index, (target,))
             return
+        for target in dict.fromkeys(targets):
+            # Where nobody can wait for the target already, its slot holds what the last round left there.
+            if not self.facts.frontier[index] >> target & 1:
+                b.store(constant("i32", 0), self.pending[target])
         for i, target in enumerate(targets):
             chosen = b.bitcast(b.compare("eq", which, constant(which.type, i)), "i32")
             self._join(target, b.op("and", cx.current_mask(), chosen))
@@ -283,34 +290,30 @@ class Flow:
         """`bar.sync`, `bar.red`, `barrier.sync`: the block's lanes arrive, then wait."""
         cx, b = self.cx, self.b
         which, count, vote = barrier_operands(cx, last)
-        site = constant("i32", cx.program.site(cx))
+        number = cx.program.site(cx)
+        site = constant("i32", number)
+        cx.program.observer.barrier(cx, index, number, self.pending)
         phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
         if not self.facts.frontier[index]:
             b.call("void", "gs_wait", cx.warp, phase)
-            self._take_vote(last, which)
             cx.flush(self._live_after(index))
             self._uniform(index, self.code.successors[index])
             return
-        if "red" in last.modifiers:
-            raise cx.unsupported("a barrier reduction that only part of a warp reaches")
         cx.flush(self._live_after(index))
         (target,) = self.code.successors[index]
         self._join(target, cx.current_mask())
         b.store(phase, self.gates[target])
         self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
 
-    def _take_vote(self, last: Instruction, which: Value) -> None:
-        if "red" not in last.modifiers:
-            return
+    def _take_vote(self, ins: Instruction) -> None:
+        """`released`: what a barrier's reduction gives, in the lanes that it just let go."""
         cx, b = self.cx, self.b
-        result = b.call("i32", "gs_barrier_result", cx.warp, which)
-        if "popc" in last.modifiers:
-            cx.set(last.operands[0], result)
-        elif "and" in last.modifiers:
+        cx.ins = ins
+        result = b.call("i32", "gs_barrier_result", cx.warp, cx.scalar(ins.operands[1], "u32"))
+        if "popc" not in ins.modifiers:
             # Votes count the lanes whose predicate is false for `and`, those where it is true for `or`.
-            cx.set(last.operands[0], b.compare("eq", result, constant("i32", 0)))
-        else:
-            cx.set(last.operands[0], b.compare("ne", result, constant("i32", 0)))
+            result = b.compare("eq" if "and" in ins.modifiers else "ne", result, constant("i32", 0))
+        cx.set(ins.operands[0], result)
 
     def _open(self, target: int) -> Value:
         phase = self.b.load("i64", self.gates[target])
@@ -322,12 +325,11 @@ def barrier_operands(cx: Lowering, last: Instruction) -> tuple[Value, Value, Val
     b = cx.b
     operands = list(last.operands)
     vote = constant("i32", 0)
-    if "red" in last.modifiers:
+    if "vote" in last.modifiers:
         predicate = cx.vector(operands.pop(), "pred")
         if "and" in last.modifiers:
             predicate = cx.negate(predicate)
         vote = b.op("and", b.bitcast(predicate, "i32"), cx.current_mask())
-        operands.pop(0)
     if not all(cx.uniform(o) for o in operands):
         # Each lane may name another barrier; a warp that does is beyond what programs use.
         raise cx.unsupported("a barrier number that differs between lanes")

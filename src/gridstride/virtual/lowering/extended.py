@@ -81,9 +81,9 @@ def sub_with_borrow(cx: Lowering, ins: Instruction) -> None:
 
 
 def _mad(cx: Lowering, ins: Instruction, *, carry_in: bool) -> None:
-    from gridstride.virtual.lowering.integer import part_of, product
+    from gridstride.virtual.lowering.integer import integer_type, part_of, product
 
-    t = ins.types[-1]
+    t = integer_type(cx, ins, "lo", "hi", "cc")
     x, y, z = cx.sources(t, t, t)
     _add(cx, ins, product(cx, x, y, signed=t[0] == "s", part=part_of(cx, ins)), z, carry_in=carry_in)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gridstride.virtual.errors import UnsupportedInstruction
@@ -13,6 +14,7 @@ from gridstride.virtual.lowering.lanes import Linear
 from gridstride.virtual.lowering.program import Program
 from gridstride.virtual.lowering.transfer import BlockShape, linear_result
 from gridstride.virtual.machine.layout import LANES, WARP
+from gridstride.virtual.ptx.constants import encode
 from gridstride.virtual.ptx.module import (
     Function,
     Immediate,
@@ -165,19 +167,8 @@ class Lowering:
         target = llvm_type(ptx_type)
         if target == "i1":
             return constant("i1", operand.bits != 0)
-        value = operand.bits
-        if operand.kind == "f64" and bits(target) == 32:
-            import numpy as np
-
-            value = int(np.array([value], np.uint64).view(np.float64).astype(np.float32).view(np.uint32)[0])
-        elif operand.kind == "f32" and bits(target) == 64:
-            import numpy as np
-
-            value = int(np.array([value], np.uint32).view(np.float32).astype(np.float64).view(np.uint64)[0])
-        as_bits = constant(f"i{bits(target)}", value)
-        if target not in ("float", "double"):
-            return as_bits
-        return self.b.bitcast(as_bits, target)
+        as_bits = constant(f"i{bits(target)}", encode(operand, ptx_type))
+        return self.b.bitcast(as_bits, target) if target in ("float", "double") else as_bits
 
     def retype(self, value: Value, ptx_type: str) -> Value:
         """Reads a register's value as another type of the same or a smaller width."""
@@ -348,6 +339,13 @@ class Lowering:
             pairs = zip(form.scalars(), old.scalars(), strict=True)
             form = form.rebuild([self.b.select(guard, new, was) for new, was in pairs])
         self._put(name, form)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Code that may not run: what it reads is forgotten after it, as its values do not reach what follows."""
+        here, vectors = dict(self._here), dict(self._vectors)
+        yield
+        self._here, self._vectors = here, vectors
 
     def flush(self, live: set[str]) -> None:
         """Stores what the block wrote and a later one may read."""

@@ -8,21 +8,24 @@ from __future__ import annotations
 from gridstride.virtual.lowering import bits as bit_fields
 from gridstride.virtual.lowering import division, extended, logic, permute, video
 from gridstride.virtual.lowering.bits import field
-from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.floats import check
+from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, bits, constant, count
 from gridstride.virtual.ptx.module import Instruction
 from gridstride.virtual.ptx.types import TYPES
 
 _DOUBLE = {8: "i16", 16: "i32", 32: "i64", 64: "i128"}
+_PLAIN = ("u16", "s16", "u32", "s32", "u64", "s64")
 _PACKED = ("u16x2", "s16x2")
+_PARTS = ("lo", "hi", "wide")
 
 
-def integer_type(cx: Lowering, ins: Instruction) -> str:
-    """The instruction's one type, which must be an integer."""
-    found = ins.types[-1] if ins.types else ""
-    if not found or TYPES[found].kind == "float":
-        raise cx.unsupported(f"`{ins.opcode}` of type `{found}`")
-    return found
+def integer_type(cx: Lowering, ins: Instruction, *modifiers: str, packed: bool = False) -> str:
+    """The instruction's one type; beside it only the modifiers named are let through."""
+    check(cx, ins, modifiers)
+    if len(ins.types) != 1 or ins.types[0] not in (_PLAIN + _PACKED if packed else _PLAIN):
+        raise cx.unsupported(f"`{ins.opcode}` of type `{'.'.join(ins.types)}`")
+    return ins.types[0]
 
 
 def _elements(cx: Lowering, value: Value, ptx_type: str) -> Value:
@@ -35,7 +38,7 @@ def _whole(cx: Lowering, value: Value, model: Value) -> Value:
 
 
 def _sum(cx: Lowering, ins: Instruction, opcode: str) -> None:
-    t = integer_type(cx, ins)
+    t = integer_type(cx, ins, "sat", packed=opcode == "add")
     signed = t[0] == "s"
     first, second = cx.sources(t, t)
     x, y = _elements(cx, first, t), _elements(cx, second, t)
@@ -76,7 +79,7 @@ def product(cx: Lowering, x: Value, y: Value, *, signed: bool, part: str) -> Val
 
 def part_of(cx: Lowering, ins: Instruction) -> str:
     """Which half of a product the instruction takes: lo, hi or wide."""
-    for part in ("lo", "hi", "wide"):
+    for part in _PARTS:
         if part in ins.modifiers:
             return part
     raise cx.unsupported(f"`{ins.opcode}` without .lo, .hi or .wide")
@@ -84,7 +87,7 @@ def part_of(cx: Lowering, ins: Instruction) -> str:
 
 def mul(cx: Lowering, ins: Instruction) -> None:
     """mul.lo, mul.hi, mul.wide."""
-    t, part = integer_type(cx, ins), part_of(cx, ins)
+    t, part = integer_type(cx, ins, *_PARTS), part_of(cx, ins)
     x, y = cx.sources(t, t)
     signed = t[0] == "s"
     cx.set(ins.operands[0], product(cx, x, y, signed=signed, part=part), signed=signed)
@@ -95,7 +98,7 @@ def mad(cx: Lowering, ins: Instruction) -> None:
     if "cc" in ins.modifiers:
         extended.mad(cx, ins)
         return
-    t, part = integer_type(cx, ins), part_of(cx, ins)
+    t, part = integer_type(cx, ins, *_PARTS, "sat"), part_of(cx, ins)
     x, y, z = cx.sources(t, t, addend_type(t, part))
     signed = t[0] == "s"
     full = product(cx, x, y, signed=signed, part=part)
@@ -123,14 +126,14 @@ def _product24(cx: Lowering, ins: Instruction, x: Value, y: Value) -> Value:
 
 def mul24(cx: Lowering, ins: Instruction) -> None:
     """mul24.lo, mul24.hi."""
-    t = integer_type(cx, ins)
+    t = integer_type(cx, ins, "lo", "hi")
     x, y = cx.sources(t, t)
     cx.set(ins.operands[0], _product24(cx, ins, x, y))
 
 
 def mad24(cx: Lowering, ins: Instruction) -> None:
     """mad24.lo, mad24.hi, mad24.hi.sat."""
-    t = integer_type(cx, ins)
+    t = integer_type(cx, ins, "lo", "hi", "sat")
     x, y, z = cx.sources(t, t, t)
     cx.set(ins.operands[0], _plus(cx, ins, _product24(cx, ins, x, y), z))
 
@@ -167,7 +170,7 @@ def negate(cx: Lowering, ins: Instruction) -> None:
 
 
 def _extreme(cx: Lowering, ins: Instruction, name: str) -> None:
-    t = integer_type(cx, ins)
+    t = integer_type(cx, ins, "relu", packed=True)
     signed = t[0] == "s"
     first, second = cx.sources(t, t)
     x, y = _elements(cx, first, t), _elements(cx, second, t)
@@ -190,6 +193,7 @@ def maximum(cx: Lowering, ins: Instruction) -> None:
 def _dot(cx: Lowering, ins: Instruction, sizes: tuple[int, int], first: int) -> None:
     """c + Σ a[i] · b[first + i] over 32-bit words of fields that are `sizes` bits wide."""
     b = cx.b
+    check(cx, ins, ("lo", "hi"))
     kinds = ins.types[:2]
     x, y, total = cx.sources(kinds[0], kinds[1], "b32")
     for i in range(32 // sizes[0]):
@@ -214,5 +218,3 @@ FAMILY = {
     "neg": negate, "min": minimum, "max": maximum, "dp4a": dp4a, "dp2a": dp2a,
     **division.FAMILY, **bit_fields.FAMILY, **logic.FAMILY, **permute.FAMILY, **extended.FAMILY, **video.FAMILY,
 }  # fmt: skip
-
-__all__ = ["FAMILY", "distance", "integer_type", "llvm_type", "product"]

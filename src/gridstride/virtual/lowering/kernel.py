@@ -86,9 +86,24 @@ def _normal(body: tuple[Statement, ...]) -> Iterator[Statement]:
         if s.guard is not None:
             away = Guard(s.guard.register, not s.guard.negated)
             yield Instruction("bra", (), (LabelRef(after),), away, s.ptx_line, s.loc)
-        yield replace(s, guard=None)
+        if not waits(s):
+            yield replace(s, guard=None)
+        else:
+            red = "red" in s.modifiers
+            yield replace(s, guard=None, opcode="bar", operands=s.operands[red:], modifiers=_voting(s.modifiers))
+            # Lanes held at the barrier wait in a block of their own: lanes that went around it must not be held too.
+            held = f"%held{number}"
+            yield Label(held)
+            if red:  # the result is there only when the lanes are let go
+                yield replace(s, guard=None, opcode="released", operands=s.operands[:2])
+            yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
         if s.guard is not None or waits(s):
             yield Label(after)
+
+
+def _voting(modifiers: tuple[str, ...]) -> tuple[str, ...]:
+    """A reduction whose result another instruction writes."""
+    return tuple("vote" if m == "red" else m for m in modifiers)
 
 
 def _write(program: Program, function: Function, shape: BlockShape) -> tuple[bool, bool]:

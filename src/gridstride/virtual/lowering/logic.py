@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.bits import amounts, shift_left, shift_right
+from gridstride.virtual.lowering.bits import amounts, one_type, shift_left, shift_right
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, constant
 from gridstride.virtual.ptx.module import Immediate, Instruction, Pair
 
 
+WORDS = "b16 b32 b64"
+
+
 def _bitwise(cx: Lowering, ins: Instruction) -> None:
-    x, y = cx.sources(ins.types[-1], ins.types[-1])
+    t = one_type(cx, ins, "pred " + WORDS)
+    x, y = cx.sources(t, t)
     cx.set(ins.operands[0], cx.b.op(ins.opcode, x, y))
 
 
 def complement(cx: Lowering, ins: Instruction) -> None:
     """not."""
-    (x,) = cx.sources(ins.types[-1])
+    (x,) = cx.sources(one_type(cx, ins, "pred " + WORDS))
     cx.set(ins.operands[0], cx.b.op("xor", x, constant(x.type, -1)))
 
 
 def logical_not(cx: Lowering, ins: Instruction) -> None:
     """cnot: 1 for 0, else 0."""
-    (x,) = cx.sources(ins.types[-1])
+    (x,) = cx.sources(one_type(cx, ins, WORDS))
     zero = cx.b.compare("eq", x, constant(x.type, 0))
     cx.set(ins.operands[0], cx.b.select(zero, constant(x.type, 1), constant(x.type, 0)))
 
@@ -45,7 +49,10 @@ def _of_two(b: Builder, table: int, x: Value, y: Value) -> Value | None:
 
 
 def any_function(b: Builder, table: int, x: Value, y: Value, z: Value) -> Value:
-    """A function of three bits by its truth table (bit 4x + 2y + z): f₀ ^ (z & (f₀ ^ f₁)), f₀ and f₁ those for z = 0, 1."""
+    """A function of three bits by its truth table (bit 4x + 2y + z).
+
+    With f₀ and f₁ the functions of x and y for z = 0 and z = 1, it is f₀ ^ (z & (f₀ ^ f₁)).
+    """
     low = sum((table >> 2 * i & 1) << i for i in range(4))
     high = sum((table >> 2 * i + 1 & 1) << i for i in range(4))
     base = _of_two(b, low, x, y)
@@ -60,6 +67,7 @@ def any_function(b: Builder, table: int, x: Value, y: Value, z: Value) -> Value:
 def lop3(cx: Lowering, ins: Instruction) -> None:
     """lop3: any function of three words; lop3.or and lop3.and also give (result ≠ 0) combined with a predicate."""
     b = cx.b
+    one_type(cx, ins, "b32", ["and", "or"])
     table = ins.operands[4]
     if not isinstance(table, Immediate):
         raise cx.unsupported("a lop3 table that is no constant")
@@ -74,27 +82,29 @@ def lop3(cx: Lowering, ins: Instruction) -> None:
     if not isinstance(target, Pair):
         raise cx.unsupported(f"`{ins.name}` without a predicate")
     nonzero = b.compare("ne", result, constant(result.type, 0))
-    cx.set(target.destination, result)  # type: ignore[arg-type]
+    cx.set(target.destination, result)
     cx.set(target.predicate, b.op(combine, nonzero, rest[1]))
 
 
 # -- shifts -----------------------------------------------------------------------------------------------------------
 def shl(cx: Lowering, ins: Instruction) -> None:
     """shl: amounts are unsigned 32-bit numbers; 0 from the width on."""
-    x, by = cx.sources(ins.types[-1], "u32")
+    x, by = cx.sources(one_type(cx, ins, WORDS), "u32")
     cx.set(ins.operands[0], shift_left(cx.b, x, *amounts(cx, x, by)))
 
 
 def shr(cx: Lowering, ins: Instruction) -> None:
     """shr: from the width on 0, or the sign of a signed type."""
-    x, by = cx.sources(ins.types[-1], "u32")
-    signed = ins.types[-1][0] == "s"
+    t = one_type(cx, ins, WORDS + " u16 u32 u64 s16 s32 s64")
+    x, by = cx.sources(t, "u32")
+    signed = t[0] == "s"
     cx.set(ins.operands[0], shift_right(cx.b, x, *amounts(cx, x, by), signed=signed), signed=signed)
 
 
 def funnel(cx: Lowering, ins: Instruction) -> None:
     """shf: b:a shifted left (upper word taken) or right (lower word); the amount wraps, or stops at 32."""
     b = cx.b
+    one_type(cx, ins, "b32", ["l", "r", "clamp", "wrap"])
     low, high, by = cx.sources("b32", "b32", "u32")
     left = "l" in ins.modifiers
     result = b.intrinsic("fshl" if left else "fshr", high, low, by)

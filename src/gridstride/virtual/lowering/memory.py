@@ -122,11 +122,12 @@ def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
     quick_end = b.label
     b.jump(done)
     b.start(slow)
-    careful = _slow_load(cx, b.splat(form.base) if uniform else cx.spread(form), access, site)
-    if uniform:
-        lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
-        lane = b.op("and", lane, constant("i32", LANES - 1))
-        careful = [b.extract(v, lane) for v in careful]
+    with cx.aside():
+        careful = _slow_load(cx, b.splat(form.base) if uniform else cx.spread(form), access, site)
+        if uniform:
+            lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
+            lane = b.op("and", lane, constant("i32", LANES - 1))
+            careful = [b.extract(v, lane) for v in careful]
     slow_end = b.label
     b.jump(done)
     b.start(done)
@@ -188,14 +189,16 @@ def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand,
     fast, slow, done = b.new_label("fast"), b.new_label("slow"), b.new_label("put")
     b.branch(ok, fast, slow, likely=True)
     b.start(fast)
-    if form.uniform:
-        _store_uniform(cx, groups[0], access, values)
-    else:
-        layout.store_groups(cx, groups, access, values)
+    with cx.aside():
+        if form.uniform:
+            _store_uniform(cx, groups[0], access, values)
+        else:
+            layout.store_groups(cx, groups, access, values)
     b.jump(done)
     b.start(slow)
     addresses = b.splat(form.base) if form.uniform else cx.spread(form)
-    _slow_store(cx, addresses, access, site, [b.splat(v) for v in values])
+    with cx.aside():
+        _slow_store(cx, addresses, access, site, [b.splat(v) for v in values])
     b.jump(done)
     b.start(done)
 
@@ -304,6 +307,7 @@ def is_space(cx: Lowering, ins: Instruction) -> None:
 def fence(cx: Lowering, ins: Instruction) -> None:
     """membar, fence: orders memory for other blocks, which run on other threads of the process."""
     cx.b.emit("fence seq_cst")
+    cx.program.observer.sync(cx)
 
 
 def nothing(cx: Lowering, ins: Instruction) -> None:

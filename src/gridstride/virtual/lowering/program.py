@@ -27,6 +27,8 @@ class Observer(Protocol):
 
     def block(self, cx: Lowering, index: int) -> None: ...
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def sync(self, cx: Lowering) -> None: ...
+    def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
 
 
 class Blind:
@@ -36,6 +38,12 @@ class Blind:
         """Adds nothing."""
 
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+        """Adds nothing."""
+
+    def sync(self, cx: Lowering) -> None:
+        """Adds nothing."""
+
+    def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """Adds nothing."""
 
 

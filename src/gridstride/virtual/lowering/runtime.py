@@ -104,6 +104,10 @@ def _barriers(m: Module) -> None:
         full = b.op("and", b.compare("uge", have, needed), b.compare("ne", have, i32(0)))
         with b.if_(full):
             b.store(i32(0), arrived)
+            members, race = _barrier_field(b, block, "members", index), b.get(block, BLOCK, "race")
+            with b.if_(b.compare("ne", race, Value("null", "ptr"))):
+                b.call("void", "gs_race_barrier", race, b.load("i32", members))
+            b.store(i32(0), members)
             votes = _barrier_field(b, block, "votes", index)
             b.store(b.load("i32", votes), _barrier_field(b, block, "results", index))
             b.store(i32(0), votes)
@@ -125,6 +129,9 @@ def _barriers(m: Module) -> None:
         _increment(b, _barrier_field(b, block, "arrived", index), b.select(entire, i32(LANES), present))
         _increment(b, _barrier_field(b, block, "votes", index), b.call("i32", "llvm.ctpop.i32", vote))
         b.store(count, _barrier_field(b, block, "expected", index))
+        members = _barrier_field(b, block, "members", index)
+        me = b.op("shl", i32(1), b.get(warp, WARP, "warp"))
+        b.store(b.op("or", b.load("i32", members), me), members)
         b.call("void", "gs_complete", block, which)
         b.ret(token)
     with m.function("i1", "gs_gate_open", "ptr warp", "i64 token") as (b, (warp, token)):
@@ -201,19 +208,21 @@ def _start_block(m: Module, processor: Processor) -> None:
         b.put(block, BLOCK, "index", index)
         for axis in range(3):
             b.put(block, BLOCK, "ctaid", ctaid[axis], axis)
+        observed = _observe_block(b, worker, block, launch, index, slot)
         at = b.alloca("i64")
         b.store(i64(0), at)
         with b.loop() as done:
             w = b.load("i64", at)
             b.break_if(b.compare("uge", w, long_count), done)
-            _start_warp(b, processor, worker, block, launch, warps, first, w, shared, ctaid)
+            warp = _start_warp(b, processor, worker, block, launch, warps, first, w, shared, ctaid)
+            b.put(warp, WARP, "observed", observed)
             b.store(b.op("add", w, i64(1)), at)
 
 
 def _start_warp(
     b: Builder, processor: Processor, worker: Value, block: Value, launch: Value, warps: Value, first: Value, w: Value,
     shared: Value, ctaid: list[Value],
-) -> None:  # fmt: skip
+) -> Value:  # fmt: skip
     warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
     number = b.op("add", first, w)
     # Kernels that never wait run their warps one after the other on one stack.
@@ -249,6 +258,22 @@ def _start_warp(
         b.put(warp, WARP, "nctaid", b.get(launch, LAUNCH, "grid", axis), axis)
     b.put(warp, WARP, "state", READY)
     b.put(warp, WARP, "site", 0xFFFFFFFF)
+    return warp
+
+
+def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index: Value, slot: Value) -> Value:
+    """1 where this block is one of those counted: every `sample`-th, none where that is 0."""
+    every = b.resize(b.get(launch, LAUNCH, "sample"), "i64")
+    some = b.intrinsic("umax", every, i64(1))
+    chosen = b.compare("eq", b.op("urem", index, some), i64(0))
+    chosen = b.op("and", chosen, b.compare("ne", every, i64(0)))
+    with b.if_(chosen):
+        race = b.get(worker, WORKER, "race")
+        with b.if_(b.compare("ne", race, Value("null", "ptr"))):
+            mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
+            b.put(block, BLOCK, "race", mine)
+            b.call("void", "gs_race_begin", mine)
+    return b.resize(chosen, "i32")
 
 
 def _first_frame(b: Builder, processor: Processor, warp: Value, frame: Value) -> None:

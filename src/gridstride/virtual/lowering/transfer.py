@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gridstride.virtual.lowering import lanes
 from gridstride.virtual.lowering.lanes import LANE, Linear, Scalars
 from gridstride.virtual.machine.layout import LANES
-from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
+from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Register
 
 Lookup = Callable[[Operand, int], Linear | None]
 """The value of an operand; a constant takes the given width."""
@@ -56,6 +56,8 @@ def linear_result(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:
     rule = _RULES.get(ins.opcode)
     if rule is None or not ins.types or ins.types[0] not in _WIDTH or "cc" in ins.modifiers:
         return None
+    if not isinstance(ins.operands[0], Register):
+        return None  # a mov that takes a value apart
     return rule(s, ins, value)
 
 
@@ -154,6 +156,10 @@ def _cvt(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:
     to, source = ins.types[:2]
     a = value(ins.operands[1], _WIDTH.get(source, 0))
     if a is None or source not in _WIDTH or "sat" in ins.modifiers:
+        return None
+    if a.width > _WIDTH[source]:  # cvt may name the low half of a wider register
+        a = lanes.truncate(s, a)
+    if a is None or a.width < _WIDTH[source]:
         return None
     if _WIDTH[to] == _WIDTH[source]:
         return a

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gridstride.virtual.lowering.bits import field
+from gridstride.virtual.lowering.floats import check
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, constant
 from gridstride.virtual.ptx.module import Instruction, Operand, Register, Selected, Sink
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _SECOND = ("add", "min", "max")
+_MODIFIERS = frozenset([*_COMPARISONS, *_SECOND, "sat", "clamp", "wrap", "po", "shr7", "shr15"])
 
 
 # -- what all share ---------------------------------------------------------------------------------------------------
@@ -24,6 +26,9 @@ def _plain(operand: Operand) -> tuple[Operand, str]:
 
 def _read(cx: Lowering, ins: Instruction) -> tuple[list[Value], list[str]]:
     """a, b and c (0 where it is left out) as words, and the selectors of a and b."""
+    check(cx, ins, _MODIFIERS)
+    if not ins.types or not {"u32", "s32"}.issuperset(ins.types):
+        raise cx.unsupported(f"`{ins.opcode}` of type `{'.'.join(ins.types)}`")
     plain = [_plain(o) for o in ins.operands[1:]]
     narrow = all(cx.uniform(o) for o, _ in plain)
     words = [(cx.scalar if narrow else cx.vector)(o, "b32") for o, _ in plain]
@@ -155,7 +160,8 @@ def _multiply_add(cx: Lowering, ins: Instruction) -> None:
     scale = next((int(m[3:]) for m in ins.modifiers if m in ("shr7", "shr15")), 0)
     total = b.op("ashr" if signed else "lshr", total, constant(total.type, scale))
     if "sat" in ins.modifiers:
-        total = clamp(b, total, 32, signed=True) if signed else b.intrinsic("umin", total, constant(total.type, 2**32 - 1))
+        most = constant(total.type, 2**32 - 1)
+        total = clamp(b, total, 32, signed=True) if signed else b.intrinsic("umin", total, most)
     _write(cx, ins, b.resize(total, "i32"))
 
 

@@ -1,139 +1,53 @@
-"""What the lanes of a warp do together: shfl vote match redux elect activemask, bar.warp.sync, bar.arrive, nanosleep.
+"""What the lanes of a warp do together: vote match redux elect activemask, bar.warp.sync, bar.arrive, nanosleep.
 
 The lanes that meet at an instruction are the current group: the code generator brings lanes together again before they
-run on. The `.sync` forms work on the part of the member mask that is in the group; lanes of one group may name different
-masks, as the tiles of cooperative groups do.
+run on. The `.sync` forms work on the part of the member mask that is in the group; lanes of one group may name
+different masks, as the tiles of cooperative groups do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gridstride.virtual.lowering import shuffles
 from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.extrema import extreme
 from gridstride.virtual.lowering.floats import Family, check
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.ir import Value, bits, constant, vector_constant, wide
+from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.shuffles import ALL, LANE, set_pair
 from gridstride.virtual.machine.layout import LANES, SPINNING
-from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Pair
-
-ALL = (1 << LANES) - 1
-LANE = tuple(range(LANES))
+from gridstride.virtual.ptx.module import Instruction
 
 
-def _set_pair(cx: Lowering, target: Operand, value: Value, predicate: Callable[[], Value]) -> None:
-    """Writes `d` or `d|p`."""
-    if isinstance(target, Pair):
-        second = predicate()
-        cx.set(target.destination, value)
-        cx.set(target.predicate, second)
-    else:
-        cx.set(target, value)
-
-
-# -- shfl ---------------------------------------------------------------------------------------------------------------
-SHUFFLES = ("up", "down", "bfly", "idx")
-
-
-def shuffle(cx: Lowering, ins: Instruction) -> None:
-    """shfl, shfl.sync: each lane gets another lane's value, its own where that one is out of range."""
-    check(cx, ins, {*SHUFFLES, "sync"})
-    mode = next((m for m in ins.modifiers if m in SHUFFLES), None)
-    if mode is None or ins.types != ("b32",):
-        raise cx.unsupported(f"`{ins.name}`")
-    value = cx.vector(ins.operands[1], "b32")
-    by, clamp = ins.operands[2:4]
-    if isinstance(by, Immediate) and isinstance(clamp, Immediate):
-        _known_shuffle(cx, ins.operands[0], mode, value, by.bits, clamp.bits)
-    else:
-        _shuffle(cx, ins.operands[0], mode, value, cx.vector(by, "b32"), cx.vector(clamp, "b32"))
-
-
-def source_lane(mode: str, lane: int, by: int, clamp: int) -> tuple[int, bool]:
-    """The lane that `lane` reads from and whether it is in range (PTX ISA, shfl.sync). `clamp` is the operand c."""
-    by, end, segment = by & 31, clamp & 31, clamp >> 8 & 31
-    low = lane & segment
-    limit = low | (end & ~segment)
-    j = {"up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": low | (by & ~segment)}[mode]
-    inside = j >= limit if mode == "up" else j <= limit
-    return (j & 31 if inside else lane), inside
-
-
-def _known_shuffle(cx: Lowering, target: Operand, mode: str, value: Value, by: int, clamp: int) -> None:
-    sources = [source_lane(mode, lane, by, clamp) for lane in LANE]
-    moved = cx.b.shuffle(value, [j for j, _ in sources])
-    _set_pair(cx, target, moved, lambda: vector_constant("i1", [inside for _, inside in sources]))
-
-
-def _shuffle(cx: Lowering, target: Operand, mode: str, value: Value, by: Value, clamp: Value) -> None:
-    b = cx.b
-
-    def and_(x: Value, mask: int) -> Value:
-        return b.op("and", x, constant(x.type, mask))
-
-    lane = vector_constant("i32", LANE)
-    by, end = and_(by, 31), and_(clamp, 31)
-    segment = and_(b.op("lshr", clamp, constant(clamp.type, 8)), 31)
-    rest = b.op("xor", segment, constant(segment.type, ALL))
-    low = b.op("and", lane, segment)
-    limit = b.op("or", low, b.op("and", end, rest))
-    if mode == "idx":
-        j = b.op("or", low, b.op("and", by, rest))
-    else:
-        j = b.op({"up": "sub", "down": "add", "bfly": "xor"}[mode], lane, by)
-    inside = b.compare("sge" if mode == "up" else "sle", j, limit)
-    moved = permute(cx, value, and_(b.select(inside, j, lane), 31))
-    _set_pair(cx, target, moved, lambda: inside)
-
-
-def permute(cx: Lowering, value: Value, lanes: Value) -> Value:
-    """Element lanes[i] of a vector of 32-bit values for each lane i; through memory, where a gather picks them."""
-    b = cx.b
-    slot = b.alloca(value.type, align=64)
-    b.store(value, slot)
-    places = b.define(wide("ptr"), f"getelementptr i32, ptr {slot.name}, {lanes!r}")
-    name = f"llvm.masked.gather.v{LANES}i32.v{LANES}p0"
-    every = constant(wide("i1"), True)
-    return b.call(wide("i32"), name, places, constant("i32", 4), every, constant(wide("i32"), 0))
-
-
-# -- member masks -------------------------------------------------------------------------------------------------------
+# -- member masks -----------------------------------------------------------------------------------------------------
 def _members(cx: Lowering, ins: Instruction) -> Value | None:
     """The member mask of a .sync form (a scalar or a vector), None of one without."""
     return cx.value(ins.operands[-1], "b32") if "sync" in ins.modifiers else None
 
 
-def _by_group(cx: Lowering, members: Value | None, compute: Callable[[Value], Value]) -> Value:
-    """`compute(lanes)` for the executing lanes of a member mask; once for each mask where lanes name different ones."""
+def _by_group(cx: Lowering, members: Value | None, type_: str, compute: Callable[[Value], Value]) -> Value:
+    """`compute(lanes)`, of LLVM type `type_`, for the executing lanes of each member mask: a scalar if there is one."""
     b, active = cx.b, cx.active()
     if members is None:
         return compute(active)
     if not members.wide:
         return compute(b.op("and", active, members))
-    return _each_group(cx, active, members, compute)
-
-
-def _each_group(cx: Lowering, active: Value, members: Value, compute: Callable[[Value], Value]) -> Value:
-    b = cx.b
-    left = b.alloca("i32")
+    left, result = b.alloca("i32"), b.alloca(wide(type_), align=64)
     b.store(active, left)
-    result: Value | None = None
+    b.store(constant(wide(type_), 0), result)
     with b.loop() as done:
         now = b.load("i32", left)
         b.break_if(b.compare("eq", now, constant("i32", 0)), done)
-        first = b.call("i32", "llvm.cttz.i32", now, constant("i1", True))
-        mask = b.extract(members, first)
-        same = b.bitcast(b.compare("eq", members, b.splat(mask)), "i32")
-        one = compute(b.op("and", active, mask))
-        result = b.alloca(wide(one.type), align=64)
-        takers = b.bitcast(b.op("and", now, same), wide("i1"))
-        b.store(b.select(takers, b.splat(one), b.load(wide(one.type), result)), result)
-        b.store(b.op("xor", now, b.op("and", now, same)), left)
-        type_ = one.type
+        mask = b.extract(members, b.call("i32", "llvm.cttz.i32", now, constant("i1", True)))
+        group = b.op("and", now, b.bitcast(b.compare("eq", members, b.splat(mask)), "i32"))
+        one = b.splat(compute(b.op("and", active, mask)))
+        b.store(b.select(b.bitcast(group, wide("i1")), one, b.load(wide(type_), result)), result)
+        b.store(b.op("xor", now, group), left)
     return b.load(wide(type_), result)
 
 
-# -- vote ---------------------------------------------------------------------------------------------------------------
+# -- vote -------------------------------------------------------------------------------------------------------------
 def vote(cx: Lowering, ins: Instruction) -> None:
     """vote.all, .any, .uni, .ballot, with and without .sync."""
     check(cx, ins, {"sync", "all", "any", "uni", "ballot"})
@@ -153,14 +67,18 @@ def vote(cx: Lowering, ins: Instruction) -> None:
         every = b.compare("eq", yes, group)
         return every if mode == "all" else b.op("or", every, b.compare("eq", yes, zero))
 
-    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), count))
+    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), "i32" if mode == "ballot" else "i1", count))
 
 
-# -- match --------------------------------------------------------------------------------------------------------------
+# -- match ------------------------------------------------------------------------------------------------------------
 def match(cx: Lowering, ins: Instruction) -> None:
     """match.any.sync: which members hold the lane's value; match.all.sync: the members, if all hold one value."""
     check(cx, ins, {"sync", "all", "any"})
-    if len(ins.types) != 1 or ins.types[0] not in ("b32", "b64") or ("any" in ins.modifiers) == ("all" in ins.modifiers):
+    if (
+        len(ins.types) != 1
+        or ins.types[0] not in ("b32", "b64")
+        or ("any" in ins.modifiers) == ("all" in ins.modifiers)
+    ):
         raise cx.unsupported(f"`{ins.name}`")
     value = cx.vector(ins.operands[1], ins.types[0])
     if "any" in ins.modifiers:
@@ -168,8 +86,8 @@ def match(cx: Lowering, ins: Instruction) -> None:
         found = _equal_lanes(cx, value)
         cx.set(ins.operands[0], cx.b.op("and", found, members))
         return
-    all_same = _by_group(cx, _members(cx, ins), lambda group: _all_same(cx, value, group))
-    _set_pair(cx, ins.operands[0], all_same, lambda: cx.b.compare("ne", all_same, constant(all_same.type, 0)))
+    all_same = _by_group(cx, _members(cx, ins), "i32", lambda group: _all_same(cx, value, group))
+    set_pair(cx, ins.operands[0], all_same, lambda: cx.b.compare("ne", all_same, constant(all_same.type, 0)))
 
 
 def _equal_lanes(cx: Lowering, value: Value) -> Value:
@@ -200,7 +118,7 @@ def _all_same(cx: Lowering, value: Value, group: Value) -> Value:
     return b.select(whole, group, constant("i32", 0))
 
 
-# -- redux --------------------------------------------------------------------------------------------------------------
+# -- redux ------------------------------------------------------------------------------------------------------------
 REDUCTIONS = {
     "add": ("add", 0), "and": ("and", -1), "or": ("or", 0), "xor": ("xor", 0),
     "umin": ("umin", -1), "umax": ("umax", 0), "smin": ("smin", (1 << 31) - 1), "smax": ("smax", -(1 << 31)),
@@ -231,7 +149,7 @@ def redux(cx: Lowering, ins: Instruction) -> None:
         chosen = b.select(b.bitcast(group, wide("i1")), value, constant(value.type, neutral))
         return b.intrinsic(f"vector.reduce.{reduce}", chosen, result="i32")
 
-    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), total))
+    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), "i32", total))
 
 
 def _redux_float(cx: Lowering, ins: Instruction, op: str) -> None:
@@ -245,14 +163,14 @@ def _redux_float(cx: Lowering, ins: Instruction, op: str) -> None:
             left = extreme(b, op, [left, b.shuffle(left, half)], {"NaN", "abs"} & set(ins.modifiers))
         return b.extract(left, 0)
 
-    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), total))
+    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), "float", total))
 
 
 def _halves() -> Sequence[list[int]]:
     return [[lane ^ step for lane in LANE] for step in (16, 8, 4, 2, 1)]
 
 
-# -- who is here --------------------------------------------------------------------------------------------------------
+# -- who is here ------------------------------------------------------------------------------------------------------
 def active_mask(cx: Lowering, ins: Instruction) -> None:
     """activemask: the current group."""
     cx.set(ins.operands[0], cx.active())
@@ -266,11 +184,11 @@ def elect(cx: Lowering, ins: Instruction) -> None:
     def lowest(group: Value) -> Value:
         return b.call("i32", "llvm.cttz.i32", group, constant("i1", False))
 
-    leader = b.splat(_by_group(cx, _members(cx, ins), lowest))
-    _set_pair(cx, ins.operands[0], leader, lambda: b.compare("eq", leader, vector_constant("i32", LANE)))
+    leader = b.splat(_by_group(cx, _members(cx, ins), "i32", lowest))
+    set_pair(cx, ins.operands[0], leader, lambda: b.compare("eq", leader, vector_constant("i32", LANE)))
 
 
-# -- barriers that hold nobody, sleeping, hints -------------------------------------------------------------------------
+# -- barriers that hold nobody, sleeping, hints -----------------------------------------------------------------------
 def barrier(cx: Lowering, ins: Instruction) -> None:
     """bar.warp.sync orders the lanes' memory accesses; bar.arrive and barrier.cta.arrive count lanes and go on."""
     b, said = cx.b, set(ins.modifiers)
@@ -285,7 +203,9 @@ def barrier(cx: Lowering, ins: Instruction) -> None:
 
 
 def sleep(cx: Lowering, ins: Instruction) -> None:
-    """nanosleep: lets the other warps run; the time itself is a hint."""
+    """nanosleep: in a loop, lets the other warps run; the time itself is a hint."""
+    if not cx.code.spin_edges:
+        return  # a kernel without waiting loops may run its warps on one stack, where none can give way
     b = cx.b
     anyone = b.compare("ne", cx.active(), constant("i32", 0))
     with b.if_(anyone):
@@ -297,9 +217,7 @@ def nothing(cx: Lowering, ins: Instruction) -> None:
 
 
 FAMILY: dict[str, Family] = {
-    "shfl": shuffle, "vote": vote, "match": match, "redux": redux, "activemask": active_mask, "elect": elect,
+    **shuffles.FAMILY, "vote": vote, "match": match, "redux": redux, "activemask": active_mask, "elect": elect,
     "bar": barrier, "barrier": barrier, "nanosleep": sleep, "pmevent": nothing, "griddepcontrol": nothing,
     "setmaxnreg": nothing,
 }  # fmt: skip
-
-__all__ = ["FAMILY", "REDUCTIONS", "bits", "permute", "reduction_name", "source_lane"]

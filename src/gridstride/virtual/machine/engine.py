@@ -38,8 +38,13 @@ def version() -> str:
     """A digest of everything that decides what machine code a kernel becomes."""
     import llvmlite
 
+    return blake2b(repr((sources(), host(), llvmlite.__version__)).encode(), digest_size=16).hexdigest()
+
+
+@functools.cache
+def sources() -> str:
+    """A digest of the code that parses, lowers and runs kernels."""
     digest = blake2b(digest_size=16)
-    digest.update(repr((host(), llvmlite.__version__)).encode())
     room = Path(__file__).parent.parent
     for part in ("ptx", "lowering", "machine"):
         for file in sorted((room / part).glob("*.py")):
@@ -51,6 +56,7 @@ def compile_object(ir: str, level: int = 1) -> bytes:
     """Optimises IR and compiles it for this host."""
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
+    module.verify()  # LLVM aborts the process on IR that breaks its rules, so a mistake here must not reach it
     machine = _machine(level)
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
@@ -90,13 +96,14 @@ def _load(data: bytes) -> Any:
 def _runtime() -> tuple[Any, Any]:
     """The scheduler and its helpers, loaded and made known to the linker; returns (engine, gs_run)."""
     cache, key = DiskCache("machine"), f"runtime/{version()}"
-    data = cache.get(key)
-    module = _runtime_module()
-    if data is None:
-        data = compile_object(module.text(), level=2)
-        cache.put(key, data)
-    engine = _load(data)
-    for name in module.defined:
+    stored = cache.get(key)
+    if stored is None:
+        module = _runtime_module()
+        stored = " ".join(module.defined).encode() + b"\n" + compile_object(module.text(), level=2)
+        cache.put(key, stored)
+    names, _, code = stored.partition(b"\n")
+    engine = _load(code)
+    for name in names.decode().split():
         _llvm().add_symbol(name, engine.get_function_address(name))
     return engine, Run(engine.get_function_address("gs_run"))
 
@@ -104,6 +111,7 @@ def _runtime() -> tuple[Any, Any]:
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime import emit_scheduler
     from gridstride.virtual.lowering.runtime_memory import emit_memory
+    from gridstride.virtual.lowering.runtime_observe import emit_observe
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
@@ -111,6 +119,7 @@ def _runtime_module() -> Module:
     module = Module()
     emit_scheduler(module, processor)
     emit_memory(module)
+    emit_observe(module)
     return module
 
 

@@ -53,11 +53,11 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 budget:i32 clock:i32 race:i32""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
-A waiting warp is woken when its block's epoch is no longer `epoch`; `site` is where it last waited."""
+`observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site` is where it last waited."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -65,15 +65,16 @@ READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 BLOCK = Layout(
     "block",
     f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 spare:i32 index:i64
-    arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}] results:i32[{BARRIERS}]""",
+    arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}] results:i32[{BARRIERS}]
+    members:i32[{BARRIERS}] race:ptr""",
 )
 """One resident block and its barriers. `phases` counts completions of each, `epoch` of all; `votes`/`results` serve
-`bar.red`."""
+`bar.red`; `members` are the warps that arrived; `race` is the block's shadow of shared memory, null when not observed."""
 
 WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
-    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr""",
+    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64""",
 )
 """One operating-system thread that runs blocks; it owns the stacks, shared and local memory of its slots."""
 
@@ -82,9 +83,26 @@ LAUNCH = Layout(
     """entry:ptr params:ptr table:ptr allocations:ptr allocation_count:i64 tids:ptr
     grid:i32[3] ntid:i32[3] warps_per_block:i32 threads_per_block:i32 blocks:i64 next:i64 shared_size:i64 local_size:i64
     abort:i32 faulted:i32 fault_kind:i32 fault_site:i32 fault_lane:i32 fault_warp:i32 fault_ctaid:i32[3] fault_size:i32
-    fault_address:i64 fault_mask:i32 fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32""",
+    fault_address:i64 fault_mask:i32 fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
+    findings:ptr finding_count:i32 sample:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block."""
+
+FINDING = Layout(
+    "finding",
+    "kind:i32 site:i32 warp:i32 lane:i32 ctaid:i32[3] other_site:i32 other_warp:i32 other_lane:i32 address:i64",
+    align=8,
+)
+"""Something wrong that did not stop the launch: a race, a barrier that only part of a warp reached."""
+
+MAX_FINDINGS = 256
+
+RACE = Layout("race", "clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] seen:i32[1024]", align=64)
+"""Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
+`floor[w]`: how far it knows of every warp), then the planes."""
+
+PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
+"""i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane) of the last write and two last readers."""
 
 ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 """A live allocation, sorted by start: what a bounds check is made against."""

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.device.protocol import Dim3, LaunchError, OutOfDeviceMemory, ParameterLayout, Stream
-from gridstride.virtual.lowering.program import FUNCTION_BASE, parameter_layout
+from gridstride.device.protocol import Dim3, LaunchError, Stream
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
+from gridstride.virtual.machine.summary import Entry, Placed, summary
 from gridstride.virtual.machine.variant import Variant, build, digest
 from gridstride.virtual.machine.watch import WATCHER
 from gridstride.virtual.observe.findings import KernelFault
 from gridstride.virtual.ptx import parse
-from gridstride.virtual.ptx.module import Function, Immediate, Symbol, Variable
+from gridstride.virtual.ptx.module import Module
 
 if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
@@ -29,15 +30,21 @@ MANY_WARPS = 64
 
 
 class VirtualModule:
-    """PTX that was parsed, with its variables allocated."""
+    """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
     def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
         self.device, self.source, self.filename = device, source, filename
         self.text_digest = digest(ptx)
-        self.parsed = parse(ptx, filename=filename)
+        self._parse: Callable[[], Module] = functools.cache(lambda: parse(ptx, filename=filename))
         self._addresses: dict[str, tuple[int, int]] = {}
-        self._place_variables()
-        self.kernels: Mapping[str, VirtualKernel] = {f.name: VirtualKernel(self, f) for f in self.parsed.entries}
+        known = summary(self.text_digest, self._parse)
+        self._place(known.variables)
+        self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
+
+    @property
+    def parsed(self) -> Module:
+        """The typed module."""
+        return self._parse()
 
     def global_address(self, name: str) -> tuple[int, int]:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
@@ -46,41 +53,14 @@ class VirtualModule:
     def address(self, key: str) -> int:
         return self._addresses[key][0]
 
-    def _place_variables(self) -> None:
-        placed: list[tuple[str, Variable]] = []
-        for name, variable in self._variables():
-            self._addresses[name] = (self.device.allocate(max(1, variable.size)), variable.size)
-            placed.append((name, variable))
-        for name, variable in placed:
-            self.device.copy_in(self._addresses[name][0], self._initial(variable))
-
-    def _variables(self) -> list[tuple[str, Variable]]:
-        spaces = ("global", "const")
-        own = [(n, v) for n, v in self.parsed.variables.items() if v.space in spaces]
-        scoped = [
-            (f"{f.name}/{n}", v) for f in self.parsed.functions.values() for n, v in f.variables.items() if v.space in spaces
-        ]
-        return own + scoped
-
-    def _initial(self, variable: Variable) -> np.ndarray[Any, Any]:
-        data = np.zeros(max(1, variable.size), np.uint8)
-        step = variable.info.size
-        for index, item in enumerate(variable.initializer or ()):
-            value = self._value(item).to_bytes(16, "little")[:step]
-            data[step * index : step * (index + 1)] = np.frombuffer(value, np.uint8)
-        return data
-
-    def _value(self, item: Immediate | Symbol) -> int:
-        if isinstance(item, Immediate):
-            return item.bits & (1 << 128) - 1
-        functions = list(self.parsed.functions)
-        name = self.parsed.aliases.get(item.name, item.name)
-        base = FUNCTION_BASE + 16 * functions.index(name) if name in functions else self._addresses[name][0]
-        value = (base + item.offset) & (1 << 64) - 1
-        if item.mask is not None:
-            low = item.mask & -item.mask
-            value = (value & item.mask) // low
-        return value
+    def _place(self, variables: tuple[Placed, ...]) -> None:
+        for v in variables:
+            self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
+        for v in variables:
+            data = bytearray(v.data.ljust(max(1, v.size), b"\0"))
+            for p in v.pointers:
+                data[p.offset : p.offset + p.size] = p.value(self.address(p.target))
+            self.device.copy_in(self.address(v.key), np.frombuffer(data, np.uint8))
 
     def release(self) -> None:
         """Gives the variables' memory back."""
@@ -96,39 +76,26 @@ class VirtualModule:
 class VirtualKernel:
     """An entry of a module; compiled once for each kind of block shape it is launched with."""
 
-    def __init__(self, module: VirtualModule, function: Function) -> None:
-        self.module, self.function, self.name = module, function, function.name
+    def __init__(self, module: VirtualModule, entry: Entry) -> None:
+        self.module, self.name = module, entry.name
+        self.parameters = entry.parameters
+        self.static_shared = entry.static_shared
+        self._most_threads = entry.most_threads
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._sessions: dict[tuple[int, Demand], tuple[Session, np.ndarray[Any, Any]]] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property
-    def parameters(self) -> tuple[ParameterLayout, ...]:
-        """Where each parameter lies in `packed`."""
-        return tuple(_parameter(v, offset) for v, offset in parameter_layout(self.function.params))
-
-    @property
-    def static_shared(self) -> int:
-        """Bytes of shared memory that the kernel itself declares."""
-        from gridstride.virtual.lowering.program import shared_bytes
-
-        return shared_bytes(self.module.parsed, self.function)
-
-    @property
     def max_threads(self) -> int:
         """Most threads a block of this kernel may have."""
         most = self.module.device.properties.max_threads_per_block
-        for directive in ("maxntid", "reqntid"):
-            given = self.function.directives.get(directive)
-            if given:
-                most = min(most, int(np.prod(given)))
-        return most
+        return most if self._most_threads is None else min(most, self._most_threads)
 
     def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
         """The code for a block shape."""
         key = (BlockShape.of(*block), observed)
         if key not in self._variants:
-            self._variants[key] = build(self.module.parsed, self.module.text_digest, self.name, *key)
+            self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
 
     def launch(
@@ -146,7 +113,7 @@ class VirtualKernel:
         with self.module.device.lock:
             variant = self.variant(block)
             session = self._session(variant, grid, block, shared, cooperative)
-            self._run(session, variant, grid, block, packed)
+            self.run(session, variant, grid, block, packed)
 
     def observe(
         self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False
@@ -164,13 +131,16 @@ class VirtualKernel:
         else:
             session = self.prepare(variant, grid, block, shared, cooperative)
             self._last = (key, session)
-        session.forget_bounds(self._refresh_allocations(session))
+        self.refresh(session)
         return session
 
     def prepare(
-        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, **more: int
+        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, sample: int = 0
     ) -> Session:
-        """A session with everything filled in that does not change from launch to launch."""
+        """A session with everything filled in that does not change from launch to launch.
+
+        `sample`: every so many blocks one is observed; 0 on the fast build.
+        """
         device, tables = self.module.device, variant.tables
         total = grid[0] * grid[1] * grid[2]
         threads = block[0] * block[1] * block[2]
@@ -178,7 +148,9 @@ class VirtualKernel:
         extent = tables.static_shared + shared
         slots = self._slots(variant, total, threads, warps, extent, cooperative)
         workers = min(device.workers, total) if total * warps >= MANY_WARPS else 1
-        session = Session(tables, Demand(warps, slots, extent, workers, more.get("counters", 0)), device.rooms)
+        counters = tables.extra.get("size", 0)
+        shift = tables.extra["unit"].bit_length() - 1 if sample else -1
+        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift), device.rooms)
         record = session.launch
         record["entry"] = variant.code.kernel
         record["grid"], record["ntid"] = grid, block
@@ -205,15 +177,16 @@ class VirtualKernel:
             )
         return min(total, resident, most_slots(variant.tables, warps))
 
-    def _refresh_allocations(self, session: Session) -> int:
+    def refresh(self, session: Session) -> None:
+        """Gives a session the allocations of now, where they changed."""
         arena = self.module.device.arena
         if arena.generation != session.generation:
             session.allocations = arena.table()
             session.launch["allocations"] = session.allocations.ctypes.data
             session.launch["allocation_count"] = len(session.allocations)
-        return arena.generation
+            session.forget_bounds(arena.generation)
 
-    def _run(self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes) -> None:
+    def run(self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes) -> None:
         device, record = self.module.device, session.launch
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
@@ -232,11 +205,3 @@ class VirtualKernel:
         device = self.module.device
         found = faults.finding(self.name, block, session, variant.tables, device.arena, device.time_limit)
         raise KernelFault((found,))
-
-
-def _parameter(variable: Variable, offset: int) -> ParameterLayout:
-    type_ = f"{variable.type}[{variable.count}]" if variable.count is not None else variable.type
-    return ParameterLayout(offset, variable.size, variable.align, type_, variable.pointer)
-
-
-__all__ = ["OutOfDeviceMemory", "VirtualKernel", "VirtualModule"]

@@ -11,7 +11,17 @@ import numpy as np
 
 from gridstride.virtual.lowering.runtime import TID_RECORD
 from gridstride.virtual.machine.arena import reserve
-from gridstride.virtual.machine.layout import BLOCK, LANES, LAUNCH, WARP, WORKER
+from gridstride.virtual.machine.layout import (
+    BLOCK,
+    FINDING,
+    LANES,
+    LAUNCH,
+    MAX_FINDINGS,
+    PLANES,
+    RACE,
+    WARP,
+    WORKER,
+)
 from gridstride.virtual.machine.variant import Tables
 
 Dim3 = tuple[int, int, int]
@@ -69,8 +79,10 @@ class Demand:
     slots: int
     shared: int
     workers: int
-    counters: int
-    race_words: int = 0
+    counters: int = 0
+    sample: int = 0
+    race_shift: int = -1
+    """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
 
 
 class Session:
@@ -97,8 +109,13 @@ class Session:
         self.launch["shared_stacks"] = fibers == 1
         self.launch["params"] = self.params_address
         stack = DEEP_STACK if tables.recursive else STACK
+        self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
+        self.shadows: list[Array] = []
+        self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
             self._fill(index, room, tables, fibers, stack)
+            if demand.race_shift >= 0 and demand.shared:
+                self._shadow(index)
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
@@ -112,6 +129,19 @@ class Session:
         record["local_stride"] = local
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         record["slots"], record["index"] = demand.slots, index
+
+    def _shadow(self, index: int) -> None:
+        """The race detector's memory of one worker, a record and its planes for each slot."""
+        units = -(-self.demand.shared >> self.demand.race_shift) + 1
+        stride = -(-(RACE.size + 4 * len(PLANES) * units) // 64) * 64
+        memory = np.zeros(stride * self.demand.slots + 64, np.uint8)
+        base = -(-memory.ctypes.data // 64) * 64
+        self.shadows.append(memory)
+        skip = base - memory.ctypes.data
+        for slot in range(self.demand.slots):
+            head = memory[skip + stride * slot :][: RACE.size].view(RACE.dtype())
+            head["words"], head["shift"], head["warps"] = units, self.demand.race_shift, self.demand.warps
+        self.workers[index]["race"], self.workers[index]["race_stride"] = base, stride
 
     def restart(self) -> None:
         """Clears what the last launch left."""
@@ -127,11 +157,10 @@ class Session:
         return bool(self.launch["abort"][0])
 
     def forget_bounds(self, generation: int) -> None:
-        """Drops what the sites remember when an allocation has come or gone since."""
-        if generation != self.generation:
-            self.generation = generation
-            for sites in self.sites:
-                sites[:] = self.blank
+        """Drops what the sites remember: an allocation has come or gone since."""
+        self.generation = generation
+        for sites in self.sites:
+            sites[:] = self.blank
 
 
 def most_slots(tables: Tables, warps: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
@@ -68,8 +69,8 @@ class Variant:
         self.code, self.tables = engine.Code(code), tables
 
 
-def build(module: Module, text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
-    """The kernel for a block shape, from the cache or compiled now.
+def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
+    """The kernel for a block shape, from the cache or, with the parsed text, compiled now.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
     """
@@ -79,7 +80,7 @@ def build(module: Module, text_digest: str, name: str, shape: BlockShape, observ
     if stored is not None:
         size = int.from_bytes(stored[:8], "little")
         return Variant(stored[8 + size :], Tables.from_json(stored[8 : 8 + size]))
-    tables, code = _compile(module, name, shape, observed)
+    tables, code = _compile(parsed(), name, shape, observed)
     head = tables.to_json()
     cache.put(key, len(head).to_bytes(8, "little") + head + code)
     return Variant(code, tables)

@@ -11,7 +11,7 @@ from gridstride.virtual.ptx.declarations import SPACES, names_of, read_declarato
 from gridstride.virtual.ptx.errors import PtxError, nearest, shown
 from gridstride.virtual.ptx.instructions import InstructionReader, relabel
 from gridstride.virtual.ptx.module import Instruction, Label, LabelRef, Operand, Prototype, Statement, Symbol, Variable
-from gridstride.virtual.ptx.names import Names
+from gridstride.virtual.ptx.names import MAX_REGISTERS, Names
 from gridstride.virtual.ptx.signature import read_parameters
 from gridstride.virtual.ptx.types import TYPES
 
@@ -40,8 +40,9 @@ class BodyReader:
         self.locations = Locations(strings)
         self.instructions = InstructionReader(cursor, names, functions)
         self.body = Body()
-        self._calls: list[tuple[str, str, int]] = []
-        self._branches: list[tuple[int, int]] = []
+        # Uses of labels, to be checked at the end: (statement, token index), and (list, place in it, token index).
+        self._uses: list[tuple[int, int]] = []
+        self._listed: list[tuple[str, int, int]] = []
 
     def read(self) -> Body:
         """Read the whole body. Labels and target lists are settled at the end of their scope."""
@@ -80,8 +81,7 @@ class BodyReader:
         instruction = self.instructions.read(self.locations.current)
         self.body.statements.append(instruction)
         for name, at in self.instructions.label_uses:
-            if instruction.opcode != "bra":
-                self._branches.append((index, at))
+            self._uses.append((index, at))
             self.names.refer(name, at, partial(self._relabel, index, name))
 
     def _relabel(self, index: int, old: str, new: str) -> None:
@@ -114,6 +114,7 @@ class BodyReader:
             at = cursor.pos
             for name in names_of(cursor, "label"):
                 self.names.refer(name, at, partial(targets.__setitem__, len(targets)))
+                self._listed.append((key, len(targets), at))
                 targets.append(name)
             if not cursor.accept(","):
                 break
@@ -181,7 +182,7 @@ class BodyReader:
             raise cursor.error(f"no vector of .{spec.type} can be a register")
         while True:
             at = cursor.pos
-            for name in names_of(cursor, "register"):
+            for name in names_of(cursor, "register", most=MAX_REGISTERS):
                 self.names.register(name, spec.type, spec.vector, at)
             if not cursor.accept(","):
                 break
@@ -193,19 +194,25 @@ class BodyReader:
         self.body.variables[key] = variable if key == variable.name else replace(variable, name=key)
 
     def _check_lists(self) -> None:
-        """What `brx` and indirect calls name must be a list or prototype, not just any label."""
+        """A label stands for code, a target list or a prototype: each must be used as what it is."""
         body = self.body
-        for index, at in self._branches:
+        code = {statement.name for statement in body.statements if isinstance(statement, Label)}
+        for key, place, at in self._listed:
+            if body.branch_targets[key][place] not in code:
+                raise self._wrong_label(body.branch_targets[key][place], "an instruction", at)
+        for index, at in self._uses:
             statement = body.statements[index]
             assert isinstance(statement, Instruction)
-            known = {*body.branch_targets} if statement.opcode == "brx" else {*body.call_targets, *body.prototypes}
             name = next(operand.name for operand in statement.operands if isinstance(operand, LabelRef))
-            if name not in known:
-                raise self._not_a_list(statement, name, at)
+            if statement.opcode == "bra" and name not in code:
+                raise self._wrong_label(name, "an instruction", at)
+            if statement.opcode == "brx" and name not in body.branch_targets:
+                raise self._wrong_label(name, "a .branchtargets list", at)
+            if statement.opcode == "call" and name not in body.prototypes and name not in body.call_targets:
+                raise self._wrong_label(name, "a .callprototype or .calltargets list", at)
 
-    def _not_a_list(self, statement: Instruction, name: str, at: int) -> PtxError:
-        wanted = ".branchtargets list" if statement.opcode == "brx" else ".callprototype or .calltargets list"
-        return self.cursor.error(f"{shown(name)} is not the label of a {wanted}", at)
+    def _wrong_label(self, name: str, wanted: str, at: int) -> PtxError:
+        return self.cursor.error(f"{shown(name)} is not the label of {wanted}", at)
 
 
 def read_pragmas(cursor: Cursor) -> list[str]:

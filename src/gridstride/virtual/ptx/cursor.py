@@ -6,7 +6,7 @@ from gridstride.virtual.ptx.errors import PtxError, shown
 from gridstride.virtual.ptx.lexer import Tokens
 
 # Names of ranges `%r<n>` and zeros between initializer rows, in one text: all that can outgrow the text itself.
-MAX_EXPANSION = 1 << 21
+MAX_EXPANSION = 1 << 20
 
 
 class Cursor:

@@ -17,7 +17,8 @@ _POINTED = frozenset([".const", ".global", ".local", ".shared", ".param"])
 _VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 MAX_SIZE = 1 << 48  # bytes of one variable: past every GPU's memory
 MAX_ALIGN = 1 << 23
-MAX_RANGE = 1 << 18  # names in one `%r<n>`; unrolled kernels reach some tens of thousands
+MAX_RANGE = 1 << 12  # names in one `x<n>`
+_WEIGHT = 32  # of a variable, where a register counts 1, in what `Cursor.spend` counts
 
 
 @dataclass(slots=True)
@@ -124,14 +125,14 @@ def read_declarators(
     cursor.expect(";", "after a declaration")
 
 
-def names_of(cursor: Cursor, what: str) -> list[str]:
+def names_of(cursor: Cursor, what: str, *, most: int = MAX_RANGE) -> list[str]:
     """Read `name` or the range `name<count>`; its names."""
     name, at = cursor.identifier(what), cursor.pos
     if not cursor.accept("<"):
         return [name]
-    count = cursor.count(f"number of {what}s", most=MAX_RANGE)
+    count = cursor.count(f"number of {what}s", most=most)
     cursor.expect(">", f"after the number of {what}s")
-    cursor.spend(count, f"{what}s", at)
+    cursor.spend(count * (_WEIGHT if most == MAX_RANGE else 1), f"{what}s", at)
     return [f"{name}{index}" for index in range(count)]
 
 

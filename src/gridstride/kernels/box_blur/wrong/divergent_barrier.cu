@@ -1,4 +1,4 @@
-// Divergent barrier: threads outside the image do not come to the barrier that the others wait at.
+// Divergent barrier: threads outside the image wait at another barrier than those inside, which need what they loaded.
 //
 // entry: blur_divergent_barrier
 // block: 32 16
@@ -9,12 +9,12 @@ extern "C" __global__ void blur_divergent_barrier(const float* image, float* blu
 {
     __shared__ float tile[20][36];
     const int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
-    float sum = 0.0f;
     for (int e = threadIdx.y * 32 + threadIdx.x; e < 36 * 20; e += 32 * 16) {
         const int r = (int)blockIdx.y * 16 - 2 + e / 36, c = (int)blockIdx.x * 32 - 2 + e % 36;
         const bool in_image = r >= 0 && r < H && c >= 0 && c < W;
         tile[e / 36][e % 36] = in_image ? image[r * W + c] : 0.0f;
     }
+    float sum = 0.0f;
     if (row < H && column < W) {
         __syncthreads();  // <- here
         for (int r = 0; r < 5; ++r) {
@@ -22,7 +22,9 @@ extern "C" __global__ void blur_divergent_barrier(const float* image, float* blu
         }
         const int rows = min(row + 2, H - 1) - max(row - 2, 0) + 1;
         const int columns = min(column + 2, W - 1) - max(column - 2, 0) + 1;
-        blurred[row * W + column] = sum / (rows * columns);
+        sum /= rows * columns;
     }
-    if (sum < 0.0f) blurred[0] = blurred[0];
+    __syncthreads();  // <- here
+    tile[threadIdx.y][threadIdx.x] = sum;
+    if (row < H && column < W) blurred[row * W + column] = tile[threadIdx.y][threadIdx.x];
 }

@@ -1,11 +1,9 @@
-// 08 double buffer: the next tile travels while this one is multiplied, on a tile big enough to hide the trip.
+// 08 double buffer: the next tile travels from global memory while this one is multiplied.
 //
 // Moves: waiting. Global loads for tile t + 1 start before the arithmetic of tile t, shared reads for step k + 1
-//   before the arithmetic of step k, and one barrier per tile is left instead of two. Shared loads per
-//   multiply-add fall as well, from 16/64 to 24/128, because a thread owns 16x8 elements.
-// Mapping: 256 threads are 8 warps, 2 down and 4 across a 128x256 tile of C, 64x64 each. Lanes are 4 down and 8
-//   across; a lane owns rows 4 * (lane / 8) + 0...3 in four groups 16 apart, columns 4 * (lane % 8) + 0...3 in two
-//   groups 32 apart.
+//   before the arithmetic of step k, and one barrier per tile is left instead of two. Counts stay as they were, but
+//   for one more tile that is fetched and not used.
+// Mapping: as in 07.
 //
 // entry: matmul_double_buffer
 // block: 256
@@ -38,7 +36,8 @@ __device__ __forceinline__ float4 load4(const float* matrix, int row, int column
     return v;
 }
 
-__device__ __forceinline__ void store4(float* matrix, int row, int column, int rows, int columns, bool vectors, float4 v)
+__device__ __forceinline__ void store4(float* matrix, int row, int column, int rows, int columns, bool vectors,
+                                       float4 v)
 {
     if (row >= rows) return;
     float* p = matrix + (size_t)row * columns + column;

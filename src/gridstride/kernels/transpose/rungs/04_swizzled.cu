@@ -29,7 +29,8 @@ __device__ __forceinline__ float4 load4(const float* matrix, int row, int column
     return v;
 }
 
-__device__ __forceinline__ void store4(float* matrix, int row, int column, int rows, int columns, bool vectors, float4 v)
+__device__ __forceinline__ void store4(float* matrix, int row, int column, int rows, int columns, bool vectors,
+                                       float4 v)
 {
     if (row >= rows) return;
     float* p = matrix + (size_t)row * columns + column;

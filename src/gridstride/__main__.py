@@ -1,0 +1,5 @@
+"""`python -m gridstride`."""
+
+from gridstride.cli import main
+
+main()

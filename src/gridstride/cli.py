@@ -1,0 +1,140 @@
+"""The command line: parses words, calls one function for each command, turns what it says into an exit code.
+
+Nothing heavy is imported before a command runs: `gridstride --help` must answer at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from gridstride.commands.terminal import WrongUse
+
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+
+_START = "Try:  gridstride climb matmul"
+# Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
+app = typer.Typer(name="gridstride", add_completion=False, rich_markup_mode=None, epilog=_START)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
+DeviceName = Annotated[
+    str | None, typer.Option("--device", metavar="virtual|physical", help="Where to run; the GPU where there is one.")
+]
+ChipName = Annotated[
+    str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Say which.")] = False) -> None:
+    """Write GPU kernels, run them on a real or a virtual GPU, see what they do."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"gridstride {installed('gridstride')}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+    else:
+        return
+    raise typer.Exit
+
+
+@app.command()
+def climb(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A name (`gridstride problems`) or a folder.")],
+    rung: Annotated[
+        list[str] | None, typer.Option("--rung", metavar="RUNG", help="Only this rung, by name or number; repeatable.")
+    ] = None,
+    device: DeviceName = None,
+    chip: ChipName = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write the climb as one offline page.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Climb a ladder of kernels, from naive to fast.
+
+    Each rung is verified, counted or timed, and compared with the one before; the wrong kernels beside it must each be
+    rejected for their fault.
+    """
+    return _run("climb", problem, rungs=rung or (), device=device, chip=chip, report=report, as_json=as_json)
+
+
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A CUDA C++ file with a __global__ function.")],
+    problem: Annotated[str, typer.Option("--problem", "-p", metavar="PROBLEM", help="What it is meant to compute.")],
+    device: DeviceName = None,
+    chip: ChipName = None,
+    as_json: Json = False,
+) -> int:
+    """Judge a kernel of your own.
+
+    Is it right, is it safe, and if not, on which line? The file opens with the launch shape: `// grid: …` and
+    `// block: …` over the problem's sizes.
+    """
+    return _run("check", file, problem=problem, device=device, chip=chip, as_json=as_json)
+
+
+@app.command()
+def problems(as_json: Json = False) -> int:
+    """List the problems there are, with their rungs."""
+    return _run("problems", as_json=as_json)
+
+
+@app.command()
+def chips(as_json: Json = False) -> int:
+    """List the GPUs that the virtual one can be."""
+    return _run("chips", as_json=as_json)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> int:
+    """Say what this machine has and will use.
+
+    And how to mend what is missing. A one-line kernel is compiled and run to be sure.
+    """
+    return _run("doctor", as_json=as_json)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
+    given = list(sys.argv[1:] if words is None else words)
+    sys.exit(_outcome(given))
+
+
+def _run(command: str, *args: Any, **options: Any) -> int:
+    passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
+    return 0 if passed else FAILED
+
+
+def _outcome(words: list[str]) -> int:
+    try:
+        return int(app(words, prog_name="gridstride", standalone_mode=False) or 0)
+    except WrongUse as error:
+        return _refused(str(error), words)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, say `head`, has seen enough
+        sys.stdout = None  # type: ignore[assignment]  # nor must the interpreter try to flush it at exit
+        return FAILED
+    except Exception as error:
+        # Typer's own errors, whose classes have moved between its versions, know how to say what was wrong.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        return _refused(message(), words)
+
+
+def _refused(message: str, words: list[str]) -> int:
+    """Say what was wrong on stderr, and as the one object on stdout where JSON was asked for."""
+    print(f"error: {message}", file=sys.stderr)
+    if "--json" in words:
+        print(json.dumps({"error": message}))
+    return WRONG_USE

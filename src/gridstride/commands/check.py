@@ -1,0 +1,90 @@
+"""`gridstride check`: the judge on a user's own kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.terminal import Progress, WrongUse, emit, stdout
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gridstride.judge.find import Folder
+    from gridstride.judge.verdict import RungResult
+
+
+def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool) -> bool:
+    """Judge the file, show the verdict, and say whether it passed."""
+    folder = folder_of(problem)
+    source = kernel_source(file)
+    chosen = device_of(device, chip)
+    from gridstride.judge.header import HeaderError
+    from gridstride.judge.ladder import check
+
+    with Progress(1) as progress:
+        try:
+            result = check(file, folder, device=chosen, progress=progress.step)
+        except HeaderError as error:
+            raise WrongUse(str(error)) from error
+    if as_json:
+        emit(result.check_json())
+    else:
+        _show(stdout(), result, folder, source, where(chosen))
+    return result.verdict == "pass"
+
+
+def kernel_source(file: str) -> str:
+    """The text of a kernel file; WrongUse where it is none."""
+    try:
+        raw = Path(file).read_bytes()
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+    if b"\0" in raw:
+        raise WrongUse(f"{file} is not a kernel: it is a binary file, CUDA C++ source is needed")
+    text = raw.decode(errors="replace")
+    if ".visible .entry" in text:
+        raise WrongUse(f"{file} is PTX: give the CUDA C++ source that it was made from")
+    if "__global__" not in text:
+        raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
+    return text
+
+
+def _show(console: Console, result: RungResult, folder: Folder, source: str, device: str) -> None:
+    from gridstride.commands.findings import finding_lines
+
+    problem = folder.problem
+    if result.verdict == "pass":
+        error = "" if result.max_error is None else f", largest relative error {result.max_error:.1e}"
+        console.print(f"pass: {result.rung} computes {problem.name} on {device}: {result.cases} cases{error}", style="green")
+        _show_figures(console, result, folder)
+        return
+    where = f" (case {result.cases})" if result.cases else ""
+    console.print(f"FAIL: {result.rung} does not compute {problem.name} on {device}{where}", style="bold red")
+    for finding in result.findings:
+        console.print()
+        for line in finding_lines(finding, source):
+            console.print(line)
+
+
+def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
+    """Time where there is one, then the counters, and the busiest lines."""
+    from gridstride.judge.gains import per_request, per_unit, unit_of
+    from gridstride.virtual.observe.figures import percent, short, times
+
+    if result.time_ms is not None:
+        share = f", {percent(result.speed_of_light)} of the limit" if result.speed_of_light else ""
+        peers = "".join(f", {times(ratio)} {name}" for name, ratio in result.peers.items())
+        console.print(f"{result.time_ms:.4g} ms{share}{peers}")
+    if result.counters:
+        unit = unit_of(folder.problem)
+        counted = [f"{short(value)} {name.replace('_', ' ')}" for name, value in result.counters.items()]
+        console.print(", ".join(counted))
+        sectors = per_request(result.counters)
+        each = f", {sectors:.1f} sectors per request" if sectors is not None else ""
+        console.print(f"{per_unit(result.counters, unit):.3g} instructions per {unit.name}{each}")
+    if result.predicted_ms is not None and result.time_ms is None:
+        console.print(f"predicted {result.predicted_ms:.3g} ms at the timed size; limit: {result.limiter}")
+
+

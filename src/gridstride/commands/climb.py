@@ -1,0 +1,95 @@
+"""`gridstride climb`: a ladder judged rung by rung, and its wrong kernels rejected."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.terminal import Progress, WrongUse, emit, stdout
+
+if TYPE_CHECKING:
+    from gridstride.device.protocol import Device
+    from gridstride.judge.find import Folder
+    from gridstride.judge.ladder import Ladder
+
+
+def run(
+    problem: str, *, rungs: Sequence[str], device: str | None, chip: str | None, report: str | None, as_json: bool
+) -> bool:
+    """Climb, show, and say whether every rung passed and every wrong kernel was rejected."""
+    folder = folder_of(problem)
+    target = writable(report) if report is not None else None
+    chosen = device_of(device, chip)
+    ladder = _climb(folder, chosen, rungs)
+    if target is not None:
+        _write_report(ladder, target)
+    if as_json:
+        emit(ladder.json())
+    else:
+        from gridstride.commands.climb_table import show
+
+        show(stdout(), ladder, where(chosen))
+    return ladder.passed
+
+
+def writable(path: str) -> Path:
+    """The path of a report, if a file can be put there; found out before the work rather than after it."""
+    target = Path(path)
+    if target.is_dir():
+        raise WrongUse(f"--report {path} is a folder: name a file in it, say {target / 'climb.html'}")
+    if not target.parent.is_dir():
+        raise WrongUse(f"--report {path}: there is no folder {target.parent}")
+    try:
+        handle, probe = tempfile.mkstemp(dir=target.parent, prefix=".gridstride-")
+    except OSError as error:
+        raise WrongUse(f"--report {path} cannot be written: {error.strerror}") from error
+    os.close(handle)
+    with contextlib.suppress(OSError):
+        os.unlink(probe)
+    return target
+
+
+def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
+    """The ladder, climbed. With rungs picked by name the wrong kernels are left alone."""
+    from gridstride.judge.header import HeaderError
+    from gridstride.judge.ladder import climb
+    from gridstride.judge.problem import ProblemError
+
+    wrong = () if rungs else folder.wrong()
+    try:
+        # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
+        steps: list[Progress] = []
+        ladder = climb(folder, device=device, rungs=rungs, progress=lambda text: steps[0].step(text))
+        with Progress(len(ladder) + len(wrong)) as progress:
+            steps.append(progress)
+            for _ in ladder:
+                pass
+            if wrong:
+                for _ in ladder.rejections():
+                    pass
+    except (ProblemError, HeaderError) as error:
+        raise WrongUse(str(error)) from error
+    return ladder
+
+
+def _write_report(ladder: Ladder, target: Path) -> None:
+    from gridstride.judge.report import render, save
+
+    try:
+        save(target, render(ladder, command=_command()))
+    except OSError as error:
+        raise WrongUse(f"--report {target} cannot be written: {error.strerror}") from error
+    print(f"report: {target}", file=sys.stderr)
+
+
+def _command() -> str:
+    """What was typed, as it can be typed again."""
+    import shlex
+
+    return shlex.join(["gridstride", *sys.argv[1:]])

@@ -1,0 +1,69 @@
+"""From the words `--device`, `--chip` and a problem's name to the things they name; WrongUse where there is none."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING
+
+from gridstride.commands.terminal import WrongUse
+
+if TYPE_CHECKING:
+    from gridstride.device.protocol import Device
+    from gridstride.judge.find import Folder
+
+KINDS = ("virtual", "physical")
+
+
+def device_of(kind: str | None, chip: str | None) -> Device:
+    """The device to judge on. A chip alone means the virtual GPU."""
+    from gridstride.device.choice import device
+    from gridstride.device.protocol import DeviceError
+
+    kind = kind if kind is not None else "virtual" if chip is not None else None
+    if kind is not None and kind not in KINDS:
+        near = difflib.get_close_matches(kind, KINDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"use {' or '.join(KINDS)}"
+        raise WrongUse(f"there is no device {kind!r}: {hint}")
+    if kind == "physical" and chip is not None:
+        raise WrongUse(f"--chip {chip} says what the virtual GPU is: it cannot be with --device physical")
+    try:
+        return _virtual(chip) if chip is not None else device(kind)
+    except (ValueError, DeviceError) as error:
+        raise WrongUse(str(error)) from error
+
+
+def folder_of(problem: str) -> Folder:
+    """The problem of that name or folder."""
+    from gridstride.judge.find import find
+    from gridstride.judge.problem import ProblemError
+
+    try:
+        return find(problem)
+    except (ProblemError, OSError) as error:
+        raise WrongUse(str(error)) from error
+
+
+def where(device: Device) -> str:
+    """The device in a sentence: "the virtual GPU (NVIDIA H200)" or "NVIDIA H200"."""
+    name = device.properties.name
+    return f"the virtual GPU ({name})" if device.kind == "virtual" else name
+
+
+def chosen_because(kind: str) -> str:
+    """Why work runs on a device of this kind when nothing was said on the command line."""
+    if asked := os.environ.get("GRIDSTRIDE_DEVICE"):
+        return f"GRIDSTRIDE_DEVICE={asked} asks for it"
+    return "there is a GPU that the driver can use" if kind == "physical" else "there is no GPU that a driver can use"
+
+
+def _virtual(chip: str) -> Device:
+    from gridstride.virtual.chips import names
+    from gridstride.virtual.gpu import VirtualGPU
+
+    known = names()
+    if chip.lower() not in known:
+        near = difflib.get_close_matches(chip.lower(), known, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise WrongUse(f"there is no chip {chip!r}: {hint}")
+    return VirtualGPU(chip)

@@ -1,0 +1,73 @@
+"""What commands share: words on stdout, JSON, progress on stderr, and the error for wrong usage.
+
+Imports nothing heavy, as the command line itself imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PIPE_WIDTH = 110  # columns where nobody says how wide the reader is
+
+
+class WrongUse(Exception):
+    """Something the user asked for that cannot be; the message names it and the way out."""
+
+
+def stdout() -> Console:
+    """The terminal, with colours where it has them."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
+
+
+def emit(thing: dict[str, Any]) -> None:
+    """The one object that `--json` gives."""
+    import json
+
+    print(json.dumps(thing, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+class Progress:
+    """What is being done, on stderr: a bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._start_bar()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def step(self, text: str) -> None:
+        """Say what begins now; what was said before is done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, description=text)
+        else:
+            print(f"[{self._done + 1}/{self._total}] {text}", file=sys.stderr, flush=True)
+        self._done += 1
+
+    def _start_bar(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
+        self._bar = Bar(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=self._total)
+        self._bar.start()

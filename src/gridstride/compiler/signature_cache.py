@@ -1,0 +1,29 @@
+"""Signatures kept on disk: reading them takes longer than everything else about a source compiled before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.signature import Parameter, Signature, signatures
+
+_FORMAT = "1"  # of the entries; raise it when what `signatures` finds in a source changes
+
+
+def cached_signatures(source: str) -> Mapping[str, Signature]:
+    """What `signatures` finds, from the cache where the source was read before."""
+    cache, key = DiskCache("signatures", max_bytes=16 << 20), f"{_FORMAT}/{source}"
+    stored = cache.get(key)
+    if stored is not None:
+        return {name: _decoded(each) for name, each in json.loads(stored).items()}
+    found = signatures(source)
+    cache.put(key, json.dumps({name: asdict(each) for name, each in found.items()}).encode())
+    return found
+
+
+def _decoded(entry: dict[str, Any]) -> Signature:
+    parameters = tuple(Parameter(**each) for each in entry["parameters"])
+    return Signature(entry["name"], parameters, tuple(entry["template"]), entry["line"])

@@ -1,0 +1,156 @@
+"""What a rung gained over the one before it, in figures and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from gridstride.judge.problem import Problem
+from gridstride.judge.symbols import evaluate
+from gridstride.judge.verdict import RungResult
+from gridstride.virtual.observe.figures import short, times
+
+_LANES = 32
+_WORTH_SAYING = 1.08  # a change by less is no reason for anything
+_MOST_SAID = 3
+
+# What is counted, as a noun after "6.6× fewer"; the order breaks ties.
+_COUNTED = {
+    "global_sectors": "global sectors",
+    "global_requests": "global requests",
+    "shared_wavefronts": "shared wavefronts",
+    "bank_conflicts": "bank conflicts",
+    "instructions": "instructions",
+    "barriers": "barriers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One piece of a problem's work: what instructions are counted per."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a counter moved: `ratio` is before over after, so above 1 is less."""
+
+    counter: str
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float:
+        return self.before / self.after if self.after else float("inf")
+
+    def __str__(self) -> str:
+        noun = _COUNTED[self.counter]
+        if not self.after:
+            return f"no {noun} left (of {short(self.before)})"
+        if not self.before:
+            return f"{short(self.after)} {noun}, where there were none"
+        if self.ratio > 1:
+            return f"{times(self.ratio)} fewer {noun}"
+        return f"{times(1 / self.ratio)} more {noun}"
+
+
+def unit_of(problem: Problem) -> Unit:
+    """A multiply-add where that is what the problem is made of, else an element of its largest array.
+
+    Sizes are those of the observed case.
+    """
+    sizes = problem.observed
+    flops, _ = problem.work(sizes)
+    terms = evaluate(problem.terms, sizes)
+    outputs = sum(prod(problem.shape(parameter, sizes)) for parameter in problem.outputs)
+    if terms > 2 and flops == 2 * terms * outputs:
+        return Unit("multiply-add", flops // 2)
+    return Unit("element", max(prod(problem.shape(p, sizes)) for p in problem.parameters if p.role != "scalar"))
+
+
+def per_unit(counters: Mapping[str, float], unit: Unit) -> float:
+    """Instructions a lane goes through for one unit of work: of a warp, times its lanes, over all units."""
+    return counters.get("instructions", 0) * _LANES / unit.count
+
+
+def per_request(counters: Mapping[str, float]) -> float | None:
+    """Sectors of 32 bytes that one global access of a warp takes on average."""
+    requests = counters.get("global_requests", 0)
+    return counters.get("global_sectors", 0) / requests if requests else None
+
+
+def changes(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Change, ...]:
+    """The counters that moved by more than a little, the largest gain first, the largest cost last."""
+    moved = (Change(name, before.get(name, 0), after.get(name, 0)) for name in _COUNTED)
+    worth = (c for c in moved if c.before != c.after and not 1 / _WORTH_SAYING < c.ratio < _WORTH_SAYING)
+    return tuple(sorted(worth, key=lambda change: -change.ratio))
+
+
+def gain(before: RungResult, after: RungResult) -> str:
+    """Why `after` is better than `before`, from its time and its counters; empty when there is nothing to compare."""
+    moved = changes(before.counters, after.counters) if before.counters and after.counters else ()
+    less = [str(change) for change in moved if change.ratio > 1][:_MOST_SAID]
+    more = [str(change) for change in reversed(moved) if change.ratio < 1][:_MOST_SAID]
+    said = ", ".join([*_faster(before, after), *less])
+    costs = ", ".join(more)
+    if said and costs:
+        return f"{said}; for {costs}"
+    return said or costs
+
+
+def gains(results: Sequence[RungResult]) -> dict[str, str]:
+    """For each rung by name, what it gained over the last one below it that passed."""
+    said: dict[str, str] = {}
+    below: RungResult | None = None
+    for result in results:
+        if below is not None and result.verdict == "pass":
+            said[result.rung] = gain(below, result)
+        if result.verdict == "pass":
+            below = result
+    return said
+
+
+def closing(results: Sequence[RungResult], *, where: str, rejected: int, missed: Iterable[str], wrong: int) -> str:
+    """The climb in a sentence or two."""
+    failed = [result.rung for result in results if result.verdict == "fail"]
+    passed = len(results) - len(failed)
+    parts = [_how_many(passed, failed, where)]
+    if top := _first_to_last(results):
+        parts.append(top)
+    if wrong:
+        slipped = list(missed)
+        parts.append(
+            f"{', '.join(slipped)} did not get the finding asked for."
+            if slipped
+            else f"All {rejected} wrong kernels were rejected for their fault."
+        )
+    return " ".join(parts)
+
+
+def _how_many(passed: int, failed: Sequence[str], where: str) -> str:
+    if failed:
+        return f"{passed} of {passed + len(failed)} rungs pass on {where}; {', '.join(failed)} failed."
+    return f"All {passed} rungs pass on {where}." if passed != 1 else f"The rung passes on {where}."
+
+
+def _first_to_last(results: Sequence[RungResult]) -> str:
+    passed = [result for result in results if result.verdict == "pass"]
+    if len(passed) < 2:
+        return ""
+    said = gain(passed[0], passed[-1])
+    return f"From {passed[0].rung} to {passed[-1].rung}: {said}." if said else ""
+
+
+def _faster(before: RungResult, after: RungResult) -> list[str]:
+    if before.time_ms and after.time_ms:
+        ratio, word = before.time_ms / after.time_ms, ""
+    elif before.predicted_ms and after.predicted_ms and not (before.time_ms or after.time_ms):
+        ratio, word = before.predicted_ms / after.predicted_ms, "predicted "
+    else:
+        return []
+    if 1 / _WORTH_SAYING < ratio < _WORTH_SAYING:
+        return [f"{word}as fast"] if word == "" else []
+    return [f"{word}{times(ratio)} faster" if ratio > 1 else f"{word}{times(1 / ratio)} slower"]

@@ -1,0 +1,270 @@
+"""Gathers what the page shows and fills the template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from gridstride.judge.gains import Unit, closing, gains, per_request, per_unit, unit_of
+from gridstride.judge.header import KernelFile
+from gridstride.judge.limits import Rates
+from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
+from gridstride.judge.report.roofline import Ceiling, Point, roofline
+from gridstride.judge.report.source_view import SourceLine, elsewhere, prose, source_lines
+from gridstride.judge.verdict import Finding, Rejection, RungResult
+from gridstride.virtual.observe.figures import percent, short, times
+
+if TYPE_CHECKING:
+    from gridstride.judge.ladder import Ladder
+
+_FOLDER = Path(__file__).parent
+_SECTOR = 32  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a problem's speed is given in: operations or bytes per second, by which of the two bounds it."""
+
+    unit: str
+    work: float  # per launch
+    limit: float  # per second
+    arithmetic: bool
+
+    def of(self, ms: float | None) -> float | None:
+        return self.work / (1e-3 * ms) if ms else None
+
+
+@dataclass(frozen=True, slots=True)
+class RungView:
+    """A rung as the page shows it."""
+
+    result: RungResult
+    title: str
+    prose: list[tuple[str, str]]
+    gain: str
+    source: list[SourceLine]
+    elsewhere: float
+    cells: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongView:
+    """A kernel that must be rejected, as the page shows it."""
+
+    rejection: Rejection
+    title: str
+    findings: Sequence[Finding]
+    source: list[SourceLine]
+
+
+def render(ladder: Ladder, *, command: str, date: datetime | None = None) -> str:
+    """The page of a ladder that has been climbed. `command` is what was typed, `date` when, by default now."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"short": short, "percent": percent, "words": lambda text: text.replace("_", " ")}
+    page = environment.get_template("page.html.j2")
+    return page.render(_view(ladder, command, date or datetime.now().astimezone()))
+
+
+def _view(ladder: Ladder, command: str, date: datetime) -> dict[str, Any]:
+    problem, chip = ladder.problem, ladder.device.properties
+    unit, speed = unit_of(problem), _speed(ladder)
+    where = f"the virtual GPU ({chip.name})" if ladder.device.kind == "virtual" else chip.name
+    missed = [rejection.kernel for rejection in ladder.rejected if not rejection.match]
+    return {
+        "problem": problem,
+        "where": where,
+        "virtual": ladder.device.kind == "virtual",
+        "passed": ladder.passed,
+        "date": date.strftime("%Y-%m-%d %H:%M %Z").strip(),
+        "command": command,
+        "closing": closing(
+            ladder.results,
+            where=where,
+            rejected=len(ladder.rejected) - len(missed),
+            missed=missed,
+            wrong=len(ladder.rejected),
+        ),
+        "observed": _sizes(problem.observed),
+        "timed": _sizes(problem.timed),
+        "unit": unit.name,
+        "header": _header(ladder, unit, speed),
+        "chart": _chart(ladder, speed),
+        "roofline": _roofline(ladder),
+        "rungs": _rungs(ladder, unit, speed),
+        "wrong": _wrong(ladder),
+        "sampled": _sampled(ladder.results),
+    }
+
+
+def _speed(ladder: Ladder) -> Speed:
+    flops, moved = ladder.problem.work(ladder.problem.timed)
+    rates = Rates.of(ladder.device.properties)
+    if flops / rates.flops > moved / rates.memory_bytes:
+        return Speed("FLOP/s", flops, 1e3 * rates.flops, True)
+    return Speed("B/s", moved, 1e3 * rates.memory_bytes, False)
+
+
+def _chart(ladder: Ladder, speed: Speed) -> Markup:
+    results = ladder.results
+    columns = []
+    if any(result.time_ms for result in results):
+        columns.append(_measured(results, speed))
+    columns += [
+        _counted(results, "global_sectors", "global sectors", "32 bytes each"),
+        _counted(results, "shared_wavefronts", "shared wavefronts", "passes over the banks"),
+        _counted(results, "instructions", "instructions", "of a warp, in PTX"),
+    ]
+    if len(columns) < 4 and any(result.predicted_ms for result in results):
+        values = [result.predicted_ms for result in results]
+        columns.append(Column("time in ms", "predicted", values, predicted=True))
+    return ladder_chart([r.rung for r in results], [r.verdict == "fail" for r in results], columns)
+
+
+def _measured(results: Sequence[RungResult], speed: Speed) -> Column:
+    """Measured speed, with the limit and the peers; a peer's speed is this rung's over the ratio, in the middle one."""
+    marks = [Mark("limit", speed.limit)]
+    for name in dict.fromkeys(name for result in results for name in result.peers):
+        speeds = sorted(
+            own / result.peers[name] for result in results if name in result.peers and (own := speed.of(result.time_ms))
+        )
+        if speeds:
+            marks.append(Mark(name, speeds[len(speeds) // 2]))
+    values = [speed.of(result.time_ms) for result in results]
+    return Column(speed.unit, "measured", values, more_is_better=True, marks=marks)
+
+
+def _counted(results: Sequence[RungResult], counter: str, name: str, note: str) -> Column:
+    return Column(name, note, [result.counters.get(counter) for result in results])
+
+
+def _roofline(ladder: Ladder) -> Markup | None:
+    """None where nothing is calculated or nothing was counted."""
+    problem, results = ladder.problem, ladder.results
+    flops, moved = problem.work(problem.observed)
+    points = [point for number, r in enumerate(results, 1) if (point := _point(ladder, r, number, flops))]
+    if not points:
+        return None
+    rates = Rates.of(ladder.device.properties)
+    ceilings = [Ceiling("memory", 1e3 * rates.memory_bytes), Ceiling("L1", 1e3 * rates.sectors * _SECTOR)]
+    if l2 := _l2(ladder):
+        ceilings.insert(1, Ceiling("L2", l2))
+    return roofline(points, ceilings, 1e3 * rates.flops, flops / moved if moved else None)
+
+
+def _point(ladder: Ladder, result: RungResult, number: int, flops: int) -> Point | None:
+    ms, predicted = (result.time_ms, False) if result.time_ms else (result.predicted_ms, True)
+    sectors = result.counters.get("global_sectors")
+    if not (flops and ms and sectors):
+        return None
+    timed, _ = ladder.problem.work(ladder.problem.timed)
+    prefix = result.rung.partition("_")[0]
+    label = prefix if prefix.isdigit() else str(number)
+    return Point(label, result.rung, flops / (_SECTOR * sectors), timed / (1e-3 * ms), predicted)
+
+
+def _l2(ladder: Ladder) -> float | None:
+    """Bytes per second that the second-level cache gives, where the chip's file has it."""
+    from gridstride.virtual.chips import chip, names
+
+    if ladder.device.chip not in names():
+        return None
+    known = chip(ladder.device.chip)
+    per_clock = known.rates.get("l2_bytes_total")
+    return per_clock * known.properties.clock_mhz * 1e6 if per_clock else None
+
+
+def _header(ladder: Ladder, unit: Unit, speed: Speed) -> list[str]:
+    timed = ["ms", speed.unit, *_peers(ladder.results), "of limit"] if _has_times(ladder) else []
+    counted = ["instr.", f"per {unit.name}", "lanes", "requests", "sectors", "per req.", "wavefronts", "conflicts", "barriers"]
+    return ["max error", *timed, *counted, *([] if timed else ["predicted ms"]), "limited by"]
+
+
+def _cells(ladder: Ladder, result: RungResult, unit: Unit, speed: Speed) -> list[str]:
+    counters, sectors = result.counters, per_request(result.counters)
+    measured = speed.of(result.time_ms)
+    timed = [
+        _number(result.time_ms, ".4g"),
+        f"{short(measured)}" if measured else "–",
+        *(times(result.peers[name]) if name in result.peers else "–" for name in _peers(ladder.results)),
+        percent(result.speed_of_light) if result.speed_of_light else "–",
+    ]
+    lanes = counters.get("active_lanes", 0) / (32 * counters["instructions"]) if counters.get("instructions") else None
+    counted = [
+        _count(result, "instructions"),
+        f"{per_unit(counters, unit):.3g}" if counters else "–",
+        percent(lanes) if lanes is not None else "–",
+        _count(result, "global_requests"),
+        _count(result, "global_sectors"),
+        _number(sectors, ".1f"),
+        _count(result, "shared_wavefronts"),
+        _count(result, "bank_conflicts"),
+        _count(result, "barriers"),
+    ]
+    predicted = [] if _has_times(ladder) else [_number(result.predicted_ms, ".3g")]
+    error = _number(result.max_error, ".1e")
+    return [error, *(timed if _has_times(ladder) else []), *counted, *predicted, result.limiter or "–"]
+
+
+def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
+    files = {file.name: file for file in ladder.folder.rungs()}
+    said = gains(ladder.results)
+    return [
+        _rung(files[result.rung], result, said.get(result.rung, ""), _cells(ladder, result, unit, speed))
+        for result in ladder.results
+    ]
+
+
+def _rung(file: KernelFile, result: RungResult, gain: str, cells: list[str]) -> RungView:
+    shown = source_lines(file.source, result.run, result.findings, file.filename)
+    _, _, title = result.title.partition(":")
+    title = title.strip() or result.title
+    return RungView(result, title, prose(file.source), gain, shown, elsewhere(shown, result.run), cells)
+
+
+def _wrong(ladder: Ladder) -> list[WrongView]:
+    files = {file.name: file for file in ladder.folder.wrong()}
+    views = []
+    for rejection in ladder.rejected:
+        found = [rejection.match] if rejection.match else list(rejection.findings)
+        _, _, title = rejection.title.partition(":")
+        source = source_lines(files[rejection.kernel].source, findings=rejection.findings)
+        views.append(WrongView(rejection, title.strip() or rejection.title, found, source))
+    return views
+
+
+def _sampled(results: Sequence[RungResult]) -> str:
+    """Which share of the blocks was counted, where it was not all of them."""
+    shares = [r.run.counters.sampled for r in results if r.run is not None and not r.run.counters.exact]
+    if not shares:
+        return ""
+    counted, blocks = min(shares, key=lambda pair: pair[0] / pair[1])
+    return f"{counted} of {blocks} blocks"
+
+
+def _has_times(ladder: Ladder) -> bool:
+    return any(result.time_ms is not None for result in ladder.results)
+
+
+def _peers(results: Sequence[RungResult]) -> list[str]:
+    return list(dict.fromkeys(name for result in results for name in result.peers))
+
+
+def _count(result: RungResult, counter: str) -> str:
+    return short(result.counters[counter]) if counter in result.counters else "–"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else "0" if value == 0 else f"{value:{form}}"
+
+
+def _sizes(sizes: Any) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())

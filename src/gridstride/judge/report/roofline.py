@@ -1,0 +1,146 @@
+"""The roofline: what the chip allows at each arithmetic intensity, and where the rungs are under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan2, degrees
+
+from markupsafe import Markup
+
+from gridstride.judge.report.svg import LogScale, drawing, tag
+from gridstride.virtual.observe.figures import short
+
+_WIDTH, _HEIGHT = 1000, 440
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 20, 52
+_DOT = 5
+_LABEL = (20, 15)  # pixels that a point's label takes
+# Where a point's label may stand, from its dot, the preferred place first.
+_PLACES = ((0, -15), (16, -9), (16, 12), (-16, -9), (-16, 12), (0, 17), (0, -32), (30, -22), (-30, -22), (30, 24), (-30, 24))
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A bandwidth in bytes per second."""
+
+    name: str
+    bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A rung: operations per byte, and operations per second, predicted or measured."""
+
+    label: str
+    name: str
+    intensity: float
+    flops_per_s: float
+    predicted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    x: LogScale
+    y: LogScale
+
+
+def roofline(points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None) -> Markup:
+    """The picture. `peak` in operations per second; `at_best` the intensity if every byte moved only once."""
+    axes = _axes(points, peak, at_best)
+    parts = [_grid(axes), _peak(axes, ceilings, peak), *(_ceiling(axes, each, peak) for each in ceilings)]
+    if at_best is not None:
+        parts.append(_best(axes, at_best))
+    return drawing(_WIDTH, _HEIGHT, _told(points), *parts, _points(axes, points))
+
+
+def _told(points: Sequence[Point]) -> str:
+    each = "; ".join(f"{p.name}: {short(p.flops_per_s)}FLOP/s at {short(p.intensity)} per byte" for p in points)
+    return f"Roofline. {each}"
+
+
+def _axes(points: Sequence[Point], peak: float, at_best: float | None) -> _Axes:
+    across = [point.intensity for point in points] + ([at_best] if at_best else [])
+    up = [point.flops_per_s for point in points]
+    x = LogScale(min(across) / 3, max(across) * 3, _LEFT, _WIDTH - _RIGHT)
+    return _Axes(x, LogScale(min([*up, peak / 10]) / 3, peak * 2, _HEIGHT - _BOTTOM, _TOP))
+
+
+def _grid(axes: _Axes) -> Markup:
+    parts = []
+    for mark in axes.x.decades() + axes.x.minors():
+        at = axes.x(mark)
+        parts.append(tag("line", x1=at, x2=at, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="rule"))
+        parts.append(tag("text", short(mark), x=at, y=_HEIGHT - _BOTTOM + 18, text_anchor="middle", class_="note"))
+    for mark in axes.y.decades():
+        at = axes.y(mark)
+        parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=at, y2=at, class_="rule"))
+        parts.append(tag("text", short(mark), x=_LEFT - 8, y=at + 4, text_anchor="end", class_="note"))
+    names = [
+        tag("text", "FLOP per byte that the warps move", x=_WIDTH - _RIGHT, y=_HEIGHT - 12, text_anchor="end", class_="head"),
+        tag("text", "FLOP/s", x=_LEFT - 8, y=_TOP - 6, text_anchor="end", class_="head"),
+    ]
+    return tag("g", *parts, *names)
+
+
+def _peak(axes: _Axes, ceilings: Sequence[Ceiling], peak: float) -> Markup:
+    fastest = max((each.bytes_per_s for each in ceilings), default=peak)
+    start = min(max(peak / fastest, axes.x.low), axes.x.high)
+    y = axes.y(peak)
+    return tag(
+        "g",
+        tag("line", x1=axes.x(start), x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="ceiling"),
+        tag("text", f"arithmetic {short(peak)}FLOP/s", x=_WIDTH - _RIGHT, y=y - 7, text_anchor="end", class_="note"),
+    )
+
+
+def _ceiling(axes: _Axes, ceiling: Ceiling, peak: float) -> Markup:
+    """The slanted line from where it enters the picture to the peak, with its name along it."""
+    low = max(axes.x.low, axes.y.low / ceiling.bytes_per_s)
+    high = min(axes.x.high, peak / ceiling.bytes_per_s)
+    if low >= high:
+        return Markup("")
+    x1, x2 = axes.x(low), axes.x(high)
+    y1, y2 = axes.y(low * ceiling.bytes_per_s), axes.y(high * ceiling.bytes_per_s)
+    angle = degrees(atan2(y2 - y1, x2 - x1))
+    name = f"{ceiling.name} {short(ceiling.bytes_per_s)}B/s"
+    # Near its lower end, where the lines are furthest from the points.
+    x, y = x1 + 0.06 * (x2 - x1), y1 + 0.06 * (y2 - y1)
+    return tag(
+        "g",
+        tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_="ceiling"),
+        tag("text", name, x=x, y=y - 6, class_="note", transform=f"rotate({angle:.1f} {x:.1f} {y:.1f})"),
+    )
+
+
+def _best(axes: _Axes, at_best: float) -> Markup:
+    x = axes.x(at_best)
+    return tag(
+        "g",
+        tag("line", x1=x, x2=x, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="mark"),
+        tag("text", "every byte moved once", x=x - 6, y=_HEIGHT - _BOTTOM - 8, text_anchor="end", class_="note"),
+    )
+
+
+def _points(axes: _Axes, points: Sequence[Point]) -> Markup:
+    spots = [(axes.x(point.intensity), axes.y(point.flops_per_s)) for point in points]
+    taken = [(x, y, 2.0 * _DOT, 2.0 * _DOT) for x, y in spots]
+    dots, labels = [], []
+    for point, (x, y) in zip(points, spots, strict=True):
+        told = tag("title", f"{point.name}: {short(point.flops_per_s)}FLOP/s{' predicted' if point.predicted else ''}")
+        dots.append(tag("circle", told, cx=x, cy=y, r=_DOT, class_="dot predicted" if point.predicted else "dot"))
+        at = _free(x, y, taken)
+        taken.append((*at, *map(float, _LABEL)))
+        labels.append(tag("text", point.label, x=at[0], y=at[1] + 4, text_anchor="middle", class_="value"))
+    return tag("g", *dots, *labels)
+
+
+def _free(x: float, y: float, taken: Sequence[tuple[float, float, float, float]]) -> tuple[float, float]:
+    """The first place for a label where nothing is yet."""
+    for dx, dy in _PLACES:
+        at = (x + dx, y + dy)
+        if not any(
+            abs(at[0] - left) < (_LABEL[0] + width) / 2 and abs(at[1] - top) < (_LABEL[1] + height) / 2
+            for left, top, width, height in taken
+        ):
+            return at
+    return (x + _PLACES[0][0], y + _PLACES[0][1])

@@ -1,0 +1,88 @@
+"""A kernel's source as rows: each line with what it did, and marks where something was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridstride.judge.verdict import Finding
+from gridstride.virtual.observe.display import LineRow, line_rows
+
+_COMMENT = re.compile(r"//.*$")
+_PARAGRAPH = re.compile(r"([A-Z][a-z]+):\s+(.*)", re.DOTALL)
+_KEYS = re.compile(r"(entry|block|grid|shared|expect):")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line; `heat` from 0 to 1 is its share of the instructions, drawn out so that small shares show."""
+
+    number: int
+    code: str
+    comment: str
+    heat: float
+    counts: LineRow | None
+    messages: tuple[str, ...]
+
+
+def source_lines(source: str, run: Any = None, findings: Iterable[Finding] = (), file: str = "") -> list[SourceLine]:
+    """Every line of the source after its opening comment, which is shown as prose instead."""
+    counts = _counts(run, source, file)
+    most = max((row.share for row in counts.values()), default=0.0) or 1.0
+    found: dict[int, list[str]] = {}
+    for finding in findings:
+        found.setdefault(finding.line or 0, []).append(finding.kind.replace("_", " "))
+    shown = []
+    for number, line in enumerate(source.splitlines(), start=1):
+        comment = _COMMENT.search(line)
+        cut = comment.start() if comment else len(line)
+        row = counts.get(number)
+        heat = (row.share / most) ** 0.5 if row else 0.0
+        shown.append(SourceLine(number, line[:cut], line[cut:], heat, row, tuple(found.get(number, ()))))
+    return shown[_opening(shown) :]
+
+
+def prose(source: str) -> list[tuple[str, str]]:
+    """The header's paragraphs with their names: ("Moves", "…"), ("Mapping", "…"); the launch lines are left out."""
+    lines = []
+    for line in source.splitlines()[1:]:
+        if not line.startswith("//"):
+            break
+        lines.append(line.removeprefix("//").strip())
+    paragraphs: list[list[str]] = [[]]
+    for line in lines:
+        if not line or _PARAGRAPH.match(line) or _KEYS.match(line):
+            paragraphs.append([])
+        paragraphs[-1].append(line)
+    joined = [" ".join(each).strip() for each in paragraphs]
+    return [_named(text) for text in joined if text and not _KEYS.match(text)]
+
+
+def elsewhere(source: Sequence[SourceLine], run: Any) -> float:
+    """Share of the instructions that came from other files, such as headers."""
+    here = sum(line.counts.share for line in source if line.counts)
+    return max(0.0, 1.0 - here) if run is not None else 0.0
+
+
+def _named(text: str) -> tuple[str, str]:
+    match = _PARAGRAPH.fullmatch(text)
+    return (match[1], match[2]) if match else ("", text)
+
+
+def _counts(run: Any, source: str, file: str) -> dict[int, LineRow]:
+    if run is None:
+        return {}
+    name = Path(file).name
+    rows = line_rows(run.counters.lines, source)
+    return {row.line: row for row in rows if Path(row.file).name == name}
+
+
+def _opening(lines: Sequence[SourceLine]) -> int:
+    """How many lines the opening comment takes, with the empty ones after it."""
+    for number, line in enumerate(lines):
+        if line.code.strip():
+            return number
+    return 0

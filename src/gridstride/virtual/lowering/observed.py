@@ -1,0 +1,139 @@
+"""The observed build: counts what every block and every access does, and feeds the race detector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.analysis import bits_of, leaves
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.memory import SPACES, ordered, vector_address
+from gridstride.virtual.machine.layout import FAULT
+from gridstride.virtual.ptx.module import Address, Instruction
+
+ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
+"""Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
+
+BLOCK_COUNTERS = ("warps", "lanes")
+
+
+class Counting:
+    """Gives every basic block and every access its counters, and remembers what they stand for."""
+
+    def __init__(self) -> None:
+        self.blocks: list[dict[str, Any]] = []
+        self.accesses: dict[int, dict[str, Any]] = {}
+        self.size = 0
+        self.unit = 4
+        """Bytes of shared memory that share one entry of the race detector's shadow."""
+
+    def tables(self) -> dict[str, Any]:
+        """What Python needs to turn the counters into lines."""
+        accesses = [{"site": site, **a} for site, a in self.accesses.items()]
+        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, "unit": self.unit}
+
+    def _take(self, count: int) -> int:
+        self.size += count
+        return self.size - count
+
+    def block(self, cx: Lowering, index: int) -> None:
+        """Counts executions and active lanes of a block; instructions follow from its text."""
+        at = self._take(len(BLOCK_COUNTERS))
+        block = cx.code.blocks[index]
+        kinds: Counter[tuple[str | None, int | None, str]] = Counter()
+        for ins in block:
+            place = cx.program.place(ins.loc)
+            kinds[(*(place or (None, None)), kind_of(ins))] += 1
+        lines = [{"file": f, "line": n, "kind": k, "count": c} for (f, n, k), c in kinds.items()]
+        self.blocks.append({"at": at, "lines": lines})
+        b = cx.b
+        observed = b.resize(cx.field("observed"), "i64")
+        lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
+        counter = b.offset(cx.field("counters"), 8 * at)
+        b.store(b.op("add", b.load("i64", counter), observed), counter)
+        counter = b.offset(counter, 8)
+        b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
+
+    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+        """Counts one ld, st, atom or red; shared ones are checked for races."""
+        if access.space not in ("global", "shared", "generic", "const"):
+            return
+        at = self._take(len(ACCESS_COUNTERS))
+        place = cx.program.place(cx.ins.loc)
+        file, line = place or (None, None)
+        self.accesses[site] = {"at": at, "file": file, "line": line, "space": access.space, "kind": kind,
+                               "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
+        if access.space == "shared":
+            self.unit = min(self.unit, access.size)
+        b = cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            addresses = vector_address(cx, address, access.space)
+            space = "shared" if access.space == "shared" else "global"
+            arguments: list[Value] = [cx.warp, constant("i64", 8 * at), cx.active(), addresses]
+            b.call("void", f"gs_count_{space}", *arguments, constant("i32", access.bytes))
+            if access.space == "shared" and kind in ("load", "store"):
+                self._race(cx, site, access, addresses, kind)
+
+    def _race(self, cx: Lowering, site: int, access: Access, addresses: Value, kind: str) -> None:
+        b = cx.b
+        if ordered(cx.ins):
+            # Volatile and acquire/release accesses are how threads tell each other something: they order, not race.
+            b.call("void", "gs_race_sync", cx.warp)
+            return
+        arguments = (cx.warp, constant("i32", site), cx.active(), addresses, constant("i32", access.bytes))
+        b.call("void", f"gs_race_{kind}", *arguments)
+
+    def sync(self, cx: Lowering) -> None:
+        """After an atomic or a fence: the warp knows what others released before."""
+        cx.b.call("void", "gs_race_sync", cx.warp)
+
+    def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
+        """A barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
+        b = cx.b
+        waiting = [f for f in bits_of(cx.facts.frontier[index]) if not _only_leaves(cx, f)]
+        if not waiting:
+            return
+        missing = b.load("i32", pending[waiting[0]])
+        for f in waiting[1:]:
+            missing = b.op("or", missing, b.load("i32", pending[f]))
+        with b.if_(b.compare("ne", missing, constant("i32", 0))):
+            lane = b.call("i32", "llvm.cttz.i32", missing, constant("i1", True))
+            mine = b.call("i32", "llvm.cttz.i32", cx.current_mask(), constant("i1", True))
+            who = b.op("or", b.op("shl", cx.field("warp"), constant("i32", 8)), lane)
+            kind = constant("i32", FAULT["barrier_divergence"])
+            here = constant("i32", site)
+            b.call("void", "gs_report", cx.warp, kind, here, mine, here, who, constant("i64", 0))
+
+
+def _only_leaves(cx: Lowering, block: int) -> bool:
+    code = cx.code.blocks[block]
+    return len(code) == 1 and leaves(code[0])
+
+
+_KINDS = {
+    "memory": "ld ldu st atom red prefetch ldmatrix stmatrix cp",
+    "control": "bra brx ret exit call trap",
+    "barrier": "bar barrier",
+    "special": "sin cos ex2 lg2 rcp rsqrt sqrt tanh",
+    "convert": "cvt",
+    "move": "mov cvta selp",
+}
+_KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcodes.split()}
+
+
+def kind_of(ins: Instruction) -> str:
+    """The class an instruction is counted in: fma, fp32, fp64, integer, memory, special, convert, move,
+    control, barrier."""
+    kind = _KIND_OF.get(ins.opcode)
+    if kind is not None:
+        return kind
+    type_ = ins.types[-1] if ins.types else ""
+    if type_ in ("f32", "f64"):
+        width = "fp32" if type_ == "f32" else "fp64"
+        return f"{width}_fma" if ins.opcode in ("fma", "mad") else width
+    return "half" if "f16" in type_ else "integer"
+
+
+__all__ = ["ACCESS_COUNTERS", "BLOCK_COUNTERS", "SPACES", "Counting", "kind_of"]

@@ -1,0 +1,127 @@
+"""One observed launch: counters, findings, and how they show in a terminal and a notebook."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride.virtual.machine.faults import thread_of
+from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
+from gridstride.virtual.machine.session import Dim3, Session
+from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.observe.counters import Counters, collect
+from gridstride.virtual.observe.findings import Access, Finding, KernelFault
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.loaded import VirtualKernel
+
+ALL_COUNTED = 128
+"""Blocks up to which every one is counted; of larger grids about this many are, spread evenly."""
+
+
+def sample_step(grid: Dim3) -> int:
+    """Every how many blocks one is counted: never a multiple of a row, or one column of blocks would stand for all."""
+    step = -(-grid[0] * grid[1] * grid[2] // ALL_COUNTED)
+    while step > 1 and math.gcd(step, grid[0] * grid[1]) > 1:
+        step += 1
+    return step
+
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run."""
+
+    kernel: str
+    chip: str
+    grid: Dim3
+    block: Dim3
+    shared: int
+    counters: Counters
+    findings: tuple[Finding, ...]
+    source: str | None = None
+
+    def __str__(self) -> str:
+        from gridstride.virtual.observe.display import text
+
+        return text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from gridstride.virtual.observe.display import html
+
+        return html(self)
+
+
+def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, cooperative: bool) -> Run:
+    """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
+    device = kernel.module.device
+    total = grid[0] * grid[1] * grid[2]
+    sample = sample_step(grid)
+    with device.lock:
+        variant = kernel.variant(block, observed=True)
+        session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
+        kernel.refresh(session)
+        stopped: tuple[Finding, ...] = ()
+        try:
+            kernel.run(session, variant, grid, block, packed)
+        except KernelFault as fault:
+            stopped = fault.findings
+        raw = np.sum(session.counters, axis=0)
+        counters = collect(raw, variant.tables.extra, -(-total // sample), total)
+        found = stopped + reported(kernel.name, block, session, variant)
+    extent = variant.tables.static_shared + shared
+    return Run(kernel.name, device.chip, grid, block, extent, counters, found, kernel.module.source)
+
+
+def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:
+    """The findings that did not stop the launch; one for each pair of places in the source."""
+    count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
+    seen: dict[tuple[Any, ...], Finding] = {}
+    for record in session.findings[:count]:
+        found = _finding(kernel, block, record, variant)
+        other = found.other.line if found.other else None
+        seen.setdefault((found.kind, found.line, other), found)
+    return tuple(seen.values())
+
+
+def _finding(kernel: str, block: Dim3, record: Any, variant: Variant) -> Finding:
+    kind = FAULTS[int(record["kind"])]
+    here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
+    ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
+    thread = thread_of(block, int(record["warp"]), int(record["lane"]))
+    them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]))
+    file, line = (here.file, here.line) if here else (None, None)
+    other = Access(_verb(there), there.file if there else None, there.line if there else None, ctaid, them)
+    if kind == "barrier_divergence":
+        message = (
+            f"only part of the warp reached this barrier: thread {them} went past it; "
+            "every thread of a block must come to the same __syncthreads()"
+        )
+        return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
+    address = int(record["address"])
+    message = (
+        f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
+        f"{other.line} with no barrier between: is a __syncthreads() missing?"
+    )
+    return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
+
+
+def _place(variant: Variant, site: int) -> Place | None:
+    return variant.tables.sites[site] if site < len(variant.tables.sites) else None
+
+
+def _verb(place: Place | None) -> str:
+    return "write" if place is not None and place.name.startswith("st") else "read"
+
+
+def _does(place: Place | None) -> str:
+    return f"{_verb(place)}s"
+
+
+def _did(place: Place | None) -> str:
+    return "wrote" if _verb(place) == "write" else "read"

@@ -1,0 +1,91 @@
+"""A device in host memory whose kernels are Python functions, so that the judge can be judged without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridstride.device.arrays import DeviceArray
+from gridstride.judge.header import Launch
+from gridstride.judge.problem import Problem, array, size
+from gridstride.judge.runnable import Runnable
+
+
+@dataclass(eq=False)
+class HostDevice:
+    """Memory as one array. As a physical GPU would, it lets a kernel write where it likes."""
+
+    name: str = "host"
+    kind: str = "physical"
+    chip: str = "h200"
+    properties: Any = field(default_factory=lambda: SimpleNamespace(multiprocessors=4))
+
+    def __post_init__(self) -> None:
+        self.memory = np.zeros(1 << 22, np.uint8)
+        self._top = 256
+
+    def allocate(self, nbytes: int) -> int:
+        address, self._top = self._top, -(-(self._top + nbytes) // 256) * 256
+        assert self._top <= self.memory.size
+        return address
+
+    def free(self, address: int) -> None: ...
+
+    def copy_in(self, address: int, host: np.ndarray) -> None:
+        self.memory[address : address + host.nbytes] = host.reshape(-1).view(np.uint8)
+
+    def copy_out(self, host: np.ndarray, address: int) -> None:
+        host.reshape(-1).view(np.uint8)[:] = self.memory[address : address + host.nbytes]
+
+    def synchronize(self) -> None: ...
+
+    def view(self, given: DeviceArray, before: int = 0, after: int = 0) -> np.ndarray:
+        """The array in device memory, with bytes before and after it, as a kernel could reach them."""
+        start = given.address - before
+        raw = self.memory[start : given.address + given.nbytes + after]
+        return raw.view(given.dtype) if before or after else raw.view(given.dtype).reshape(given.shape)
+
+
+@dataclass
+class HostKernel:
+    """A Python function in the place of a kernel; it gets NumPy views of the arrays and the numbers as they are."""
+
+    device: HostDevice
+    body: Callable[..., None]
+
+    def launch(self, *, grid: Any, block: Any, args: tuple[Any, ...], shared: int) -> None:
+        self.body(*(self.device.view(each) if isinstance(each, DeviceArray) else each for each in args))
+
+
+@pytest.fixture
+def host() -> HostDevice:
+    return HostDevice()
+
+
+@pytest.fixture
+def runs(host: HostDevice) -> Callable[[Callable[..., None]], Runnable]:
+    """Makes a Python function a kernel that can be judged."""
+    return lambda body: Runnable(HostKernel(host, body), Launch(("1",), ("32",)), host)
+
+
+@pytest.fixture
+def doubling() -> Problem:
+    """y = 2 x, elementwise."""
+    return Problem(
+        name="doubling",
+        title="Twice a vector",
+        parameters=(array("x", "float32", "n"), array("y", "float32", "n", role="out"), size("n")),
+        reference=lambda v: {"y": 2 * v["x"]},
+        public=({"n": 8}, {"n": 33}),
+        largest={"n": 64},
+        observed={"n": 64},
+        timed={"n": 1024},
+        flops="n",
+        bytes="8*n",
+        exact=True,
+    )

@@ -1,0 +1,167 @@
+"""What the judge finds in a kernel that does more, less or something else than it should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridstride.judge.cases import public_cases
+from gridstride.judge.problem import Problem, array, size
+from gridstride.judge.runnable import Runnable
+from gridstride.judge.verify import Verification, prepare, verify
+
+Runs = Callable[[Callable[..., None]], Runnable]
+
+
+def right(x: np.ndarray, y: np.ndarray, n: int) -> None:
+    y[:] = 2 * x
+
+
+@pytest.fixture
+def judge(doubling: Problem, runs: Runs) -> Callable[..., Verification]:
+    def judge(body: Callable[..., None], **change: Any) -> Verification:
+        problem = replace(doubling, **change)
+        return verify(problem, runs(body), prepare(problem, public_cases(problem)))
+
+    return judge
+
+
+def test_a_right_kernel_passes_every_case(doubling: Problem, judge: Callable[..., Verification]) -> None:
+    result = judge(right)
+    assert result.findings == ()
+    assert result.cases == len(public_cases(doubling))
+    assert result.max_error is not None
+    assert result.max_error < 1e-6
+
+
+def test_progress_names_each_case(doubling: Problem, runs: Runs) -> None:
+    said: list[str] = []
+    verify(doubling, runs(right), prepare(doubling, public_cases(doubling)), progress=said.append)
+    assert said[0] == "n=8, normal data"
+    assert len(said) == len(public_cases(doubling))
+
+
+def test_elements_left_alone_are_named(judge: Callable[..., Verification]) -> None:
+    def half(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[: n // 2] = 2 * x[: n // 2]
+
+    (finding,) = judge(half).findings
+    assert (finding.kind, finding.pattern) == ("wrong_result", "never_written")
+    assert "elements 4 to 7 (the last 4 of 8) were never written" in finding.message
+    assert "grid 1, block 32; n=8, normal data" in finding.message
+
+
+def test_a_kernel_that_happens_to_write_the_poison_value_is_wrong_but_not_silent(
+    judge: Callable[..., Verification],
+) -> None:
+    def writes_nan(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[:] = np.frombuffer(b"\xff\xff\xff\xff", np.float32)
+
+    assert judge(writes_nan).findings[0].pattern == "not_a_number"
+
+
+def test_bytes_that_equal_the_poison_are_not_mistaken_for_unwritten(judge: Callable[..., Verification]) -> None:
+    parameters = (array("x", "uint8", "n"), array("y", "uint8", "n", role="out"), size("n"))
+
+    def all_255(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[:] = 255
+
+    (finding,) = judge(all_255, parameters=parameters, reference=lambda v: {"y": v["x"]}).findings
+    assert finding.pattern == "constant"
+
+
+def test_a_changed_input_is_found(judge: Callable[..., Verification]) -> None:
+    def scribbles(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[:] = 2 * x
+        x[-1] += 1
+
+    (finding,) = judge(scribbles).findings
+    assert finding.kind == "input_changed"
+    assert "its input x" in finding.message
+
+
+@pytest.mark.parametrize(("offset", "words"), [(0, "0 bytes past the end of y"), (8, "8 bytes past the end of y")])
+def test_a_write_past_the_end_breaks_the_guard(
+    doubling: Problem, host: Any, runs: Runs, offset: int, words: str
+) -> None:
+    runnable = runs(right)
+    launch = runnable.kernel.launch
+
+    def overrun(*, args: tuple[Any, ...], **rest: Any) -> None:
+        launch(args=args, **rest)
+        end = args[1].address + args[1].nbytes + offset
+        host.memory[end : end + 4] = 1
+
+    runnable.kernel.launch = overrun  # type: ignore[method-assign]
+    (finding,) = verify(doubling, runnable, prepare(doubling, public_cases(doubling))).findings
+    assert finding.kind == "out_of_bounds"
+    assert words in finding.message
+
+
+def test_a_write_before_the_start_breaks_the_guard(doubling: Problem, host: Any, runs: Runs) -> None:
+    runnable = runs(right)
+    launch = runnable.kernel.launch
+
+    def underrun(*, args: tuple[Any, ...], **rest: Any) -> None:
+        launch(args=args, **rest)
+        host.memory[args[0].address - 4 : args[0].address] = 1
+
+    runnable.kernel.launch = underrun  # type: ignore[method-assign]
+    (finding,) = verify(doubling, runnable, prepare(doubling, public_cases(doubling))).findings
+    assert "4 bytes before x" in finding.message
+
+
+def jitter() -> Callable[..., None]:
+    calls = iter(range(1000))
+
+    def body(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[:] = np.nextafter(2 * x, np.float32(np.inf)) if next(calls) % 2 else 2 * x
+
+    return body
+
+
+def test_two_runs_that_differ_are_found_unless_the_problem_says_why(judge: Callable[..., Verification]) -> None:
+    random_only = {"exact": False, "without": dict.fromkeys(("denormal", "nonfinite"), "not this test's business")}
+    (finding,) = judge(jitter(), **random_only).findings
+    assert finding.kind == "unrepeatable"
+    assert judge(jitter(), **random_only, unrepeatable="atomics add in any order").findings == ()
+
+
+def test_every_run_must_be_right_even_where_runs_may_differ(judge: Callable[..., Verification]) -> None:
+    calls = iter(range(1000))
+
+    def second_run_wrong(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[:] = 3 * x if next(calls) % 2 else 2 * x
+
+    (finding,) = judge(second_run_wrong, unrepeatable="atomics").findings
+    assert (finding.kind, finding.pattern) == ("wrong_result", "factor")
+
+
+def test_a_result_of_the_run_before_does_not_help(judge: Callable[..., Verification]) -> None:
+    calls = iter(range(1000))
+
+    def only_once(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        if next(calls) == 0:
+            y[:] = 2 * x
+
+    assert judge(only_once).findings != ()
+
+
+def test_an_array_that_is_updated_in_place_starts_fresh_in_each_run(judge: Callable[..., Verification]) -> None:
+    parameters = (array("x", "float32", "n"), array("y", "float32", "n", role="inout"), size("n"))
+
+    def add(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y += x
+
+    assert judge(add, parameters=parameters, reference=lambda v: {"y": v["x"] + v["y"]}, terms="2").findings == ()
+
+
+def test_a_launch_that_cannot_be_is_a_finding(doubling: Problem, runs: Runs) -> None:
+    runnable = replace(runs(right), launch=replace(runs(right).launch, grid=("n//64",)))
+    (finding,) = verify(doubling, runnable, prepare(doubling, public_cases(doubling))).findings
+    assert finding.kind == "launch"
+    assert "grid n//64 is 0 for n=8" in finding.message

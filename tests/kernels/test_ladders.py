@@ -1,0 +1,101 @@
+"""The ladders on the virtual GPU: every rung passes, every wrong kernel is rejected for its own fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridstride.judge.cases import all_cases, public_cases
+from gridstride.judge.find import Folder, find, problem_names
+from gridstride.judge.header import KernelFile
+from gridstride.judge.ladder import climb
+from gridstride.judge.runnable import build
+from gridstride.judge.verdict import Rejection, RungResult
+from gridstride.judge.verify import Prepared, prepare, verify
+from gridstride.virtual.gpu import VirtualGPU
+
+FOLDERS = [find(name) for name in problem_names()]
+RUNGS = [(folder, file) for folder in FOLDERS for file in folder.rungs()]
+WRONG = [(folder, file) for folder in FOLDERS for file in folder.wrong()]
+LIMIT = 10.0  # seconds for one launch, on a machine that is busy with other tests
+
+
+def name(case: object) -> str:
+    return case.problem.name if isinstance(case, Folder) else getattr(case, "name", "")
+
+
+@pytest.fixture(scope="module")
+def gpu() -> VirtualGPU:
+    return VirtualGPU("h200", time_limit=LIMIT)
+
+
+@pytest.fixture(scope="module")
+def impatient() -> VirtualGPU:
+    """For kernels that may never end."""
+    return VirtualGPU("h200", time_limit=2.0)
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, tuple[Prepared, ...]]:
+    return {f.problem.name: prepare(f.problem, all_cases(f.problem, seed=20_240_229)) for f in FOLDERS}
+
+
+@pytest.mark.parametrize(("folder", "file"), RUNGS, ids=name)
+def test_every_rung_is_right_and_safe(
+    folder: Folder, file: KernelFile, gpu: VirtualGPU, cases: dict[str, tuple[Prepared, ...]]
+) -> None:
+    result = verify(folder.problem, build(folder.problem, file, gpu), cases[folder.problem.name])
+    assert result.findings == ()
+    assert result.cases == len(cases[folder.problem.name])
+
+
+@pytest.mark.parametrize(("folder", "file"), WRONG, ids=name)
+def test_every_wrong_kernel_is_rejected_for_its_fault(folder: Folder, file: KernelFile, impatient: VirtualGPU) -> None:
+    prepared = prepare(folder.problem, public_cases(folder.problem))
+    findings = verify(folder.problem, build(folder.problem, file, impatient), prepared).findings
+    assert file.expect is not None
+    rejection = Rejection(file.name, file.title, str(file.expect), file.expect.lines, findings)
+    assert rejection.match, [(f.kind, f.pattern, f.line, f.message) for f in findings]
+
+
+@pytest.fixture(scope="module")
+def matmul() -> dict[str, RungResult]:
+    return {result.rung: result for result in climb(find("matmul"), device=VirtualGPU("h200"), seed=3)}
+
+
+def per_step(result: RungResult, counter: str) -> float:
+    """A counter per multiply-add of a warp, on the observed 256×256×256."""
+    return result.counters[counter] / (256**3 / 32)
+
+
+def test_coalescing_cuts_sectors_from_33_to_5(matmul: dict[str, RungResult]) -> None:
+    # One store at the end besides: 32 sectors (naive) or 4 for 256 steps of k.
+    assert per_step(matmul["01_naive"], "global_sectors") == pytest.approx(33 + 32 / 256)
+    assert per_step(matmul["02_coalesced"], "global_sectors") == pytest.approx(5 + 4 / 256)
+
+
+def test_the_shared_tile_cuts_global_requests_to_a_32nd(matmul: dict[str, RungResult]) -> None:
+    assert per_step(matmul["02_coalesced"], "global_requests") == pytest.approx(2 + 1 / 256)
+    assert per_step(matmul["03_shared_tile"], "global_requests") == pytest.approx(2 / 32 + 1 / 256)
+
+
+def test_register_tiles_cut_shared_wavefronts_at_every_rung(matmul: dict[str, RungResult]) -> None:
+    rungs = ["03_shared_tile", "04_register_tile_1d", "05_register_tile_2d"]
+    wavefronts = [per_step(matmul[rung], "shared_wavefronts") for rung in rungs]
+    assert wavefronts == sorted(wavefronts, reverse=True)
+    assert wavefronts[0] > 7 * wavefronts[2]
+
+
+def test_vectors_cut_global_requests_to_a_quarter(matmul: dict[str, RungResult]) -> None:
+    ratio = (
+        matmul["05_register_tile_2d"].counters["global_requests"] / matmul["06_vectorised"].counters["global_requests"]
+    )
+    assert ratio == pytest.approx(4)
+
+
+def test_padding_ends_the_transposes_bank_conflicts() -> None:
+    conflicts = {
+        r.rung: r.counters["bank_conflicts"] for r in climb(find("transpose"), device=VirtualGPU("h200"), seed=3)
+    }
+    assert conflicts["02_shared_tile"] > 0
+    assert conflicts["03_padded_tile"] == 0
+    assert conflicts["04_swizzled"] == 0
