@@ -19,7 +19,9 @@ FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
-app = typer.Typer(name="gridstride", add_completion=False, rich_markup_mode=None, epilog=_START)
+app = typer.Typer(
+    name="gridstride", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, epilog=_START
+)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
 DeviceName = Annotated[

@@ -13,6 +13,7 @@ from gridstride.virtual.observe.figures import short, times
 
 _LANES = 32
 _WORTH_SAYING = 1.08  # a change by less is no reason for anything
+_SAME = 1.05  # two ratios this close say the same thing
 _MOST_SAID = 3
 
 # What is counted, as a noun after "6.6× fewer"; the order breaks ties.
@@ -51,7 +52,7 @@ class Change:
         if not self.after:
             return f"no {noun} left (of {short(self.before)})"
         if not self.before:
-            return f"{short(self.after)} {noun}, where there were none"
+            return f"{short(self.after)} {noun}"
         if self.ratio > 1:
             return f"{times(self.ratio)} fewer {noun}"
         return f"{times(1 / self.ratio)} more {noun}"
@@ -83,21 +84,26 @@ def per_request(counters: Mapping[str, float]) -> float | None:
 
 
 def changes(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Change, ...]:
-    """The counters that moved by more than a little, the largest gain first, the largest cost last."""
-    moved = (Change(name, before.get(name, 0), after.get(name, 0)) for name in _COUNTED)
-    worth = (c for c in moved if c.before != c.after and not 1 / _WORTH_SAYING < c.ratio < _WORTH_SAYING)
-    return tuple(sorted(worth, key=lambda change: -change.ratio))
+    """The counters that moved by more than a little, the largest gain first, the largest cost last; barriers last of all.
+
+    Requests that fell as much as their sectors did are the same news and are left out.
+    """
+    moved = {name: Change(name, before.get(name, 0), after.get(name, 0)) for name in _COUNTED}
+    worth = [c for c in moved.values() if c.before != c.after and not 1 / _WORTH_SAYING < c.ratio < _WORTH_SAYING]
+    sectors, requests = moved["global_sectors"], moved["global_requests"]
+    alike = sectors.ratio < _SAME * requests.ratio and requests.ratio < _SAME * sectors.ratio
+    if sectors in worth and requests in worth and alike:
+        worth.remove(requests)
+    return tuple(sorted(worth, key=lambda change: (change.counter == "barriers", -change.ratio)))
 
 
 def gain(before: RungResult, after: RungResult) -> str:
     """Why `after` is better than `before`, from its time and its counters; empty when there is nothing to compare."""
-    moved = changes(before.counters, after.counters) if before.counters and after.counters else ()
-    less = [str(change) for change in moved if change.ratio > 1][:_MOST_SAID]
-    more = [str(change) for change in reversed(moved) if change.ratio < 1][:_MOST_SAID]
+    less, more = _moved(before, after)
     said = ", ".join([*_faster(before, after), *less])
-    costs = ", ".join(more)
+    costs = " and ".join(more)
     if said and costs:
-        return f"{said}; for {costs}"
+        return f"{said}; the price: {costs}"
     return said or costs
 
 
@@ -140,8 +146,17 @@ def _first_to_last(results: Sequence[RungResult]) -> str:
     passed = [result for result in results if result.verdict == "pass"]
     if len(passed) < 2:
         return ""
-    said = gain(passed[0], passed[-1])
+    less, _ = _moved(passed[0], passed[-1])
+    said = ", ".join([*_faster(passed[0], passed[-1]), *less])
     return f"From {passed[0].rung} to {passed[-1].rung}: {said}." if said else ""
+
+
+def _moved(before: RungResult, after: RungResult) -> tuple[list[str], list[str]]:
+    """What there is less of, and what more; empty where one of the two was not counted."""
+    moved = changes(before.counters, after.counters) if before.counters and after.counters else ()
+    less = [str(change) for change in moved if change.ratio > 1]
+    more = [str(change) for change in moved if change.ratio < 1]
+    return less[:_MOST_SAID], more[:_MOST_SAID]
 
 
 def _faster(before: RungResult, after: RungResult) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.device.protocol import DeviceError, DeviceProperties, OutOfDeviceMemory
+from gridstride.device.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.loaded import VirtualModule
@@ -134,7 +134,7 @@ class VirtualStream:
     def synchronize(self) -> None:
         """Returns at once."""
 
-    def wait(self, event: VirtualEvent) -> None:
+    def wait(self, event: Event) -> None:
         """Returns at once: the event's work is done."""
 
 
@@ -144,7 +144,7 @@ class VirtualEvent:
     def __init__(self) -> None:
         self._at: float | None = None
 
-    def record(self, stream: VirtualStream | None = None) -> None:
+    def record(self, stream: Stream | None = None) -> None:
         """Marks now."""
         self._at = time.perf_counter()
 
@@ -155,9 +155,9 @@ class VirtualEvent:
     def done(self) -> bool:
         return True
 
-    def elapsed_ms(self, start: VirtualEvent) -> float:
+    def elapsed_ms(self, start: Event) -> float:
         """Milliseconds on the host's clock from `start` to this event."""
-        if self._at is None or start._at is None:
+        if not isinstance(start, VirtualEvent) or self._at is None or start._at is None:
             raise DeviceError("elapsed_ms of an event that was never recorded")
         return 1e3 * (self._at - start._at)
 

@@ -89,9 +89,8 @@ def against(models: Mapping[str, Callable[..., int]], inputs: Sequence[np.ndarra
     """
     texts, rows = list(models), list(zip(*(x.tolist() for x in inputs), strict=True))
     size = np.dtype(output).itemsize
-    wanted = [
-        np.array([models[text](*row) & ((1 << 8 * size) - 1) for row in rows], f"u{size}").view(output) for text in texts
-    ]
+    ones = (1 << 8 * size) - 1
+    wanted = [np.array([models[text](*row) & ones for row in rows], f"u{size}").view(output) for text in texts]
 
     def check(i: int, result: np.ndarray, elements: np.ndarray) -> None:
         wrong = np.flatnonzero(result != wanted[i][elements])
@@ -106,8 +105,8 @@ def against(models: Mapping[str, Callable[..., int]], inputs: Sequence[np.ndarra
 def edges(dtype: Any, *more: int) -> list[int]:
     """Integers of a type that are likely to be got wrong."""
     info = np.iinfo(dtype)
-    width = info.bits
-    near = {0, 1, 2, 3, 7, width - 1, width, width + 1, info.max, info.max - 1, info.min, info.min + 1, info.max // 2 + 1}
+    width, high = info.bits, int(info.max)
+    near = {0, 1, 2, 3, 7, width - 1, width, width + 1, high, high - 1, info.min, info.min + 1, high // 2 + 1}
     pattern = 0x5A3C96F00FF1E287 & int(np.iinfo(np.dtype(f"u{width // 8}")).max)
     near |= {pattern, *more} | ({-1, -2, -width} if info.min else set())
     return sorted(np.array([v & ((1 << width) - 1) for v in near], f"u{width // 8}").view(dtype).tolist())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from float_model import assert_same
+from exact_floats import assert_same
 from ptx_programs import in_all_modes, run_instructions
 
 CANONICAL = 0x7FFFFFFF

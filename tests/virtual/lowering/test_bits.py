@@ -41,7 +41,9 @@ def test_bfind(t: str) -> None:
         f"bfind.{t} {{d}}, {{a}};": found,
         f"bfind.shiftamt.{t} {{d}}, {{a}};": lambda x: -1 if found(x) < 0 else width - 1 - found(x),
     }
-    values = [*edges(TYPES[t]), *(1 << i for i in range(width - 1)), *(i - (1 << i) for i in range(width - 1) if t[0] == "s")]
+    values = [*edges(TYPES[t]), *(1 << i for i in range(width - 1))]
+    if t[0] == "s":
+        values += [i - (1 << i) for i in range(width - 1)]
     against(models, [np.array(values, TYPES[t])], np.uint32)
 
 
@@ -161,8 +163,8 @@ def test_lop3_in_all_modes() -> None:
 def test_lop3_with_a_predicate() -> None:
     q, tail = "setp.ne.u32 %p0, {e}, 0;", "selp.u32 {d}, 1, 0, %p1;"
     models = {
-        f"{q} lop3.or.b32 %t0|%p1, {{a}}, {{b}}, {{c}}, 0x80, %p0; {tail}": lambda x, y, z, c: int(x & y & z != 0 or c != 0),
-        f"{q} lop3.and.b32 _|%p1, {{a}}, {{b}}, {{c}}, 0x80, !%p0; {tail}": lambda x, y, z, c: int(x & y & z != 0 and not c),
+        f"{q} lop3.or.b32 %t0|%p1, {{a}}, {{b}}, {{c}}, 0x80, %p0; {tail}": lambda x, y, z, c: bool(x & y & z) | c,
+        f"{q} lop3.and.b32 _|%p1, {{a}}, {{b}}, {{c}}, 0x80, !%p0; {tail}": lambda x, y, z, c: bool(x & y & z) & ~c,
         f"{q} lop3.and.b32 {{d}}|%p1, {{a}}, {{b}}, {{c}}, 0x96, %p0;": lambda x, y, z, c: x ^ y ^ z,
     }
     against(models, grid([0, 1, 3], [0, 1, 5], [0, 1, 9], [0, 1], dtypes=[np.uint32] * 4), np.uint32)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from float_models import FORMATS, Format, integral, interesting, to_integer
+from exact_formats import FORMATS, Format, integral, interesting, to_integer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_programs import against, edges, grid, run_instruction, run_instructions
@@ -150,7 +151,7 @@ def test_floats_to_halves(of: str, to: str) -> None:
     if of == to:
         pytest.skip("no rounding between equal formats")
     models: dict[str, Model] = {
-        f"cvt.{mode}.{to}.{of} {{d}}, {{a}};": lambda x, m=mode: target.encode(source.decode(x), m) for mode in ROUNDINGS
+        f"cvt.{m}.{to}.{of} {{d}}, {{a}};": lambda x, m=m: target.encode(source.decode(x), m) for m in ROUNDINGS
     }
     if to == "f16":
         models[f"cvt.rn.sat.{to}.{of} {{d}}, {{a}};"] = lambda x: target.encode(limited(source.decode(x)))
@@ -235,7 +236,8 @@ def test_f32_to_halves_limited_and_packed(to: str, mode: str) -> None:
         return finished(target.encode(source.decode(x), mode), target, *how)
 
     single: dict[str, Model] = {
-        f"cvt.{mode}{suffix}.{to}.f32 {{d}}, {{a}};": lambda x, y, how=how: one(x, how) for suffix, how in SUFFIXES.items()
+        f"cvt.{mode}{suffix}.{to}.f32 {{d}}, {{a}};": lambda x, y, how=how: one(x, how)
+        for suffix, how in SUFFIXES.items()
     }
     packed: dict[str, Model] = {
         f"cvt.{mode}{suffix}.{to}x2.f32 {{d}}, {{a}}, {{b}};": lambda x, y, how=how: one(x, how) << 16 | one(y, how)
@@ -293,7 +295,7 @@ TABLE = {kind: [Fraction(decoded8(kind, c)) for c in range(last)] for kind, last
 @pytest.mark.parametrize("kind", TABLE)
 def test_f32_to_8_bit_floats(kind: str) -> None:
     f32 = FORMATS["f32"]
-    middles = [(p + q) / 2 for p, q in zip(TABLE[kind], TABLE[kind][1:])]
+    middles = [(p + q) / 2 for p, q in pairwise(TABLE[kind])]
     near = [f32.encode(m) + d for m in middles for d in (-1, 0, 1)] + [f32.encode(v) for v in TABLE[kind]]
     random = np.random.default_rng(5).integers(0, 2**31, 64).tolist()
     bits = [0, 1, 0x7F800000, 0x7FC00000, f32.encode(Fraction(464)), f32.encode(Fraction(61440)), *near, *random]
@@ -349,6 +351,10 @@ def test_a_half_survives_the_way_through_f32(codes: list[int], t: str) -> None:
 
 
 # -- mov --------------------------------------------------------------------------------------------------------------
+def swapped(x: int, _: int) -> int:
+    return x >> 16 | (x & 0xFFFF) << 16
+
+
 def test_mov_packs_and_unpacks() -> None:
     words = [np.array(edges(np.uint32), np.uint32), np.array(edges(np.uint32)[::-1], np.uint32)]
     low, high = "mov.b32 {%h0, %h1}, {a};", "mov.b32 {%h2, %h3}, {b};"
@@ -359,7 +365,7 @@ def test_mov_packs_and_unpacks() -> None:
         "mov.b64 %v0, {{{a}, {b}}}; mov.b64 {d}, %v0;": lambda x, y: x | y << 32,
         "mov.b64 %w0, {{{b}, {a}}}; mov.b64 {{%s0, %s1}}, %w0; mov.b64 {d}, {{%s1, %s0}};": lambda x, y: x | y << 32,
         f"{braces(low)} {braces(high)} mov.b64 {{d}}, {{{{%h0, %h1, %h2, %h3}}}};": lambda x, y: x | y << 32,
-        f"{braces(low)} mov.b32 %t0, {{{{%h1, %h0}}}}; cvt.u64.u32 {{d}}, %t0;": lambda x, y: (x >> 16 | x << 16) & 0xFFFFFFFF,
+        f"{braces(low)} mov.b32 %t0, {{{{%h1, %h0}}}}; cvt.u64.u32 {{d}}, %t0;": swapped,
         "cvt.u64.u32 %w0, {a}; cvt.u64.u32 %w1, {b}; mov.b128 %q0, {{%w0, %w1}}; mov.b128 {{%w2, %w3}}, %q0;"
         " sub.u64 {d}, %w3, %w2;": lambda x, y: y - x,
     }

@@ -6,10 +6,10 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-import float_model as model
+import exact_floats as model
 import numpy as np
 import pytest
-from float_model import F32, F64, Format, assert_same, instruction, values
+from exact_floats import F32, F64, Format, assert_same, instruction, values
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from ptx_programs import in_all_modes, run_instruction, run_instructions
@@ -24,8 +24,8 @@ def edges(form: Format) -> list[float]:
     tiny, least = float(form.tiny), math.ldexp(1.0, form.lowest)
     step = math.ldexp(1.0, 1 - form.digits)
     top = float(form.highest)
-    sizes = [0.0, least, 3 * least, tiny - least, tiny, tiny + least, 0.5, 1 - step / 2, 1.0, 1 + step, 1 + 3 * step, 1.5,
-             3.0, 2.0**form.digits, top / 2, top, math.inf]  # fmt: skip
+    sizes = [0.0, least, 3 * least, tiny - least, tiny, tiny + least, 0.5, 1 - step / 2, 1.0, 1 + step, 1 + 3 * step]
+    sizes += [1.5, 3.0, 2.0**form.digits, top / 2, top, math.inf]
     return [*sizes, *(-s for s in sizes), math.nan]
 
 
@@ -145,7 +145,7 @@ def test_sign_instructions_touch_nothing_but_the_sign(kind: str) -> None:
     hold([f"copysign.{kind}"], [instruction(copied, form)], inputs)
 
 
-# -- min and max ----------------------------------------------------------------------------------------------------------
+# -- min and max ------------------------------------------------------------------------------------------------------
 def least(opcode: str, x: float, y: float, nan: bool) -> float:
     """The ISA's min and max: numbers before NaN, or NaN before numbers, and -0 < +0."""
     if math.isnan(x) or math.isnan(y):
@@ -195,7 +195,7 @@ def test_single_precision_nans_are_canonical_where_promised() -> None:
         assert result.view(np.uint32).tolist() == [CANONICAL] * 4, text
 
 
-# -- the rest -------------------------------------------------------------------------------------------------------------
+# -- the rest ---------------------------------------------------------------------------------------------------------
 def classes(x: np.ndarray) -> dict[str, np.ndarray]:
     tiny = np.finfo(x.dtype).tiny
     finite = np.isfinite(x)
@@ -234,7 +234,9 @@ def test_reciprocal_root_at_the_edges() -> None:
     x = np.array([-np.inf, -1, -0.0, 0.0, np.inf, np.nan], np.float32)
     for kind, dtype in (("f32", np.float32), ("f64", np.float64)):
         got = run_instruction(f"rsqrt.approx.{kind} {{d}}, {{a}};", [x.astype(dtype)], dtype)
-        assert_same(got, np.array([np.nan, np.nan, -np.inf, np.inf, 0, np.nan], dtype), f"rsqrt.{kind}", [x.astype(dtype)])
+        assert_same(
+            got, np.array([np.nan, np.nan, -np.inf, np.inf, 0, np.nan], dtype), f"rsqrt.{kind}", [x.astype(dtype)]
+        )
 
 
 @pytest.mark.parametrize("opcode", ["rcp", "rsqrt"])
@@ -268,7 +270,12 @@ def test_any_numbers_at_all(rows: list[tuple[float, float, float]]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["add.rn.f32.f16 {d}, {h}, {a};", "add.sat.f64 {v}, {v}, {v};", "rcp.rn.sat.f32 {d}, {a};", "div.rn.relu.f32 {d}, {a}, {a};"],
+    [
+        "add.rn.f32.f16 {d}, {h}, {a};",
+        "add.sat.f64 {v}, {v}, {v};",
+        "rcp.rn.sat.f32 {d}, {a};",
+        "div.rn.relu.f32 {d}, {a}, {a};",
+    ],
 )
 def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction

@@ -6,11 +6,11 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-import float_model as model
+import exact_floats as model
 import ml_dtypes
 import numpy as np
 import pytest
-from float_model import BF16, F16, Format, instruction
+from exact_floats import BF16, F16, Format, instruction
 from ptx_programs import in_all_modes
 from test_floating import edges, extreme
 
@@ -22,7 +22,9 @@ def bits(numbers: Sequence[float], dtype: np.dtype) -> np.ndarray:
     """Numbers that the format holds, as its bits; NaN canonical."""
     x = np.array(numbers, np.float64)
     with np.errstate(over="ignore"):
-        return np.where(np.isnan(x), np.uint16(NAN), x.astype(np.float32).astype(dtype).view(np.uint16)).astype(np.uint16)
+        return np.where(np.isnan(x), np.uint16(NAN), x.astype(np.float32).astype(dtype).view(np.uint16)).astype(
+            np.uint16
+        )
 
 
 def numbers(words: np.ndarray, dtype: np.dtype) -> list[float]:
@@ -42,7 +44,7 @@ def samples(form: Format, dtype: np.dtype, count: int, seed: int) -> list[np.nda
 
 
 def hold(names: Sequence[str], functions: Sequence[Callable[..., float]], inputs: list[np.ndarray], kind: str) -> None:
-    """Scalar and packed forms in all modes; the packed ones get the operands in pairs, the second of the pair reversed."""
+    """Scalar and packed forms in all modes; the packed ones get the operands in pairs, the second halves reversed."""
     _, dtype = KINDS[kind]
     operands = ", ".join(f"{{{x}}}" for x in "dabc"[: len(inputs) + 1])
 
@@ -111,7 +113,9 @@ def test_fused_multiply_add_rounds_once(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_signs(kind: str) -> None:
     form, dtype = KINDS[kind]
-    inputs = [np.array([w for w in samples(form, dtype, 1, seed=3)[0] if not math.isnan(numbers(w.reshape(1), dtype)[0])])]
+    inputs = [
+        np.array([w for w in samples(form, dtype, 1, seed=3)[0] if not math.isnan(numbers(w.reshape(1), dtype)[0])])
+    ]
     names, functions = ["abs", "neg"], [math.fabs, lambda x: -x]
     if kind == "f16":
         names += ["abs.ftz", "neg.ftz"]
@@ -143,7 +147,9 @@ def test_exp2_and_tanh_are_within_their_bounds_for_every_half(kind: str, exp2: s
         normal = (np.abs(exact) >= tiny) & (np.abs(exact) <= top)
         assert np.max(np.abs(result[normal] / exact[normal] - 1), initial=0) <= (bound, 2 * bound)[number]
         below = np.abs(exact) < tiny
-        assert np.max(np.abs(result[below] - exact[below]), initial=0) <= (tiny if number == 0 and kind == "bf16" else tiny / 2**7)
+        assert np.max(np.abs(result[below] - exact[below]), initial=0) <= (
+            tiny if number == 0 and kind == "bf16" else tiny / 2**7
+        )
         assert np.isinf(result[exact > top * (1 + 2.0**-form.digits)]).all()
 
     in_all_modes([f"{exp2}.{kind} {{d}}, {{a}};", f"tanh.approx.{kind} {{d}}, {{a}};"], [words], np.uint16, check)

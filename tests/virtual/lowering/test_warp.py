@@ -24,7 +24,7 @@ def random_words(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 1 << 32, count, np.uint32)
 
 
-# -- shfl -----------------------------------------------------------------------------------------------------------------
+# -- shfl -------------------------------------------------------------------------------------------------------------
 def shuffled(mode: str, lane: int, by: int, clamp: int) -> tuple[int, bool]:
     """The source lane and the predicate, word for word from the ISA's pseudocode."""
     bval, cval, segmask = by & 0x1F, clamp & 0x1F, clamp >> 8 & 0x1F
@@ -59,7 +59,9 @@ AMOUNTS = [0, 1, 2, 5, 16, 17, 31, 33]
 def test_shuffles_by_constants(mode: str) -> None:
     a = random_words(2 * LANES, 1)
     cases = [(by, clamp) for by in AMOUNTS for clamp in CLAMPS]
-    values = run_instructions([f"shfl.sync.{mode}.b32 {{d}}, {{a}}, {by}, {clamp}, -1;" for by, clamp in cases], [a], np.uint32)
+    values = run_instructions(
+        [f"shfl.sync.{mode}.b32 {{d}}, {{a}}, {by}, {clamp}, -1;" for by, clamp in cases], [a], np.uint32
+    )
     told = run_instructions(
         [f"shfl.sync.{mode}.b32 %t0|{{d}}, {{a}}, {by}, {clamp}, -1;" for by, clamp in cases], [a], bool
     )
@@ -70,7 +72,9 @@ def test_shuffles_by_constants(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-@pytest.mark.parametrize("form", ["shfl.sync.{}.b32 {{d}}, {{a}}, {{b}}, {{c}}, -1;", "shfl.{}.b32 {{d}}, {{a}}, {{b}}, {{c}};"])
+@pytest.mark.parametrize(
+    "form", ["shfl.sync.{}.b32 {{d}}, {{a}}, {{b}}, {{c}}, -1;", "shfl.{}.b32 {{d}}, {{a}}, {{b}}, {{c}};"]
+)
 def test_shuffles_by_registers_that_differ_between_lanes(mode: str, form: str) -> None:
     a, by = random_words(256, 2), random_words(256, 3)
     clamp = random_words(256, 4) & np.uint32(0x1F1F)
@@ -104,7 +108,7 @@ def test_a_value_that_all_lanes_share_is_shuffled_to_itself() -> None:
     np.testing.assert_array_equal(got, a)
 
 
-# -- part of a warp -------------------------------------------------------------------------------------------------------
+# -- part of a warp ---------------------------------------------------------------------------------------------------
 def guarded(text: str) -> str:
     """Runs a text in the lanes whose element has bit 0 of {b} set; the others give 0."""
     statements = "".join(f"@%p7 {part.strip()}; " for part in text.split(";") if part.strip())
@@ -114,7 +118,8 @@ def guarded(text: str) -> str:
 def branched(text: str, number: int) -> str:
     """The same through a branch."""
     skip = f"SKIP{number}"
-    return f"mov.u32 {{d}}, 0; and.b32 %t7, {{b}}, 1; setp.eq.u32 %p7, %t7, 0; @%p7 bra {skip}; {text} {skip}: mov.u32 %t7, 0;"
+    head = "mov.u32 {d}, 0; and.b32 %t7, {b}, 1; setp.eq.u32 %p7, %t7, 0;"
+    return f"{head} @%p7 bra {skip}; {text} {skip}: mov.u32 %t7, 0;"
 
 
 def executing(b: np.ndarray) -> np.ndarray:
@@ -158,12 +163,16 @@ def test_shuffles_in_part_of_a_warp() -> None:
     b[1::4] |= 1
     wanted = np.where(b & 1, a.reshape(-1, 2)[:, ::-1].reshape(-1), 0).astype(np.uint32)
     for wrap in (guarded, lambda text: branched(text, 2)):
-        np.testing.assert_array_equal(run_instruction(wrap("shfl.sync.bfly.b32 {d}, {a}, 1, 31, -1;"), [a, b], np.uint32), wanted)
+        np.testing.assert_array_equal(
+            run_instruction(wrap("shfl.sync.bfly.b32 {d}, {a}, 1, 31, -1;"), [a, b], np.uint32), wanted
+        )
 
 
-# -- vote -----------------------------------------------------------------------------------------------------------------
+# -- vote -------------------------------------------------------------------------------------------------------------
 def test_votes_over_the_member_mask() -> None:
-    a = np.concatenate([np.zeros(32), np.ones(32), np.arange(32) % 2, np.arange(32) < 16, np.arange(32) >= 8]).astype(np.uint32)
+    a = np.concatenate([np.zeros(32), np.ones(32), np.arange(32) % 2, np.arange(32) < 16, np.arange(32) >= 8]).astype(
+        np.uint32
+    )
     rows = warps(a).astype(bool)
     for mask in (FULL, 0x0000FFFF, 0xFF00, 0x5):
         members = lanes(mask)
@@ -174,7 +183,9 @@ def test_votes_over_the_member_mask() -> None:
         for mode, values in wanted.items():
             text = f"setp.ne.u32 %p0, {{a}}, 0; vote.sync.{mode}.pred %p1, %p0, {mask:#x}; selp.u32 {{d}}, 1, 0, %p1;"
             got = warps(run_instruction(text, [a], np.uint32))[:, members]
-            np.testing.assert_array_equal(got, np.repeat(np.array(values)[:, None], len(members), 1), err_msg=f"{mode} {mask:#x}")
+            np.testing.assert_array_equal(
+                got, np.repeat(np.array(values)[:, None], len(members), 1), err_msg=f"{mode} {mask:#x}"
+            )
         text = f"setp.ne.u32 %p0, {{a}}, 0; vote.sync.ballot.b32 {{d}}, !%p0, {mask:#x};"
         got = warps(run_instruction(text, [a], np.uint32))[:, members[0]]
         np.testing.assert_array_equal(got, [sum(1 << i for i in members if not row[i]) for row in rows])
@@ -199,7 +210,7 @@ def test_tiles_of_one_warp_vote_and_reduce_apart() -> None:
         np.testing.assert_array_equal(got, np.repeat(wanted, tile), err_msg=text)
 
 
-# -- match ----------------------------------------------------------------------------------------------------------------
+# -- match ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["b32", "b64"])
 def test_match_finds_the_lanes_with_the_same_value(kind: str) -> None:
     dtype = np.uint32 if kind == "b32" else np.uint64
@@ -222,10 +233,11 @@ def test_match_finds_the_lanes_with_the_same_value(kind: str) -> None:
             assert warps(flags[number])[w][members].tolist() == [whole != 0] * len(members)
 
 
-# -- redux ----------------------------------------------------------------------------------------------------------------
+# -- redux ------------------------------------------------------------------------------------------------------------
 INTEGER_REDUCTIONS: dict[str, Callable[[Sequence[int]], int]] = {
     "add.u32": sum, "add.s32": sum, "min.u32": min, "max.u32": max,
-    "min.s32": lambda v: min(np.array(v, np.uint32).view(np.int32)), "max.s32": lambda v: max(np.array(v, np.uint32).view(np.int32)),
+    "min.s32": lambda v: min(np.array(v, np.uint32).view(np.int32)),
+    "max.s32": lambda v: max(np.array(v, np.uint32).view(np.int32)),
     "and.b32": lambda v: int(np.bitwise_and.reduce(np.array(v, np.uint32))),
     "or.b32": lambda v: int(np.bitwise_or.reduce(np.array(v, np.uint32))),
     "xor.b32": lambda v: int(np.bitwise_xor.reduce(np.array(v, np.uint32))),
@@ -253,7 +265,12 @@ def test_float_reductions() -> None:
     rng = np.random.default_rng(16)
     a = rng.normal(size=128).astype(np.float32)
     a[5], a[40:42], a[64:96], a[100] = np.nan, [0.0, -0.0], np.nan, -np.inf
-    for words_, pick in (("min", np.nanmin), ("max", np.nanmax), ("min.NaN", np.min), ("max.abs", lambda r: np.nanmax(np.abs(r)))):
+    for words_, pick in (
+        ("min", np.nanmin),
+        ("max", np.nanmax),
+        ("min.NaN", np.min),
+        ("max.abs", lambda r: np.nanmax(np.abs(r))),
+    ):
         got = run_instruction(f"redux.sync.{words_}.f32 {{d}}, {{a}}, -1;", [a], np.float32)
         rows = [r if not np.isnan(r).all() else np.full(1, np.nan) for r in warps(a)]
         with np.errstate(invalid="ignore"):
@@ -261,7 +278,7 @@ def test_float_reductions() -> None:
         np.testing.assert_array_equal(got, np.repeat(np.array(wanted, np.float32), LANES), err_msg=words_)
 
 
-# -- the rest -------------------------------------------------------------------------------------------------------------
+# -- the rest ---------------------------------------------------------------------------------------------------------
 def test_activemask_after_some_lanes_left() -> None:
     text = "setp.ge.u32 %p0, %tid.x, 20; @%p0 exit; activemask.b32 {d};"
     got = run_instruction(text, [np.zeros(32, np.uint32)], np.uint32)
@@ -279,7 +296,9 @@ def test_hints_change_nothing() -> None:
     np.testing.assert_array_equal(run_instruction(f"{hints} mov.u32 {{d}}, {{a}};", [a], np.uint32), a)
 
 
-@pytest.mark.parametrize("text", ["shfl.sync.up.b64 {d}, {a}, 1, 0, -1;", "redux.sync.and.u32 {d}, {a}, -1;", "barrier.cluster.wait;"])
+@pytest.mark.parametrize(
+    "text", ["shfl.sync.up.b64 {d}, {a}, 1, 0, -1;", "redux.sync.and.u32 {d}, {a}, -1;", "barrier.cluster.wait;"]
+)
 def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction
 

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from gridstride.judge.report.svg import drawing, tag
 from gridstride.virtual.observe.figures import short, times
 
-_WIDTH = 1000
-_NAMES = 178  # pixels for the rungs' names
+_WIDTH = 1080
+_NAMES = 186  # pixels for the rungs' names
 _HEAD = 44
 _ROW = 30
 _BAR = 12

@@ -69,7 +69,7 @@ def render(ladder: Ladder, *, command: str, date: datetime | None = None) -> str
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"short": short, "percent": percent, "words": lambda text: text.replace("_", " ")}
+    environment.filters |= {"short": short, "percent": percent, "words": _words, "sentence": _sentence}
     page = environment.get_template("page.html.j2")
     return page.render(_view(ladder, command, date or datetime.now().astimezone()))
 
@@ -268,3 +268,11 @@ def _number(value: float | None, form: str) -> str:
 
 def _sizes(sizes: Any) -> str:
     return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

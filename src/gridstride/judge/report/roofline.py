@@ -11,12 +11,12 @@ from markupsafe import Markup
 from gridstride.judge.report.svg import LogScale, drawing, tag
 from gridstride.virtual.observe.figures import short
 
-_WIDTH, _HEIGHT = 1000, 440
+_WIDTH, _HEIGHT = 1080, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 20, 52
 _DOT = 5
 _LABEL = (20, 15)  # pixels that a point's label takes
 # Where a point's label may stand, from its dot, the preferred place first.
-_PLACES = ((0, -15), (16, -9), (16, 12), (-16, -9), (-16, 12), (0, 17), (0, -32), (30, -22), (-30, -22), (30, 24), (-30, 24))
+_PLACES = ((-14, -12), (17, 0), (-17, 2), (14, 13), (0, 16), (0, -16), (14, -13), (-14, 14), (0, -30), (0, 31))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _axes(points: Sequence[Point], peak: float, at_best: float | None) -> _Axes:
     across = [point.intensity for point in points] + ([at_best] if at_best else [])
     up = [point.flops_per_s for point in points]
     x = LogScale(min(across) / 3, max(across) * 3, _LEFT, _WIDTH - _RIGHT)
-    return _Axes(x, LogScale(min([*up, peak / 10]) / 3, peak * 2, _HEIGHT - _BOTTOM, _TOP))
+    return _Axes(x, LogScale(min([*up, peak / 10]) / 5, peak * 2, _HEIGHT - _BOTTOM, _TOP))
 
 
 def _grid(axes: _Axes) -> Markup:
@@ -70,11 +70,11 @@ def _grid(axes: _Axes) -> Markup:
     for mark in axes.x.decades() + axes.x.minors():
         at = axes.x(mark)
         parts.append(tag("line", x1=at, x2=at, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="rule"))
-        parts.append(tag("text", short(mark), x=at, y=_HEIGHT - _BOTTOM + 18, text_anchor="middle", class_="note"))
+        parts.append(tag("text", f"{mark:g}", x=at, y=_HEIGHT - _BOTTOM + 18, text_anchor="middle", class_="note"))
     for mark in axes.y.decades():
         at = axes.y(mark)
         parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=at, y2=at, class_="rule"))
-        parts.append(tag("text", short(mark), x=_LEFT - 8, y=at + 4, text_anchor="end", class_="note"))
+        parts.append(tag("text", short(mark).replace(".00", "").replace(".0", ""), x=_LEFT - 8, y=at + 4, text_anchor="end", class_="note"))
     names = [
         tag("text", "FLOP per byte that the warps move", x=_WIDTH - _RIGHT, y=_HEIGHT - 12, text_anchor="end", class_="head"),
         tag("text", "FLOP/s", x=_LEFT - 8, y=_TOP - 6, text_anchor="end", class_="head"),
@@ -89,7 +89,7 @@ def _peak(axes: _Axes, ceilings: Sequence[Ceiling], peak: float) -> Markup:
     return tag(
         "g",
         tag("line", x1=axes.x(start), x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="ceiling"),
-        tag("text", f"arithmetic {short(peak)}FLOP/s", x=_WIDTH - _RIGHT, y=y - 7, text_anchor="end", class_="note"),
+        tag("text", f"arithmetic {short(peak)}FLOP/s", x=axes.x(start) + 6, y=y - 7, class_="note"),
     )
 
 

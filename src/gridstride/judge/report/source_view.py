@@ -12,6 +12,7 @@ from gridstride.judge.verdict import Finding
 from gridstride.virtual.observe.display import LineRow, line_rows
 
 _COMMENT = re.compile(r"//.*$")
+_MARKER = re.compile(r"\s*//\s*<-\s*here\s*$")  # for the judge; on the page what was found stands there
 _PARAGRAPH = re.compile(r"([A-Z][a-z]+):\s+(.*)", re.DOTALL)
 _KEYS = re.compile(r"(entry|block|grid|shared|expect):")
 
@@ -36,7 +37,8 @@ def source_lines(source: str, run: Any = None, findings: Iterable[Finding] = (),
     for finding in findings:
         found.setdefault(finding.line or 0, []).append(finding.kind.replace("_", " "))
     shown = []
-    for number, line in enumerate(source.splitlines(), start=1):
+    for number, marked in enumerate(source.splitlines(), start=1):
+        line = _MARKER.sub("", marked)
         comment = _COMMENT.search(line)
         cut = comment.start() if comment else len(line)
         row = counts.get(number)

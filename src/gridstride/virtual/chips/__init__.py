@@ -13,6 +13,7 @@ from typing import Any
 from gridstride.device.protocol import DeviceProperties
 
 _FOLDER = Path(__file__).parent
+_PARTITIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +26,22 @@ class Chip:
     latency: Mapping[str, float]
 
     def resident_blocks(self, threads: int, shared: int, registers: int = 0) -> int:
-        """Blocks of this size that one multiprocessor holds at a time."""
+        """Blocks of this size that one multiprocessor holds at a time; `shared` in bytes, `registers` per thread.
+
+        Counts what the occupancy calculator counts (cuda_occupancy.h of the CUDA toolkit).
+        """
         p = self.properties
         warps = -(-threads // p.warp_size)
         fits = [p.max_blocks_per_multiprocessor, p.max_threads_per_multiprocessor // (warps * p.warp_size)]
-        # A block costs 1 KB of shared memory besides its own on compute capability 8.0 and later.
-        reserved = 1024 if p.compute_capability >= (8, 0) else 0
-        fits.append(p.shared_per_multiprocessor // (shared + reserved) if shared + reserved else fits[0])
+        # From compute capability 8.0 on a block costs 1 KB of shared memory besides its own.
+        reserved, unit = (1024, 128) if p.compute_capability >= (8, 0) else (0, 256)
+        taken = -(-(shared + reserved) // unit) * unit
+        if taken:
+            fits.append(p.shared_per_multiprocessor // taken)
         if registers:
+            # Each of the four partitions has a quarter of the registers and gives them to whole warps, 256 at a time.
             per_warp = -(-registers * p.warp_size // 256) * 256
-            fits.append(p.registers_per_multiprocessor // (per_warp * warps))
+            fits.append(_PARTITIONS * (p.registers_per_multiprocessor // _PARTITIONS // per_warp) // warps)
         return min(fits)
 
 
@@ -49,13 +56,13 @@ def chip(name: str) -> Chip:
     path = _FOLDER / f"{name.lower()}.toml"
     if name.lower() not in names():
         near = difflib.get_close_matches(name.lower(), names(), 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ValueError(f"unknown chip {name!r}{hint} There are: {', '.join(names())}")
     data = tomllib.loads(path.read_text())
     return Chip(path.stem, _properties(data), data["rates"], data["latency_clocks"])
 
 
 def _properties(data: dict[str, Any]) -> DeviceProperties:
-    limits = {k: tuple(v) if isinstance(v, list) else v for k, v in data["limits"].items()}
-    plain = {k: v for k, v in data.items() if not isinstance(v, dict | list)}
+    limits: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data["limits"].items()}
+    plain: dict[str, Any] = {k: v for k, v in data.items() if not isinstance(v, dict | list)}
     return DeviceProperties(**plain, **limits, compute_capability=tuple(data["compute_capability"]), warp_size=32)

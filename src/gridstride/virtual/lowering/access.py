@@ -6,7 +6,6 @@ Each group is then one bounds check and one vector load or store instead of 32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridstride.virtual.lowering.function import Lowering
@@ -165,11 +164,17 @@ def load_groups(cx: Lowering, groups: list[Group], access: Access) -> list[Value
     return columns
 
 
+def load_one(cx: Lowering, base: Value, access: Access) -> list[Value]:
+    """The elements at one pointer, as scalars."""
+    b, step = cx.b, access.size
+    return [b.load(access.type, b.offset(base, step * j), align=step) for j in range(access.count)]
+
+
 def _load_group(cx: Lowering, group: Group, access: Access) -> list[Value]:
     b = cx.b
     base = pointer(cx, group.address, access)
     if len(set(group.offsets)) == 1:
-        return [b.splat(b.load(access.type, b.offset(base, access.size * j), align=access.size)) for j in range(access.count)]
+        return [b.splat(v) for v in load_one(cx, base, access)]
     elements = span(group, access) // access.size
     if any(o % access.size for o in group.offsets) or elements > MAX_CHUNK:
         return _gather_group(cx, group, access, base)
@@ -185,14 +190,17 @@ def _indices(group: Group, access: Access, j: int) -> list[int]:
 def _gather_group(cx: Lowering, group: Group, access: Access, base: Value) -> list[Value]:
     where = dict(zip(group.lanes, group.offsets, strict=True))
     members = vector_constant("i1", [i in where for i in range(LANES)])
-    return list(
-        gather(cx, cx.b.define(f"<{LANES} x ptr>", _spread(base, [where.get(i, 0) + access.size * j for i in range(LANES)])), members, access)
-        for j in range(access.count)
-    )
+    columns = []
+    for j in range(access.count):
+        pointers = _spread(cx, base, [where.get(i, 0) + access.size * j for i in range(LANES)])
+        columns.append(gather(cx, pointers, members, access))
+    return columns
 
 
-def _spread(base: Value, offsets: list[int]) -> str:
-    return f"getelementptr i8, ptr {base.name}, {vector_constant('i64', offsets)!r}"
+def _spread(cx: Lowering, base: Value, offsets: list[int]) -> Value:
+    """32 pointers at known distances from one."""
+    text = f"getelementptr i8, ptr {base.name}, {vector_constant('i64', offsets)!r}"
+    return cx.b.define(f"<{LANES} x ptr>", text)
 
 
 def gather(cx: Lowering, pointers: Value, mask: Value, access: Access) -> Value:
@@ -256,8 +264,7 @@ def _scatter_group(cx: Lowering, group: Group, access: Access, values: list[Valu
     if not cx.always():
         mask = b.op("and", mask, cx.active_bits())
     for j, value in enumerate(values):
-        offsets = [where.get(i, 0) + access.size * j for i in range(LANES)]
-        pointers = b.define(f"<{LANES} x ptr>", _spread(base, offsets))
+        pointers = _spread(cx, base, [where.get(i, 0) + access.size * j for i in range(LANES)])
         scatter(cx, pointers, mask, access, value)
 
 
@@ -265,9 +272,3 @@ def scatter(cx: Lowering, pointers: Value, mask: Value, access: Access, value: V
     """Stores one element per lane, lowest lane first (LLVM fixes that order)."""
     name = f"llvm.masked.scatter.v{LANES}i{8 * access.size}.v{LANES}p0"
     cx.b.call("void", name, value, pointers, constant("i32", access.size), mask)
-
-
-def each(groups: list[Group]) -> Iterator[int]:
-    """Lanes of all groups."""
-    for g in groups:
-        yield from g.lanes

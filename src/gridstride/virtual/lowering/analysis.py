@@ -111,7 +111,9 @@ def leaves(ins: Instruction | None) -> bool:
 
 def waits(ins: Instruction | None) -> bool:
     """True for a barrier that holds its lanes back."""
-    return ins is not None and ins.opcode in ("bar", "barrier") and not {"warp", "arrive", "cluster"} & set(ins.modifiers)
+    return (
+        ins is not None and ins.opcode in ("bar", "barrier") and not {"warp", "arrive", "cluster"} & set(ins.modifiers)
+    )
 
 
 def last_of(block: list[Instruction]) -> Instruction | None:
@@ -120,7 +122,6 @@ def last_of(block: list[Instruction]) -> Instruction | None:
 
 def takers(code: Code, frontier: list[int], divergent: list[bool], held: int, b: int) -> Iterator[tuple[int, int]]:
     """(next block, blocks that may then wait) for every way control can leave block b."""
-    held = held_blocks(code)
     choices = code.successors[b] or (None,)
     routes = [choices] if divergent[b] else [(c,) for c in choices]
     spins = any((b, s) in code.spin_edges for s in code.successors[b])
@@ -263,7 +264,9 @@ class _Shapes:
 
     def _one_group(self, ins: Instruction) -> bool:
         """False where the lanes of vote.sync or redux.sync may name different member masks (tiles of a warp)."""
-        return "sync" not in ins.modifiers or ins.opcode in ("bar", "barrier") or is_uniform(self.value(ins.operands[-1]))
+        return (
+            "sync" not in ins.modifiers or ins.opcode in ("bar", "barrier") or is_uniform(self.value(ins.operands[-1]))
+        )
 
     def diverges(self, b: int) -> bool:
         last = last_of(self.code.blocks[b])

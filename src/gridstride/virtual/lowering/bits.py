@@ -13,7 +13,6 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, bits, constant
 from gridstride.virtual.ptx.module import Instruction
 
-
 WORDS = "b32 b64"
 NUMBERS = "u32 s32 u64 s64"
 

@@ -1,7 +1,7 @@
 """Calls of device functions: arguments in areas of 32 lanes a word, direct, indirect and recursive.
 
-An area holds a .param variable as rows of four bytes, one row for each word, one column for each lane; a function gets a
-pointer to the area of each of its parameters and results.
+An area holds a .param variable as rows of four bytes, one row for each word, one column for each lane; a function
+gets a pointer to the area of each of its parameters and results.
 """
 
 from __future__ import annotations
@@ -10,8 +10,18 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering, llvm_type
 from gridstride.virtual.lowering.ir import Value, bits, constant, wide
 from gridstride.virtual.lowering.program import FUNCTION_BASE
-from gridstride.virtual.machine.layout import FAULT, LANES
-from gridstride.virtual.ptx.module import Arguments, Function, Immediate, Instruction, Operand, Register, Sink, Symbol, Variable
+from gridstride.virtual.machine.layout import FAULT, LANES, WARP
+from gridstride.virtual.ptx.module import (
+    Arguments,
+    Function,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Sink,
+    Symbol,
+    Variable,
+)
 
 ROW = 4 * LANES
 
@@ -73,7 +83,7 @@ def _write(cx: Lowering, base: Value, offset: int, size: int, value: Value) -> N
         b.store(word, at, align=4)
 
 
-# -- registers as parameters --------------------------------------------------------------------------------------------
+# -- registers as parameters -----------------------------------------------------------------------------------------
 def take_registers(cx: Lowering) -> None:
     """At a device function's start: parameters declared as registers get their values."""
     for index, variable in enumerate(cx.function.params):
@@ -114,11 +124,12 @@ def _store_whole(cx: Lowering, base: Value, value: Value) -> None:
         b.store(b.resize(part, "i32"), b.offset(base, w * ROW), align=4)
 
 
-# -- calls --------------------------------------------------------------------------------------------------------------
+# -- calls -----------------------------------------------------------------------------------------------------------
 def call(cx: Lowering, ins: Instruction) -> None:
     """call, call.uni: direct by name, or through a function pointer."""
     returned, target, passed = ins.operands[:3]
-    assert isinstance(returned, Arguments) and isinstance(passed, Arguments)
+    assert isinstance(returned, Arguments)
+    assert isinstance(passed, Arguments)
     areas = [_argument(cx, o) for o in passed.items]
     results = [_result_area(cx, o) for o in returned.items]
     if isinstance(target, Symbol):
@@ -137,13 +148,7 @@ def call(cx: Lowering, ins: Instruction) -> None:
             value = _read(cx, base, 0, size)
             cx.set(operand, cx.b.cast("trunc", value, "i1") if type_ == "pred" else value)
     if cx.mask is not None or cx.program.entry.name != cx.function.name:
-        cx.mask = cx.b.op("and", cx.current_mask(), cx.b.get(cx.warp, _warp_layout(), "live"))
-
-
-def _warp_layout():  # type: ignore[no-untyped-def]
-    from gridstride.virtual.machine.layout import WARP
-
-    return WARP
+        cx.mask = cx.b.op("and", cx.current_mask(), cx.b.get(cx.warp, WARP, "live"))
 
 
 def _argument(cx: Lowering, operand: Operand) -> Value:

@@ -35,6 +35,7 @@ class Flow:
             if waits(last_of(block)) and self.facts.frontier[i] and self.code.successors[i]
         }
         self.budget = self.b.alloca("i32") if self.code.spin_edges else None
+        self.turn = self.b.alloca("i32") if self.code.spin_edges else Value("", "ptr")
 
     def write(self, mask: Value | None) -> None:
         """All blocks; `mask` holds the lanes that enter the function (None: all 32)."""
@@ -45,6 +46,7 @@ class Flow:
             b.store(constant("i64", 0), gate)
         if self.budget:
             b.store(constant("i32", SPIN_BUDGET), self.budget)
+            b.store(constant("i32", -1), self.turn)
         b.store(mask or constant("i32", -1), self.pending[0])
         b.jump("B0")
         for index in range(len(self.code.blocks)):
@@ -196,13 +198,16 @@ class Flow:
             if c not in self.gates and (c in sure or (last_is_sure and position == len(candidates) - 1)):
                 b.jump(f"B{c}")
                 return
-            ready = b.compare("ne", b.load("i32", self.pending[c]), constant("i32", 0))
-            if c in self.gates:
-                ready = b.op("and", ready, self._open(c))
             skip = b.new_label("skip")
-            b.branch(ready, f"B{c}", skip)
+            b.branch(self._ready(c), f"B{c}", skip)
             b.start(skip)
         self._nobody([c for c in candidates if c in self.gates], retry)
+
+    def _ready(self, target: int) -> Value:
+        """An i1: lanes wait for the block and no barrier holds them."""
+        b = self.b
+        waiting = b.compare("ne", b.load("i32", self.pending[target]), constant("i32", 0))
+        return b.op("and", waiting, self._open(target)) if target in self.gates else waiting
 
     def _nobody(self, gated: Sequence[int], retry: str) -> None:
         """No block can run: wait where lanes are held at a barrier, else the function is over."""
@@ -235,7 +240,7 @@ class Flow:
         b.start(go)
 
     def _rotate(self, index: int, chosen: set[int]) -> None:
-        """A spinning group gives way, after its budget, to the other groups and warps: one may hold what it waits for."""
+        """A spinning group gives way, after its budget, to other groups and warps: one may hold what it waits for."""
         b, cx = self.b, self.cx
         assert self.budget is not None
         left = b.op("sub", b.load("i32", self.budget), constant("i32", 1))
@@ -245,15 +250,20 @@ class Flow:
         b.start(tired)
         b.store(constant("i32", SPIN_BUDGET), self.budget)
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
-        for c in bits_of(self.facts.frontier[index]):
-            if c in chosen:
-                continue
-            ready = b.compare("ne", b.load("i32", self.pending[c]), constant("i32", 0))
-            if c in self.gates:
-                ready = b.op("and", ready, self._open(c))
-            skip = b.new_label("skip")
-            b.branch(ready, f"B{c}", skip)
-            b.start(skip)
+        spinning = {t for t in chosen if (index, t) in self.code.spin_edges}
+        others = sorted({*bits_of(self.facts.frontier[index]), *chosen} - spinning)
+        # In turns: the lowest group gets control back at once, so starting from it would never reach a third one.
+        last = b.load("i32", self.turn)
+        for floor in (last, constant("i32", -1)):
+            for c in others:
+                ready = b.op("and", self._ready(c), b.compare("slt", floor, constant("i32", c)))
+                go, skip = b.new_label("go"), b.new_label("skip")
+                b.branch(ready, go, skip)
+                b.start(go)
+                b.store(constant("i32", c), self.turn)
+                b.jump(f"B{c}")
+                b.terminated = True
+                b.start(skip)
         b.jump(on)
         b.start(on)
 
@@ -341,4 +351,4 @@ def barrier_operands(cx: Lowering, last: Instruction) -> tuple[Value, Value, Val
 ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 """Opcodes that end a block; barriers that hold their lanes do too (`analysis.waits`)."""
 
-__all__ = ["Flow", "barrier_operands", "wide", "WARP"]
+__all__ = ["WARP", "Flow", "barrier_operands", "wide"]

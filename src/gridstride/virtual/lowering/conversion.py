@@ -105,7 +105,9 @@ def _float_to_integer(cx: Lowering, ins: Instruction) -> None:
     (x,) = _floats(cx, ins, cx.sources(of), of)
     size, signed = TYPES[to].bits, to[0] == "s"
     nan = 1 << size - 1 if of == "f64" or size == 64 else 0
-    result = to_integer(cx.b, _whole_number(cx.b, ins, x), size, nan, signed=signed)
+    if "rzi" not in ins.modifiers:  # to_integer truncates by itself
+        x = _whole_number(cx.b, ins, x)
+    result = to_integer(cx.b, x, size, nan, signed=signed)
     cx.set(ins.operands[0], result, signed=signed)
 
 

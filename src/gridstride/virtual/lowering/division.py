@@ -88,7 +88,7 @@ def _long(cx: Lowering, x: Value, y: Value) -> Value:
     quick_at, slow_at, done = b.new_label("quick"), b.new_label("slow"), b.new_label("divided")
     b.branch(small, quick_at, slow_at, likely=True)
     b.start(quick_at)
-    quick = _divide(cx, x, y, signed=False)
+    quick = _small(cx, x, y)
     b.jump(done)
     b.start(slow_at)
     slow = b.op("udiv", x, b.intrinsic("umax", y, constant(y.type, 1)))
@@ -96,6 +96,16 @@ def _long(cx: Lowering, x: Value, y: Value) -> Value:
     b.start(done)
     merged = b.define(x.type, f"phi {x.type} [ {quick.name}, %{quick_at} ], [ {slow.name}, %{slow_at} ]")
     return _zero_to_ones(cx, merged, y)
+
+
+def _small(cx: Lowering, x: Value, y: Value) -> Value:
+    """x / y below 2⁵⁰. As the low bits of 2⁵² such numbers are doubles at once: AVX2 cannot convert 64 bits at all."""
+    b = cx.b
+    anchor = constant(x.type, 0x433 << 52)
+    offset = constant(b.cast("bitcast", anchor, "double").type, 2.0**52)
+    one, other = (b.op("fsub", b.cast("bitcast", b.op("or", v, anchor), "double"), offset) for v in (x, y))
+    ratio = b.intrinsic("trunc", b.op("fdiv", one, other))
+    return b.op("xor", b.cast("bitcast", b.op("fadd", ratio, offset), "i64"), anchor)
 
 
 def _long_signed(cx: Lowering, x: Value, y: Value) -> Value:

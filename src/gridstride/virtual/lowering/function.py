@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from gridstride.virtual.errors import UnsupportedInstruction
@@ -156,7 +158,7 @@ class Lowering:
         return self.scalar(operand, ptx_type) if self.uniform(operand) else self.vector(operand, ptx_type)
 
     def sources(self, *types: str, first: int = 1) -> list[Value]:
-        """The operands from `first` on, read as the given types: all scalars where all are uniform, else all vectors."""
+        """The operands from `first` on as the given types: all scalars where all are uniform, else all vectors."""
         operands = self.ins.operands[first : first + len(types)]
         narrow = not varies(self.code, self.ins) and all(self.uniform(o) for o in operands)
         read = self.scalar if narrow else self.vector
@@ -193,7 +195,7 @@ class Lowering:
                 value = self._register(name)
                 if isinstance(value, Linear):
                     return value
-                return lanes.replace(shape, base=self.retype(value, f"b{shape.width}") if bits(value.type) >= 32 else value)
+                return replace(shape, base=self.retype(value, f"b{shape.width}") if bits(value.type) >= 32 else value)
             case Immediate("int", number):
                 return lanes.fixed(self, width, number)
             case Special(name, component):
@@ -202,7 +204,7 @@ class Lowering:
                     return None
                 from gridstride.virtual.lowering.special import linear_base
 
-                return lanes.replace(shape, base=linear_base(self, operand))
+                return replace(shape, base=linear_base(self, operand))
             case Symbol():
                 address = self.program.address_of(self, operand)
                 return Linear(width, self.b.resize(address, f"i{width}"))
@@ -231,8 +233,8 @@ class Lowering:
         if any(form.k):
             k = vector_constant(type_, form.k)
             value = k if form.base.name == "0" else self.b.op("add", value, k)
-        for k, u in form.terms:
-            term = self.b.op("mul", self.b.splat(u), vector_constant(type_, k))
+        for steps, u in form.terms:
+            term = self.b.op("mul", self.b.splat(u), vector_constant(type_, steps))
             value = self.b.op("add", value, term)
         if form.extended:
             inner = self.b.resize(self.spread(form.extended.inner), "i64", signed=form.extended.signed)
@@ -347,7 +349,7 @@ class Lowering:
         yield
         self._here, self._vectors = here, vectors
 
-    def flush(self, live: set[str]) -> None:
+    def flush(self, live: AbstractSet[str]) -> None:
         """Stores what the block wrote and a later one may read."""
         for name in sorted(self._dirty & live):
             value = self._here[name]
@@ -389,7 +391,7 @@ class Lowering:
             base = self._as_storage(form.base, self._storage(destination.name), False)
             self._put(destination.name, self._guarded_scalar(destination.name, base))
         else:
-            self.set_linear(destination.name, lanes.replace(form, align=shape.align, top=shape.top))
+            self.set_linear(destination.name, replace(form, align=shape.align, top=shape.top))
         return True
 
     def unsupported(self, what: str) -> UnsupportedInstruction:

@@ -10,7 +10,7 @@ from gridstride.virtual.lowering import division, extended, logic, permute, vide
 from gridstride.virtual.lowering.bits import field
 from gridstride.virtual.lowering.floats import check
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.ir import Value, bits, constant, count
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, count
 from gridstride.virtual.ptx.module import Instruction
 from gridstride.virtual.ptx.types import TYPES
 
@@ -70,11 +70,28 @@ def product(cx: Lowering, x: Value, y: Value, *, signed: bool, part: str) -> Val
     b = cx.b
     if part == "lo":
         return b.op("mul", x, y)
+    if bits(x.type) == 64 and x.wide:
+        return _upper(b, x, y, signed=signed)
     double = _DOUBLE[bits(x.type)]
     full = b.op("mul", b.resize(x, double, signed=signed), b.resize(y, double, signed=signed))
     if part == "wide":
         return full
     return b.cast("trunc", b.op("lshr", full, constant(full.type, bits(x.type))), f"i{bits(x.type)}")
+
+
+def _upper(b: Builder, x: Value, y: Value, *, signed: bool) -> Value:
+    """The upper 64 bits of products, from those of 32-bit halves: vectors have no wider multiplication."""
+    mask, by = constant(x.type, 0xFFFFFFFF), constant(x.type, 32)
+    (xl, xh), (yl, yh) = ((b.op("and", v, mask), b.op("lshr", v, by)) for v in (x, y))
+    low, cross, other, high = (b.op("mul", p, q) for p, q in ((xl, yl), (xl, yh), (xh, yl), (xh, yh)))
+    middle = b.op("add", b.op("add", b.op("lshr", low, by), b.op("and", cross, mask)), b.op("and", other, mask))
+    for part in (cross, other, middle):
+        high = b.op("add", high, b.op("lshr", part, by))
+    if signed:  # a negative factor counted as 2⁶⁴ more
+        for factor, sign in ((x, y), (y, x)):
+            negative = b.op("ashr", sign, constant(x.type, 63))
+            high = b.op("sub", high, b.op("and", factor, negative))
+    return high
 
 
 def part_of(cx: Lowering, ins: Instruction) -> str:

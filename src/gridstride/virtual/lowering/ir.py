@@ -11,7 +11,7 @@ from gridstride.virtual.machine.layout import LANES, Layout
 ATTRIBUTES = (
     'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" "frame-pointer"="none" }\n'
     'attributes #1 = { nounwind cold noinline "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
-    "!0 = !{!\"branch_weights\", i32 4096, i32 1}\n"
+    '!0 = !{!"branch_weights", i32 4096, i32 1}\n'
 )
 """Function attributes every module ends with: #0 hot code, #1 slow paths; !0 marks a branch as taken."""
 
@@ -53,7 +53,19 @@ def like(type_: str, model: str) -> str:
     return f"<{count(model)} x {type_}>" if model[0] == "<" else type_
 
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
+BITS = {
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+    "i128": 128,
+    "half": 16,
+    "bfloat": 16,
+    "float": 32,
+    "double": 64,
+    "ptr": 64,
+}
 
 
 def bits(type_: str) -> int:
@@ -189,7 +201,9 @@ class Builder:
         if value.name[0] != "%":
             return Value(f"splat ({value.type} {value.name})", target)
         first = self.define(target, f"insertelement {target} poison, {value!r}, i64 0")
-        return self.define(target, f"shufflevector {target} {first.name}, {target} poison, <{lanes} x i32> zeroinitializer")
+        return self.define(
+            target, f"shufflevector {target} {first.name}, {target} poison, <{lanes} x i32> zeroinitializer"
+        )
 
     def shuffle(self, a: Value, indices: Sequence[int], b: Value | None = None) -> Value:
         mask = ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in indices)
@@ -309,7 +323,9 @@ class Module:
         self.functions.append(f"define {signature} #{int(cold)} {{\n{body}\n}}\n")
 
     @contextmanager
-    def function(self, result: str, name: str, *params: str, cold: bool = False) -> Iterator[tuple[Builder, list[Value]]]:
+    def function(
+        self, result: str, name: str, *params: str, cold: bool = False
+    ) -> Iterator[tuple[Builder, list[Value]]]:
         """A function written in the `with` body; parameters are `type name` words."""
         builder = self.builder()
         values = [Value(f"%{p.rsplit(' ', 1)[1]}", p.rsplit(" ", 1)[0]) for p in params]

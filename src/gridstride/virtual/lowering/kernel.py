@@ -16,7 +16,7 @@ from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Progra
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine.layout import FAULT, WARP
 from gridstride.virtual.ptx import cfg, liveness
-from gridstride.virtual.ptx.module import Function, Guard, Instruction, Label, LabelRef, Module, Statement
+from gridstride.virtual.ptx.module import Function, Guard, Instruction, Label, LabelRef, Module, Statement, Symbol
 from gridstride.virtual.ptx.operands import reads, writes
 
 
@@ -26,7 +26,8 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
     Raises UnsupportedInstruction with the PTX line and the source line for what the virtual GPU does not have.
     """
     program = Program(module, module.functions[name], FAMILIES, observer or Blind())
-    flags = [_write(program, function, shape) for function in program.functions if function.defined]
+    spinners = _spinners(program)
+    flags = [_write(program, function, shape, spinners) for function in program.functions if function.defined]
     return Lowered(
         ir=program.ir.text(),
         sites=program.sites,
@@ -40,8 +41,10 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
     )
 
 
-def prepare(function: Function, kernel_params: frozenset[str]) -> tuple[Code, dict[str, int]]:
-    """A function's blocks in execution order, and the block each label stands at."""
+def prepare(
+    function: Function, kernel_params: frozenset[str], spinners: frozenset[str] = frozenset()
+) -> tuple[Code, dict[str, int]]:
+    """A function's blocks in execution order, and the block each label stands at; `spinners`: functions that spin."""
     function = replace(function, body=tuple(_normal(function.body)))
     graph = cfg.build(function)
     live = liveness.analyse(graph)
@@ -50,7 +53,7 @@ def prepare(function: Function, kernel_params: frozenset[str]) -> tuple[Code, di
     successors = [tuple(position[s] for s in graph.blocks[i].successors) for i in graph.order]
     spin_edges = set()
     for loop in graph.loops:
-        if any(_spins(ins) for m in loop.members for ins in graph.blocks[m].instructions):
+        if any(_spins(ins, spinners) for m in loop.members for ins in graph.blocks[m].instructions):
             spin_edges |= {(position[a], position[z]) for a, z in loop.back_edges}
     code = Code(
         blocks=blocks,
@@ -67,11 +70,24 @@ def prepare(function: Function, kernel_params: frozenset[str]) -> tuple[Code, di
     return code, labels
 
 
-def _spins(ins: Instruction) -> bool:
+def _spins(ins: Instruction, spinners: frozenset[str]) -> bool:
     """True for what a thread does while it waits for another one."""
     if ins.opcode in ("atom", "nanosleep", "mbarrier"):
         return True
-    return ins.opcode == "ld" and ordered(ins)
+    if ins.opcode == "call":
+        target = ins.operands[1]
+        return target.name in spinners if isinstance(target, Symbol) else bool(spinners)
+    return ins.opcode == "ld" and ordered(ins) and "local" not in ins.modifiers
+
+
+def _spinners(program: Program) -> frozenset[str]:
+    """The functions that do such things themselves or call one that does: a loop around their call may wait."""
+    found: frozenset[str] = frozenset()
+    while True:
+        more = frozenset(f.name for f in program.functions if any(_spins(i, found) for i in f.instructions))
+        if more == found:
+            return found
+        found = more
 
 
 def _normal(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -106,10 +122,12 @@ def _voting(modifiers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple("vote" if m == "red" else m for m in modifiers)
 
 
-def _write(program: Program, function: Function, shape: BlockShape) -> tuple[bool, bool]:
+def _write(
+    program: Program, function: Function, shape: BlockShape, spinners: frozenset[str]
+) -> tuple[bool, bool]:
     """Adds one function to the program; returns (waits at barriers, spins)."""
     params = frozenset(p.name for p in function.params) if function.kind == "entry" else frozenset()
-    code, labels = prepare(function, params)
+    code, labels = prepare(function, params, spinners)
     facts = analyse(code, shape)
     cx = Lowering(program, function, code, facts, shape)
     b = cx.b
@@ -126,7 +144,9 @@ def _write(program: Program, function: Function, shape: BlockShape) -> tuple[boo
         take_registers(cx)
         cx.flush(set(function.registers))
         flow.write(Value("%mask", "i32"))
-        program.ir.add(f"fn{program.numbers[function.name]}", f"void @fn{program.numbers[function.name]}({signature(function)})", b)
+        program.ir.add(
+            f"fn{program.numbers[function.name]}", f"void @fn{program.numbers[function.name]}({signature(function)})", b
+        )
     return any(block and waits(block[-1]) for block in code.blocks), bool(code.spin_edges) or _may_sync(code)
 
 
@@ -150,4 +170,13 @@ def _check_stack(cx: Lowering) -> None:
         cx.ins = first
         site = cx.program.site(cx)
         kind = constant("i32", FAULT["stack_overflow"])
-        b.call("void", "gs_fault", cx.warp, constant("i32", site), kind, Value("%mask", "i32"), constant("i64", 0), constant("i32", 0))
+        b.call(
+            "void",
+            "gs_fault",
+            cx.warp,
+            constant("i32", site),
+            kind,
+            Value("%mask", "i32"),
+            constant("i64", 0),
+            constant("i32", 0),
+        )

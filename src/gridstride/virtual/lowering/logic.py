@@ -7,7 +7,6 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, constant
 from gridstride.virtual.ptx.module import Immediate, Instruction, Pair
 
-
 WORDS = "b16 b32 b64"
 
 

@@ -93,7 +93,11 @@ def linear_address(cx: Lowering, address: Address, space: str) -> Linear | None:
 def vector_address(cx: Lowering, address: Address, space: str) -> Value:
     """The address of every lane; i32 offsets in shared and local memory, else i64."""
     type_ = "b32" if space in ("shared", "local") else "b64"
-    if isinstance(address.base, Register) and type_ == "b64" and bits(llvm_type(cx.code.registers[address.base.name])) < 64:
+    if (
+        isinstance(address.base, Register)
+        and type_ == "b64"
+        and bits(llvm_type(cx.code.registers[address.base.name])) < 64
+    ):
         base = cx.b.resize(cx.vector(address.base, "b32"), "i64")
     else:
         base = cx.vector(address.base, type_)
@@ -115,8 +119,7 @@ def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
     b.branch(ok, fast, slow, likely=True)
     b.start(fast)
     if uniform:
-        base = layout.pointer(cx, groups[0].address, access)
-        quick = [b.load(access.type, b.offset(base, access.size * j), align=access.size) for j in range(access.count)]
+        quick = layout.load_one(cx, layout.pointer(cx, groups[0].address, access), access)
     else:
         quick = layout.load_groups(cx, groups, access)
     quick_end = b.label
@@ -315,6 +318,6 @@ def nothing(cx: Lowering, ins: Instruction) -> None:
 
 
 FAMILY = {
-    "ld": load, "ldu": load, "st": store, "cvta": convert_address, "isspacep": is_space, "membar": fence, "fence": fence,
-    "prefetch": nothing, "prefetchu": nothing, "discard": nothing, "applypriority": nothing,
+    "ld": load, "ldu": load, "st": store, "cvta": convert_address, "isspacep": is_space, "membar": fence,
+    "fence": fence, "prefetch": nothing, "prefetchu": nothing, "discard": nothing, "applypriority": nothing,
 }  # fmt: skip

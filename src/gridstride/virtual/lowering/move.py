@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, wide
+from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Instruction, Vector
 from gridstride.virtual.ptx.types import TYPES
 
@@ -22,21 +23,29 @@ def move(cx: Lowering, ins: Instruction) -> None:
 def _part(cx: Lowering, ins: Instruction, vector: Vector) -> int:
     """Bits of one element of the vector."""
     size, rest = divmod(TYPES[ins.types[-1]].bits, len(vector.items))
-    if rest or size not in (8, 16, 32, 64):
+    if rest or len(vector.items) not in (2, 4) or size not in (8, 16, 32, 64):
         raise cx.unsupported(f"`{ins.name}` of {len(vector.items)} parts")
     return size
 
 
 def _packed(cx: Lowering, ins: Instruction, source: Vector) -> Value:
     """The elements side by side, the first lowest."""
-    b, size = cx.b, _part(cx, ins, source)
-    whole = f"i{TYPES[ins.types[-1]].bits}"
+    size = _part(cx, ins, source)
     read = cx.scalar if all(cx.uniform(item) for item in source.items) else cx.vector
-    parts = [b.resize(read(item, f"b{size}"), whole) for item in source.items]
-    result = parts[0]
-    for i, part in enumerate(parts[1:], 1):
-        result = b.op("or", result, b.op("shl", part, constant(part.type, size * i)))
-    return result
+    parts = [read(item, f"b{size}") for item in source.items]
+    while len(parts) > 1:
+        parts = [_joined(cx.b, low, high) for low, high in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _joined(b: Builder, low: Value, high: Value) -> Value:
+    """Two integers as one twice as wide; of lanes by interleaving, which needs no wider arithmetic."""
+    size = bits(low.type)
+    if low.wide:
+        pairs = b.shuffle(low, [i + LANES * part for i in range(LANES) for part in range(2)], high)
+        return b.bitcast(pairs, wide(f"i{2 * size}"))
+    low, high = (b.resize(v, f"i{2 * size}") for v in (low, high))
+    return b.op("or", low, b.op("shl", high, constant(high.type, size)))
 
 
 def _unpack(cx: Lowering, ins: Instruction, target: Vector) -> None:

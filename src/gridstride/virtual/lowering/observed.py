@@ -9,7 +9,7 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.lowering.memory import SPACES, ordered, vector_address
+from gridstride.virtual.lowering.memory import ordered, vector_address
 from gridstride.virtual.machine.layout import FAULT
 from gridstride.virtual.ptx.module import Address, Instruction
 
@@ -57,7 +57,7 @@ class Counting:
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
-        """Counts one ld, st, atom or red; shared ones are checked for races."""
+        """Counts a load, store, atom or red (`kind`); shared ones are checked for races."""
         if access.space not in ("global", "shared", "generic", "const"):
             return
         at = self._take(len(ACCESS_COUNTERS))
@@ -70,20 +70,9 @@ class Counting:
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = vector_address(cx, address, access.space)
-            space = "shared" if access.space == "shared" else "global"
-            arguments: list[Value] = [cx.warp, constant("i64", 8 * at), cx.active(), addresses]
-            b.call("void", f"gs_count_{space}", *arguments, constant("i32", access.bytes))
-            if access.space == "shared" and kind in ("load", "store"):
-                self._race(cx, site, access, addresses, kind)
-
-    def _race(self, cx: Lowering, site: int, access: Access, addresses: Value, kind: str) -> None:
-        b = cx.b
-        if ordered(cx.ins):
-            # Volatile and acquire/release accesses are how threads tell each other something: they order, not race.
-            b.call("void", "gs_race_sync", cx.warp)
-            return
-        arguments = (cx.warp, constant("i32", site), cx.active(), addresses, constant("i32", access.bytes))
-        b.call("void", f"gs_race_{kind}", *arguments)
+            where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
+            name = f"gs_observe_{_watched(cx, access, kind)}"
+            b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
 
     def sync(self, cx: Lowering) -> None:
         """After an atomic or a fence: the warp knows what others released before."""
@@ -105,6 +94,15 @@ class Counting:
             kind = constant("i32", FAULT["barrier_divergence"])
             here = constant("i32", site)
             b.call("void", "gs_report", cx.warp, kind, here, mine, here, who, constant("i64", 0))
+
+
+def _watched(cx: Lowering, access: Access, kind: str) -> str:
+    """Which runtime function sees an access. Volatile, acquire, release and atomic ones are how threads tell each other
+    something: they order, and do not race.
+    """
+    if access.space != "shared":
+        return "global"
+    return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
 
 
 def _only_leaves(cx: Lowering, block: int) -> bool:
@@ -134,6 +132,3 @@ def kind_of(ins: Instruction) -> str:
         width = "fp32" if type_ == "f32" else "fp64"
         return f"{width}_fma" if ins.opcode in ("fma", "mad") else width
     return "half" if "f16" in type_ else "integer"
-
-
-__all__ = ["ACCESS_COUNTERS", "BLOCK_COUNTERS", "SPACES", "Counting", "kind_of"]

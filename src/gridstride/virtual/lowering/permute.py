@@ -64,22 +64,19 @@ def _known(cx: Lowering, low: Value, high: Value, selector: int) -> Value:
 
 
 def _any(cx: Lowering, low: Value, high: Value, selector: Value) -> Value:
-    """Byte by byte, out of b:a as one 64-bit word."""
+    """Byte by byte: bit 2 of a nibble picks the word, bits 0 and 1 the byte in it."""
     b = cx.b
-    word = b.resize(low, "i64")
-    word = b.op("or", word, b.op("shl", b.resize(high, "i64"), constant(word.type, 32)))
-    selector = b.resize(selector, "i64")
-    result: Value | None = None
+    zero = constant(low.type, 0)
+    parts = []
     for i in range(4):
-        nibble = b.op("lshr", selector, constant(selector.type, 4 * i))
-        by = b.op("shl", b.op("and", nibble, constant(nibble.type, 7)), constant(nibble.type, 3))
-        byte = b.cast("trunc", b.op("lshr", word, by), "i8")
-        signed = b.compare("ne", b.op("and", nibble, constant(nibble.type, 8)), constant(nibble.type, 0))
-        byte = b.select(signed, b.op("ashr", byte, constant(byte.type, 7)), byte)
-        placed = b.op("shl", b.resize(byte, "i32"), constant(low.type, 8 * i))
-        result = placed if result is None else b.op("or", result, placed)
-    assert result is not None
-    return result
+        nibble = b.op("lshr", selector, constant(selector.type, 4 * i)) if i else selector
+        upper, signed = (b.compare("ne", b.op("and", nibble, constant(low.type, n)), zero) for n in (4, 8))
+        by = b.op("shl", b.op("and", nibble, constant(low.type, 3)), constant(low.type, 3))
+        word = b.op("lshr", b.select(upper, high, low), by)
+        sign = b.op("ashr", b.op("shl", word, constant(low.type, 24)), constant(low.type, 31))
+        byte = b.op("and", b.select(signed, sign, word), constant(low.type, 0xFF))
+        parts.append(b.op("shl", byte, constant(low.type, 8 * i)) if i else byte)
+    return b.op("or", b.op("or", parts[0], parts[1]), b.op("or", parts[2], parts[3]))
 
 
 FAMILY = {"prmt": permute}

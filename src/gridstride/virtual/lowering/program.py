@@ -136,8 +136,11 @@ class Program:
         where = f"{place[0]}:{place[1]}: " if place else ""
         return UnsupportedInstruction(
             f"{where}the virtual GPU does not have {what} (`{ins.name}`, PTX line {ins.ptx_line}, in {function.name})",
-            opcode=ins.opcode, ptx_line=ins.ptx_line, file=place[0] if place else None, line=place[1] if place else None,
-        )  # fmt: skip
+            opcode=ins.opcode,
+            ptx_line=ins.ptx_line,
+            file=place[0] if place else None,
+            line=place[1] if place else None,
+        )
 
     def place(self, loc: SourceLocation | None) -> tuple[str, int] | None:
         """File and line in the kernel's own file: of code inlined from a header, the line that called it."""
@@ -159,7 +162,7 @@ class Program:
             return base if cx.code.entry else b.op("add", b.resize(Value("%frame", "i32"), "i64"), base)
         if name in self.numbers:
             return constant("i64", FUNCTION_BASE + 16 * self.numbers[name])
-        offset = dict((p.name, o) for p, o in parameter_layout(self.entry.params)).get(name)
+        offset = {p.name: o for p, o in parameter_layout(self.entry.params)}.get(name)
         if offset is not None and cx.code.entry:
             params = cx.field("params")
             base = b.define("i64", f"ptrtoint ptr {params.name} to i64")
@@ -342,7 +345,9 @@ def _shared_layout(module: Module, functions: list[Function]) -> tuple[dict[str,
             offsets[name] = end
             end += v.size
     unsized = {name: v for name, v in variables.items() if not v.size}
-    start = -(-end // max((v.align for v in unsized.values()), default=1)) * max((v.align for v in unsized.values()), default=1)
+    start = -(-end // max((v.align for v in unsized.values()), default=1)) * max(
+        (v.align for v in unsized.values()), default=1
+    )
     offsets.update(dict.fromkeys(unsized, start))
     return offsets, start if unsized else end, bool(unsized)
 

@@ -53,10 +53,9 @@ def _to_scheduler(b: Builder, warp: Value) -> None:
 
 # -- faults -----------------------------------------------------------------------------------------------------------
 def _faults(m: Module) -> None:
-    with m.function("void", "gs_record", "ptr warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size", "i32 space", cold=True) as (
-        b,
-        (warp, site, kind, lanes, address, size, space),
-    ):  # fmt: skip
+    plain = ("ptr warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size")
+    spaced = (*plain, "i32 space")
+    with m.function("void", "gs_record", *spaced, cold=True) as (b, (warp, site, kind, lanes, address, size, space)):
         launch = b.get(warp, WARP, "launch")
         flag = b.field(launch, LAUNCH, "faulted")
         pair = b.define("{ i32, i1 }", f"cmpxchg ptr {flag.name}, i32 0, i32 1 seq_cst seq_cst")
@@ -75,13 +74,10 @@ def _faults(m: Module) -> None:
         b.put(warp, WARP, "state", DONE)
         _to_scheduler(b, warp)
         b.unreachable()
-    with m.function("void", "gs_fault_in", "ptr warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size", "i32 space", cold=True) as (
-        b,
-        args,
-    ):  # fmt: skip
+    with m.function("void", "gs_fault_in", *spaced, cold=True) as (b, args):
         b.call("void", "gs_record", *args)
         b.call("void", "gs_leave", args[0])
-    with m.function("void", "gs_fault", "ptr warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size", cold=True) as (b, args):
+    with m.function("void", "gs_fault", *plain, cold=True) as (b, args):
         b.call("void", "gs_fault_in", *args, i32(0))
     with m.function("void", "gs_stop", "ptr warp", "i32 site", cold=True) as (b, (warp, site)):
         # Python asks for a stop by the fault kind itself (timeout, interrupted); another warp's fault asks with 1.
@@ -122,7 +118,8 @@ def _barriers(m: Module) -> None:
             b.call("void", "gs_fault", warp, site, i32(FAULT["invalid_instruction"]), mask, i64(0), i32(0))
         block, index = b.get(warp, WARP, "block"), b.resize(which, "i64")
         b.put(warp, WARP, "site", site)
-        token = b.op("or", b.op("shl", index, i64(32)), b.resize(b.load("i32", _barrier_field(b, block, "phases", index)), "i64"))
+        phase = b.load("i32", _barrier_field(b, block, "phases", index))
+        token = b.op("or", b.op("shl", index, i64(32)), b.resize(phase, "i64"))
         present = b.call("i32", "llvm.ctpop.i32", mask)
         # With a thread count, a warp counts whole, the lanes that left included.
         entire = b.op("and", b.compare("ne", count, i32(0)), b.compare("eq", mask, b.get(warp, WARP, "live")))
@@ -142,10 +139,9 @@ def _barriers(m: Module) -> None:
         b.put(warp, WARP, "epoch", b.get(b.get(warp, WARP, "block"), BLOCK, "epoch"))
         b.put(warp, WARP, "state", WAITING)
         _to_scheduler(b, warp)
-    with m.function("void", "gs_wait", "ptr warp", "i64 token") as (b, (warp, token)):
-        with b.loop() as done:
-            b.break_if(b.call("i1", "gs_gate_open", warp, token), done)
-            b.call("void", "gs_wait_any", warp)
+    with m.function("void", "gs_wait", "ptr warp", "i64 token") as (b, (warp, token)), b.loop() as done:
+        b.break_if(b.call("i1", "gs_gate_open", warp, token), done)
+        b.call("void", "gs_wait_any", warp)
     with m.function("i32", "gs_barrier_result", "ptr warp", "i32 which") as (b, (warp, which)):
         block = b.get(warp, WARP, "block")
         b.ret(b.load("i32", _barrier_field(b, block, "results", b.resize(which, "i64"))))
@@ -160,8 +156,8 @@ def _barriers(m: Module) -> None:
         leaving = b.call("i32", "llvm.ctpop.i32", gone)
         b.put(block, BLOCK, "threads", b.op("sub", b.get(block, BLOCK, "threads"), leaving))
         with b.if_(b.compare("ne", gone, i32(0))):
-            for which in range(BARRIERS):
-                b.call("void", "gs_complete", block, i32(which))
+            for number in range(BARRIERS):
+                b.call("void", "gs_complete", block, i32(number))
 
 
 def _barrier_field(b: Builder, block: Value, name: str, index: Value) -> Value:
@@ -377,8 +373,8 @@ def _run(m: Module) -> None:
             b.break_if(b.compare("eq", b.get(warp, WARP, "state"), i32(WAITING)), found)
             b.store(b.op("add", b.load("i64", at), i64(1)), at)
         warp = b.offset(warps, b.op("mul", b.load("i64", at), i64(WARP.size)))
-        live = b.get(warp, WARP, "live")
-        b.call("void", "gs_record", warp, b.get(warp, WARP, "site"), i32(FAULT["deadlock"]), live, i64(0), i32(0), i32(0))
+        live, site = b.get(warp, WARP, "live"), b.get(warp, WARP, "site")
+        b.call("void", "gs_record", warp, site, i32(FAULT["deadlock"]), live, i64(0), i32(0), i32(0))
 
 
 def _take(b: Builder, worker: Value, launch: Value, block: Value, slot: Value, total: Value) -> None:

@@ -101,7 +101,9 @@ def _site(b: Builder, warp: Value, site: Value) -> Value:
 
 def _resolve(m: Module) -> None:
     """Where one lane's access is in this process: checked, aligned, and counted from the space's base."""
-    with m.function("ptr", "gs_resolve", "ptr warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 space") as (
+    with m.function(
+        "ptr", "gs_resolve", "ptr warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 space"
+    ) as (
         b,
         (warp, site, lane, address, size, space),
     ):
@@ -153,7 +155,9 @@ def _slow(m: Module) -> None:
                 _copy_elements(b, target, values, long, size, n, loads=loads)
 
 
-def _copy_elements(b: Builder, memory: Value, values: Value, lane: Value, size: Value, n: Value, *, loads: bool) -> None:
+def _copy_elements(
+    b: Builder, memory: Value, values: Value, lane: Value, size: Value, n: Value, *, loads: bool
+) -> None:
     step, at = b.resize(size, "i64"), b.alloca("i32")
     b.store(i32(0), at)
     with b.loop() as done:

@@ -1,7 +1,7 @@
-"""The observed build's runtime: sectors, wavefronts and bank conflicts of an access, and the shared-memory race detector.
+"""The observed build's runtime: sectors, wavefronts and bank conflicts of an access, and races in shared memory.
 
-Races are found by happens-before at the grain of warps: each warp has a vector clock, a barrier joins the clocks of those
-that met, and every unit of shared memory remembers its last write and its two last readers (Flanagan and Freund,
+Races are found by happens-before at the grain of warps: each warp has a vector clock, a barrier joins the clocks of
+those that met, and every unit of shared memory remembers its last write and its two last readers (Flanagan and Freund,
 "FastTrack", 2009). Lanes of one warp run in lock step here and are not checked against one another.
 """
 
@@ -28,13 +28,30 @@ HALF = LANES // 2
 
 
 def emit_observe(m: Module) -> None:
-    """gs_count_*, gs_report, gs_race_*."""
+    """gs_observe_* for each kind of access, and gs_report, gs_race_barrier, gs_race_sync for the rest."""
     _report(m)
     _count_global(m)
     _count_shared(m)
     _race_clocks(m)
     for kind in ("load", "store"):
         _race_access(m, kind)
+    _observe(m)
+
+
+def _observe(m: Module) -> None:
+    """What an observed access calls: counts it and, in shared memory, checks it for races."""
+    head = ("ptr warp", "i64 at", "i32 site", "i32 mask")
+    with m.function("void", "gs_observe_global", *head, f"{wide('i64')} address", "i32 size") as (b, args):
+        warp, at, _, mask, address, size = args
+        b.call("void", "gs_count_global", warp, at, mask, address, size)
+    for kind in ("load", "store", "sync"):
+        with m.function("void", f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
+            warp, at, site, mask, address, size = args
+            b.call("void", "gs_count_shared", warp, at, mask, address, size)
+            if kind == "sync":
+                b.call("void", "gs_race_sync", warp)
+            else:
+                b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
 
 
 # -- counting ---------------------------------------------------------------------------------------------------------
@@ -76,47 +93,55 @@ def _distinct(b: Builder, keys: Value, mask: Value) -> Value:
 def _count_global(m: Module) -> None:
     head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", "gs_count_global", *head) as (b, (warp, at, mask, address, size)):
-        with b.if_(b.compare("ne", mask, i32(0))):
-            _bump(b, warp, at, 0, i32(1))
-            sectors = _distinct(b, b.op("lshr", address, constant(address.type, 5)), mask)
-            _bump(b, warp, at, 1, sectors)
-            _bump(b, warp, at, 2, _distinct(b, b.op("lshr", address, constant(address.type, 7)), mask))
-            lanes = _popcount(b, mask)
-            used = b.op("add", b.op("mul", lanes, size), i32(31))
-            _bump(b, warp, at, 4, b.op("lshr", used, i32(5)))
-            _bump(b, warp, at, 5, lanes)
+        _unless_idle(b, mask)
+        _bump(b, warp, at, 0, i32(1))
+        _bump(b, warp, at, 1, _distinct(b, b.op("lshr", address, constant(address.type, 5)), mask))
+        _bump(b, warp, at, 2, _distinct(b, b.op("lshr", address, constant(address.type, 7)), mask))
+        lanes = _popcount(b, mask)
+        used = b.op("add", b.op("mul", lanes, size), i32(31))
+        _bump(b, warp, at, 4, b.op("lshr", used, i32(5)))
+        _bump(b, warp, at, 5, lanes)
+
+
+def _unless_idle(b: Builder, mask: Value) -> None:
+    """Returns where no lane executes the access."""
+    with b.if_(b.compare("eq", mask, i32(0))):
+        b.ret()
 
 
 def _count_shared(m: Module) -> None:
-    """Wavefronts: the most different 4-byte words that one bank must give, per part of the warp that moves 128 bytes."""
+    """Wavefronts: the most 4-byte words that one bank must give, for each part of the warp that moves 128 bytes."""
     head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", "gs_count_shared", *head) as (b, (warp, at, mask, address, size)):
-        with b.if_(b.compare("ne", mask, i32(0))):
-            _bump(b, warp, at, 0, i32(1))
-            lanes = _popcount(b, mask)
-            _bump(b, warp, at, 5, lanes)
-            words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
-            per_part = b.op("udiv", i32(LANES), words)
-            total, ideal, start = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
-            for slot in (total, ideal, start):
-                b.store(i32(0), slot)
-            ones = b.op("lshr", i32(-1), b.op("sub", i32(LANES), per_part))
-            with b.loop() as done:
-                first = b.load("i32", start)
-                b.break_if(b.compare("uge", first, i32(LANES)), done)
-                part = b.op("and", mask, b.op("shl", ones, first))
-                with b.if_(b.compare("ne", part, i32(0))):
-                    fronts = b.call("i32", "gs_wavefronts", part, address, words)
-                    b.store(b.op("add", b.load("i32", total), fronts), total)
-                    b.store(b.op("add", b.load("i32", ideal), i32(1)), ideal)
-                b.store(b.op("add", first, per_part), start)
-            _bump(b, warp, at, 3, b.load("i32", total))
-            _bump(b, warp, at, 4, b.load("i32", ideal))
+        _unless_idle(b, mask)
+        _bump(b, warp, at, 0, i32(1))
+        lanes = _popcount(b, mask)
+        _bump(b, warp, at, 5, lanes)
+        words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
+        per_part = b.op("udiv", i32(LANES), words)
+        total, ideal, start = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
+        for slot in (total, ideal, start):
+            b.store(i32(0), slot)
+        ones = b.op("lshr", i32(-1), b.op("sub", i32(LANES), per_part))
+        with b.loop() as done:
+            first = b.load("i32", start)
+            b.break_if(b.compare("uge", first, i32(LANES)), done)
+            part = b.op("and", mask, b.op("shl", ones, first))
+            with b.if_(b.compare("ne", part, i32(0))):
+                fronts = b.call("i32", "gs_wavefronts", part, address, words)
+                b.store(b.op("add", b.load("i32", total), fronts), total)
+                b.store(b.op("add", b.load("i32", ideal), i32(1)), ideal)
+            b.store(b.op("add", first, per_part), start)
+        _bump(b, warp, at, 3, b.load("i32", total))
+        _bump(b, warp, at, 4, b.load("i32", ideal))
     _wavefronts(m)
 
 
 def _wavefronts(m: Module) -> None:
-    with m.function("i32", "gs_wavefronts", "i32 part", f"{wide('i32')} address", "i32 words") as (b, (part, address, words)):
+    with m.function("i32", "gs_wavefronts", "i32 part", f"{wide('i32')} address", "i32 words") as (
+        b,
+        (part, address, words),
+    ):
         word = b.op("lshr", address, constant(address.type, 2))
         distance = b.op("sub", word, b.splat(b.extract(word, 0)))
         row = b.bitcast(b.compare("eq", distance, vector_constant("i32", range(LANES))), "i32")
@@ -187,10 +212,10 @@ def _race_clocks(m: Module) -> None:
         clock = b.op("add", b.get(race, RACE, "clock"), i32(1))
         own = b.op("add", clock, i32(1))
         b.put(race, RACE, "clock", own)
-        for w in range(LANES):
+        for number in range(LANES):
             # What a warp does before its first barrier, no other warp knows of.
-            row = b.insert(b.splat(clock), own, w)
-            b.store(row, b.field(race, RACE, "seen", LANES * w), align=4)
+            row = b.insert(b.splat(clock), own, number)
+            b.store(row, b.field(race, RACE, "seen", LANES * number), align=4)
         for field in ("released", "floor"):
             b.store(b.splat(clock), b.field(race, RACE, field), align=4)
     with m.function("void", "gs_race_barrier", "ptr race", "i32 members") as (b, (race, members)):
@@ -236,7 +261,7 @@ def _plane(b: Builder, race: Value, name: str, unit: Value) -> Value:
 
 
 def _race_access(m: Module, kind: str) -> None:
-    """Checks each unit that each active lane touches, by half-warps: a run of units at once, one unit, or lane by lane."""
+    """Checks each unit that an active lane touches, by half-warps: a run of units, one unit, or lane by lane."""
     head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", f"gs_race_{kind}", *head) as (b, (warp, site, mask, address, size)):
         race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")

@@ -90,7 +90,9 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, arena: Ar
         where = f"{address + size - near.start - near.size} bytes over the end of"
     else:
         where = f"{address - near.start - near.size} bytes past the end of"
-    return f"{what} at address {_address(record)}, {where} the nearest allocation ({near.size} bytes at {hex(near.start)})"
+    return (
+        f"{what} at address {_address(record)}, {where} the nearest allocation ({near.size} bytes at {hex(near.start)})"
+    )
 
 
 def _signed(value: int) -> int:

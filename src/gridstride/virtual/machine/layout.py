@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +35,11 @@ class Layout:
 
     def dtype(self) -> np.dtype[np.void]:
         """The same struct as a NumPy record dtype."""
-        formats = [
-            _NUMPY[self.type[f]] if n == 1 else (_NUMPY[self.type[f]], (n,)) for f, n in self.count.items()
-        ]
-        spec = {"names": list(self.offset), "formats": formats}
-        return np.dtype({**spec, "offsets": list(self.offset.values()), "itemsize": self.size})
+        formats = [_NUMPY[self.type[f]] if n == 1 else (_NUMPY[self.type[f]], (n,)) for f, n in self.count.items()]
+        offsets = list(self.offset.values())
+        spec: Any = {"names": list(self.offset), "formats": formats, "offsets": offsets, "itemsize": self.size}
+        found: np.dtype[np.void] = np.dtype(spec)
+        return found
 
 
 def _fields(text: str) -> Iterable[tuple[str, str, int]]:
@@ -57,19 +58,20 @@ WARP = Layout(
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
-`observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site` is where it last waited."""
+`observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
+is where it last waited."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
 
 BLOCK = Layout(
     "block",
-    f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 spare:i32 index:i64
-    arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}] results:i32[{BARRIERS}]
-    members:i32[{BARRIERS}] race:ptr""",
+    f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 spare:i32
+    index:i64 arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}]
+    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr""",
 )
 """One resident block and its barriers. `phases` counts completions of each, `epoch` of all; `votes`/`results` serve
-`bar.red`; `members` are the warps that arrived; `race` is the block's shadow of shared memory, null when not observed."""
+`bar.red`; `members` are the warps that arrived; `race` is the block's shadow of shared memory, null if not observed."""
 
 WORKER = Layout(
     "worker",
@@ -83,7 +85,8 @@ LAUNCH = Layout(
     """entry:ptr params:ptr table:ptr allocations:ptr allocation_count:i64 tids:ptr
     grid:i32[3] ntid:i32[3] warps_per_block:i32 threads_per_block:i32 blocks:i64 next:i64 shared_size:i64 local_size:i64
     abort:i32 faulted:i32 fault_kind:i32 fault_site:i32 fault_lane:i32 fault_warp:i32 fault_ctaid:i32[3] fault_size:i32
-    fault_address:i64 fault_mask:i32 fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
+    fault_address:i64 fault_mask:i32
+    fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block."""
@@ -102,7 +105,7 @@ RACE = Layout("race", "clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] rel
 `floor[w]`: how far it knows of every warp), then the planes."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
-"""i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane) of the last write and two last readers."""
+"""i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
 
 ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 """A live allocation, sorted by start: what a bounds check is made against."""

@@ -1,4 +1,4 @@
-"""What a launch needs in memory: the records the machine code reads, and each worker's stacks, shared and local memory."""
+"""What a launch needs in memory: the records that machine code reads; each worker's stacks, shared and local memory."""
 
 from __future__ import annotations
 
@@ -105,8 +105,10 @@ class Session:
         self.launch_address = self.launch.ctypes.data
         self.params_address = -(-self.params.ctypes.data // 64) * 64
         self.addresses = [self.workers.ctypes.data + WORKER.size * i for i in range(demand.workers)]
-        fibers = demand.slots * demand.warps if tables.waits or tables.spins or demand.slots > 1 else 1
-        self.launch["shared_stacks"] = fibers == 1
+        # A warp that never gives way leaves its stack to the next one; even a single warp that does needs its own.
+        own_stacks = tables.waits or tables.spins or demand.slots > 1
+        fibers = demand.slots * demand.warps if own_stacks else 1
+        self.launch["shared_stacks"] = not own_stacks
         self.launch["params"] = self.params_address
         stack = DEEP_STACK if tables.recursive else STACK
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.compiler.cache import DiskCache
+from gridstride.virtual.lowering.program import Site
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import engine
 from gridstride.virtual.machine.layout import SITE
@@ -99,12 +100,14 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tu
 
         observer = Counting()
     lowered = lower_kernel(module, name, shape, observer)
-    sites = tuple(
-        Place(s.function, s.name, s.ptx_line, *(s.place or (None, None)), s.space, s.bytes, s.span)
-        for s in lowered.sites
-    )
+    sites = tuple(_place(s) for s in lowered.sites)
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
         lowered.waits, lowered.spins, lowered.recursive, observer.tables() if observer else {},
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
+
+
+def _place(site: Site) -> Place:
+    file, line = site.place or (None, None)
+    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span)

@@ -18,7 +18,7 @@ class LineCounters:
     """Counts of one source line (of a whole kernel: `Counters`). Instructions are of PTX, one per warp that runs it.
 
     `active_lanes` sums the lanes of those instructions. A request is one warp's access; a sector is 32 bytes of global
-    memory; a wavefront is one pass over the banks of shared memory, and `bank_conflicts` the passes beyond those needed.
+    memory; a wavefront is one pass over the banks of shared memory; `bank_conflicts` are the passes beyond those needed.
     """
 
     file: str | None = None
@@ -107,7 +107,7 @@ def _add_access(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
         line.global_lines += counts["lines"]
         line.global_ideal_sectors += counts["ideal"]
         line.global_bytes += counts["lanes"] * access["bytes"]
-    if access["kind"] == "atomic":
+    if access["kind"] in ("atom", "red"):
         line.atomics += counts["lanes"]
 
 

@@ -9,7 +9,7 @@ _GAP = "  "
 
 
 def short(value: float) -> str:
-    """A number in at most three digits and a letter: 17.3 M, 524 k, 8.13, 0."""
+    """A number in three digits and a letter, whole numbers below a thousand as they are: 17.3 M, 524 k, 8.13, 40, 0."""
     if value == 0:
         return "0"
     for scale, letter in _STEPS:
@@ -47,5 +47,4 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Colle
 
 def _three_digits(value: float) -> str:
     decimals = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
-    text = f"{value:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.{decimals}f}"

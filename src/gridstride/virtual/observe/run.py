@@ -14,6 +14,7 @@ from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
+from gridstride.virtual.observe.predict import Prediction, predict
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.loaded import VirtualKernel
@@ -30,7 +31,6 @@ def sample_step(grid: Dim3) -> int:
     return step
 
 
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run."""
@@ -42,6 +42,7 @@ class Run:
     shared: int
     counters: Counters
     findings: tuple[Finding, ...]
+    predicted: Prediction
     source: str | None = None
 
     def __str__(self) -> str:
@@ -75,7 +76,8 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         counters = collect(raw, variant.tables.extra, -(-total // sample), total)
         found = stopped + reported(kernel.name, block, session, variant)
     extent = variant.tables.static_shared + shared
-    return Run(kernel.name, device.chip, grid, block, extent, counters, found, kernel.module.source)
+    time = predict(counters, grid, block, extent, device.model, device.arena.used)
+    return Run(kernel.name, device.chip, grid, block, extent, counters, found, time, kernel.module.source)
 
 
 def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:

@@ -54,7 +54,7 @@ def rounded(x: Fraction, form: Format, mode: str = "rn") -> float:
 
 
 def _sum(terms: list[float], exact: Fraction, form: Format, mode: str) -> float:
-    """A sum whose exact value is known: zero sums are -0 where all terms are, and when rounding down, where any is not +0."""
+    """A sum whose exact value is known. A zero sum of unlike zeros or of opposites is +0, rounding down -0."""
     if exact:
         return rounded(exact, form, mode)
     signs = {math.copysign(1, t) for t in terms}
@@ -139,7 +139,7 @@ def instruction(
     return compute
 
 
-# -- arrays -------------------------------------------------------------------------------------------------------------
+# -- arrays -----------------------------------------------------------------------------------------------------------
 def values(array: np.ndarray) -> list[float]:
     """Elements as Python floats; 16-bit integers are halves' bits only through `halves`."""
     return [float(x) for x in array.astype(np.float64)]
@@ -152,6 +152,5 @@ def assert_same(got: np.ndarray, wanted: np.ndarray, what: str, inputs: list[np.
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         shown = ", ".join(f"{float(x[i]).hex()} ({x[i]!r})" for x in inputs)
-        raise AssertionError(
-            f"{what} of {shown}: {float(got[i]).hex()} instead of {float(wanted[i]).hex()}; {wrong.sum()} of {len(got)} wrong"
-        )
+        given, right = float(got[i]).hex(), float(wanted[i]).hex()
+        raise AssertionError(f"{what} of {shown}: {given} instead of {right}; {wrong.sum()} of {len(got)} wrong")

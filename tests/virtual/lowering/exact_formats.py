@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -119,7 +118,7 @@ def interesting(of: str, *targets: str, seed: int = 3, count: int = 160) -> np.n
     bits |= {source.encode(Fraction(2) ** n + d) for n in (7, 8, 15, 16, 31, 32, 63, 64) for d in (-1, 0, 1)}
     bits |= set(random.integers(0, one, count, np.uint64).tolist())
     for target in (FORMATS[t] for t in targets):
-        for code in random.integers(0, target.infinity, count // 2, np.uint64).tolist() + [0, 1, target.infinity - 1]:
+        for code in [*random.integers(0, target.infinity, count // 2).tolist(), 0, 1, target.infinity - 1]:
             low, high = target.decode(code), target.decode(code + 1)
             if high == math.inf:
                 high = 2 * Fraction(low) - Fraction(target.decode(code - 1))
@@ -127,7 +126,3 @@ def interesting(of: str, *targets: str, seed: int = 3, count: int = 160) -> np.n
             bits |= {middle, max(middle - 1, 0), min(middle + 1, source.infinity), source.encode(low)}
     both = sorted(bits | {b | one for b in bits})
     return np.array(both, f"u{source.width // 8}")
-
-
-def as_float(bits: int) -> float:
-    return struct.unpack("<f", struct.pack("<I", bits))[0]  # type: ignore[no-any-return]
