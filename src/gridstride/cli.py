@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -33,7 +34,9 @@ ChipName = Annotated[
 
 
 @app.callback(invoke_without_command=True)
-def start(context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Say which.")] = False) -> None:
+def start(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Say which.")] = False
+) -> None:
     """Write GPU kernels, run them on a real or a virtual GPU, see what they do."""
     if version:
         from importlib.metadata import version as installed
@@ -111,7 +114,11 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _run(command: str, *args: Any, **options: Any) -> int:
-    passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
+    try:
+        passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
+    except KeyboardInterrupt:  # here, as typer's versions make different things of it
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     return 0 if passed else FAILED
 
 
@@ -121,10 +128,9 @@ def _outcome(words: list[str]) -> int:
     except WrongUse as error:
         return _refused(str(error), words)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader, say `head`, has seen enough
-        sys.stdout = None  # type: ignore[assignment]  # nor must the interpreter try to flush it at exit
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (the interpreter flushes it at exit)
         return FAILED
     except Exception as error:
         # Typer's own errors, whose classes have moved between its versions, know how to say what was wrong.

@@ -344,7 +344,7 @@ class _Structured(_Kernel):
         self.straight(2)
         target = self.word()
         self.emit(f"add.s32 %t6, %t0, {self.rng.choice([1, 3, 17, 32, 33])}")
-        self.emit("rem.u32 %t6, %t6, %t7") if False else self._modulo()
+        self._modulo()
         self.emit("shl.b32 %t6, %t6, 2")
         self.emit(f"ld.shared.u32 {target}, [%t6+0]")
         self.emit("bar.sync 0")
@@ -392,13 +392,9 @@ class _Structured(_Kernel):
             self.emit(f"bar.red.{kind}.pred {self.predicate()}, 0, %q62")
 
     def _total(self) -> None:
-        """Adds of all threads to one word."""
-        first = self.label()
+        """Adds of all threads to one word, which all clear before: any of them may be gone."""
         self.emit("bar.sync 0")
-        self.emit("setp.ne.u32 %q62, %t0, 0")
-        self.emit(f"@%q62 bra {first}")
         self.emit("st.shared.u32 [pool+4000], 0")
-        self.emit(f"{first}:")
         self.emit("bar.sync 0")
         self.test("%q62")
         self.emit(f"{self.rng.choice(['', '@%q62 '])}red.shared.add.u32 [pool+4000], {self.word()}")

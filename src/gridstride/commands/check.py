@@ -57,7 +57,9 @@ def _show(console: Console, result: RungResult, folder: Folder, source: str, dev
     problem = folder.problem
     if result.verdict == "pass":
         error = "" if result.max_error is None else f", largest relative error {result.max_error:.1e}"
-        console.print(f"pass: {result.rung} computes {problem.name} on {device}: {result.cases} cases{error}", style="green")
+        console.print(
+            f"pass: {result.rung} computes {problem.name} on {device}: {result.cases} cases{error}", style="green"
+        )
         _show_figures(console, result, folder)
         return
     where = f" (case {result.cases})" if result.cases else ""
@@ -86,5 +88,3 @@ def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
         console.print(f"{per_unit(result.counters, unit):.3g} instructions per {unit.name}{each}")
     if result.predicted_ms is not None and result.time_ms is None:
         console.print(f"predicted {result.predicted_ms:.3g} ms at the timed size; limit: {result.limiter}")
-
-

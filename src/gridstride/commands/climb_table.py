@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from gridstride.judge.verdict import Rejection, RungResult
 
 _INDENT = "    "
-_VERDICT_COLUMN = 1
+_FLUSH_LEFT = ("rung", "verdict", "limit")
+_SPARE = ("error", "conflicts", "limit", "±")  # columns that go first where there is little room
+_WIDEST = 120  # columns of running text: longer lines are hard to read
 _STYLES = {"pass": "green", "FAIL": "bold red"}
 Cell = Callable[["RungResult"], str]
 
@@ -31,10 +33,10 @@ def show(console: Console, ladder: Ladder, where: str) -> None:
     """The whole climb."""
     problem = ladder.problem
     console.print(Text.assemble((problem.title, "bold"), f"  on {where}"))
-    for table in _tables(ladder):
+    for table in _tables(ladder, _width(console)):
         console.print()
-        for line in table:
-            console.print(line)
+        for row in table:
+            console.print(row)
     if ladder.rejected:
         console.print()
         _show_rejected(console, ladder.rejected)
@@ -43,27 +45,26 @@ def show(console: Console, ladder: Ladder, where: str) -> None:
     said = closing(ladder.results, where=where, rejected=caught, missed=missed, wrong=len(ladder.rejected))
     console.print()
     for line in wrap(said, _width(console)):
-        console.print(line, style="bold" if ladder.passed else "bold red")
-    for line in _footnotes(ladder):
-        console.print(Text(line, style="dim"))
+        console.print(Text(line, style="bold" if ladder.passed else "bold red"))
+    for note in _footnotes(ladder):
+        for line in wrap(note, _width(console)):
+            console.print(Text(line, style="dim"))
 
 
-def _tables(ladder: Ladder) -> list[list[Text]]:
+def _tables(ladder: Ladder, width: int) -> list[list[Text]]:
     """The times where there are any, then the counters with what each rung gained."""
     results = ladder.results
     notes = gains(results)
     tables = []
     if any(result.time_ms is not None for result in results):
         header, cells = _timed(ladder.problem, ladder.device.properties, results)
-        tables.append(_table(header, cells, results, {}))
+        tables.append(_table(header, cells, results, None, width))
     header, cells = _counted(unit_of(ladder.problem), results)
-    tables.append(_table(header, cells, results, notes))
+    tables.append(_table(header, cells, results, notes, width))
     return tables
 
 
-def _timed(
-    problem: Problem, chip: DeviceProperties, results: Sequence[RungResult]
-) -> tuple[list[str], list[Cell]]:
+def _timed(problem: Problem, chip: DeviceProperties, results: Sequence[RungResult]) -> tuple[list[str], list[Cell]]:
     """Columns for what was measured on a physical GPU."""
     flops, moved = problem.work(problem.timed)
     rates = Rates.of(chip)
@@ -71,7 +72,7 @@ def _timed(
     arithmetic = flops / rates.flops > moved / rates.memory_bytes
     work, unit = (flops / 1e9, "TFLOP/s") if arithmetic else (moved / 1e6, "GB/s")
     peers = list(dict.fromkeys(name for result in results for name in result.peers))
-    header = ["rung", "verdict", "ms", "±", unit, *(f"{name} ÷" for name in peers), "of limit"]
+    header = ["rung", "verdict", "ms", "±", unit, *(f"vs {name}" for name in peers), "of limit"]
     cells: list[Cell] = [
         lambda r: r.rung,
         _verdict,
@@ -86,7 +87,7 @@ def _timed(
 
 def _counted(unit: Unit, results: Sequence[RungResult]) -> tuple[list[str], list[Cell]]:
     """Columns for what the virtual GPU counted."""
-    header = ["rung", "verdict", "max error", "sectors", "per req.", "wavefronts", "conflicts", f"instr./{unit.name}"]
+    header = ["rung", "verdict", "error", "sectors", "per req.", "wavefr.", "conflicts", "instr./op"]
     cells: list[Cell] = [
         lambda r: r.rung,
         _verdict,
@@ -104,17 +105,39 @@ def _counted(unit: Unit, results: Sequence[RungResult]) -> tuple[list[str], list
 
 
 def _table(
-    header: Sequence[str], cells: Sequence[Cell], results: Sequence[RungResult], notes: dict[str, str]
+    header: Sequence[str],
+    cells: Sequence[Cell],
+    results: Sequence[RungResult],
+    notes: dict[str, str] | None,
+    width: int,
 ) -> list[Text]:
     rows = [[cell(result) for cell in cells] for result in results]
-    head, *lines = aligned(header, rows, left=(0, _VERDICT_COLUMN, len(header) - 1 if header[-1] == "limit" else 0))
+    head, *lines = _fitted(header, rows, width)
     shown = [Text(head, style="dim")]
     for line, result in zip(lines, results, strict=True):
         shown.append(_with_verdict(line, _verdict(result)))
-        shown += [Text(f"{_INDENT}{finding_line(finding)}", style="red") for finding in result.findings]
-        if notes.get(result.rung):
-            shown.append(Text(f"{_INDENT}{notes[result.rung]}", style="dim"))
+        for finding in result.findings if notes is not None else ():
+            shown += _below(finding_line(finding), width, "red")
+        shown += _below((notes or {}).get(result.rung, ""), width, "dim")
     return shown
+
+
+def _fitted(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The table without those columns that a narrow terminal has no room for."""
+    kept = list(range(len(header)))
+    for spare in ("", *_SPARE):
+        kept = [column for column in kept if header[column] != spare]
+        names = [header[column] for column in kept]
+        left = [number for number, name in enumerate(names) if name in _FLUSH_LEFT]
+        lines = aligned(names, [[row[column] for column in kept] for row in rows], left=left)
+        if max(map(len, lines)) <= width:
+            break
+    return lines
+
+
+def _below(text: str, width: int, style: str) -> list[Text]:
+    """Text under a row, broken to the width."""
+    return [Text(line, style=style) for line in wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)]
 
 
 def _with_verdict(line: str, verdict: str) -> Text:
@@ -126,12 +149,14 @@ def _with_verdict(line: str, verdict: str) -> Text:
 
 def _show_rejected(console: Console, rejected: Sequence[Rejection]) -> None:
     console.print(Text("kernels that must be rejected", style="dim"))
-    width = max(len(each.kernel) for each in rejected)
+    longest = max(len(each.kernel) for each in rejected)
     for each in rejected:
         found = each.match
         word, style = ("rejected", "green") if found else ("MISSED", "bold red")
+        console.print(Text.assemble(f"{each.kernel:{longest}}  ", (word, style)))
         said = finding_line(found) if found else f"expected {each.expected}{_at(each)}, got {_instead(each)}"
-        console.print(Text.assemble(f"{each.kernel:{width}}  ", (f"{word:8}", style), "  ", said))
+        for row in _below(said, _width(console), "dim" if found else "red"):
+            console.print(row)
 
 
 def _at(rejection: Rejection) -> str:
@@ -146,15 +171,16 @@ def _footnotes(ladder: Ladder) -> list[str]:
     problem = ladder.problem
     notes = [
         f"Counted at {_sizes(problem.observed)}. A sector is 32 bytes; per req.: sectors for one access of a warp, "
-        "4 when 32 lanes read neighbouring floats."
+        f"4 when 32 lanes read neighbouring floats; op: one {unit_of(problem).name} of a lane."
     ]
     if ladder.device.kind == "virtual":
         floor = floor_ms(problem.work(problem.timed), Rates.of(ladder.device.properties))
         notes.append(
-            f"Times are predicted from the counters, for {_sizes(problem.timed)}; the chip's own limit is {floor:.3g} ms."
+            f"Times are predicted from the counters, for {_sizes(problem.timed)}, where the chip's own limit is "
+            f"{floor:.3g} ms."
         )
     else:
-        notes.append(f"Timed at {_sizes(problem.timed)}, L2 cold. A peer's figure above 1 means the rung is faster.")
+        notes.append(f"Timed at {_sizes(problem.timed)}, L2 cold. A figure above 1× means that the rung is faster than the peer.")
     return notes
 
 
@@ -179,4 +205,4 @@ def _sizes(sizes: Sizes) -> str:
 
 
 def _width(console: Console) -> int:
-    return max(40, min(console.width, 110))
+    return max(60, min(console.width, _WIDEST))

@@ -65,7 +65,7 @@ def _packages() -> Iterator[Check]:
 
 
 def _purpose(name: str) -> str:
-    return {"torch": "the ops, the models and timing against them"}.get(name, f"kernels written in {name.split('-')[0]}")
+    return "the ops, the models and timing against cuBLAS" if name == "torch" else f"kernels written in {name}"
 
 
 def _compiler() -> Iterator[Check]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from rich.console import Console
 
-_PIPE_WIDTH = 110  # columns where nobody says how wide the reader is
+_PIPE_WIDTH = 120  # columns where nobody says how wide the reader is
 
 
 class WrongUse(Exception):

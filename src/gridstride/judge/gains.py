@@ -84,7 +84,7 @@ def per_request(counters: Mapping[str, float]) -> float | None:
 
 
 def changes(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Change, ...]:
-    """The counters that moved by more than a little, the largest gain first, the largest cost last; barriers last of all.
+    """The counters that moved by more than a little, the largest gain first; barriers last, being rarely the news.
 
     Requests that fell as much as their sectors did are the same news and are left out.
     """
@@ -101,7 +101,7 @@ def gain(before: RungResult, after: RungResult) -> str:
     """Why `after` is better than `before`, from its time and its counters; empty when there is nothing to compare."""
     less, more = _moved(before, after)
     said = ", ".join([*_faster(before, after), *less])
-    costs = " and ".join(more)
+    costs = ", ".join(more)
     if said and costs:
         return f"{said}; the price: {costs}"
     return said or costs

@@ -141,8 +141,9 @@ def instruction(
 
 # -- arrays -----------------------------------------------------------------------------------------------------------
 def values(array: np.ndarray) -> list[float]:
-    """Elements as Python floats; 16-bit integers are halves' bits only through `halves`."""
-    return [float(x) for x in array.astype(np.float64)]
+    """Elements as Python floats."""
+    with np.errstate(invalid="ignore"):
+        return [float(x) for x in array.astype(np.float64)]
 
 
 def assert_same(got: np.ndarray, wanted: np.ndarray, what: str, inputs: list[np.ndarray]) -> None:

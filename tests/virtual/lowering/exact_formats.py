@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Format:
     def infinity(self) -> int:
         return ((1 << self.exponent) - 1) << self.digits
 
+    @cache  # noqa: B019  (formats live as long as the tests)
     def decode(self, bits: int) -> float | Fraction:
         """The value: a fraction, or a float for infinities, NaN and -0."""
         sign, magnitude = bits >> self.width - 1 & 1, bits & ((1 << self.width - 1) - 1)
@@ -109,7 +111,7 @@ FORMATS = {
 }
 
 
-def interesting(of: str, *targets: str, seed: int = 3, count: int = 160) -> np.ndarray:
+def interesting(of: str, *targets: str, seed: int = 3, count: int = 80) -> np.ndarray:
     """Bit patterns of a format: special values, random ones, and those next to and half-way between target values."""
     source, random = FORMATS[of], np.random.default_rng(seed)
     one = 1 << source.width - 1

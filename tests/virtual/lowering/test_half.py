@@ -36,9 +36,9 @@ def samples(form: Format, dtype: np.dtype, count: int, seed: int) -> list[np.nda
     rng = np.random.default_rng(seed)
     few = edges(form) if count < 3 else edges(form)[::3]
     rows = [bits(column, dtype) for column in zip(*itertools.product(few, repeat=count), strict=True)]
-    random = rng.integers(0, 1 << 16, (count, 1500), np.uint16)
-    near = rng.normal(size=(count, 1500)).astype(np.float32)
-    near[-1] = -near[0] * (near[1] if count == 3 else 1) * rng.choice([1, 2.0**-9, 2.0**-12], 1500)
+    random = rng.integers(0, 1 << 16, (count, 500), np.uint16)
+    near = rng.normal(size=(count, 500)).astype(np.float32)
+    near[-1] = -near[0] * (near[1] if count == 3 else 1) * rng.choice([1, 2.0**-9, 2.0**-12], 500)
     close = near.astype(dtype).view(np.uint16)
     return [np.concatenate(parts) for parts in zip(rows, random, close, strict=True)]
 
@@ -136,7 +136,8 @@ def test_extremes(opcode: str, kind: str) -> None:
 def test_exp2_and_tanh_are_within_their_bounds_for_every_half(kind: str, exp2: str, bound: float) -> None:
     form, dtype = KINDS[kind]
     words = np.arange(1 << 16, dtype=np.uint16)
-    x = words.view(dtype).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        x = words.view(dtype).astype(np.float64)
     tiny, top = float(form.tiny), float(form.highest)
 
     def check(number: int, got: np.ndarray, elements: np.ndarray) -> None:

@@ -22,7 +22,7 @@ SIGNS = list(product(("u32", "s32"), repeat=3))
 
 
 def operands() -> list[np.ndarray]:
-    values = np.array([*edges(np.uint32), 0x80FF7F01, 0x01807FFE, 0x7FFF8000, 0xFFFF0001], np.uint32)
+    values = np.array([*edges(np.uint32)[::2], 0x80FF7F01, 0x01807FFE, 0x7FFF8000, 0xFFFF0001], np.uint32)
     x, y = (v.ravel() for v in np.meshgrid(values, values))
     return [x, y, np.resize(np.roll(values, 3), len(x))]
 
@@ -168,6 +168,8 @@ def test_simd_operations(name: str, size: int) -> None:
         for how in ("", "sat", "add"):
             head = f"v{name}{32 // size}.{'.'.join(types)}{'.' if how else ''}{how}"
             models[f"{head} {{d}}, {{a}}, {{b}}, {{c}};"] = simd_model(SIMD[name], size, types, default, how)
+            if types[0] == types[1]:
+                continue
             picked = f"{head} {{d}}.{letter}{mask}, {{a}}.{letter}{first}, {{b}}.{letter}{other}, {{c}};"
             models[picked] = simd_model(SIMD[name], size, types, (mask, first, other), how)
     against(models, operands(), np.uint32)

@@ -10,6 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from ptx_programs import run_instruction, run_instructions
 
+import gridstride as gs
+
 LANES = 32
 FULL = 0xFFFFFFFF
 QUICK = settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -294,6 +296,56 @@ def test_hints_change_nothing() -> None:
     a = random_words(64, 17)
     hints = "bar.warp.sync -1; pmevent 3; griddepcontrol.wait; griddepcontrol.launch_dependents; nanosleep.u32 20;"
     np.testing.assert_array_equal(run_instruction(f"{hints} mov.u32 {{d}}, {{a}};", [a], np.uint32), a)
+
+
+HANDOVER = """
+.version 8.8
+.target sm_90a
+.address_size 64
+.visible .entry handover(.param .u64 p_out) {
+  .reg .b32 %i, %x, %n; .reg .b64 %at, %far; .reg .pred %producer, %more;
+  .shared .align 4 .b32 box[32];
+  ld.param.u64 %at, [p_out]; mov.u32 %i, %tid.x; and.b32 %x, %i, 31; mov.u32 %n, 0; mul.wide.u32 %far, %x, 4;
+  setp.lt.u32 %producer, %i, 32;
+AGAIN:
+  @%producer bra PRODUCE;
+  bar.arrive 2, 64;
+  bar.sync 1, 64;
+  { .reg .b64 %cell; mov.u64 %cell, box; add.u64 %cell, %cell, %far; ld.shared.u32 %x, [%cell]; }
+  { .reg .b64 %cell; mul.wide.u32 %cell, %n, 128; add.u64 %cell, %cell, %at; add.u64 %cell, %cell, %far;
+    st.global.u32 [%cell], %x; }
+  bra NEXT;
+PRODUCE:
+  bar.sync 2, 64;
+  { .reg .b64 %cell; mov.u64 %cell, box; add.u64 %cell, %cell, %far; mad.lo.u32 %x, %n, 100, %i;
+    st.shared.u32 [%cell], %x; }
+  bar.arrive 1, 64;
+NEXT:
+  add.u32 %n, %n, 1; setp.lt.u32 %more, %n, 5; @%more bra AGAIN;
+  ret;
+}
+"""
+
+
+def test_one_warp_hands_values_to_another_by_arriving() -> None:
+    out = np.zeros((5, LANES), np.uint32)
+    gs.ptx(HANDOVER)["handover"][1, 64](out)
+    np.testing.assert_array_equal(out, np.arange(5)[:, None] * 100 + np.arange(LANES))
+
+
+SLEEPER = r"""
+extern "C" __global__ void sleeper(volatile int* flag, int* out) {
+  if (threadIdx.x >= 32) { if (threadIdx.x == 32) { *flag = 7; } return; }
+  while (*flag == 0) __nanosleep(100);
+  out[threadIdx.x] = *flag;
+}
+"""
+
+
+def test_a_sleeping_warp_lets_the_others_run() -> None:
+    flag, out = np.zeros(1, np.int32), np.zeros(LANES, np.int32)
+    gs.cuda(SLEEPER)["sleeper"][1, 64](flag, out)
+    assert (out == 7).all()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from gridstride.judge.report.svg import drawing, tag
 from gridstride.virtual.observe.figures import short, times
 
-_WIDTH = 1080
+_WIDTH = 1180
 _NAMES = 186  # pixels for the rungs' names
 _HEAD = 44
 _ROW = 30
@@ -29,7 +29,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Bars of one thing; None where a rung has no figure. `note` stands under the name, `marks` are lines to compare with.
+    """Bars of one thing; None where a rung has no figure. `note` stands under the name, `marks` are drawn as lines.
 
     `more_is_better` turns the ratio to the first figure round.
     """
@@ -45,9 +45,13 @@ class Column:
 def ladder_chart(names: Sequence[str], failed: Sequence[bool], columns: Sequence[Column]) -> Markup:
     """The picture; every column has a scale of its own, from 0 to its largest value."""
     height = _HEAD + _ROW * len(names) + 6
-    width = (_WIDTH - _NAMES) / max(1, len(columns))
     parts = [_rows(names, failed)]
-    parts += [_column(column, _NAMES + number * width, width - _GAP, height) for number, column in enumerate(columns)]
+    share = (_WIDTH - _NAMES) / (sum(_weight(column) for column in columns) or 1)
+    x: float = _NAMES
+    for column in columns:
+        width = share * _weight(column)
+        parts.append(_column(column, x, width - _GAP, height))
+        x += width
     told = ", ".join(column.name for column in columns)
     return drawing(_WIDTH, height, f"Bars for each rung: {told}. The figures are in the table of counters.", *parts)
 
@@ -61,6 +65,11 @@ def _rows(names: Sequence[str], failed: Sequence[bool]) -> Markup:
     return tag("g", *parts)
 
 
+def _weight(column: Column) -> float:
+    """A column with lines to compare with takes more room."""
+    return 1.5 if column.marks else 1.0
+
+
 def _column(column: Column, x: float, width: float, height: float) -> Markup:
     known = [value for value in column.values if value is not None]
     scale = max([*known, *(mark.value for mark in column.marks)], default=0) or 1
@@ -71,30 +80,32 @@ def _column(column: Column, x: float, width: float, height: float) -> Markup:
         tag("text", column.note, x=x, y=31, class_="note"),
     ]
     for mark in column.marks:
-        parts += _mark(mark, x + longest * mark.value / scale, height)
+        parts += _mark(mark, x + longest * mark.value / scale, height, last=mark.value == scale)
     for number, value in enumerate(column.values):
-        parts += _bar(column, number, value, x, longest * (value or 0) / scale, first)
+        length = longest * (value or 0) / scale
+        # Beside the bar, but clear of the lines that cross the column.
+        parts += _bar(column, number, value, x, length, x + (longest if column.marks else length) + 7, first)
     return tag("g", *parts)
 
 
-def _mark(mark: Mark, x: float, height: float) -> list[Markup]:
-    return [
-        tag("line", x1=x, x2=x, y1=_HEAD - 6, y2=height, class_="mark"),
-        tag("text", mark.name, x=x, y=_HEAD - 10, class_="note", text_anchor="middle"),
-    ]
+def _mark(mark: Mark, x: float, height: float, *, last: bool) -> list[Markup]:
+    """The line with its name at its head: to the left, but for the outermost, which has room to the right."""
+    name = tag("text", mark.name, x=x + 4 if last else x - 4, y=31, class_="note", text_anchor="start" if last else "end")
+    return [tag("line", x1=x, x2=x, y1=20, y2=height, class_="mark"), name]
 
 
 def _bar(
-    column: Column, number: int, value: float | None, x: float, length: float, first: float | None
+    column: Column, number: int, value: float | None, x: float, length: float, beside: float, first: float | None
 ) -> list[Markup]:
     y = _middle(number)
     if value is None:
         return [tag("text", "–", x=x, y=y, class_="note")]
     shape = "bar predicted" if column.predicted else "bar"
-    bar = tag("rect", x=x, y=y - _BAR / 2 - 4, width=max(length, 1.0 if value else 0.0), height=_BAR, rx=1.5, class_=shape)
+    seen = max(length, 1.0) if value else 0.0  # a little is still not nothing
+    bar = tag("rect", x=x, y=y - _BAR / 2 - 4, width=seen, height=_BAR, rx=1.5, class_=shape)
     figure = tag("tspan", short(value), class_="value")
     ratio = tag("tspan", f" {_ratio(value, first, column.more_is_better)}", class_="ratio")
-    return [bar, tag("text", figure, ratio, x=x + length + 7, y=y)]
+    return [bar, tag("text", figure, ratio, x=beside, y=y)]
 
 
 def _ratio(value: float, first: float | None, more_is_better: bool) -> str:

@@ -66,8 +66,9 @@ def render(ladder: Ladder, *, command: str, date: datetime | None = None) -> str
     """The page of a ladder that has been climbed. `command` is what was typed, `date` when, by default now."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    files = FileSystemLoader(_FOLDER)
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"short": short, "percent": percent, "words": _words, "sentence": _sentence}
     page = environment.get_template("page.html.j2")
@@ -183,8 +184,9 @@ def _l2(ladder: Ladder) -> float | None:
 
 
 def _header(ladder: Ladder, unit: Unit, speed: Speed) -> list[str]:
-    timed = ["ms", speed.unit, *_peers(ladder.results), "of limit"] if _has_times(ladder) else []
-    counted = ["instr.", f"per {unit.name}", "lanes", "requests", "sectors", "per req.", "wavefronts", "conflicts", "barriers"]
+    timed = ["ms", speed.unit, *(f"vs {name}" for name in _peers(ladder.results)), "of limit"] if _has_times(ladder) else []
+    accesses = ["requests", "sectors", "per req.", "wavefronts", "conflicts", "barriers"]
+    counted = ["instr.", f"per {unit.name}", "lanes", *accesses]
     return ["max error", *timed, *counted, *([] if timed else ["predicted ms"]), "limited by"]
 
 

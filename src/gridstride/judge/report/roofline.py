@@ -11,10 +11,11 @@ from markupsafe import Markup
 from gridstride.judge.report.svg import LogScale, drawing, tag
 from gridstride.virtual.observe.figures import short
 
-_WIDTH, _HEIGHT = 1080, 460
+_WIDTH, _HEIGHT = 1180, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 20, 52
 _DOT = 5
-_LABEL = (20, 15)  # pixels that a point's label takes
+_ACROSS = "FLOP per byte that the warps move"
+_LABEL = (20.0, 15.0)  # pixels that a point's label takes
 # Where a point's label may stand, from its dot, the preferred place first.
 _PLACES = ((-14, -12), (17, 0), (-17, 2), (14, 13), (0, 16), (0, -16), (14, -13), (-14, 14), (0, -30), (0, 31))
 
@@ -74,9 +75,10 @@ def _grid(axes: _Axes) -> Markup:
     for mark in axes.y.decades():
         at = axes.y(mark)
         parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=at, y2=at, class_="rule"))
-        parts.append(tag("text", short(mark).replace(".00", "").replace(".0", ""), x=_LEFT - 8, y=at + 4, text_anchor="end", class_="note"))
+        whole = short(mark).replace(".00", "").replace(".0", "")
+        parts.append(tag("text", whole, x=_LEFT - 8, y=at + 4, text_anchor="end", class_="note"))
     names = [
-        tag("text", "FLOP per byte that the warps move", x=_WIDTH - _RIGHT, y=_HEIGHT - 12, text_anchor="end", class_="head"),
+        tag("text", _ACROSS, x=_WIDTH - _RIGHT, y=_HEIGHT - 12, text_anchor="end", class_="head"),
         tag("text", "FLOP/s", x=_LEFT - 8, y=_TOP - 6, text_anchor="end", class_="head"),
     ]
     return tag("g", *parts, *names)
@@ -129,7 +131,7 @@ def _points(axes: _Axes, points: Sequence[Point]) -> Markup:
         told = tag("title", f"{point.name}: {short(point.flops_per_s)}FLOP/s{' predicted' if point.predicted else ''}")
         dots.append(tag("circle", told, cx=x, cy=y, r=_DOT, class_="dot predicted" if point.predicted else "dot"))
         at = _free(x, y, taken)
-        taken.append((*at, *map(float, _LABEL)))
+        taken.append((at[0], at[1], *_LABEL))
         labels.append(tag("text", point.label, x=at[0], y=at[1] + 4, text_anchor="middle", class_="value"))
     return tag("g", *dots, *labels)
 

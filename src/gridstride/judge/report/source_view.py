@@ -6,15 +6,28 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gridstride.judge.verdict import Finding
-from gridstride.virtual.observe.display import LineRow, line_rows
+from gridstride.virtual.observe.display import excess, share
+
+if TYPE_CHECKING:
+    from gridstride.virtual.observe.counters import LineCounters
+    from gridstride.virtual.observe.run import Run
 
 _COMMENT = re.compile(r"//.*$")
 _MARKER = re.compile(r"\s*//\s*<-\s*here\s*$")  # for the judge; on the page what was found stands there
 _PARAGRAPH = re.compile(r"([A-Z][a-z]+):\s+(.*)", re.DOTALL)
 _KEYS = re.compile(r"(entry|block|grid|shared|expect):")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What one line did: its share of the instructions, and its counters."""
+
+    share: float
+    excess: str  # times the sectors that would do
+    line: LineCounters
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +38,15 @@ class SourceLine:
     code: str
     comment: str
     heat: float
-    counts: LineRow | None
+    counts: Counted | None
     messages: tuple[str, ...]
 
 
-def source_lines(source: str, run: Any = None, findings: Iterable[Finding] = (), file: str = "") -> list[SourceLine]:
+def source_lines(
+    source: str, run: Run | None = None, findings: Iterable[Finding] = (), file: str = ""
+) -> list[SourceLine]:
     """Every line of the source after its opening comment, which is shown as prose instead."""
-    counts = _counts(run, source, file)
+    counts = _counts(run, file)
     most = max((row.share for row in counts.values()), default=0.0) or 1.0
     found: dict[int, list[str]] = {}
     for finding in findings:
@@ -63,8 +78,8 @@ def prose(source: str) -> list[tuple[str, str]]:
     return [_named(text) for text in joined if text and not _KEYS.match(text)]
 
 
-def elsewhere(source: Sequence[SourceLine], run: Any) -> float:
-    """Share of the instructions that came from other files, such as headers."""
+def elsewhere(source: Sequence[SourceLine], run: Run | None) -> float:
+    """Share of the instructions that came from other files, or from no line at all."""
     here = sum(line.counts.share for line in source if line.counts)
     return max(0.0, 1.0 - here) if run is not None else 0.0
 
@@ -74,12 +89,12 @@ def _named(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", text)
 
 
-def _counts(run: Any, source: str, file: str) -> dict[int, LineRow]:
+def _counts(run: Run | None, file: str) -> dict[int, Counted]:
+    """By line number, for the lines of the kernel's own file."""
     if run is None:
         return {}
-    name = Path(file).name
-    rows = line_rows(run.counters.lines, source)
-    return {row.line: row for row in rows if Path(row.file).name == name}
+    own = [line for line in run.counters.lines if line.line and Path(line.file or "").name == Path(file).name]
+    return {line.line: Counted(share(line, run.counters), excess(line), line) for line in own if line.line}
 
 
 def _opening(lines: Sequence[SourceLine]) -> int:

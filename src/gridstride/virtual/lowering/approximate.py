@@ -108,8 +108,12 @@ def _turns(b: Builder, x: Value) -> Value:
 
 
 def _sine_of_turns(b: Builder, s: Value) -> Value:
-    """sin(2πs) for |s| ≤ 1/4."""
-    return b.op("fmul", s, polynomial(b, b.op("fmul", s, s), SINE))
+    """sin(2πs) for |s| ≤ 1/4, never beyond 1: the polynomial is one unit in the last place too high here and there."""
+    result = b.op("fmul", s, polynomial(b, b.op("fmul", s, s), SINE))
+    for bound, beyond in ((1.0, "ogt"), (-1.0, "olt")):
+        limit = constant(s.type, bound)
+        result = b.select(b.compare(beyond, result, limit), limit, result)
+    return result
 
 
 def sine(b: Builder, x: Value) -> Value:

@@ -97,6 +97,8 @@ def _write(
     cx.program.observer.access(cx, site, access, address, cx.ins.opcode)
     where = vector_address(cx, address, parts.space)
     results = [_call(cx, parts, site, _moved(cx, where, size * j), targets[j], c) for j, c in enumerate(columns)]
+    if {"acquire", "release", "acq_rel"} & set(cx.ins.modifiers):
+        cx.program.observer.sync(cx)
     for target, result in zip(targets, results, strict=True):
         if result is not None:
             cx.set(target, result)

@@ -6,23 +6,13 @@ be small goes through `shift_left` and `shift_right` here (one instruction on AV
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from gridstride.virtual.lowering.floats import check
+from gridstride.virtual.lowering.form import one_type
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, bits, constant
 from gridstride.virtual.ptx.module import Instruction
 
 WORDS = "b32 b64"
 NUMBERS = "u32 s32 u64 s64"
-
-
-def one_type(cx: Lowering, ins: Instruction, allowed: str, modifiers: Collection[str] = ()) -> str:
-    """The instruction's one type, out of the words of `allowed`; other modifiers than those named are refused."""
-    check(cx, ins, modifiers)
-    if len(ins.types) != 1 or ins.types[0] not in allowed.split():
-        raise cx.unsupported(f"`{ins.opcode}` of type `{'.'.join(ins.types)}`")
-    return ins.types[0]
 
 
 def shift_left(b: Builder, x: Value, by: Value) -> Value:
@@ -74,7 +64,7 @@ def _bytes(cx: Lowering, like: Value, *values: Value) -> list[Value]:
 
 def count_ones(cx: Lowering, ins: Instruction) -> None:
     """popc; the result has 32 bits whatever the source has."""
-    (x,) = cx.sources(one_type(cx, ins, WORDS))
+    (x,) = cx.sources(one_type(cx, ins, WORDS, sources=1))
     cx.set(ins.operands[0], cx.b.resize(cx.b.intrinsic("ctpop", x), "i32"))
 
 
@@ -86,13 +76,13 @@ def leading_zeros(cx: Lowering, x: Value) -> Value:
 
 def count_leading(cx: Lowering, ins: Instruction) -> None:
     """clz."""
-    (x,) = cx.sources(one_type(cx, ins, WORDS))
+    (x,) = cx.sources(one_type(cx, ins, WORDS, sources=1))
     cx.set(ins.operands[0], cx.b.resize(leading_zeros(cx, x), "i32"))
 
 
 def find_leading(cx: Lowering, ins: Instruction) -> None:
     """bfind, bfind.shiftamt: the highest bit that differs from the sign; all ones where there is none."""
-    b, t = cx.b, one_type(cx, ins, NUMBERS, ["shiftamt"])
+    b, t = cx.b, one_type(cx, ins, NUMBERS, ["shiftamt"], sources=1)
     (x,) = cx.sources(t)
     width = bits(x.type)
     if t[0] == "s":
@@ -108,13 +98,13 @@ def find_leading(cx: Lowering, ins: Instruction) -> None:
 
 def reverse(cx: Lowering, ins: Instruction) -> None:
     """brev."""
-    (x,) = cx.sources(one_type(cx, ins, WORDS))
+    (x,) = cx.sources(one_type(cx, ins, WORDS, sources=1))
     cx.set(ins.operands[0], cx.b.intrinsic("bitreverse", x))
 
 
 def extract_field(cx: Lowering, ins: Instruction) -> None:
     """bfe: what a signed field lacks past the top of a is filled with the sign."""
-    b, t = cx.b, one_type(cx, ins, NUMBERS)
+    b, t = cx.b, one_type(cx, ins, NUMBERS, sources=3)
     x, start, length = cx.sources(t, "u32", "u32")
     start, length = _bytes(cx, x, start, length)
     if t[0] == "u":
@@ -133,7 +123,7 @@ def extract_field(cx: Lowering, ins: Instruction) -> None:
 
 def insert_field(cx: Lowering, ins: Instruction) -> None:
     """bfi: the low bits of a in the place of bits of b."""
-    b, t = cx.b, one_type(cx, ins, WORDS)
+    b, t = cx.b, one_type(cx, ins, WORDS, sources=4)
     x, into, start, length = cx.sources(t, t, "u32", "u32")
     start, length = _bytes(cx, x, start, length)
     mask = shift_left(b, low_mask(b, length), start)
@@ -145,7 +135,7 @@ def insert_field(cx: Lowering, ins: Instruction) -> None:
 def make_mask(cx: Lowering, ins: Instruction) -> None:
     """bmsk: `length` ones from bit `start` on."""
     b = cx.b
-    one_type(cx, ins, "b32", ["clamp", "wrap"])
+    one_type(cx, ins, "b32", ["clamp", "wrap"], sources=2)
     start, length = cx.sources("u32", "u32")
     if "wrap" in ins.modifiers:
         start, length = (b.op("and", v, constant(v.type, 31)) for v in (start, length))
@@ -154,7 +144,7 @@ def make_mask(cx: Lowering, ins: Instruction) -> None:
 
 def sign_extend(cx: Lowering, ins: Instruction) -> None:
     """szext: the low `length` bits of a, extended."""
-    b, t = cx.b, one_type(cx, ins, "u32 s32", ["clamp", "wrap"])
+    b, t = cx.b, one_type(cx, ins, "u32 s32", ["clamp", "wrap"], sources=2)
     x, length = cx.sources(t, "u32")
     if "wrap" in ins.modifiers:
         length = b.op("and", length, constant(length.type, 31))
@@ -169,7 +159,7 @@ def sign_extend(cx: Lowering, ins: Instruction) -> None:
 def find_nth(cx: Lowering, ins: Instruction) -> None:
     """fns: the |offset|-th set bit of a mask, from a base upwards or downwards; all ones where there is none."""
     b = cx.b
-    one_type(cx, ins, "b32")
+    one_type(cx, ins, "b32", sources=3)
     mask, base, offset = cx.sources("b32", "u32", "s32")
     zero, one, top = (constant(mask.type, v) for v in (0, 1, 31))
     base = b.op("and", base, top)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering import half
-from gridstride.virtual.lowering.floats import check, flush, flush_bits
+from gridstride.virtual.lowering.floats import flush, flush_bits
+from gridstride.virtual.lowering.form import one_type, target, types_of
 from gridstride.virtual.lowering.function import Lowering, llvm_type
 from gridstride.virtual.lowering.ir import Builder, Value, constant, like
-from gridstride.virtual.ptx.module import Instruction, Pair, Register, Sink
+from gridstride.virtual.ptx.module import Instruction, Pair, Vector
 from gridstride.virtual.ptx.types import TYPES
 
 _ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno"}
@@ -20,6 +21,11 @@ _UNSIGNED = {**_EQUALITY, "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"} | 
 _PREDICATES = {"bits": _EQUALITY, "signed": _SIGNED, "unsigned": _UNSIGNED, "float": _FLOAT}
 _HALVES = {"f16": half.F16, "f16x2": half.F16, "bf16": half.BF16, "bf16x2": half.BF16}
 _COMBINE = ("and", "or", "xor")
+_MODIFIERS = frozenset([*_SIGNED, *_UNSIGNED, *_FLOAT, *_COMBINE, "ftz"])
+_SCALARS = "b16 b32 b64 u16 u32 u64 s16 s32 s64"
+_PAIRS = ("f16x2", "bf16x2")
+_TYPES = f"{_SCALARS} f16 bf16 f32 f64 f16x2 bf16x2"
+_RESULTS = "u16 s16 u32 s32 f32 f16 bf16 f16x2 bf16x2"
 _ONES = {"f32": 1.0, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
 """What `set` gives for true in a float type; in an integer type all bits are set."""
 
@@ -44,10 +50,9 @@ def _comparable(cx: Lowering, ins: Instruction, value: Value, ptx_type: str) -> 
 
 def _compared(cx: Lowering, ins: Instruction, ptx_type: str) -> tuple[list[Value], Value | None, str]:
     """The outcome per element, and the predicate it is combined with by the operation named."""
-    check(cx, ins, {*_SIGNED, *_UNSIGNED, *_FLOAT, *_COMBINE, "ftz"})
     names = _PREDICATES.get(TYPES[ptx_type].kind, {})
     name = names.get(ins.modifiers[0])
-    if name is None or (TYPES[ptx_type].lanes > 1 and ptx_type not in _HALVES):
+    if name is None:
         raise cx.unsupported(f"comparison `{ins.modifiers[0]}` of type `{ptx_type}`")
     combine = ins.modifiers[1] if ins.modifiers[1] in _COMBINE else ""
     if bool(combine) != (len(ins.operands) == 4):
@@ -63,23 +68,28 @@ def _joined(cx: Lowering, outcome: Value, other: Value | None, combine: str) -> 
 
 def set_predicate(cx: Lowering, ins: Instruction) -> None:
     """setp. The second destination gets the opposite comparison, or that of the upper halves of a packed type."""
-    outcomes, other, combine = _compared(cx, ins, ins.types[-1])
-    target = ins.operands[0]
-    if not isinstance(target, Pair):
+    (of,) = types_of(cx, ins, _TYPES, modifiers=_MODIFIERS, sources=(2, 3))
+    outcomes, other, combine = _compared(cx, ins, of)
+    both = ins.operands[0]
+    if not isinstance(both, Pair):
         if len(outcomes) == 2:
             raise cx.unsupported(f"`{ins.name}` with one destination")
-        cx.set(target, _joined(cx, outcomes[0], other, combine))
+        cx.set(target(cx, ins), _joined(cx, outcomes[0], other, combine))
         return
     second = outcomes[1] if len(outcomes) == 2 else cx.negate(outcomes[0])
-    for where, outcome in zip((target.destination, target.predicate), (outcomes[0], second), strict=True):
-        assert isinstance(where, Register | Sink)
+    for where, outcome in zip((both.destination, both.predicate), (outcomes[0], second), strict=True):
+        if isinstance(where, Vector):
+            raise cx.unsupported(f"such a destination of `{ins.name}`")
         cx.set(where, _joined(cx, outcome, other, combine))
 
 
 def set_value(cx: Lowering, ins: Instruction) -> None:
     """set: true as 1.0 of a float type, or as all ones."""
     b = cx.b
-    to, of = ins.types[:2]
+    to, of = types_of(cx, ins, _RESULTS, _TYPES, modifiers=_MODIFIERS, sources=(2, 3))
+    target(cx, ins)
+    if (to in _PAIRS) != (of in _PAIRS):
+        raise cx.unsupported(f"`{ins.name}`")
     outcomes, other, combine = _compared(cx, ins, of)
     kind = llvm_type(TYPES[to].element) if to in _ONES else llvm_type(to)
     one = _ONES.get(to, -1)
@@ -96,8 +106,7 @@ def set_value(cx: Lowering, ins: Instruction) -> None:
 
 def select(cx: Lowering, ins: Instruction) -> None:
     """selp: a where the predicate holds, else b."""
-    check(cx, ins, ())
-    t = ins.types[-1]
+    t = one_type(cx, ins, f"{_SCALARS} f32 f64", sources=3)
     x, y, c = cx.sources(t, t, "pred")
     cx.set(ins.operands[0], cx.b.select(c, x, y), signed=t[0] == "s")
 
@@ -105,10 +114,8 @@ def select(cx: Lowering, ins: Instruction) -> None:
 def select_by_sign(cx: Lowering, ins: Instruction) -> None:
     """slct: a where c ≥ 0 (-0 included), else b (NaN included)."""
     b = cx.b
-    check(cx, ins, ["ftz"])
-    to, of = ins.types
-    if of not in ("f32", "s32"):
-        raise cx.unsupported(f"`{ins.name}`")
+    to, of = types_of(cx, ins, f"{_SCALARS} f32 f64", "s32 f32", modifiers=["ftz"], sources=3)
+    target(cx, ins)
     x, y, c = cx.sources(to, to, of)
     if of == "f32":
         c = flush(b, c) if "ftz" in ins.modifiers else c

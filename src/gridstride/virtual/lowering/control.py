@@ -19,13 +19,23 @@ SPIN_BUDGET = 64
 """Rounds a group of lanes may spin in a loop before another group of its warp, and then another warp, gets a turn."""
 
 
+MOST_CHOICES = 8
+"""Blocks that may run next for which a block's end holds tests of its own; a function that has more shares them."""
+
+
 class Flow:
     """Writes a function's blocks in order, with their pending masks."""
 
     def __init__(self, cx: Lowering, labels: dict[str, int]) -> None:
         self.cx, self.b, self.labels = cx, cx.b, labels
         self.facts, self.code = cx.facts, cx.code
-        self.pending = [self.b.alloca("i32") for _ in self.code.blocks]
+        self.tangled = any(bits.bit_count() > MOST_CHOICES for bits in self.facts.frontier)
+        if self.tangled:
+            # Every block leads to every other through the shared tests: masks and registers stay in memory, for in
+            # LLVM's form each of them would need a value per block there, and compiling would take minutes.
+            self.facts.whole[:] = [False] * len(self.code.blocks)
+            cx.keep_slots()
+        self.pending = [cx.slot("i32") for _ in self.code.blocks]
         self.can_wait = 0
         for bits in self.facts.frontier:
             self.can_wait |= bits
@@ -51,6 +61,8 @@ class Flow:
         b.jump("B0")
         for index in range(len(self.code.blocks)):
             self._block(index)
+        if self.tangled:
+            self._shared_tests()
 
     def _block(self, index: int) -> None:
         b, cx = self.b, self.cx
@@ -59,7 +71,7 @@ class Flow:
         mask = None
         if not self.facts.whole[index]:
             mask = b.load("i32", self.pending[index])
-            if self.can_wait >> index & 1:
+            if self.tangled or self.can_wait >> index & 1:
                 b.store(constant("i32", 0), self.pending[index])
         cx.begin(index, mask)
         block = self.code.blocks[index]
@@ -192,6 +204,9 @@ class Flow:
 
     def _chain(self, candidates: Sequence[int], sure: set[int], *, last_is_sure: bool) -> None:
         b = self.b
+        if self.tangled and len(candidates) > MOST_CHOICES:
+            b.jump(f"who_{candidates[0]}")
+            return
         retry = b.new_label("who")
         b.start(retry)
         for position, c in enumerate(candidates):
@@ -202,6 +217,20 @@ class Flow:
             b.branch(self._ready(c), f"B{c}", skip)
             b.start(skip)
         self._nobody([c for c in candidates if c in self.gates], retry)
+
+    def _shared_tests(self) -> None:
+        """One test after the other for all blocks; a block's end enters where its lowest candidate stands."""
+        b = self.b
+        for c in range(len(self.code.blocks)):
+            b.terminated = c == 0
+            b.start(f"who_{c}")
+            skip = b.new_label("skip")
+            b.branch(self._ready(c), f"B{c}", skip)
+            b.start(skip)
+        self._nobody(sorted(self.gates), "who_0")
+        if self.budget:
+            b.start("rotate")
+            self._turns(range(len(self.code.blocks)), "who_0")
 
     def _ready(self, target: int) -> Value:
         """An i1: lanes wait for the block and no barrier holds them."""
@@ -252,7 +281,19 @@ class Flow:
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
         spinning = {t for t in chosen if (index, t) in self.code.spin_edges}
         others = sorted({*bits_of(self.facts.frontier[index]), *chosen} - spinning)
-        # In turns: the lowest group gets control back at once, so starting from it would never reach a third one.
+        if self.tangled and len(others) > MOST_CHOICES:
+            b.jump("rotate")
+            b.terminated = True
+        else:
+            self._turns(others, on)
+        b.start(on)
+
+    def _turns(self, others: Sequence[int], on: str) -> None:
+        """Goes to the next ready block after the one that had the last turn, else to `on`.
+
+        The lowest group gets control back at its next branch, so starting from it would never reach a third one.
+        """
+        b = self.b
         last = b.load("i32", self.turn)
         for floor in (last, constant("i32", -1)):
             for c in others:
@@ -262,10 +303,8 @@ class Flow:
                 b.start(go)
                 b.store(constant("i32", c), self.turn)
                 b.jump(f"B{c}")
-                b.terminated = True
                 b.start(skip)
         b.jump(on)
-        b.start(on)
 
     # -- leaving ------------------------------------------------------------------------------------------------------
     def _leave(self, index: int, last: Instruction) -> None:

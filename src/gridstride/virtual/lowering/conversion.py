@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gridstride.virtual.lowering import fp8, half, move
-from gridstride.virtual.lowering.floats import check, flush, is_nan, saturate
+from gridstride.virtual.lowering.floats import flush, is_nan, saturate
+from gridstride.virtual.lowering.form import target, types_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, constant
 from gridstride.virtual.lowering.narrowing import MODES, ODD, finite, to_double, to_half, to_single, to_tf32
@@ -20,6 +21,8 @@ _HALVES = {"f16": half.F16, "bf16": half.BF16, "f16x2": half.F16, "bf16x2": half
 _FLOATS = frozenset(["f16", "bf16", "f32", "f64"])
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 _MODIFIERS = frozenset([*MODES, *_INTEGRAL, "rna", "sat", "ftz", "relu", "satfinite"])
+_PAIRS = frozenset(["f16x2", "bf16x2", *fp8.FORMATS])
+_ALL = " ".join([*_INTEGERS, *_FLOATS, *_PAIRS, "tf32"])
 _INFINITY = {half.F16: 0x7C00, half.BF16: 0x7F80}
 
 
@@ -28,10 +31,10 @@ def convert(cx: Lowering, ins: Instruction) -> None:
     if "pack" in ins.modifiers:
         _pack_integers(cx, ins)
         return
-    check(cx, ins, _MODIFIERS)
-    if len(ins.types) != 2:
-        raise cx.unsupported(f"`{ins.name}`")
-    to, of = ins.types
+    to, of = types_of(cx, ins, _ALL, _ALL, modifiers=_MODIFIERS, sources=(1, 2))
+    target(cx, ins)
+    if (len(ins.operands) == 3) != (of == "f32" and to in _PAIRS):
+        raise cx.unsupported(f"`{ins.name}` with {len(ins.operands)} operands")
     if to in _INTEGERS and of in _INTEGERS:
         _integer_to_integer(cx, ins)
     elif to in _INTEGERS and of in _FLOATS:
@@ -71,8 +74,14 @@ def _integer_to_integer(cx: Lowering, ins: Instruction) -> None:
 
 def _pack_integers(cx: Lowering, ins: Instruction) -> None:
     """cvt.pack.sat: two saturated integers side by side, below the low bits of c."""
-    b, to = cx.b, ins.types[0]
-    x, y, *c = cx.sources("s32", "s32", *(["b32"] if len(ins.operands) == 4 else []))
+    b = cx.b
+    if len(ins.operands) == 3:
+        to, _ = types_of(cx, ins, "u16 s16", "s32", modifiers=("pack", "sat"), sources=2)
+        x, y, *c = cx.sources("s32", "s32")
+    else:
+        to, _, _ = types_of(cx, ins, "u8 s8 u4 s4 u2 s2", "s32", "b32", modifiers=("pack", "sat"), sources=3)
+        x, y, *c = cx.sources("s32", "s32", "b32")
+    target(cx, ins)
     size = TYPES[to].bits
     low, high = limits(size, signed=to[0] == "s")
     upper, lower = (

@@ -132,7 +132,7 @@ def _known(ins: Instruction, ptx_type: str) -> int | None:
 def _parts(cx: Lowering, ins: Instruction) -> tuple[Value, Value, Value, bool]:
     from gridstride.virtual.lowering.integer import integer_type
 
-    t = integer_type(cx, ins)
+    t = integer_type(cx, ins, sources=2)
     x, y = cx.sources(t, t)
     return x, y, _quotient(cx, x, y, _known(ins, t), signed=t[0] == "s"), t[0] == "s"
 

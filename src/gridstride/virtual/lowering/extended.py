@@ -5,9 +5,12 @@ The flag is a stack slot of one bit per lane, which LLVM turns into a mask regis
 
 from __future__ import annotations
 
+from gridstride.virtual.lowering.form import one_type
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.ir import Value, wide
+from gridstride.virtual.lowering.ir import Value, element, wide
 from gridstride.virtual.ptx.module import Instruction
+
+WORDS = "u32 s32 u64 s64"
 
 
 def _flag(cx: Lowering) -> Value:
@@ -35,7 +38,7 @@ def _add(cx: Lowering, ins: Instruction, x: Value, y: Value, *, carry_in: bool) 
     total = b.op("add", x, y)
     carry = b.compare("ult", total, x)
     if carry_in:
-        bit = b.resize(_read(cx), f"i{total.type.rsplit('i', 1)[1][:-1]}")
+        bit = b.resize(_read(cx), element(total.type))
         total = b.op("add", total, bit)
         carry = b.op("or", carry, b.compare("ult", total, bit))
     cx.set(ins.operands[0], total, signed=ins.types[-1][0] == "s")
@@ -48,7 +51,7 @@ def _subtract(cx: Lowering, ins: Instruction, x: Value, y: Value, *, borrow_in: 
     rest = b.op("sub", x, y)
     borrow = b.compare("ult", x, y)
     if borrow_in:
-        bit = b.resize(_read(cx), f"i{rest.type.rsplit('i', 1)[1][:-1]}")
+        bit = b.resize(_read(cx), element(rest.type))
         borrow = b.op("or", borrow, b.compare("ult", rest, bit))
         rest = b.op("sub", rest, bit)
     cx.set(ins.operands[0], rest, signed=ins.types[-1][0] == "s")
@@ -58,32 +61,36 @@ def _subtract(cx: Lowering, ins: Instruction, x: Value, y: Value, *, borrow_in: 
 
 def add(cx: Lowering, ins: Instruction) -> None:
     """add.cc."""
-    x, y = cx.sources(ins.types[-1], ins.types[-1])
+    t = one_type(cx, ins, WORDS, ["cc"], sources=2)
+    x, y = cx.sources(t, t)
     _add(cx, ins, x, y, carry_in=False)
 
 
 def add_with_carry(cx: Lowering, ins: Instruction) -> None:
     """addc, addc.cc."""
-    x, y = cx.sources(ins.types[-1], ins.types[-1])
+    t = one_type(cx, ins, WORDS, ["cc"], sources=2)
+    x, y = cx.sources(t, t)
     _add(cx, ins, x, y, carry_in=True)
 
 
 def sub(cx: Lowering, ins: Instruction) -> None:
     """sub.cc."""
-    x, y = cx.sources(ins.types[-1], ins.types[-1])
+    t = one_type(cx, ins, WORDS, ["cc"], sources=2)
+    x, y = cx.sources(t, t)
     _subtract(cx, ins, x, y, borrow_in=False)
 
 
 def sub_with_borrow(cx: Lowering, ins: Instruction) -> None:
     """subc, subc.cc."""
-    x, y = cx.sources(ins.types[-1], ins.types[-1])
+    t = one_type(cx, ins, WORDS, ["cc"], sources=2)
+    x, y = cx.sources(t, t)
     _subtract(cx, ins, x, y, borrow_in=True)
 
 
 def _mad(cx: Lowering, ins: Instruction, *, carry_in: bool) -> None:
-    from gridstride.virtual.lowering.integer import integer_type, part_of, product
+    from gridstride.virtual.lowering.integer import part_of, product
 
-    t = integer_type(cx, ins, "lo", "hi", "cc")
+    t = one_type(cx, ins, WORDS, ["lo", "hi", "cc"], sources=3)
     x, y, z = cx.sources(t, t, t)
     _add(cx, ins, product(cx, x, y, signed=t[0] == "s", part=part_of(cx, ins)), z, carry_in=carry_in)
 

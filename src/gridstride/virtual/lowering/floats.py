@@ -72,8 +72,17 @@ def canonical(b: Builder, x: Value) -> Value:
     if bits(x.type) != 32:
         return x
     word = b.cast("bitcast", x, "i32")
-    chosen = b.select(is_nan(b, x), constant(word.type, NAN), word)
-    return b.cast("bitcast", chosen, "float")
+    nan = holds_nan(b, word, 0x7F800000)
+    return b.cast("bitcast", b.select(nan, constant(word.type, NAN), word), "float")
+
+
+def holds_nan(b: Builder, word: Value, exponent: int) -> Value:
+    """True where a float's bits are a NaN; `exponent` is the mask of that field.
+
+    For choosing a NaN by its bits: to LLVM all NaNs are alike, and it drops a choice among them that floats decide.
+    """
+    size = b.op("and", word, constant(word.type, (1 << (bits(word.type) - 1)) - 1))
+    return b.compare("ugt", size, constant(word.type, exponent))
 
 
 def negative(b: Builder, x: Value) -> Value:

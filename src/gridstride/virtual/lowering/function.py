@@ -55,9 +55,21 @@ class Lowering:
         self._here: dict[str, Value | Linear] = {}
         self._vectors: dict[str, Value] = {}
         self._dirty: set[str] = set()
+        self._in_memory = False
         self._fields: dict[tuple[str, int], Value] = {}
         self.mask: Value | None = None
         """The lanes of the current block as an i32, None where all 32 are certain to be active."""
+
+    def keep_slots(self) -> None:
+        """Has registers live in memory between blocks: their slots get known outside, so LLVM leaves them there."""
+        self._in_memory = True
+
+    def slot(self, type_: str) -> Value:
+        """A place for something that outlives a block."""
+        at = self.b.alloca(type_)
+        if self._in_memory:
+            self.b.entry.append(f'  call void asm sideeffect "", "r"(ptr {at.name})')
+        return at
 
     # -- fields of the warp -------------------------------------------------------------------------------------------
     def field(self, name: str, index: int = 0) -> Value:
@@ -275,7 +287,7 @@ class Lowering:
                 types = [wide(self._storage(name))]
             else:
                 types = [self._storage(name)] if shape.uniform else [f"i{w}" for w in shape.widths()]
-            self._slots[name] = [self.b.alloca(t) for t in types]
+            self._slots[name] = [self.slot(t) for t in types]
             for type_, slot in zip(types, self._slots[name], strict=True):
                 self.b.entry.append(f"  store {type_} zeroinitializer, ptr {slot.name}")
         return self._slots[name]
@@ -286,7 +298,8 @@ class Lowering:
             return
         if isinstance(operand, Pair):
             raise self.unsupported("a pair of destinations")
-        assert isinstance(operand, Register), operand
+        if not isinstance(operand, Register):
+            raise self.unsupported(f"such a destination of `{self.ins.name}`")
         name = operand.name
         value = self._as_storage(value, self._storage(name), signed)
         if is_uniform(self.facts.shape[name]):

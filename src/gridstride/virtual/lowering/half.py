@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gridstride.virtual.lowering.extrema import extreme
-from gridstride.virtual.lowering.floats import check, flush_bits, is_nan, saturate
+from gridstride.virtual.lowering.floats import check, flush_bits, holds_nan, saturate
 from gridstride.virtual.lowering.function import Lowering, lanes_of
 from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, count
 from gridstride.virtual.ptx.module import Instruction
@@ -83,14 +83,14 @@ def widen(b: Builder, word: Value, kind: Half) -> Value:
 
 def narrow(b: Builder, x: Value, kind: Half) -> Value:
     """f32 rounded to the nearest half, ties to even, as bits; NaN is 0x7fff."""
+    long = b.cast("bitcast", x, "i32")
     if kind is F16:
         word = b.cast("bitcast", b.cast("fptrunc", x, "half"), "i16")
     else:
-        long = b.cast("bitcast", x, "i32")
         odd = b.op("and", b.op("lshr", long, constant(long.type, 16)), constant(long.type, 1))
         up = b.op("add", b.op("add", long, constant(long.type, 0x7FFF)), odd)
         word = b.resize(b.op("lshr", up, constant(long.type, 16)), "i16")
-    return b.select(is_nan(b, x), constant(word.type, NAN), word)
+    return b.select(holds_nan(b, long, 0x7F800000), constant(word.type, NAN), word)
 
 
 # -- fused multiply-add -----------------------------------------------------------------------------------------------

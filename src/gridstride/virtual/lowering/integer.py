@@ -8,29 +8,26 @@ from __future__ import annotations
 from gridstride.virtual.lowering import bits as bit_fields
 from gridstride.virtual.lowering import division, extended, logic, permute, video
 from gridstride.virtual.lowering.bits import field
-from gridstride.virtual.lowering.floats import check
+from gridstride.virtual.lowering.form import one_type, target, types_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, count
 from gridstride.virtual.ptx.module import Instruction
 from gridstride.virtual.ptx.types import TYPES
 
 _DOUBLE = {8: "i16", 16: "i32", 32: "i64", 64: "i128"}
-_PLAIN = ("u16", "s16", "u32", "s32", "u64", "s64")
-_PACKED = ("u16x2", "s16x2")
+PLAIN = "u16 s16 u32 s32 u64 s64"
+_PACKED = "u16x2 s16x2"
 _PARTS = ("lo", "hi", "wide")
 
 
-def integer_type(cx: Lowering, ins: Instruction, *modifiers: str, packed: bool = False) -> str:
+def integer_type(cx: Lowering, ins: Instruction, *modifiers: str, sources: int, packed: bool = False) -> str:
     """The instruction's one type; beside it only the modifiers named are let through."""
-    check(cx, ins, modifiers)
-    if len(ins.types) != 1 or ins.types[0] not in (_PLAIN + _PACKED if packed else _PLAIN):
-        raise cx.unsupported(f"`{ins.opcode}` of type `{'.'.join(ins.types)}`")
-    return ins.types[0]
+    return one_type(cx, ins, f"{PLAIN} {_PACKED}" if packed else PLAIN, modifiers, sources=sources)
 
 
 def _elements(cx: Lowering, value: Value, ptx_type: str) -> Value:
     """A packed value as a vector of its halves; any other as it is."""
-    return cx.b.bitcast(value, f"<{2 * count(value.type)} x i16>") if ptx_type in _PACKED else value
+    return cx.b.bitcast(value, f"<{2 * count(value.type)} x i16>") if ptx_type in _PACKED.split() else value
 
 
 def _whole(cx: Lowering, value: Value, model: Value) -> Value:
@@ -38,7 +35,7 @@ def _whole(cx: Lowering, value: Value, model: Value) -> Value:
 
 
 def _sum(cx: Lowering, ins: Instruction, opcode: str) -> None:
-    t = integer_type(cx, ins, "sat", packed=opcode == "add")
+    t = integer_type(cx, ins, "sat", sources=2, packed=opcode == "add")
     signed = t[0] == "s"
     first, second = cx.sources(t, t)
     x, y = _elements(cx, first, t), _elements(cx, second, t)
@@ -104,7 +101,7 @@ def part_of(cx: Lowering, ins: Instruction) -> str:
 
 def mul(cx: Lowering, ins: Instruction) -> None:
     """mul.lo, mul.hi, mul.wide."""
-    t, part = integer_type(cx, ins, *_PARTS), part_of(cx, ins)
+    t, part = integer_type(cx, ins, *_PARTS, sources=2), part_of(cx, ins)
     x, y = cx.sources(t, t)
     signed = t[0] == "s"
     cx.set(ins.operands[0], product(cx, x, y, signed=signed, part=part), signed=signed)
@@ -115,7 +112,7 @@ def mad(cx: Lowering, ins: Instruction) -> None:
     if "cc" in ins.modifiers:
         extended.mad(cx, ins)
         return
-    t, part = integer_type(cx, ins, *_PARTS, "sat"), part_of(cx, ins)
+    t, part = integer_type(cx, ins, *_PARTS, "sat", sources=3), part_of(cx, ins)
     x, y, z = cx.sources(t, t, addend_type(t, part))
     signed = t[0] == "s"
     full = product(cx, x, y, signed=signed, part=part)
@@ -143,14 +140,14 @@ def _product24(cx: Lowering, ins: Instruction, x: Value, y: Value) -> Value:
 
 def mul24(cx: Lowering, ins: Instruction) -> None:
     """mul24.lo, mul24.hi."""
-    t = integer_type(cx, ins, "lo", "hi")
+    t = integer_type(cx, ins, "lo", "hi", sources=2)
     x, y = cx.sources(t, t)
     cx.set(ins.operands[0], _product24(cx, ins, x, y))
 
 
 def mad24(cx: Lowering, ins: Instruction) -> None:
     """mad24.lo, mad24.hi, mad24.hi.sat."""
-    t = integer_type(cx, ins, "lo", "hi", "sat")
+    t = integer_type(cx, ins, "lo", "hi", "sat", sources=3)
     x, y, z = cx.sources(t, t, t)
     cx.set(ins.operands[0], _plus(cx, ins, _product24(cx, ins, x, y), z))
 
@@ -163,7 +160,7 @@ def distance(cx: Lowering, x: Value, y: Value, *, signed: bool) -> Value:
 
 def sad(cx: Lowering, ins: Instruction) -> None:
     """sad: c + |a - b|."""
-    t = integer_type(cx, ins)
+    t = integer_type(cx, ins, sources=3)
     x, y, z = cx.sources(t, t, t)
     signed = t[0] == "s"
     cx.set(ins.operands[0], cx.b.op("add", z, distance(cx, x, y, signed=signed)), signed=signed)
@@ -171,7 +168,7 @@ def sad(cx: Lowering, ins: Instruction) -> None:
 
 def absolute(cx: Lowering, ins: Instruction) -> None:
     """abs; the most negative number stays as it is."""
-    (x,) = cx.sources(integer_type(cx, ins))
+    (x,) = cx.sources(integer_type(cx, ins, sources=1))
     cx.set(ins.operands[0], cx.b.call(x.type, _named("abs", x), x, constant("i1", False)), signed=True)
 
 
@@ -182,12 +179,12 @@ def _named(name: str, x: Value) -> str:
 
 def negate(cx: Lowering, ins: Instruction) -> None:
     """neg."""
-    (x,) = cx.sources(integer_type(cx, ins))
+    (x,) = cx.sources(integer_type(cx, ins, sources=1))
     cx.set(ins.operands[0], cx.b.op("sub", constant(x.type, 0), x), signed=True)
 
 
 def _extreme(cx: Lowering, ins: Instruction, name: str) -> None:
-    t = integer_type(cx, ins, "relu", packed=True)
+    t = integer_type(cx, ins, "relu", sources=2, packed=True)
     signed = t[0] == "s"
     first, second = cx.sources(t, t)
     x, y = _elements(cx, first, t), _elements(cx, second, t)
@@ -210,8 +207,8 @@ def maximum(cx: Lowering, ins: Instruction) -> None:
 def _dot(cx: Lowering, ins: Instruction, sizes: tuple[int, int], first: int) -> None:
     """c + Σ a[i] · b[first + i] over 32-bit words of fields that are `sizes` bits wide."""
     b = cx.b
-    check(cx, ins, ("lo", "hi"))
-    kinds = ins.types[:2]
+    kinds = types_of(cx, ins, "u32 s32", "u32 s32", modifiers=("lo", "hi"), sources=3)
+    target(cx, ins)
     x, y, total = cx.sources(kinds[0], kinds[1], "b32")
     for i in range(32 // sizes[0]):
         one = field(b, x, sizes[0] * i, sizes[0], signed=kinds[0] == "s32")

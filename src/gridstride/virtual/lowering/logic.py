@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.bits import amounts, one_type, shift_left, shift_right
+from gridstride.virtual.lowering.bits import amounts, shift_left, shift_right
+from gridstride.virtual.lowering.form import one_type, target, types_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, constant
-from gridstride.virtual.ptx.module import Immediate, Instruction, Pair
+from gridstride.virtual.ptx.module import Immediate, Instruction, Pair, Vector
 
 WORDS = "b16 b32 b64"
 
 
 def _bitwise(cx: Lowering, ins: Instruction) -> None:
-    t = one_type(cx, ins, "pred " + WORDS)
+    t = one_type(cx, ins, "pred " + WORDS, sources=2)
     x, y = cx.sources(t, t)
     cx.set(ins.operands[0], cx.b.op(ins.opcode, x, y))
 
 
 def complement(cx: Lowering, ins: Instruction) -> None:
     """not."""
-    (x,) = cx.sources(one_type(cx, ins, "pred " + WORDS))
+    (x,) = cx.sources(one_type(cx, ins, "pred " + WORDS, sources=1))
     cx.set(ins.operands[0], cx.b.op("xor", x, constant(x.type, -1)))
 
 
 def logical_not(cx: Lowering, ins: Instruction) -> None:
     """cnot: 1 for 0, else 0."""
-    (x,) = cx.sources(one_type(cx, ins, WORDS))
+    (x,) = cx.sources(one_type(cx, ins, WORDS, sources=1))
     zero = cx.b.compare("eq", x, constant(x.type, 0))
     cx.set(ins.operands[0], cx.b.select(zero, constant(x.type, 1), constant(x.type, 0)))
 
@@ -66,35 +67,35 @@ def any_function(b: Builder, table: int, x: Value, y: Value, z: Value) -> Value:
 def lop3(cx: Lowering, ins: Instruction) -> None:
     """lop3: any function of three words; lop3.or and lop3.and also give (result ≠ 0) combined with a predicate."""
     b = cx.b
-    one_type(cx, ins, "b32", ["and", "or"])
+    combine = next((m for m in ins.modifiers if m in ("or", "and")), None)
+    types_of(cx, ins, "b32", modifiers=["and", "or"], sources=5 if combine else 4)
     table = ins.operands[4]
     if not isinstance(table, Immediate):
         raise cx.unsupported("a lop3 table that is no constant")
-    combine = next((m for m in ins.modifiers if m in ("or", "and")), None)
     kinds = ("b32", "b32", "b32") + (("b32", "pred") if combine else ())
     x, y, z, *rest = cx.sources(*kinds)
     result = any_function(b, table.bits & 0xFF, x, y, z)
-    target = ins.operands[0]
     if not combine:
-        cx.set(target, result)
+        cx.set(target(cx, ins), result)
         return
-    if not isinstance(target, Pair):
+    both = ins.operands[0]
+    if not isinstance(both, Pair) or isinstance(both.destination, Vector):
         raise cx.unsupported(f"`{ins.name}` without a predicate")
     nonzero = b.compare("ne", result, constant(result.type, 0))
-    cx.set(target.destination, result)
-    cx.set(target.predicate, b.op(combine, nonzero, rest[1]))
+    cx.set(both.destination, result)
+    cx.set(both.predicate, b.op(combine, nonzero, rest[1]))
 
 
 # -- shifts -----------------------------------------------------------------------------------------------------------
 def shl(cx: Lowering, ins: Instruction) -> None:
     """shl: amounts are unsigned 32-bit numbers; 0 from the width on."""
-    x, by = cx.sources(one_type(cx, ins, WORDS), "u32")
+    x, by = cx.sources(one_type(cx, ins, WORDS, sources=2), "u32")
     cx.set(ins.operands[0], shift_left(cx.b, x, *amounts(cx, x, by)))
 
 
 def shr(cx: Lowering, ins: Instruction) -> None:
     """shr: from the width on 0, or the sign of a signed type."""
-    t = one_type(cx, ins, WORDS + " u16 u32 u64 s16 s32 s64")
+    t = one_type(cx, ins, WORDS + " u16 u32 u64 s16 s32 s64", sources=2)
     x, by = cx.sources(t, "u32")
     signed = t[0] == "s"
     cx.set(ins.operands[0], shift_right(cx.b, x, *amounts(cx, x, by), signed=signed), signed=signed)
@@ -103,7 +104,7 @@ def shr(cx: Lowering, ins: Instruction) -> None:
 def funnel(cx: Lowering, ins: Instruction) -> None:
     """shf: b:a shifted left (upper word taken) or right (lower word); the amount wraps, or stops at 32."""
     b = cx.b
-    one_type(cx, ins, "b32", ["l", "r", "clamp", "wrap"])
+    one_type(cx, ins, "b32", ["l", "r", "clamp", "wrap"], sources=3)
     low, high, by = cx.sources("b32", "b32", "u32")
     left = "l" in ins.modifiers
     result = b.intrinsic("fshl" if left else "fshr", high, low, by)

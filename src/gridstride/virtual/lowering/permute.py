@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.lowering.bits import one_type
+from gridstride.virtual.lowering.form import one_type
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, count, vector_constant
 from gridstride.virtual.ptx.module import Immediate, Instruction
@@ -22,7 +22,7 @@ _MODES: dict[str, Callable[[int, int], int]] = {
 
 def permute(cx: Lowering, ins: Instruction) -> None:
     """prmt and its modes; bit 3 of a selector replicates the sign of the byte it names."""
-    one_type(cx, ins, "b32", _MODES)
+    one_type(cx, ins, "b32", _MODES, sources=3)
     mode = _MODES.get(ins.modifiers[-1])
     low, high, control = cx.sources("b32", "b32", "b32")
     known = ins.operands[3]

@@ -153,7 +153,9 @@ def _cvta(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:
 
 
 def _cvt(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:
-    to, source = ins.types[:2]
+    if len(ins.types) != 2:
+        return None
+    to, source = ins.types
     a = value(ins.operands[1], _WIDTH.get(source, 0))
     if a is None or source not in _WIDTH or "sat" in ins.modifiers:
         return None

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gridstride.virtual.lowering.bits import field
-from gridstride.virtual.lowering.floats import check
+from gridstride.virtual.lowering.form import target, types_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Builder, Value, constant
-from gridstride.virtual.ptx.module import Instruction, Operand, Register, Selected, Sink
+from gridstride.virtual.ptx.module import Instruction, Operand, Selected
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _SECOND = ("add", "min", "max")
@@ -26,9 +26,7 @@ def _plain(operand: Operand) -> tuple[Operand, str]:
 
 def _read(cx: Lowering, ins: Instruction) -> tuple[list[Value], list[str]]:
     """a, b and c (0 where it is left out) as words, and the selectors of a and b."""
-    check(cx, ins, _MODIFIERS)
-    if not ins.types or not {"u32", "s32"}.issuperset(ins.types):
-        raise cx.unsupported(f"`{ins.opcode}` of type `{'.'.join(ins.types)}`")
+    target(cx, ins, selected=True)
     plain = [_plain(o) for o in ins.operands[1:]]
     narrow = all(cx.uniform(o) for o, _ in plain)
     words = [(cx.scalar if narrow else cx.vector)(o, "b32") for o, _ in plain]
@@ -38,14 +36,14 @@ def _read(cx: Lowering, ins: Instruction) -> tuple[list[Value], list[str]]:
 
 
 def _write(cx: Lowering, ins: Instruction, value: Value) -> None:
-    target, _ = _plain(ins.operands[0])
-    assert isinstance(target, Register | Sink)
-    cx.set(target, value)
+    register, _ = _plain(ins.operands[0])
+    cx.set(register, value)
 
 
-def _signs(ins: Instruction) -> tuple[bool, ...]:
-    """Which of the instruction's types are signed."""
-    return tuple(t == "s32" for t in ins.types)
+def _signs(cx: Lowering, ins: Instruction, count: int) -> tuple[bool, ...]:
+    """Which of the instruction's `count` types are signed."""
+    found = types_of(cx, ins, *["u32 s32"] * count, modifiers=_MODIFIERS, sources=(2, 3))
+    return tuple(t == "s32" for t in found)
 
 
 def _part(selector: str) -> tuple[int, int]:
@@ -123,7 +121,7 @@ def _second(cx: Lowering, ins: Instruction, x: Value, word: Value, *, signed: bo
 
 def _scalar(name: str) -> Callable[[Lowering, Instruction], None]:
     def lower(cx: Lowering, ins: Instruction) -> None:
-        to, of_a, of_b = _signs(ins)
+        to, of_a, of_b = _signs(cx, ins, 3)
         (x, y, word), (first, second) = _read(cx, ins)
         x, y = _take(cx.b, x, first, signed=of_a), _take(cx.b, y, second, signed=of_b)
         _finish(cx, ins, _OPERATIONS[name](cx.b, x, y), word, signed=to)
@@ -134,7 +132,7 @@ def _scalar(name: str) -> Callable[[Lowering, Instruction], None]:
 def _shift(cx: Lowering, ins: Instruction) -> None:
     """vshl, vshr: amounts stop at 32 or wrap."""
     b = cx.b
-    to, of_a = _signs(ins)[:2]
+    to, of_a, _ = _signs(cx, ins, 3)
     (x, y, word), (first, second) = _read(cx, ins)
     x, by = _take(b, x, first, signed=of_a), _take(b, y, second, signed=False)
     if "clamp" in ins.modifiers:
@@ -150,7 +148,7 @@ def _shift(cx: Lowering, ins: Instruction) -> None:
 def _multiply_add(cx: Lowering, ins: Instruction) -> None:
     """vmad: a · b + c, plus one for .po, scaled down; every sum fits 64 bits."""
     b = cx.b
-    of_a, of_b = _signs(ins)[1:3]
+    _, of_a, of_b = _signs(cx, ins, 3)
     signed = of_a or of_b
     (x, y, word), (first, second) = _read(cx, ins)
     x, y = _take(b, x, first, signed=of_a), _take(b, y, second, signed=of_b)
@@ -167,7 +165,7 @@ def _multiply_add(cx: Lowering, ins: Instruction) -> None:
 
 def _compare(cx: Lowering, ins: Instruction) -> None:
     """vset."""
-    of_a, of_b = _signs(ins)
+    of_a, of_b = _signs(cx, ins, 2)
     (x, y, word), (first, second) = _read(cx, ins)
     x, y = _take(cx.b, x, first, signed=of_a), _take(cx.b, y, second, signed=of_b)
     _finish(cx, ins, _comparison(cx, ins, x, y), word, signed=False)
@@ -191,7 +189,7 @@ def _simd(name: str, size: int) -> Callable[[Lowering, Instruction], None]:
 
     def lower(cx: Lowering, ins: Instruction) -> None:
         b = cx.b
-        to, of_a, of_b = (False, *_signs(ins)) if name == "set" else _signs(ins)
+        to, of_a, of_b = (False, *_signs(cx, ins, 2)) if name == "set" else _signs(cx, ins, 3)
         (x, y, word), (first, second) = _read(cx, ins)
         left = _elements(cx, [x, y], _picks(first, range(n)), size, signed=of_a)
         right = _elements(cx, [x, y], _picks(second, range(n, 2 * n)), size, signed=of_b)

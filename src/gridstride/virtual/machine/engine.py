@@ -91,7 +91,9 @@ class Code:
 
 def _load(data: bytes) -> Any:
     llvm = _llvm()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    # use_lmm: all sections in one piece. LLVM's own manager places them one by one, and aborts the process where the
+    # gap between code and constants comes out larger than 2 GB, as it may with a reserved arena in the way.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(), use_lmm=True)
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     return engine

@@ -1,0 +1,290 @@
+"""The speed of the virtual GPU beside its peers: `python bench/virtual_gpu.py [row …]`; about three minutes.
+
+Peers (PoCL, Numba's CUDA simulator) are measured in the same run on the same core, where `make bench` could install
+them; one that is missing is named. Data are random, results are checked against NumPy, figures are medians. One-core
+comparisons use processor time, which on an idle machine is the time on the clock; both are in the JSON.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from common import CORES, PEERS, PeerMissing, Row, Times, machine, on_cores, publish, run_script, time_calls, time_command
+
+import gridstride as gs
+
+SOURCE = """
+extern "C" __global__ void tiled(const float* A, const float* B, float* C, int N)
+{
+    __shared__ float a[16][16], b[16][16];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int row = blockIdx.y * 16 + y, column = blockIdx.x * 16 + x;
+    float sum = 0;
+    for (int t = 0; t < N / 16; ++t) {
+        a[y][x] = A[row * N + t * 16 + x];
+        b[y][x] = B[(t * 16 + y) * N + column];
+        __syncthreads();
+        for (int k = 0; k < 16; ++k) sum += a[y][k] * b[k][x];
+        __syncthreads();
+    }
+    C[row * N + column] = sum;
+}
+
+extern "C" __global__ void saxpy(int n, float a, const float* x, float* y)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+
+extern "C" __global__ void empty() {}
+"""
+SGEMM = 512
+ROUNDS = 3
+"""Times that we and a peer take turns, so that a change in the machine's mood meets both."""
+
+
+@contextmanager
+def gpu(cores: int) -> Iterator[gs.Module]:
+    """The kernels above on a virtual GPU with so many workers, on so many cores."""
+    with on_cores(cores), gs.use(gs.VirtualGPU(workers=cores)):
+        yield gs.cuda(SOURCE)
+
+
+def gflops(n: int, seconds: float) -> float:
+    return 2 * n**3 / seconds / 1e9
+
+
+# -- sgemm ------------------------------------------------------------------------------------------------------------
+def sgemm(cores: int, *, n: int = SGEMM, repeats: int = 9) -> Times:
+    """Launches of the tiled multiply on device arrays; the result is checked."""
+    rng = np.random.default_rng()
+    a, b = rng.random((n, n), np.float32), rng.random((n, n), np.float32)
+    with gpu(cores) as module:
+        arrays = [gs.to_device(m) for m in (a, b, np.zeros_like(a))]
+        launch = module["tiled"][(n // 16, n // 16), (16, 16)]
+        times = time_calls(lambda: launch(*arrays, n), repeats=repeats)
+        np.testing.assert_allclose(arrays[2].numpy(), a @ b, rtol=1e-4)
+    return times
+
+
+def sgemm_rows() -> list[Row]:
+    one, two, pocl, missing = Times((), ()), Times((), ()), {}, ""
+    for _ in range(ROUNDS):
+        one += sgemm(1)
+        if len(CORES) > 1:
+            two += sgemm(2)
+        try:
+            for peer in run_script("peers/pocl_sgemm.py", SGEMM, 5, np.random.randint(2**31), python=PEERS):
+                pocl[peer["peer"]] = pocl.get(peer["peer"], Times((), ())) + _times(peer)
+        except PeerMissing as reason:
+            missing = f"not measured: {reason}"
+    speed = gflops(SGEMM, one.cpu_median)
+    rows = [Row(f"sgemm {SGEMM}³, one core", f"{speed:.1f} GFLOP/s", "about 10", speed >= 9, detail=_detail(one))]
+    rows += [_against(name, one, times) for name, times in pocl.items()] or [_unmeasured("PoCL", "5x", missing)]
+    return [*rows, _against_numba(one), _two_cores(one, two)]
+
+
+def _times(peer: dict[str, Any]) -> Times:
+    return Times(tuple(peer["seconds"]), tuple(peer["cpu_seconds"]))
+
+
+def _detail(times: Times) -> dict[str, Any]:
+    return {"seconds": times.median, "cpu_seconds": times.cpu_median, "samples": len(times.wall)}
+
+
+def _unmeasured(peer: str, target: str, why: str) -> Row:
+    return Row(f"  against {peer}", "-", target, None, note=why)
+
+
+def _against(name: str, ours: Times, theirs: Times) -> Row:
+    ratio, clock = theirs.cpu_median / ours.cpu_median, theirs.median / ours.median
+    figure = f"{ratio:.1f}x ({gflops(SGEMM, theirs.cpu_median):.2f} GFLOP/s)"
+    return Row(f"  against {name}", figure, "5x", ratio >= 5, detail={**_detail(theirs), "ratio_on_the_clock": clock})
+
+
+def _against_numba(ours: Times) -> Row:
+    n = 32
+    try:
+        peer = run_script("peers/numba_sgemm.py", n, 3, np.random.randint(2**31), python=PEERS)
+    except PeerMissing as reason:
+        return _unmeasured("Numba's simulator", "100,000x", f"not measured: {reason}")
+    times = _times(peer)
+    theirs = gflops(n, times.cpu_median)
+    ratio = gflops(SGEMM, ours.cpu_median) / theirs
+    detail = {**_detail(times), "n": n, "peer": peer["peer"]}
+    figure = f"{ratio:,.0f}x ({theirs:.6f} GFLOP/s at {n}³)"
+    return Row("  against Numba's simulator", figure, "100,000x", ratio >= 100_000, detail=detail)
+
+
+def _two_cores(one: Times, two: Times) -> Row:
+    name = "  two cores against one"
+    if not two.wall:
+        return Row(name, "-", "1.8x", None, note="not measured: this process may use one core only")
+    ratio = one.median / two.median
+    figure = f"{ratio:.2f}x ({gflops(SGEMM, two.median):.1f} GFLOP/s)"
+    return Row(name, figure, "1.8x", ratio >= 1.8, detail={**_detail(two), "one_core_seconds": one.median})
+
+
+# -- saxpy ------------------------------------------------------------------------------------------------------------
+def saxpy_rows() -> list[Row]:
+    rng = np.random.default_rng()
+    x, y = rng.random(1 << 26, np.float32), rng.random(1 << 26, np.float32)
+    return [_saxpy_row(x, y, cores) for cores in (1, 2) if cores <= len(CORES)]
+
+
+def _saxpy_row(x: np.ndarray, y: np.ndarray, cores: int) -> Row:
+    """12 bytes an element: x and y are read, y is written. NumPy's add moves as many, its multiply and add 20."""
+    n, ours, add, both = x.size, Times((), ()), Times((), ()), Times((), ())
+    for _ in range(ROUNDS):
+        ours += _saxpy(x, y, cores)
+        with on_cores(cores):
+            add += time_calls(_numpy(lambda a, b, out: np.add(a, b, out=out), x, y, cores), repeats=4)
+            both += time_calls(_numpy(_multiply_add, x, y, cores), repeats=4)
+    speed = 12 * n / ours.median / 1e9
+    peers = {"add": 12 * n / add.median / 1e9, "multiply, add": 20 * n / both.median / 1e9}
+    best = max(peers.values())
+    figure = f"{speed:.1f} GB/s, {speed / best:.2f} of NumPy's {best:.1f}"
+    detail = {**_detail(ours), "bytes": 12 * n, "numpy_gb_per_s": peers, "seconds_against_numpy": both.median / ours.median}
+    return Row(f"saxpy 2^26, {_count(cores)}", figure, "0.5 of NumPy", speed >= best / 2, detail=detail)
+
+
+def _count(cores: int) -> str:
+    return "one core" if cores == 1 else f"{cores} cores"
+
+
+def _saxpy(x: np.ndarray, y: np.ndarray, cores: int) -> Times:
+    n, a = x.size, 1.25
+    with gpu(cores) as module:
+        device_x, device_y = gs.to_device(x), gs.to_device(y)
+        launch = module["saxpy"][-(-n // 256), 256]
+        launch(n, a, device_x, device_y)
+        np.testing.assert_allclose(device_y.numpy(), np.float32(a) * x + y, rtol=1e-6)
+        return time_calls(lambda: launch(n, 0.0, device_x, device_y), repeats=4)
+
+
+def _multiply_add(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    np.multiply(x, np.float32(1.25), out=out)
+    np.add(out, y, out=out)
+
+
+def _numpy(work: Callable[..., Any], x: np.ndarray, y: np.ndarray, cores: int) -> Callable[[], None]:
+    """The same work on so many threads, each with its part of preallocated arrays."""
+    out = np.zeros_like(x)
+    parts = list(zip(*(np.array_split(each, cores) for each in (x, y, out)), strict=True))
+
+    def run() -> None:
+        threads = [Thread(target=work, args=part) for part in parts[1:]]
+        for thread in threads:
+            thread.start()
+        work(*parts[0])
+        for thread in threads:
+            thread.join()
+
+    return run
+
+
+# -- compile ----------------------------------------------------------------------------------------------------------
+def compile_rows() -> list[Row]:
+    """gs.cuda(source) to the end of the first launch of a 200-line kernel, in fresh processes."""
+    cold = [_fresh_compile("later", warm=False) for _ in range(ROUNDS)]
+    kept = [_fresh_compile("later", warm=True) for _ in range(2 * ROUNDS)]
+    first = [_fresh_compile("first", warm=True) for _ in range(ROUNDS)]
+    note = "the first kernel of a process also loads LLVM and the runtime: {:.0f} ms, imports {:.0f} ms before it"
+    return [
+        _compile_row("compile 200 lines, cold", cold, 500, ("nvrtc", "parse", "lower", "llvm", "load")),
+        _compile_row("  from cache", kept, 5, ("load",), note.format(_mid(first, "cpu"), _mid(first, "imports"))),
+    ]
+
+
+def _mid(runs: list[dict[str, float]], part: str) -> float:
+    return statistics.median(run.get(part, 0.0) for run in runs)
+
+
+def _compile_row(name: str, runs: list[dict[str, float]], limit: float, parts: tuple[str, ...], note: str = "") -> Row:
+    """Processor time: the work is single-threaded, and other programs do not lengthen it."""
+    ms = _mid(runs, "cpu")
+    told = ", ".join(f"{part} {_mid(runs, part):.{0 if ms > 50 else 1}f}" for part in parts)
+    detail = {part: _mid(runs, part) for part in ("cpu", "total", *parts)}
+    return Row(name, f"{ms:.{0 if ms > 50 else 1}f} ms ({told})", f"{limit} ms", ms <= limit, note, detail)
+
+
+def _fresh_compile(when: str, *, warm: bool) -> dict[str, float]:
+    folder = _CACHE if warm else Path(tempfile.mkdtemp(prefix="gridstride-bench-"))
+    try:
+        if warm and not _CACHE.exists():
+            run_script("parts/compile_attention.py", "later", GRIDSTRIDE_CACHE=str(folder))
+        result: dict[str, float] = run_script("parts/compile_attention.py", when, GRIDSTRIDE_CACHE=str(folder))
+        return result
+    finally:
+        if not warm:
+            shutil.rmtree(folder)
+
+
+_CACHE = Path(tempfile.gettempdir()) / "gridstride-bench-cache"
+
+
+# -- launch, start-up, observed ---------------------------------------------------------------------------------------
+def launch_rows() -> list[Row]:
+    with gpu(1) as module:
+        empty = module["empty"]
+        times = time_calls(lambda: empty[1, 32](), repeats=3000, warm_up=100)
+    us = 1e6 * times.median
+    return [Row("launch of an empty kernel, warm", f"{us:.1f} µs", "50 µs", us <= 50, detail=_detail(times))]
+
+
+def start_rows() -> list[Row]:
+    times = time_command([sys.executable, "-m", "gridstride", "--help"], repeats=15)
+    figure = f"{times.median:.3f} s"
+    return [Row("gridstride --help", figure, "0.2 s", times.median <= 0.2, detail=_detail(times))]
+
+
+def observed_rows() -> list[Row]:
+    """256 blocks, the most of which every one is counted: larger grids are sampled and cost less."""
+    n = 256
+    rng = np.random.default_rng()
+    with gpu(1) as module:
+        arrays = [gs.to_device(rng.random((n, n), np.float32)) for _ in range(3)]
+        shape = (n // 16, n // 16), (16, 16)
+        fast, observed = module["tiled"][shape], module["tiled"].observe(*shape)
+        fast_times = observed_times = Times((), ())
+        for _ in range(ROUNDS):
+            fast_times += time_calls(lambda: fast(*arrays, n), repeats=5)
+            observed_times += time_calls(lambda: observed(*arrays, n), repeats=5)
+    ratio = observed_times.cpu_median / fast_times.cpu_median
+    detail = {**_detail(observed_times), "fast_cpu_seconds": fast_times.cpu_median}
+    return [Row("observed build against fast build", f"{ratio:.1f}x", "within 8x", ratio <= 8, detail=detail)]
+
+
+def triton_rows() -> list[Row]:
+    return [Row("Triton kernel against its interpreter", "-", "40x", None, note="not measured: GridStride has no Triton yet")]
+
+
+ROWS = {
+    "sgemm": sgemm_rows, "saxpy": saxpy_rows, "triton": triton_rows, "compile": compile_rows, "launch": launch_rows,
+    "observed": observed_rows, "start": start_rows,
+}  # fmt: skip
+
+
+def main(wanted: list[str]) -> None:
+    unknown = [name for name in wanted if name not in ROWS]
+    if unknown:
+        raise SystemExit(f"no row is called {unknown[0]!r}; there are: {', '.join(ROWS)}")
+    started = machine()
+    rows: list[Row] = []
+    for name in wanted or ROWS:
+        print(f"measuring {name} …", file=sys.stderr)
+        rows += ROWS[name]()
+    publish("virtual_gpu", rows, started)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,150 @@
+"""Linear forms: whatever the form says, it is what the lanes hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from gridstride.virtual.lowering import lanes
+from gridstride.virtual.lowering.lanes import LANE, Linear
+
+WORD = st.integers(0, 2**32 - 1)
+SMALL = st.integers(-(2**12), 2**12)
+
+
+class Numbers:
+    """Scalars that are Python integers: the forms can be evaluated."""
+
+    def constant(self, width: int, value: int) -> int:
+        return value % 2**width
+
+    def op(self, name: str, width: int, a: int, b: int) -> int:
+        results = {"add": a + b, "mul": a * b, "and": a & b, "or": a | b, "lshr": a >> b}
+        return results[name] % 2**width
+
+    def extend(self, a: int, signed: bool) -> int:
+        return (a - 2**32 if signed and a >> 31 else a) % 2**64
+
+    def truncate(self, a: int) -> int:
+        return a % 2**32
+
+
+S = Numbers()
+
+
+def values(form: Linear) -> list[int]:
+    """What every lane holds, from the definition of a form."""
+    held = []
+    for i in range(32):
+        value = form.base + form.k[i] + sum(u * k[i] for k, u in form.terms)
+        if form.extended:
+            inner = values(form.extended.inner)[i]
+            value += form.extended.scale * S.extend(inner, form.extended.signed)
+        held.append(value % 2**form.width)
+    return held
+
+
+@st.composite
+def forms(draw: Any) -> Linear:
+    """A 32-bit form as indices are: a thread's number times something plus something."""
+    shape = draw(st.sampled_from([LANE, tuple(i // 16 for i in LANE), tuple(i % 8 for i in LANE), lanes.ZERO]))
+    align = draw(st.sampled_from([1, 4, 32]))
+    base = draw(WORD) // align * align
+    form: Linear | None = Linear(32, base, shape, align=align)
+    assert form is not None
+    if draw(st.booleans()):
+        form = lanes.scale(S, form, draw(SMALL))
+    if draw(st.booleans()):
+        times = lanes.multiply(S, form, Linear(32, draw(WORD)))
+        form = times or form
+    if draw(st.booleans()):
+        form = lanes.add(S, form, Linear(32, draw(WORD), LANE)) or form
+    return form
+
+
+@given(forms(), forms())
+def test_a_sum_holds_the_sum_of_the_lanes(a: Linear, b: Linear) -> None:
+    total = lanes.add(S, a, b)
+    assume(total is not None)
+    assert total is not None
+    assert values(total) == [(x + y) % 2**32 for x, y in zip(values(a), values(b), strict=True)]
+
+
+@given(forms(), forms())
+def test_a_difference_holds_the_difference_of_the_lanes(a: Linear, b: Linear) -> None:
+    difference = lanes.subtract(S, a, b)
+    assume(difference is not None)
+    assert difference is not None
+    assert values(difference) == [(x - y) % 2**32 for x, y in zip(values(a), values(b), strict=True)]
+
+
+@given(forms(), SMALL)
+def test_scaling_multiplies_every_lane(a: Linear, factor: int) -> None:
+    assert values(lanes.scale(S, a, factor)) == [x * factor % 2**32 for x in values(a)]
+
+
+@given(forms(), WORD)
+def test_a_product_with_a_uniform_value_multiplies_every_lane(a: Linear, factor: int) -> None:
+    product = lanes.multiply(S, a, Linear(32, factor))
+    assume(product is not None)
+    assert product is not None
+    assert values(product) == [x * factor % 2**32 for x in values(a)]
+
+
+@given(forms(), WORD)
+def test_and_with_a_constant_is_exact_where_it_has_a_form(a: Linear, mask: int) -> None:
+    masked = lanes.bit_and(S, a, mask)
+    assume(masked is not None)
+    assert masked is not None
+    assert values(masked) == [x & mask for x in values(a)]
+
+
+@given(forms(), WORD)
+def test_or_with_a_constant_is_exact_where_it_has_a_form(a: Linear, mask: int) -> None:
+    joined = lanes.bit_or(S, a, mask)
+    assume(joined is not None)
+    assert joined is not None
+    assert values(joined) == [x | mask for x in values(a)]
+
+
+@given(forms(), st.integers(0, 40))
+def test_a_logical_shift_is_exact_where_it_has_a_form(a: Linear, by: int) -> None:
+    shifted = lanes.shift_right(S, a, by, False)
+    assume(shifted is not None)
+    assert shifted is not None
+    assert values(shifted) == [x >> by for x in values(a)]
+
+
+@given(forms(), st.booleans())
+def test_an_extension_wraps_where_the_lanes_wrap(a: Linear, signed: bool) -> None:
+    longer = lanes.extend(S, a, signed)
+    assert longer is not None
+    assert values(longer) == [S.extend(x, signed) for x in values(a)]
+
+
+@given(forms(), st.booleans(), SMALL)
+def test_a_scaled_extension_truncates_to_the_scaled_value(a: Linear, signed: bool, factor: int) -> None:
+    longer = lanes.extend(S, a, signed)
+    assert longer is not None
+    short = lanes.truncate(S, lanes.scale(S, longer, factor))
+    assume(short is not None)
+    assert short is not None
+    assert values(short) == [x * factor % 2**32 for x in values(a)]
+
+
+@given(forms())
+def test_rebuilding_a_form_from_its_scalars_changes_nothing(a: Linear) -> None:
+    assert values(a.rebuild(a.scalars())) == values(a)
+    assert len(a.widths()) == len(a.scalars())
+
+
+def test_a_bound_that_moves_is_given_up_so_that_loop_counters_end() -> None:
+    joined = lanes.join(Linear(32, top=4), Linear(32, top=5))
+    assert joined is not None
+    assert joined.top is None
+
+
+def test_forms_that_differ_by_lane_have_no_join() -> None:
+    assert lanes.join(Linear(32, k=LANE), Linear(32)) is None

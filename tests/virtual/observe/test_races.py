@@ -1,0 +1,112 @@
+"""The race detector: what is found, with both lines, and what must stay silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.virtual.gpu import VirtualGPU
+
+HEAD = """
+extern "C" __global__ void kernel(int* out) {
+    __shared__ int tile[256];
+    __shared__ unsigned char bytes[256];
+    __shared__ volatile int flag;
+    const int t = threadIdx.x;
+"""
+TAIL = """
+    out[t] = tile[t] + bytes[t];
+}
+"""
+
+
+def findings(body: str, *, threads: int = 128) -> tuple[Any, ...]:
+    source = HEAD + body + TAIL
+    with gs.use(VirtualGPU(workers=1)):
+        run = gs.cuda(source, filename="race.cu")["kernel"].observe(2, threads)(gs.to_device(np.zeros(256, "i4")))
+        return tuple(run.findings)
+
+
+def line_of(body: str, text: str) -> int:
+    lines = (HEAD + body).splitlines()
+    return next(n for n, line in enumerate(lines, 1) if text in line)
+
+
+INIT = "    tile[t] = t; bytes[t] = 0; flag = 0; __syncthreads();\n"
+
+SILENT = {
+    "each its own": INIT + "    tile[t] += 1;\n",
+    "a barrier between": INIT + "    int v = tile[(t + 32) % 128]; __syncthreads(); tile[t] = v; __syncthreads();\n",
+    "readers only": INIT + "    int v = tile[(t + 1) % 128] + tile[(t + 64) % 128]; __syncthreads(); tile[t] = v;\n"
+    "    __syncthreads();\n",
+    "lanes of one warp in lock step": INIT + "    int v = tile[t ^ 1]; __syncwarp(); tile[t] = v;\n",
+    "neighbouring bytes of one word": INIT + "    bytes[t] = t; __syncthreads();\n",
+    "a byte per warp of one word": INIT + "    if (t % 32 == 0) bytes[t / 32] = t; __syncthreads();\n",
+    "atomics": INIT + "    atomicAdd(&tile[0], 1); __syncthreads();\n",
+    "a loop with both barriers": INIT + "    for (int s = 64; s > 0; s /= 2) {\n"
+    "        if (t < s) tile[t] += tile[t + s];\n        __syncthreads();\n    }\n",
+    "a flag that is waited for": INIT + "    if (t == 0) { tile[200] = 5; __threadfence_block(); flag = 1; }\n"
+    "    if (t >= 32) { while (flag == 0) {} __threadfence_block(); tile[t] = tile[200]; }\n    __syncthreads();\n",
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_nothing_is_found_where_the_code_is_right(name: str) -> None:
+    threads = 256 if "byte" in name else 128
+    assert findings(SILENT[name], threads=threads) == ()
+
+
+def test_a_read_that_may_come_before_the_write_is_a_race() -> None:
+    body = "    tile[t] = t; bytes[t] = 0;\n    int v = tile[(t + 32) % 128];\n    __syncthreads(); tile[t] = v;\n"
+    found = findings(body)
+    assert {f.kind for f in found} == {"race"}
+    lines = {frozenset((f.line, f.other.line)) for f in found}
+    assert frozenset((line_of(body, "bytes[t] = 0"), line_of(body, "(t + 32)"))) in lines
+
+
+def test_a_write_that_may_come_before_a_read_is_a_race() -> None:
+    body = INIT + "    int v = tile[(t + 32) % 128];\n    tile[t] = v;\n    __syncthreads();\n"
+    found = findings(body)
+    assert any(f.line == line_of(body, "tile[t] = v") or f.other.line == line_of(body, "tile[t] = v") for f in found)
+
+
+def test_two_warps_that_write_one_place_race() -> None:
+    body = INIT + "    if (t % 32 == 0)\n        tile[200] = t;\n    __syncthreads();\n"
+    found = findings(body)
+    assert [f.line for f in found] == [line_of(body, "tile[200]")]
+    assert found[0].thread is not None
+    assert found[0].other.thread is not None
+    assert found[0].thread[0] // 32 != found[0].other.thread[0] // 32
+
+
+def test_one_missing_barrier_in_a_loop_is_found() -> None:
+    body = INIT + "    for (int s = 64; s > 0; s /= 2) {\n        if (t < s) tile[t] += tile[t + s];\n    }\n"
+    assert any(f.kind == "race" and f.line == line_of(body, "if (t < s)") for f in findings(body))
+
+
+def test_a_barrier_that_some_lanes_go_around_is_found() -> None:
+    body = INIT + "    if (t % 2) {\n        __syncthreads();\n    }\n    tile[t] = 3;\n    __syncthreads();\n"
+    kinds = {f.kind for f in findings(body)}
+    assert "barrier_divergence" in kinds
+
+
+def test_threads_that_returned_before_a_barrier_are_no_finding() -> None:
+    body = "    if (t >= 100) return;\n    tile[t] = t; bytes[t] = 0;\n    __syncthreads();\n"
+    assert findings(body) == ()
+
+
+def test_a_clean_block_after_a_racing_one_stays_clean() -> None:
+    body = INIT + "    if (blockIdx.x == 0 && t % 32 == 0)\n        tile[200] = t;\n    __syncthreads();\n"
+    found = findings(body)
+    assert found
+    assert {f.block for f in found} == {(0, 0, 0)}
+
+
+def test_sanitize_raises_what_it_finds() -> None:
+    source = HEAD + "    tile[t % 64] = t;\n" + TAIL
+    with gs.use(VirtualGPU(sanitize=True, workers=1)), pytest.raises(gs.KernelFault, match="race") as caught:
+        gs.cuda(source)["kernel"][1, 128](np.zeros(256, "i4"))
+    assert caught.value.kind == "race"

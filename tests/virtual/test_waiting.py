@@ -1,0 +1,242 @@
+"""Threads that wait for each other: locks, flags, look-back, grid barriers, named barriers, reductions at barriers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+
+
+def zeros(n: int) -> np.ndarray:
+    return np.zeros(n, np.int32)
+
+
+CRITICAL = "volatile int *v = c; *v = *v + 1; __threadfence();"
+LOCKS = {
+    "spin": f"while (atomicCAS(l, 0, 1) != 0); {CRITICAL} atomicExch(l, 0);",
+    "until done": f"bool done = false; while (!done) if (atomicCAS(l, 0, 1) == 0) "
+    f"{{ {CRITICAL} atomicExch(l, 0); done = true; }}",
+    "ticket": f"int t = atomicAdd(l, 1); while (*(volatile int *)(l + 1) != t); {CRITICAL} atomicAdd(l + 1, 1);",
+    "in a function": f"while (!take(l)); {CRITICAL} give(l);",
+    "with back-off": f"int ns = 8; while (atomicCAS(l, 0, 1)) {{ __nanosleep(ns); if (ns < 256) ns *= 2; }} "
+    f"{CRITICAL} atomicExch(l, 0);",
+    "by acquire": "int old; do { asm volatile(\"atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;\" : \"=r\"(old) : "
+    "\"l\"(l) : \"memory\"); } while (old); c[0] += 1; asm volatile(\"st.release.gpu.global.u32 [%0], 0;\" :: "
+    "\"l\"(l) : \"memory\");",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("shape", [(1, 32), (1, 96), (6, 33)], ids=str)
+def test_every_thread_takes_the_lock_once(gpu: gs.VirtualGPU, lock: str, shape: tuple[int, int]) -> None:
+    kernel = gs.cuda(
+        "__device__ __noinline__ bool take(int *l) { return atomicCAS(l, 0, 1) == 0; }"
+        "__device__ __noinline__ void give(int *l) { atomicExch(l, 0); }"
+        f'extern "C" __global__ void k(int *l, int *c) {{ {LOCKS[lock]} }}'
+    )["k"]
+    held, count = zeros(2), zeros(1)
+    kernel[shape](held, count)
+    assert count[0] == shape[0] * shape[1]
+
+
+def test_one_thread_of_each_block_takes_a_lock_and_the_block_works_under_it(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(int *l, int *c) {
+        if (threadIdx.x == 0) while (atomicCAS(l, 0, 1) != 0) __nanosleep(20);
+        __syncthreads();
+        volatile int *v = c + threadIdx.x;
+        *v = *v + 1;
+        __syncthreads();
+        if (threadIdx.x == 0) { __threadfence(); atomicExch(l, 0); }
+    }""")["k"]
+    held, count = zeros(1), zeros(64)
+    kernel[50, 64](held, count)
+    assert (count == 50).all()
+
+
+def test_lanes_that_spin_do_not_starve_a_third_group(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(volatile int *f, int *o) {
+        int group = threadIdx.x % 3;
+        if (group == 0) { while (f[0] == 0); }
+        else if (group == 1) { while (f[1] == 0); __threadfence(); f[0] = 1; }
+        else { for (volatile int i = 0; i < 300; i = i + 1); f[1] = 1; while (f[0] == 0); }
+        o[threadIdx.x] = group;
+    }""")["k"]
+    out = zeros(32)
+    kernel[1, 32](zeros(2), out)
+    assert (out == np.arange(32) % 3).all()
+
+
+def test_lanes_wait_for_lanes_that_come_later_in_the_text(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(volatile int *f, int *o) {
+        if (threadIdx.x < 16) { while (f[0] != 16); o[threadIdx.x] = f[0]; }
+        else atomicAdd((int *)f, 1);
+    }""")["k"]
+    out = zeros(16)
+    kernel[1, 32](zeros(1), out)
+    assert (out == 16).all()
+
+
+def test_decoupled_look_back(gpu: gs.VirtualGPU) -> None:
+    """A single-pass scan: each block adds what the blocks before it publish, a total or the whole prefix."""
+    kernel = gs.cuda("""
+    struct Tile { volatile int flag, total, prefix, spare; };
+    extern "C" __global__ void scan(const int *x, int *y, Tile *tiles, int *next, int n) {
+        __shared__ int part[128], tile, before;
+        if (threadIdx.x == 0) tile = atomicAdd(next, 1);
+        __syncthreads();
+        int i = tile * 128 + threadIdx.x, t = threadIdx.x;
+        part[t] = i < n ? x[i] : 0;
+        for (int d = 1; d < 128; d *= 2) {
+            __syncthreads();
+            int left = t >= d ? part[t - d] : 0;
+            __syncthreads();
+            part[t] += left;
+        }
+        __syncthreads();
+        if (t == 0) {
+            int total = part[127], sum = 0;
+            tiles[tile].total = total;
+            __threadfence();
+            if (tile > 0) tiles[tile].flag = 1;
+            for (int p = tile - 1; p >= 0; --p) {
+                int flag;
+                while ((flag = tiles[p].flag) == 0);
+                __threadfence();
+                if (flag == 2) { sum += tiles[p].prefix; break; }
+                sum += tiles[p].total;
+            }
+            tiles[tile].prefix = sum + total;
+            __threadfence();
+            tiles[tile].flag = 2;
+            before = sum;
+        }
+        __syncthreads();
+        if (i < n) y[i] = before + part[t];
+    }""")["scan"]
+    n = 300 * 128 - 17
+    x = np.random.default_rng(1).integers(-9, 99, n).astype(np.int32)
+    y = np.empty_like(x)
+    kernel[300, 128](x, y, np.zeros((300, 4), np.int32), zeros(1), n)
+    assert (y == np.cumsum(x)).all()
+
+
+def test_a_cooperative_grid_meets_at_a_barrier_of_its_own(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""
+    __device__ void meet(int *count, int target) {
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) { atomicAdd(count, 1); while (*(volatile int *)count < target); }
+        __syncthreads();
+    }
+    extern "C" __global__ void k(int *count, int *a, int *b) {
+        int n = gridDim.x * 64, i = blockIdx.x * 64 + threadIdx.x;
+        for (int round = 1; round <= 4; ++round) {
+            b[i] = ((volatile int *)a)[(i + 65) % n] + round;
+            meet(count, (2 * round - 1) * gridDim.x);
+            a[i] = ((volatile int *)b)[(i + 1) % n];
+            meet(count, 2 * round * gridDim.x);
+        }
+    }""")["k"]
+    n = 40 * 64
+    a = np.arange(n, dtype=np.int32)
+    want = a.copy()
+    for step in range(1, 5):
+        want = np.roll(np.roll(want, -65) + step, -1)
+    kernel.launch(grid=40, block=64, args=(zeros(1), a, zeros(n)), cooperative=True)
+    assert (a == want).all()
+
+
+def test_a_cooperative_grid_that_does_not_fit_is_refused(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda('extern "C" __global__ void k(int *o) { o[0] = 1; }')["k"]
+    with pytest.raises(gs.LaunchError, match="100000 blocks does not fit"):
+        kernel.launch(grid=100_000, block=64, args=(zeros(1),), cooperative=True)
+
+
+def test_producer_and_consumer_warps_by_flags_in_shared_memory(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(const int *x, int *y, int rounds) {
+        __shared__ volatile int slot[2][32], full[2];
+        int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        if (threadIdx.x < 2) full[threadIdx.x] = 0;
+        __syncthreads();
+        for (int r = 0; r < rounds; ++r) {
+            int s = r & 1;
+            if (warp == 0) {
+                while (full[s]);
+                slot[s][lane] = x[r * 32 + lane];
+                __threadfence_block();
+                __syncwarp();
+                if (lane == 0) full[s] = 1;
+            } else {
+                while (!full[s]);
+                y[r * 32 + lane] = 2 * slot[s][31 - lane];
+                __syncwarp();
+                if (lane == 0) full[s] = 0;
+                __syncwarp();
+            }
+        }
+    }""")["k"]
+    x = np.arange(320, dtype=np.int32)
+    y = zeros(320)
+    kernel[3, 64](x, y, 10)
+    assert (y.reshape(10, 32) == 2 * x.reshape(10, 32)[:, ::-1]).all()
+
+
+def test_named_barriers_hold_the_threads_they_count(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(int *o) {
+        __shared__ int a[128], b[64];
+        int t = threadIdx.x;
+        if (t < 64) {                       // producers: hand over, and do not wait
+            a[t] = t * t;
+            asm volatile("bar.arrive 1, 128;" ::: "memory");
+            asm volatile("bar.sync 2, 64;" ::: "memory");
+            o[t] = -t;
+        } else if (t < 128) {               // consumers
+            asm volatile("bar.sync 1, 128;" ::: "memory");
+            b[t - 64] = a[127 - t];
+            asm volatile("bar.sync 3, 64;" ::: "memory");
+            o[t] = b[(t + 1) % 64];
+        }
+    }""")["k"]
+    out = zeros(128)
+    kernel[2, 160](out)
+    b = (63 - np.arange(64)) ** 2
+    assert (out == np.concatenate([-np.arange(64), np.roll(b, -1)])).all()
+
+
+@pytest.mark.parametrize("n", [128, 100, 77, 1])
+def test_reductions_at_a_barrier_count_the_threads_that_are_left(gpu: gs.VirtualGPU, n: int) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(int *o, int n) {
+        int i = threadIdx.x;
+        if (i >= n) { o[i] = -1; return; }
+        int c = 0, a = 0, r = 0;
+        for (int j = 0; j < 3; ++j) {
+            c += __syncthreads_count((i >> j) & 1);
+            a += __syncthreads_and(i < n - j);
+            r += __syncthreads_or(i == n - 1 + j);
+        }
+        o[i] = c * 100 + a * 10 + r;
+    }""")["k"]
+    out = zeros(128)
+    kernel[1, 128](out, n)
+    count = sum((i >> j) & 1 for i in range(n) for j in range(3))
+    assert (out[:n] == 100 * count + 11).all()
+    assert (out[n:] == -1).all()
+
+
+def test_lanes_that_leave_early_do_not_hold_up_a_barrier(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(const int *x, int *o) {
+        __shared__ int s[100];
+        int t = threadIdx.x;
+        s[t] = x[t];
+        for (int round = 0; round < 5; ++round) {
+            if (x[t] % 5 == round) { o[t] = round; return; }
+            __syncthreads();
+            s[t] += round;
+            __syncthreads();
+        }
+        o[t] = 99;
+    }""")["k"]
+    x, out = np.arange(100, dtype=np.int32) * 7, zeros(100)
+    kernel[2, 100](x, out)
+    assert (out == x % 5).all()
