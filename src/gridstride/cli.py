@@ -39,9 +39,7 @@ def start(
 ) -> None:
     """Write GPU kernels, run them on a real or a virtual GPU, see what they do."""
     if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"gridstride {installed('gridstride')}")
+        typer.echo(f"gridstride {_installed_version()}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
     else:
@@ -110,7 +108,18 @@ def doctor(as_json: Json = False) -> int:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # "×" on a terminal that knows ASCII only
     sys.exit(_outcome(given))
+
+
+def _installed_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("gridstride")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "(from source, not installed)"
 
 
 def _run(command: str, *args: Any, **options: Any) -> int:

@@ -165,7 +165,9 @@ def test_what_others_wrote_is_escaped(tmp_path: Path) -> None:
     source = rung.read_text().replace("{\n", f"{{  // {evil}\n", 1)
     rung.write_text(f"// 01 scalar: {evil}\n" + source.split("\n", 1)[1])
     finding = Finding("wrong_result", f"first: {evil}", 1)
-    result = RungResult(rung="01_scalar", title=f"01 scalar: {evil}", findings=(finding,), limiter=evil, counters=COUNTERS)
+    result = RungResult(
+        rung="01_scalar", title=f"01 scalar: {evil}", findings=(finding,), limiter=evil, counters=COUNTERS
+    )
     ladder = ladder_with(result, folder=Folder(tmp_path / "saxpy", folder.problem))
     page = render(ladder, command=f"gridstride climb '{evil}'", date=DATE)
     assert "<script" not in page
@@ -196,7 +198,8 @@ def test_a_problem_without_arithmetic_has_no_roofline() -> None:
 
 
 def test_the_header_comment_is_shown_as_prose() -> None:
-    source = "// 02 tile: a title.\n//\n// Moves: this and\n//   that.\n// Mapping: x -> y.\n//\n// entry: f\n// block: 32\nint x;"
+    header = ["02 tile: a title.", "", "Moves: this and", "  that.", "Mapping: x -> y.", "", "entry: f", "block: 32"]
+    source = "\n".join([*(f"// {line}".rstrip() for line in header), "int x;"])
     assert prose(source) == [("Moves", "this and that."), ("Mapping", "x -> y.")]
 
 

@@ -2,7 +2,8 @@
 
 Every kernel is `k(in, scratch, out, n)`. A thread reads `in` (256 words), owns 64 bytes of `scratch`, and hands its
 registers over in `out` (OUT_WORDS words) at the end, unless it returned early. Two kinds: `structured` (nested ifs,
-loops, switches, early returns, barriers with shared memory) and `tangled` (any block may jump to any other; fuel ends it).
+loops, switches, early returns, barriers with shared memory) and `tangled` (any block may jump to any other, until its
+fuel is used up).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ IN_WORDS = 256
 SCRATCH_BYTES = 64
 OUT_WORDS = 32
 MOST_THREADS = 1024
-INTERESTING = (0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 33, 64, 255, 0x7FFFFFF0, 0x7FFFFFFF, -2147483648, -1, -2, -16, -32)
+INTERESTING = (
+    0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 33, 64, 255, 0x7FFFFFF0, 0x7FFFFFFF, -(2**31), -1, -2, -16, -32,
+)  # fmt: skip
 
 
 def structured(seed: int, *, barriers: bool = True) -> str:
@@ -74,7 +77,8 @@ class _Kernel:
             f"mul.wide.u32 %a0, %t1, {SCRATCH_BYTES}", "add.s64 %own, %scratch, %a0",
             f"mul.wide.u32 %a0, %t1, {4 * OUT_WORDS}", "add.s64 %out, %out, %a0",
             "ld.param.u32 %r0, [p_n]", "mov.u32 %r1, %ctaid.x", "mov.u32 %r2, %ntid.x",
-            "mov.u32 %r3, %tid.x", "mov.u32 %r4, %tid.y", "mov.u32 %r5, %laneid", "mov.u32 %r6, %t1", "mov.u32 %r7, %t0",
+            "mov.u32 %r3, %tid.x", "mov.u32 %r4, %tid.y", "mov.u32 %r5, %laneid", "mov.u32 %r6, %t1",
+            "mov.u32 %r7, %t0",
             f"and.b32 %t3, %t1, {IN_WORDS - 1}", "mul.wide.s32 %a0, %t3, 4", "add.s64 %a0, %in, %a0",
             "ld.global.u32 %r8, [%a0]", "xor.b32 %t3, %t3, 85", "mul.wide.s32 %a1, %t3, 4", "add.s64 %a1, %in, %a1",
             "ld.global.nc.u32 %r9, [%a1]", "shr.u32 %r10, %r8, 3", "mov.u32 %r11, 0",
@@ -130,12 +134,16 @@ class _Kernel:
     # -- straight code ------------------------------------------------------------------------------------------------
     def straight(self, most: int = 5) -> None:
         for _ in range(self.rng.randint(1, most)):
-            kind = self.rng.choice([self._index] * 4 + [self._wide] * 3 + [self._free] * 2 + [self._test] * 2 + [self._memory])
+            kind = self.rng.choice(
+                [self._index] * 4 + [self._wide] * 3 + [self._free] * 2 + [self._test] * 2 + [self._memory]
+            )
             kind()
 
     def _index(self) -> None:
         """What indices are computed with."""
-        op = self.rng.choice(["add.s32", "add.u32", "sub.s32", "mul.lo.s32", "mad.lo.s32", "shl.b32", "shr.u32", "and.b32", "mov"])
+        op = self.rng.choice(
+            ["add.s32", "add.u32", "sub.s32", "mul.lo.s32", "mad.lo.s32", "shl.b32", "shr.u32", "and.b32", "mov"]
+        )
         d, a, b = self.word(), self.word(), self.word_or_number()
         if op.startswith("sh") and self.rng.random() < 0.8:
             b = str(self.rng.choice([0, 1, 2, 3, 5, 31, 32, 40]))
@@ -156,8 +164,10 @@ class _Kernel:
                 [
                     f"mul.wide.s32 {d}, {w}, {v}", f"mul.wide.u32 {d}, {w}, {v}", f"mad.wide.s32 {d}, {w}, {v}, {a}",
                     f"mad.wide.u32 {d}, {w}, {v}, {a}", f"cvt.s64.s32 {d}, {w}", f"cvt.u64.u32 {d}, {w}",
-                    f"cvt.u32.u64 {w}, {d}", f"add.s64 {d}, {a}, {b}", f"sub.s64 {d}, {a}, {b}", f"mul.lo.s64 {d}, {a}, {b}",
-                    f"shl.b64 {d}, {a}, {self.rng.choice([1, 2, 3, 32])}", f"shr.s64 {d}, {a}, 2", f"and.b64 {d}, {a}, {b}",
+                    f"cvt.u32.u64 {w}, {d}", f"add.s64 {d}, {a}, {b}", f"sub.s64 {d}, {a}, {b}",
+                    f"mul.lo.s64 {d}, {a}, {b}",
+                    f"shl.b64 {d}, {a}, {self.rng.choice([1, 2, 3, 32])}", f"shr.s64 {d}, {a}, 2",
+                    f"and.b64 {d}, {a}, {b}",
                     f"mov.u64 {d}, {a}", f"mad.lo.s64 {d}, {a}, {b}, {self.long()}", f"or.b64 {d}, {a}, {b}",
                 ]
             )
@@ -170,7 +180,8 @@ class _Kernel:
             g
             + self.rng.choice(
                 [
-                    f"min.s32 {d}, {a}, {b}", f"max.u32 {d}, {a}, {b}", f"xor.b32 {d}, {a}, {b}", f"or.b32 {d}, {a}, {b}",
+                    f"min.s32 {d}, {a}, {b}", f"max.u32 {d}, {a}, {b}", f"xor.b32 {d}, {a}, {b}",
+                    f"or.b32 {d}, {a}, {b}",
                     f"mul.hi.s32 {d}, {a}, {b}", f"mul.hi.u32 {d}, {a}, {b}", f"not.b32 {d}, {a}", f"neg.s32 {d}, {a}",
                     f"popc.b32 {d}, {a}", f"shr.s32 {d}, {a}, {b}", f"selp.b32 {d}, {a}, {b}, {self.predicate()}",
                     f"selp.b64 {self.long()}, {self.long()}, {self.long()}, {self.predicate()}",
@@ -188,7 +199,9 @@ class _Kernel:
         if kind < 3:
             self.test(p)
         elif kind == 3:
-            self.emit(f"{self.guard()}setp.lt.{self.rng.choice(['and', 'or'])}.s32 {p}, {self.word()}, {self.word()}, {q}")
+            self.emit(
+                f"{self.guard()}setp.lt.{self.rng.choice(['and', 'or'])}.s32 {p}, {self.word()}, {self.word()}, {q}"
+            )
         else:
             op = self.rng.choice(["and", "or", "xor"])
             self.emit(f"{self.guard()}{op}.pred {p}, {q}, {self.predicate()}")
@@ -213,7 +226,9 @@ class _Kernel:
             a, b, c, d = self.rng.sample(range(WORDS), 4)
             self.emit(f"{g}ld.global.v4.u32 {{%r{a}, %r{b}, %r{c}, %r{d}}}, [%own+{at}]")
         elif kind == 5:
-            self.emit(f"{g}ld.global.{self.rng.choice(['s8', 'u8', 's16', 'u16'])} {w}, [%own+{self.rng.choice([0, 2, 34])}]")
+            self.emit(
+                f"{g}ld.global.{self.rng.choice(['s8', 'u8', 's16', 'u16'])} {w}, [%own+{self.rng.choice([0, 2, 34])}]"
+            )
         else:
             self._past_the_wrap()
 

@@ -83,7 +83,7 @@ def test_runaway_recursion_is_a_finding_and_the_next_launch_is_right(gpu: gs.Vir
     }""")["k"]
     with pytest.raises(gs.KernelFault, match="deeper than the stack") as fault:
         kernel[3, 64](zeros(64), -1)
-    assert (fault.value.kind, fault.value.line, fault.value.thread) == ("stack_overflow", 3, (5, 0, 0))
+    assert (fault.value.kind, fault.value.line, fault.value.thread) == ("stack_overflow", 2, (5, 0, 0))
     out = zeros(64)
     kernel[3, 64](out, 0)
     assert not out.any()
@@ -129,7 +129,8 @@ typedef decltype(sizeof(0)) size;
 struct Here {};
 __device__ inline void *operator new(size, Here, void *p) { return p; }
 struct Shape { int v; __device__ Shape(int v) : v(v) {} __device__ virtual int area(int x) const { return x + v; } };
-struct Square : Shape { __device__ Square(int v) : Shape(v) {} __device__ int area(int x) const override { return x * v; } };
+struct Square : Shape { __device__ Square(int v) : Shape(v) {} __device__ int area(int x) const override {
+    return x * v; } };
 struct Cube : Square { __device__ Cube(int v) : Square(v) {} __device__ int area(int x) const override {
     return Square::area(x) * v; } };
 __device__ Shape *make(void *at, int t) {
@@ -175,7 +176,8 @@ def test_structs_go_in_and_out_of_functions_by_value(gpu: gs.VirtualGPU) -> None
         Mixed r = m;
         for (int n = 0; n <= t % 3; ++n) r = turn(r, 2 + n, 0.5 * t, t & 1);
         double *p = o + 9 * t;
-        p[0] = r.c; p[1] = r.s; p[2] = r.i; p[3] = r.d; p[4] = r.l; p[5] = r.f[0]; p[6] = r.f[1]; p[7] = r.f[2]; p[8] = r.u;
+        p[0] = r.c; p[1] = r.s; p[2] = r.i; p[3] = r.d; p[4] = r.l;
+        p[5] = r.f[0]; p[6] = r.f[1]; p[7] = r.f[2]; p[8] = r.u;
     }""")["k"]
     layout = np.dtype("i1, i2, i4, f8, i8, (3,)f4, u1", align=True)
     start = np.array((1, -5, 7, 0.25, 3, (1.0, 2.0, 3.0), 200), layout)

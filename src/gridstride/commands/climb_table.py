@@ -180,7 +180,9 @@ def _footnotes(ladder: Ladder) -> list[str]:
             f"{floor:.3g} ms."
         )
     else:
-        notes.append(f"Timed at {_sizes(problem.timed)}, L2 cold. A figure above 1× means that the rung is faster than the peer.")
+        notes.append(
+            f"Timed at {_sizes(problem.timed)}, L2 cold. A figure above 1× means that the rung is faster than the peer."
+        )
     return notes
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gridstride.judge.find import Folder
 
 KINDS = ("virtual", "physical")
+_TIME_LIMIT = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says otherwise
 
 
 def device_of(kind: str | None, chip: str | None) -> Device:
@@ -28,7 +29,10 @@ def device_of(kind: str | None, chip: str | None) -> Device:
     if kind == "physical" and chip is not None:
         raise WrongUse(f"--chip {chip} says what the virtual GPU is: it cannot be with --device physical")
     try:
-        return _virtual(chip) if chip is not None else device(kind)
+        if chip is not None:
+            return _virtual(chip)
+        chosen = device(kind)
+        return chosen if chosen.kind == "physical" else _virtual(chosen.chip)
     except (ValueError, DeviceError) as error:
         raise WrongUse(str(error)) from error
 
@@ -58,6 +62,7 @@ def chosen_because(kind: str) -> str:
 
 
 def _virtual(chip: str) -> Device:
+    """The virtual GPU as that chip, with less patience than a user's own: the judge's cases take milliseconds."""
     from gridstride.virtual.chips import names
     from gridstride.virtual.gpu import VirtualGPU
 
@@ -66,4 +71,4 @@ def _virtual(chip: str) -> Device:
         near = difflib.get_close_matches(chip.lower(), known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise WrongUse(f"there is no chip {chip!r}: {hint}")
-    return VirtualGPU(chip)
+    return VirtualGPU(chip, time_limit=None if os.environ.get("GRIDSTRIDE_TIME_LIMIT") else _TIME_LIMIT)

@@ -31,7 +31,7 @@ def emit(thing: dict[str, Any]) -> None:
     """The one object that `--json` gives."""
     import json
 
-    print(json.dumps(thing, indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(thing, indent=2, allow_nan=False))
 
 
 class Progress:

@@ -155,7 +155,8 @@ def _moved(before: RungResult, after: RungResult) -> tuple[list[str], list[str]]
     """What there is less of, and what more; empty where one of the two was not counted."""
     moved = changes(before.counters, after.counters) if before.counters and after.counters else ()
     less = [str(change) for change in moved if change.ratio > 1]
-    more = [str(change) for change in moved if change.ratio < 1]
+    costs = sorted(moved, key=lambda change: (change.counter == "barriers", change.ratio))
+    more = [str(change) for change in costs if change.ratio < 1]
     return less[:_MOST_SAID], more[:_MOST_SAID]
 
 

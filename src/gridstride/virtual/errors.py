@@ -12,3 +12,7 @@ class UnsupportedInstruction(ValueError):
     def __init__(self, message: str, *, opcode: str, ptx_line: int, file: str | None, line: int | None) -> None:
         super().__init__(message)
         self.opcode, self.ptx_line, self.file, self.line = opcode, ptx_line, file, line
+
+
+class UnsupportedTarget(ValueError):
+    """PTX written for a chip that the virtual one is not."""

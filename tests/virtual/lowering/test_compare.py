@@ -92,6 +92,21 @@ def test_setp_of_halves(t: str) -> None:
     check_predicates(models, [x.view(np.uint16), y.view(np.uint16)], rows)
 
 
+def test_setp_flushes_f16() -> None:
+    values = np.array([0.0, 6e-8, -6e-8, 6.1e-5, 7e-5, -7e-5, math.nan], np.float16)
+    x, y = (values[list(i)] for i in zip(*product(range(len(values)), repeat=2), strict=True))
+
+    def flat(v: float) -> float:
+        return math.copysign(0.0, v) if abs(v) < 2.0**-14 else v
+
+    models = {
+        f"setp.{name}.ftz.f16 {{d}}, {{a}}, {{b}};": lambda p, q, r=relation: r(flat(p), flat(q))
+        for name, relation in relations("f16").items()
+    }
+    rows = [(float(p), float(q)) for p, q in zip(x, y, strict=True)]
+    check_predicates(models, [x.view(np.uint16), y.view(np.uint16)], rows)
+
+
 @pytest.mark.parametrize("t", HALVES)
 def test_setp_of_packed_halves_gives_one_predicate_each(t: str) -> None:
     values = np.array(NUMBERS).astype(HALVES[t])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from exact_formats import FORMATS, Format, integral, interesting, to_integer
+from exact_formats import FORMATS, integral, interesting, to_integer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_programs import against, edges, grid, run_instruction, run_instructions
@@ -214,123 +212,6 @@ def test_sat_and_ftz_between_f32() -> None:
     check_values("cvt.ftz.f32.f32 {d}, {a};", interesting("f32"), "f32", lambda x: f32.decode(flushed(x)))
 
 
-# -- .relu, .satfinite, packed ----------------------------------------------------------------------------------------
-def finished(bits: int, target: Format, relu: bool, finite: bool) -> int:
-    top = 1 << target.width - 1
-    if bits == target.nan:
-        return bits
-    if finite and bits & (top - 1) == target.infinity:
-        bits -= 1
-    return 0 if relu and bits & top else bits
-
-
-SUFFIXES = {"": (False, False), ".relu": (True, False), ".satfinite": (False, True), ".relu.satfinite": (True, True)}
-
-
-@pytest.mark.parametrize("to", ["f16", "bf16"])
-@pytest.mark.parametrize("mode", ["rn", "rz"])
-def test_f32_to_halves_limited_and_packed(to: str, mode: str) -> None:
-    source, target = FORMATS["f32"], FORMATS[to]
-
-    def one(x: int, how: tuple[bool, bool]) -> int:
-        return finished(target.encode(source.decode(x), mode), target, *how)
-
-    single: dict[str, Model] = {
-        f"cvt.{mode}{suffix}.{to}.f32 {{d}}, {{a}};": lambda x, y, how=how: one(x, how)
-        for suffix, how in SUFFIXES.items()
-    }
-    packed: dict[str, Model] = {
-        f"cvt.{mode}{suffix}.{to}x2.f32 {{d}}, {{a}}, {{b}};": lambda x, y, how=how: one(x, how) << 16 | one(y, how)
-        for suffix, how in SUFFIXES.items()
-    }
-    x = interesting("f32", to, count=40)
-    inputs = [x, np.roll(x, 17)]
-    against(single, inputs, np.uint16)
-    against(packed, inputs, np.uint32)
-
-
-@pytest.mark.parametrize("mode", ["rna", "rn", "rz"])
-def test_tf32(mode: str) -> None:
-    source, target = FORMATS["f32"], FORMATS["tf32"]
-
-    def model(x: int, how: tuple[bool, bool]) -> int:
-        bits = finished(target.encode(source.decode(x), mode), target, *how)
-        return 0x7FFFFFFF if bits == target.nan else bits << 13
-
-    suffixes = {s: how for s, how in SUFFIXES.items() if mode != "rna" or not how[0]}
-    models: dict[str, Model] = {
-        f"cvt.{mode}{s}.tf32.f32 {{d}}, {{a}};": lambda x, how=how: model(x, how) for s, how in suffixes.items()
-    }
-    against(models, [interesting("f32", "tf32")], np.uint32)
-
-
-# -- 8-bit floats -----------------------------------------------------------------------------------------------------
-def decoded8(kind: str, code: int) -> float | Fraction:
-    """The value of an e4m3 or e5m2 code; e4m3 has no infinity, and one NaN."""
-    if kind == "e5m2":
-        return FORMATS["f16"].decode(code << 8)
-    sign, field, rest = code >> 7, code >> 3 & 15, code & 7
-    if code & 0x7F == 0x7F:
-        return math.nan
-    value = (rest + (8 if field else 0)) * Fraction(2) ** (max(field, 1) - 10)
-    return -value if sign and value else math.copysign(0.0, -1) if sign and not value else Fraction(value)
-
-
-def encoded8(kind: str, value: float | Fraction, relu: bool) -> int:
-    """The nearest code by search, ties to the even code, limited to the largest finite one."""
-    if isinstance(value, float) and math.isnan(value):
-        return 0x7F
-    negative = math.copysign(1, value) < 0 if isinstance(value, float) else value < 0
-    if negative and relu:
-        return 0
-    last = 0x7E if kind == "e4m3" else 0x7B
-    size = abs(value)
-    above = bisect_left(TABLE[kind], size)
-    nearest = min({max(above - 1, 0), min(above, last)}, key=lambda c: (abs(TABLE[kind][c] - size), c & 1))
-    return (last if math.isinf(size) else nearest) | negative << 7
-
-
-TABLE = {kind: [Fraction(decoded8(kind, c)) for c in range(last)] for kind, last in (("e4m3", 0x7F), ("e5m2", 0x7C))}
-
-
-@pytest.mark.parametrize("kind", TABLE)
-def test_f32_to_8_bit_floats(kind: str) -> None:
-    f32 = FORMATS["f32"]
-    middles = [(p + q) / 2 for p, q in pairwise(TABLE[kind])]
-    near = [f32.encode(m) + d for m in middles for d in (-1, 0, 1)] + [f32.encode(v) for v in TABLE[kind]]
-    random = np.random.default_rng(5).integers(0, 2**31, 64).tolist()
-    bits = [0, 1, 0x7F800000, 0x7FC00000, f32.encode(Fraction(464)), f32.encode(Fraction(61440)), *near, *random]
-    x = np.array([*bits, *(b | 1 << 31 for b in bits)], np.uint32)
-    models: dict[str, Model] = {
-        f"cvt.rn.satfinite{s}.{kind}x2.f32 {{d}}, {{a}}, {{b}};": lambda p, q, relu=bool(s): (
-            encoded8(kind, f32.decode(p), relu) << 8 | encoded8(kind, f32.decode(q), relu)
-        )
-        for s in ("", ".relu")
-    }
-    against(models, [x, np.roll(x, 3)], np.uint16)
-
-
-@pytest.mark.parametrize("kind", TABLE)
-def test_halves_to_8_bit_floats_and_back(kind: str) -> None:
-    f16 = FORMATS["f16"]
-    x = interesting("f16").astype(np.uint32)
-    models: dict[str, Model] = {
-        f"cvt.rn.satfinite.{kind}x2.f16x2 {{d}}, {{a}};": lambda p: (
-            encoded8(kind, f16.decode(p >> 16), False) << 8 | encoded8(kind, f16.decode(p & 0xFFFF), False)
-        )
-    }
-    against(models, [x | np.roll(x, 5) << np.uint32(16)], np.uint16)
-    codes = np.arange(256, dtype=np.uint16)
-    back: dict[str, Model] = {
-        f"cvt.rn{s}.f16x2.{kind}x2 {{d}}, {{a}};": lambda p, relu=bool(s): (
-            finished(f16.encode(decoded8(kind, p >> 8)), f16, relu, False) << 16
-            | finished(f16.encode(decoded8(kind, p & 0xFF)), f16, relu, False)
-        )
-        for s in ("", ".relu")
-    }
-    against(back, [codes | np.roll(codes, 77) << np.uint16(8)], np.uint32)
-
-
 # -- laws -------------------------------------------------------------------------------------------------------------
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(width=64, allow_nan=False), min_size=1, max_size=32))
@@ -349,56 +230,3 @@ def test_a_half_survives_the_way_through_f32(codes: list[int], t: str) -> None:
     x = np.array([c for c in codes if c & 0x7FFF <= FORMATS[t].infinity] or [0], np.uint16)
     text = f"cvt.f32.{t} %s0, {{a}}; cvt.rz.{t}.f32 {{d}}, %s0;"
     assert run_instruction(text, [x], np.uint16).tolist() == x.tolist()
-
-
-# -- mov --------------------------------------------------------------------------------------------------------------
-def swapped(x: int, _: int) -> int:
-    return x >> 16 | (x & 0xFFFF) << 16
-
-
-def test_mov_packs_and_unpacks() -> None:
-    words = [np.array(edges(np.uint32), np.uint32), np.array(edges(np.uint32)[::-1], np.uint32)]
-    low, high = "mov.b32 {%h0, %h1}, {a};", "mov.b32 {%h2, %h3}, {b};"
-    texts: dict[str, Model] = {
-        "mov.b64 {d}, {{{a}, {b}}};": lambda x, y: x | y << 32,
-        "mov.b64 %w0, {{{a}, {b}}}; mov.b64 {{%t0, %t1}}, %w0; mov.b64 {d}, {{%t1, %t0}};": lambda x, y: y | x << 32,
-        "mov.b64 {{%t0, _}}, {c}; cvt.u64.u32 {d}, %t0;": lambda x, y: y,
-        "mov.b64 %v0, {{{a}, {b}}}; mov.b64 {d}, %v0;": lambda x, y: x | y << 32,
-        "mov.b64 %w0, {{{b}, {a}}}; mov.b64 {{%s0, %s1}}, %w0; mov.b64 {d}, {{%s1, %s0}};": lambda x, y: x | y << 32,
-        f"{braces(low)} {braces(high)} mov.b64 {{d}}, {{{{%h0, %h1, %h2, %h3}}}};": lambda x, y: x | y << 32,
-        f"{braces(low)} mov.b32 %t0, {{{{%h1, %h0}}}}; cvt.u64.u32 {{d}}, %t0;": swapped,
-        "cvt.u64.u32 %w0, {a}; cvt.u64.u32 %w1, {b}; mov.b128 %q0, {{%w0, %w1}}; mov.b128 {{%w2, %w3}}, %q0;"
-        " sub.u64 {d}, %w3, %w2;": lambda x, y: y - x,
-    }
-    texts = {t.replace("{c}", "%w7"): m for t, m in texts.items()}
-    prepare = "cvt.u64.u32 %w7, {b};"
-    against({f"{prepare} {t}": m for t, m in texts.items()}, words, np.uint64)
-
-
-def braces(text: str) -> str:
-    """A text for str.format in which only {a} and {b} are fields."""
-    return text.replace("{", "{{").replace("}", "}}").replace("{{a}}", "{a}").replace("{{b}}", "{b}")
-
-
-def test_mov_of_constants_and_lanes() -> None:
-    lanes = [np.arange(32, dtype=np.uint32)]
-    models: dict[str, Model] = {
-        "mov.u32 {d}, 0xdeadbeef;": lambda x: 0xDEADBEEF,
-        "mov.s32 {d}, -7;": lambda x: -7,
-        "mov.f32 %s0, 0f3FC00000; mov.b32 {d}, %s0;": lambda x: 0x3FC00000,
-        "mov.f32 %s0, 0.1; mov.b32 {d}, %s0;": lambda x: 0x3DCCCCCD,
-        "mov.u16 %h0, 65535; cvt.u32.u16 {d}, %h0;": lambda x: 65535,
-        "mov.u32 %t0, WARP_SZ; add.u32 {d}, %t0, {a};": lambda x: x + 32,
-        "mov.pred %p0, 1; selp.u32 {d}, 5, 6, %p0;": lambda x: 5,
-        "mov.u32 %t0, %tid.x; mov.b32 {{%h0, %h1}}, %t0; cvt.u32.u16 {d}, %h1;": lambda x: 0,
-    }
-    against(models, lanes, np.uint32)
-    text = "mov.u32 %t0, %tid.x; mov.b32 {{%h0, %h1}}, %t0; cvt.u32.u16 {d}, %h0;"
-    (got,) = run_instructions([text], lanes, np.uint32)
-    assert got.tolist() == list(range(32))
-
-
-@pytest.mark.parametrize("text", ["cvt.rn.satfinite.e2m1x2.f32 {d}, {a}, {a};", "cvt.rs.f16x2.f32 {d}, {a}, {a}, {a};"])
-def test_formats_of_later_gpus_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="does not have"):
-        run_instructions([text], [np.zeros(32, np.uint32)], np.uint32)

@@ -262,6 +262,15 @@ def test_lanes_that_are_off_keep_their_carry() -> None:
     assert got.tolist() == (lane & 1).tolist()
 
 
+def test_a_branch_leaves_the_carry_of_the_lanes_that_skip_it() -> None:
+    lane = np.arange(32, dtype=np.uint32)
+    text = (
+        "add.cc.u32 %t0, 0xffffffff, {a}; setp.gt.u32 %p0, {a}, 7; @%p0 bra SKIP; add.cc.u32 %t0, 0, 0;"
+        "SKIP: addc.u32 {d}, 0, 0;"
+    )
+    assert run_instructions([text], [lane], np.uint32)[0].tolist() == (lane > 7).tolist()
+
+
 # -- dot products -----------------------------------------------------------------------------------------------------
 def fields(word: int, size: int, is_signed: bool) -> list[int]:
     parts = [word >> size * i & ((1 << size) - 1) for i in range(32 // size)]
@@ -284,11 +293,3 @@ def test_dot_products(a_type: str, b_type: str) -> None:
         f"dp2a.hi.{a_type}.{b_type} {{d}}, {{a}}, {{b}}, {{c}};": dot(16, 2),
     }
     against(models, triples("u32", "u32"), np.uint32)
-
-
-@pytest.mark.parametrize(
-    "text", ["mul.u32 {d}, {a}, {a};", "add.u8x4 {d}, {a}, {a};", "and.s32 {d}, {a}, 1;"]
-)
-def test_what_is_not_known_is_refused_by_name(text: str) -> None:
-    with pytest.raises(ValueError, match=rf"`{text.split()[0]}`, PTX line \d+"):
-        run_instructions([text], [np.zeros(32, np.uint32)], np.uint32)

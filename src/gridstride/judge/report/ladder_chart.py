@@ -90,7 +90,9 @@ def _column(column: Column, x: float, width: float, height: float) -> Markup:
 
 def _mark(mark: Mark, x: float, height: float, *, last: bool) -> list[Markup]:
     """The line with its name at its head: to the left, but for the outermost, which has room to the right."""
-    name = tag("text", mark.name, x=x + 4 if last else x - 4, y=31, class_="note", text_anchor="start" if last else "end")
+    name = tag(
+        "text", mark.name, x=x + 4 if last else x - 4, y=31, class_="note", text_anchor="start" if last else "end"
+    )
     return [tag("line", x1=x, x2=x, y1=20, y2=height, class_="mark"), name]
 
 

@@ -184,7 +184,9 @@ def _l2(ladder: Ladder) -> float | None:
 
 
 def _header(ladder: Ladder, unit: Unit, speed: Speed) -> list[str]:
-    timed = ["ms", speed.unit, *(f"vs {name}" for name in _peers(ladder.results)), "of limit"] if _has_times(ladder) else []
+    timed = (
+        ["ms", speed.unit, *(f"vs {name}" for name in _peers(ladder.results)), "of limit"] if _has_times(ladder) else []
+    )
     accesses = ["requests", "sectors", "per req.", "wavefronts", "conflicts", "barriers"]
     counted = ["instr.", f"per {unit.name}", "lanes", *accesses]
     return ["max error", *timed, *counted, *([] if timed else ["predicted ms"]), "limited by"]

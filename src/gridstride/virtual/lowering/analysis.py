@@ -66,6 +66,8 @@ class Code:
     uniform_params: frozenset[str]
     """Parameters that all lanes share: a kernel's own, none of a device function."""
     entry: bool
+    given: frozenset[str]
+    """Parameters that are registers: each lane comes with a value of its own."""
 
 
 @dataclass(slots=True)
@@ -182,7 +184,7 @@ class _Shapes:
 
     def __init__(self, code: Code, block_shape: BlockShape) -> None:
         self.code, self.block_shape = code, block_shape
-        self.of: dict[str, Linear | None] = {}
+        self.of: dict[str, Linear | None] = dict.fromkeys(code.given)
         self.changed = False
         self._all = [(b, ins) for b, block in enumerate(code.blocks) for ins in block]
         self._users: dict[str, list[tuple[int, Instruction]]] = {}

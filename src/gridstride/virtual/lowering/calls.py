@@ -10,7 +10,7 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering, llvm_type
 from gridstride.virtual.lowering.ir import Value, bits, constant, wide
 from gridstride.virtual.lowering.program import FUNCTION_BASE
-from gridstride.virtual.machine.layout import FAULT, LANES, WARP
+from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import (
     Arguments,
     Function,
@@ -99,19 +99,13 @@ def _from_area(cx: Lowering, base: Value, variable: Variable) -> Value:
 
 
 def return_registers(cx: Lowering) -> None:
-    """Before a device function's return: results declared as registers are handed back."""
+    """At a device function's return: results declared as registers are handed back for the lanes that return."""
     first = len(cx.function.params)
     for index, variable in enumerate(cx.function.returns):
         if variable.space == "reg":
-            value = _vector_now(cx, variable)
-            _store_whole(cx, Value(f"%p{first + index}", "ptr"), value)
-
-
-def _vector_now(cx: Lowering, variable: Variable) -> Value:
-    # The block that returns last may not be the one that wrote the register: read its slot.
-    cx._here.pop(variable.name, None)
-    cx._vectors.pop(variable.name, None)
-    return cx._vector_register(variable.name)
+            value = cx.vector(Register(variable.name), variable.type)
+            value = cx.b.resize(value, "i32") if variable.type == "pred" else cx.retype(value, f"b{bits(value.type)}")
+            _write(cx, Value(f"%p{first + index}", "ptr"), 0, bits(value.type) // 8, value)
 
 
 def _store_whole(cx: Lowering, base: Value, value: Value) -> None:
@@ -147,8 +141,6 @@ def call(cx: Lowering, ins: Instruction) -> None:
             size = 4 if type_ == "pred" else max(1, bits(llvm_type(type_)) // 8)
             value = _read(cx, base, 0, size)
             cx.set(operand, cx.b.cast("trunc", value, "i1") if type_ == "pred" else value)
-    if cx.mask is not None or cx.program.entry.name != cx.function.name:
-        cx.mask = cx.b.op("and", cx.current_mask(), cx.b.get(cx.warp, WARP, "live"))
 
 
 def _argument(cx: Lowering, operand: Operand) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridstride.virtual.lowering.analysis import bits_of, last_of, leaves, waits
+from gridstride.virtual.lowering.calls import return_registers
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.machine.layout import FAULT, LAUNCH, SPINNING, WARP
@@ -110,10 +111,22 @@ class Flow:
         """A block without a branch goes on to the next, or, at the end of the text, returns."""
         if self.code.successors[index]:
             self.cx.flush(self._live_after(index))
-            self._uniform(index, self.code.successors[index])
+            last = last_of(self.code.blocks[index])
+            if last is not None and last.opcode == "call":
+                self._after_call(index)
+            else:
+                self._uniform(index, self.code.successors[index])
             return
         self.b.call("void", "gs_exit", self.cx.warp, self.cx.current_mask())
         self._chain(sorted(bits_of(self.facts.frontier[index])), set(), last_is_sure=False)
+
+    def _after_call(self, index: int) -> None:
+        """Lanes may have ended in the function; what is left of the group goes on."""
+        b, cx = self.b, self.cx
+        (target,) = self.code.successors[index]
+        here = b.op("and", cx.current_mask(), b.get(cx.warp, WARP, "live"))
+        self._add(target, here, index)
+        self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
 
     # -- branches -----------------------------------------------------------------------------------------------------
     def _branch(self, index: int, last: Instruction) -> None:
@@ -252,7 +265,6 @@ class Flow:
             b.call("void", "gs_wait_any", self.cx.warp)
             b.jump(retry)
             b.start(over)
-        self.cx.program.leave(self.cx)
         b.ret()
 
     def _poll(self, index: int) -> None:
@@ -313,6 +325,8 @@ class Flow:
         gone = cx.active()
         if last.opcode == "trap":
             self._trap(gone)
+        elif last.opcode == "ret" and not cx.code.entry:
+            return_registers(cx)
         elif (last.opcode == "exit" or cx.code.entry) and (frontier or last.guard is not None or not cx.code.entry):
             b.call("void", "gs_exit", cx.warp, gone)
         if last.guard is None:
@@ -342,9 +356,14 @@ class Flow:
         number = cx.program.site(cx)
         site = constant("i32", number)
         cx.program.observer.barrier(cx, index, number, self.pending)
-        phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
-        if not self.facts.frontier[index]:
-            b.call("void", "gs_wait", cx.warp, phase)
+        together = not self.facts.frontier[index]
+        if together and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
+            b.call("void", "gs_sync", cx.warp, cx.current_mask(), site)
+        else:
+            phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
+            if together:
+                b.call("void", "gs_wait", cx.warp, phase)
+        if together:
             cx.flush(self._live_after(index))
             self._uniform(index, self.code.successors[index])
             return

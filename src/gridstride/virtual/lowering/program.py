@@ -225,13 +225,6 @@ class Program:
             own.buffers = (cx.b.alloca(wide("i64"), align=64), cx.b.alloca(f"[{32 * LANES} x i8]", align=64))
         return own.buffers
 
-    def leave(self, cx: Lowering) -> None:
-        """Called before a function's `ret`: device functions hand back their register results."""
-        if not cx.code.entry:
-            from gridstride.virtual.lowering.calls import return_registers
-
-            return_registers(cx)
-
     # -- parameters ---------------------------------------------------------------------------------------------------
     def load_parameter(self, cx: Lowering, name: str, offset: int, access: Access) -> list[Value]:
         """ld.param: a kernel's own parameters are scalars; a function's and a call's differ between lanes."""

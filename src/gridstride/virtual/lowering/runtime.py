@@ -136,9 +136,20 @@ def _barriers(m: Module) -> None:
         phases = _barrier_field(b, block, "phases", b.op("lshr", token, i64(32)))
         b.ret(b.compare("ne", b.load("i32", phases), b.resize(token, "i32")))
     with m.function("void", "gs_wait_any", "ptr warp") as (b, (warp,)):
-        b.put(warp, WARP, "epoch", b.get(b.get(warp, WARP, "block"), BLOCK, "epoch"))
+        block = b.get(warp, WARP, "block")
+        b.put(warp, WARP, "epoch", b.get(block, BLOCK, "epoch"))
         b.put(warp, WARP, "state", WAITING)
+        # The next warp of the round can be switched to at once: going by the scheduler costs a second switch.
+        cursor = b.get(block, BLOCK, "cursor")
+        with b.if_(b.compare("ult", cursor, b.get(block, BLOCK, "warp_count")), likely=True):
+            after = _warp_at(b, block, cursor)
+            with b.if_(_can_run(b, block, after), likely=True):
+                b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
+                b.put(after, WARP, "state", READY)
+                _switch(b, b.field(warp, WARP, "sp"), b.get(after, WARP, "sp"))
+                b.ret()
         _to_scheduler(b, warp)
+    _sync(m)
     with m.function("void", "gs_wait", "ptr warp", "i64 token") as (b, (warp, token)), b.loop() as done:
         b.break_if(b.call("i1", "gs_gate_open", warp, token), done)
         b.call("void", "gs_wait_any", warp)
@@ -158,6 +169,34 @@ def _barriers(m: Module) -> None:
         with b.if_(b.compare("ne", gone, i32(0))):
             for number in range(BARRIERS):
                 b.call("void", "gs_complete", block, i32(number))
+
+
+def _sync(m: Module) -> None:
+    """`bar.sync 0` of a whole block that is not observed: what nearly every __syncthreads() is, in one short call."""
+    with m.function("void", "gs_sync", "ptr warp", "i32 mask", "i32 site") as (b, (warp, mask, site)):
+        block = b.get(warp, WARP, "block")
+        with b.if_(b.compare("ne", b.get(block, BLOCK, "race"), Value("null", "ptr"))):
+            token = b.call("i64", "gs_arrive", warp, i32(0), i32(0), mask, i32(0), site)
+            b.call("void", "gs_wait", warp, token)
+            b.ret()
+        b.put(warp, WARP, "site", site)
+        b.put(block, BLOCK, "expected", 0)
+        phases = b.field(block, BLOCK, "phases")
+        phase = b.load("i32", phases)
+        arrived = b.op("add", b.get(block, BLOCK, "arrived"), b.call("i32", "llvm.ctpop.i32", mask))
+        with b.if_(b.compare("uge", arrived, b.get(block, BLOCK, "threads"))):
+            b.put(block, BLOCK, "arrived", 0)
+            b.store(b.op("add", phase, i32(1)), phases)
+            _increment(b, b.field(block, BLOCK, "epoch"))
+            b.ret()
+        b.put(block, BLOCK, "arrived", arrived)
+        with b.loop() as open_:
+            b.call("void", "gs_wait_any", warp)
+            b.break_if(b.compare("ne", b.load("i32", phases), phase), open_)
+
+
+def _warp_at(b: Builder, block: Value, index: Value) -> Value:
+    return b.offset(b.get(block, BLOCK, "warps"), b.op("mul", b.resize(index, "i64"), i64(WARP.size)))
 
 
 def _barrier_field(b: Builder, block: Value, name: str, index: Value) -> Value:
@@ -292,16 +331,17 @@ def _run_block(m: Module, processor: Processor) -> None:
     """Runs a block's warps round-robin until all are done or none can go on."""
     with m.function("i32", "gs_run_block", "ptr worker", "ptr block") as (b, (worker, block)):
         launch = b.get(worker, WORKER, "launch")
-        count, warps = b.get(block, BLOCK, "warp_count"), b.get(block, BLOCK, "warps")
-        at, ran, spun = (b.alloca("i32") for _ in range(3))
+        count = b.get(block, BLOCK, "warp_count")
+        ran, spun = (b.alloca("i32") for _ in range(2))
         with b.loop() as done:
-            for counter in (at, ran, spun):
+            b.put(block, BLOCK, "cursor", 0)
+            for counter in (ran, spun):
                 b.store(i32(0), counter)
             with b.loop() as round_over:
-                w = b.load("i32", at)
-                b.break_if(b.compare("uge", w, count), round_over)
-                b.store(b.op("add", w, i32(1)), at)
-                warp = b.offset(warps, b.op("mul", b.resize(w, "i64"), i64(WARP.size)))
+                cursor = b.get(block, BLOCK, "cursor")
+                b.break_if(b.compare("uge", cursor, count), round_over)
+                b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
+                warp = _warp_at(b, block, cursor)
                 with b.if_(_can_run(b, block, warp)):
                     b.put(warp, WARP, "state", READY)
                     with b.if_(b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))):
@@ -310,9 +350,11 @@ def _run_block(m: Module, processor: Processor) -> None:
                     _switch(b, b.field(worker, WORKER, "scheduler"), b.get(warp, WARP, "sp"))
                     abort = b.get(launch, LAUNCH, "abort", volatile=True)
                     b.break_if(b.compare("ne", abort, i32(0)), done)
-                    state = b.get(warp, WARP, "state")
+                    # Warps hand over to one another: the one that came back is the one before the cursor.
+                    back = _warp_at(b, block, b.op("sub", b.get(block, BLOCK, "cursor"), i32(1)))
+                    state = b.get(back, WARP, "state")
                     with b.if_(b.compare("eq", state, i32(DONE))):
-                        b.call("void", "gs_exit", warp, i32(-1))
+                        b.call("void", "gs_exit", back, i32(-1))
                         _increment(b, b.field(block, BLOCK, "finished"))
                     spinning = b.compare("eq", state, i32(SPINNING))
                     _increment(b, spun, b.resize(spinning, "i32"))

@@ -52,22 +52,30 @@ def sources() -> str:
     return digest.hexdigest()
 
 
-def compile_object(ir: str) -> bytes:
-    """Optimises IR and compiles it for this host."""
+def compile_object(ir: str, *, thorough: bool = False) -> bytes:
+    """Optimises IR and compiles it for this host; `thorough` for what is compiled once and runs for ever after."""
     llvm = _llvm()
     module = llvm.parse_assembly(ir)
     module.verify()  # LLVM aborts the process on IR that breaks its rules, so a mistake here must not reach it
     machine = _machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    # The lowering leaves registers in stack slots and little else to do: the whole of -O1 or -O2 takes three to five
-    # times as long over it, and no kernel of the ladders runs faster for it.
+    options = llvm.create_pipeline_tuning_options(speed_level=2 if thorough else 1)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager() if thorough else _brief()
+    passes.run(module, builder)
+    return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def _brief() -> Any:
+    """The passes a kernel needs. The lowering leaves registers in stack slots and little else to do: the whole of -O1
+    or -O2 takes three to five times as long over it, and no kernel of the ladders runs faster for it.
+    """
+    passes = _llvm().create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
-    return machine.emit_object(module)  # type: ignore[no-any-return]
+    return passes
 
 
 def _machine() -> Any:
@@ -106,7 +114,7 @@ def _runtime() -> tuple[Any, Any]:
     stored = cache.get(key)
     if stored is None:
         module = _runtime_module()
-        stored = " ".join(module.defined).encode() + b"\n" + compile_object(module.text())
+        stored = " ".join(module.defined).encode() + b"\n" + compile_object(module.text(), thorough=True)
         cache.put(key, stored)
     names, _, code = stored.partition(b"\n")
     engine = _load(code)

@@ -66,12 +66,13 @@ READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 
 BLOCK = Layout(
     "block",
-    f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 spare:i32
+    f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 cursor:i32
     index:i64 arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}]
     results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr""",
 )
-"""One resident block and its barriers. `phases` counts completions of each, `epoch` of all; `votes`/`results` serve
-`bar.red`; `members` are the warps that arrived; `race` is the block's shadow of shared memory, null if not observed."""
+"""One resident block and its barriers. `cursor` is the next warp of the round; `phases` counts completions of each
+barrier, `epoch` of all; `votes`/`results` serve `bar.red`; `members` are the warps that arrived; `race` is the block's
+shadow of shared memory, null if not observed."""
 
 WORKER = Layout(
     "worker",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.device.protocol import Dim3, LaunchError, Stream
+from gridstride.device.protocol import DeviceProperties, Dim3, LaunchError, Stream
+from gridstride.virtual.errors import UnsupportedTarget
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
 from gridstride.virtual.machine.layout import FAULT, LANES
@@ -34,6 +36,7 @@ class VirtualModule:
 
     def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
         self.device, self.source, self.filename = device, source, filename
+        check_target(ptx, device.properties)
         self.text_digest = digest(ptx)
         self._parse: Callable[[], Module] = functools.cache(lambda: parse(ptx, filename=filename))
         self._addresses: dict[str, tuple[int, int]] = {}
@@ -77,7 +80,7 @@ class VirtualKernel:
     """An entry of a module; compiled once for each kind of block shape it is launched with."""
 
     def __init__(self, module: VirtualModule, entry: Entry) -> None:
-        self.module, self.name = module, entry.name
+        self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
         self.static_shared = entry.static_shared
         self._most_threads = entry.most_threads
@@ -104,7 +107,7 @@ class VirtualKernel:
     ) -> None:  # fmt: skip
         """Runs the grid to its end; KernelFault says what was wrong."""
         if cluster is not None and cluster != (1, 1, 1):
-            raise LaunchError(f"{self.name}: the virtual GPU has no clusters yet (cluster={cluster})")
+            raise LaunchError(f"{self.title}: the virtual GPU has no clusters yet (cluster={cluster})")
         if self.module.device.sanitize:
             run = self.observe(grid, block, packed, shared, cooperative=cooperative)
             if run.findings:
@@ -172,7 +175,7 @@ class VirtualKernel:
         resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors
         if cooperative and total > resident:
             raise LaunchError(
-                f"{self.name}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
+                f"{self.title}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
                 f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
             )
         return min(total, resident, most_slots(variant.tables, warps))
@@ -203,5 +206,32 @@ class VirtualKernel:
         if int(record["abort"]) == FAULT["interrupted"] or int(record["fault_kind"]) == FAULT["interrupted"]:
             raise KeyboardInterrupt
         device = self.module.device
-        found = faults.finding(self.name, block, session, variant.tables, device.arena, device.time_limit)
+        found = faults.finding(self.title, block, session, variant.tables, device.arena, device.time_limit)
         raise KernelFault((found,))
+
+
+def check_target(ptx: str, chip: DeviceProperties) -> None:
+    """Refuses PTX for another architecture, as the driver would: newer, or another chip's own (`sm_90a`)."""
+    found = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", ptx, re.MULTILINE)
+    if found is None:
+        return  # the parser says what is missing
+    wanted = divmod(int(found[1]), 10)
+    own = chip.compute_capability
+    if wanted > own or (found[2] == "a" and wanted != own):
+        raise UnsupportedTarget(
+            f"the PTX is for sm_{found[1]}{found[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
+            "another chip with gs.VirtualGPU(…)"
+        )
+
+
+def source_name(name: str) -> str:
+    """The name that the source gives a kernel, where the PTX has a mangled one: `_Z5saxpyifPKfPf` is saxpy."""
+    found = re.match(r"_ZN?\d", name)
+    parts, at = [], 3 if name.startswith("_ZN") else 2
+    while found and (length := re.match(r"\d+", name[at:])):
+        start = at + length.end()
+        at = start + int(length[0])
+        parts.append(name[start:at])
+        if not name.startswith("_ZN"):
+            break
+    return "::".join(parts) or name

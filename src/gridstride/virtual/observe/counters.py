@@ -18,7 +18,7 @@ class LineCounters:
     """Counts of one source line (of a whole kernel: `Counters`). Instructions are of PTX, one per warp that runs it.
 
     `active_lanes` sums the lanes of those instructions. A request is one warp's access; a sector is 32 bytes of global
-    memory; a wavefront is one pass over the banks of shared memory; `bank_conflicts` are the passes beyond those needed.
+    memory; a wavefront is one pass over the banks of shared memory; `bank_conflicts` are passes beyond those needed.
     """
 
     file: str | None = None

@@ -74,10 +74,10 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
             stopped = fault.findings
         raw = np.sum(session.counters, axis=0)
         counters = collect(raw, variant.tables.extra, -(-total // sample), total)
-        found = stopped + reported(kernel.name, block, session, variant)
+        found = stopped + reported(kernel.title, block, session, variant)
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.name, device.chip, grid, block, extent, counters, found, time, kernel.module.source)
+    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source)
 
 
 def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:

@@ -1,0 +1,101 @@
+"""A function's text in the form that the generator takes, and what its instructions may do to their threads.
+
+Guarded calls and barriers become branches around them; barriers and calls that may not return end their block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gridstride.virtual.lowering.analysis import waits
+from gridstride.virtual.lowering.memory import ordered
+from gridstride.virtual.ptx.module import Function, Guard, Instruction, Label, LabelRef, Register, Statement, Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Functions by name: a loop around a call of `spin` may wait for another thread; those of `exit` may end theirs."""
+
+    spin: frozenset[str] = frozenset()
+    exit: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(functions: Sequence[Function]) -> Habits:
+        return Habits(_closure(functions, spins), _closure(functions, exits))
+
+
+Habit = Callable[[Instruction, frozenset[str]], bool]
+
+
+def _closure(functions: Sequence[Function], habit: Habit) -> frozenset[str]:
+    """The functions that have the habit themselves or call one that does."""
+    found: frozenset[str] = frozenset()
+    while True:
+        more = frozenset(f.name for f in functions if any(habit(i, found) for i in f.instructions))
+        if more == found:
+            return found
+        found = more
+
+
+def _calls(ins: Instruction, functions: frozenset[str]) -> bool:
+    """True for a call of one of the functions, or through a pointer where there are any."""
+    if ins.opcode != "call":
+        return False
+    target = ins.operands[1]
+    return target.name in functions if isinstance(target, Symbol) else bool(functions)
+
+
+def spins(ins: Instruction, spinners: frozenset[str]) -> bool:
+    """True for what a thread does while it waits for another one."""
+    if ins.opcode in ("atom", "nanosleep", "mbarrier") or _calls(ins, spinners):
+        return True
+    return ins.opcode == "ld" and ordered(ins) and "local" not in ins.modifiers
+
+
+def exits(ins: Instruction, exiters: frozenset[str]) -> bool:
+    """True for what may end a thread inside a device function."""
+    return ins.opcode == "exit" or _calls(ins, exiters)
+
+
+def normal(function: Function, habits: Habits) -> Function:
+    """The function with the body described above; every way out of a device function is a `ret`."""
+    body = function.body
+    if function.kind == "func" and not (isinstance(body[-1], Instruction) and body[-1].opcode == "ret"):
+        body = (*body, Instruction("ret", (), (), None, function.line, None))
+    results = tuple(Register(v.name) for v in function.returns if v.space == "reg")
+    pieces = [_statement(s, f"%{n}", results, habits) for n, s in enumerate(body)]
+    return replace(function, body=tuple(s for piece in pieces for s in piece))
+
+
+def _statement(s: Statement, key: str, results: tuple[Register, ...], habits: Habits) -> Iterator[Statement]:
+    if isinstance(s, Instruction) and (waits(s) or s.opcode == "call"):
+        yield from _around(s, key, habits)
+    elif isinstance(s, Instruction) and s.opcode == "ret":
+        yield replace(s, operands=results)  # so that they count as read there
+    else:
+        yield s
+
+
+def _around(s: Instruction, key: str, habits: Habits) -> Iterator[Statement]:
+    after, alone = f"%after{key}", replace(s, guard=None)
+    if s.guard is not None:
+        away = Guard(s.guard.register, not s.guard.negated)
+        yield Instruction("bra", (), (LabelRef(after),), away, s.ptx_line, s.loc)
+    if waits(s):
+        yield from _barrier(alone, key, after)
+    else:
+        yield alone
+    if s.guard is not None or waits(s) or exits(s, habits.exit):
+        yield Label(after)
+
+
+def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
+    red = "red" in s.modifiers
+    voting = tuple("vote" if m == "red" else m for m in s.modifiers)
+    yield replace(s, opcode="bar", operands=s.operands[red:], modifiers=voting)
+    # Lanes held at the barrier wait in a block of their own: lanes that went around it must not be held too.
+    yield Label(f"%held{key}")
+    if red:  # the result is there only when the lanes are let go
+        yield replace(s, opcode="released", operands=s.operands[:2])
+    yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)

@@ -1,0 +1,87 @@
+"""How a run shows itself: totals, its lines with their source, findings; as text and as HTML."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.virtual.observe.figures import aligned, percent, short, times
+from gridstride.virtual.observe.run import Run
+
+STRIDED = """// <b>not bold</b>
+extern "C" __global__ void strided(const float* x, float* y) {
+    int i = threadIdx.x;
+    y[i] = x[32 * i];  // <i>one sector for each lane</i>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    x, y = np.ones(32 * 64, np.float32), np.zeros(64, np.float32)
+    with gs.use("virtual"):
+        return gs.cuda(STRIDED)["strided"].observe(1, 64)(x, y)
+
+
+def test_the_text_has_totals_and_a_row_for_each_line(run: Run) -> None:
+    title, totals, _, header, *rows = str(run).splitlines()
+    assert title == "strided on virtual h200: grid 1, block 64"
+    # 2 warps: 32 sectors each to load, 4 each to store.
+    assert "72 global sectors (18.0 per request)" in totals
+    assert header.split() == [
+        "line",
+        "source",
+        "instr.",
+        "lanes",
+        "sectors",
+        "per",
+        "req.",
+        "excess",
+        "wavefronts",
+        "conflicts",
+    ]
+    (row,) = [row for row in rows if row.startswith("   4  ")]
+    assert "y[i] = x[32 * i];" in row
+    assert row.split()[-4:] == ["%", "72", "18.0", "4.5×"]
+
+
+def test_the_html_escapes_the_source(run: Run) -> None:
+    page = run._repr_html_()
+    assert "&lt;i&gt;one sector for each lane&lt;/i&gt;" in page
+    assert "<i>" not in page
+
+
+def test_the_html_shades_the_busiest_line_most(run: Run) -> None:
+    shades = {
+        int(line): float(shade)
+        for line, shade in re.findall(r">(\d+)</td><td [^>]*rgba\([\d,]+,([\d.]+)\)", run._repr_html_())
+    }
+    assert max(shades, key=lambda line: shades[line]) == 4
+
+
+def test_findings_are_shown() -> None:
+    source = STRIDED.replace("32 * i", "64 * i")
+    with gs.use("virtual"):
+        run = gs.cuda(source)["strided"].observe(1, 64)(np.ones(32 * 64, np.float32), np.zeros(64, np.float32))
+    assert re.search(r"^! .*out of bounds", str(run), re.MULTILINE)
+    assert "out of bounds" in run._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0, "0"), (40, "40"), (999, "999"), (1000, "1.00 k"), (17_301_504, "17.3 M"), (8.13, "8.13"), (999_600, "1.00 M")],
+)
+def test_counts_are_short(value: float, shown: str) -> None:
+    assert short(value) == shown
+
+
+def test_ratios_and_shares_are_short() -> None:
+    assert [times(ratio) for ratio in (6.6, 32, 1.153, 530.2, 1.0)] == ["6.6×", "32×", "1.15×", "530×", "1×"]
+    assert [percent(share) for share in (0, 0.004, 0.5, 1)] == ["0 %", "0.4 %", "50 %", "100 %"]
+
+
+def test_columns_are_aligned() -> None:
+    assert aligned(["name", "n"], [["a", "10"], ["bcdef", "7"]]) == ["name    n", "a      10", "bcdef   7"]
