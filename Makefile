@@ -1,6 +1,8 @@
 # make run climbs the matmul ladder; make test checks everything. Both set up .venv first, once.
 
 VENV := .venv
+PEERS := .venv-bench
+BENCHES := $(filter-out bench/common.py,$(wildcard bench/*.py))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 WORKERS ?= 2
@@ -15,7 +17,7 @@ help:
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     every benchmark; results go to bench/results"
 	@echo "make gpu-test  the tests that need an NVIDIA GPU"
-	@echo "make clean     remove $(VENV) and what the tools cached"
+	@echo "make clean     remove $(VENV), $(PEERS) and what the tools cached"
 
 run: $(VENV)/.core
 	@$(BIN)/gridstride climb matmul
@@ -30,14 +32,14 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test
-	@for script in bench/*.py; do echo "== $$script" >&2; $(BIN)/python "$$script" || exit 1; done
+bench: $(VENV)/.test $(PEERS)/.installed
+	@for script in $(BENCHES); do echo "== $$script" >&2; $(BIN)/python "$$script" || exit 1; done
 
 gpu-test: $(VENV)/.test
 	$(BIN)/python -m pytest -m gpu -rs
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Stamps: what they depend on says when to install again.
 $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
@@ -49,6 +51,16 @@ $(VENV)/.test: $(VENV)/.core
 	@echo "installing the test tools into $(VENV)" >&2
 	@$(PIP) --editable '.[test]'
 	@touch $@
+
+# What the benchmarks compare with has an environment of its own, as its needs and ours do not mix. A peer that cannot be
+# installed is named here and in its row of the table; the next `make bench` tries again.
+$(PEERS)/.installed: bench/peers/requirements.txt | $(BIN)/python
+	@echo "installing what the benchmarks compare with into $(PEERS)" >&2
+	@test -x $(PEERS)/bin/python || $(BIN)/python -m venv $(PEERS)
+	@failed=; while read -r peer; do \
+		$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet "$$peer" || failed="$$failed $$peer"; \
+	done < $<; \
+	if [ -n "$$failed" ]; then echo "could not install:$$failed; the rows that need it will say so" >&2; else touch $@; fi
 
 # The first Python of 3.11 or later that can make virtual environments; PYTHON=... chooses one.
 $(BIN)/python:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,7 @@ def publish(benchmark: str, rows: Sequence[Row], started: Mapping[str, Any]) -> 
     path = RESULTS / f"{benchmark}.json"
     result = {
         "benchmark": benchmark,
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join([Path(sys.executable).name, os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]]),
         "machine": {**started, "load_average_at_end": os.getloadavg()[0]},
         "rows": [asdict(row) for row in rows],

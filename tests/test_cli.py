@@ -238,6 +238,7 @@ def test_climb_writes_a_report(run: Run, tmp_path: Path) -> None:
     assert outcome.code == 0
     assert outcome.json["problem"] == "vector_add"
     assert target.read_text().startswith("<!DOCTYPE html>")
+    assert f"gridstride climb vector_add --rung 1 --report {target}" in target.read_text()
     assert os.listdir(tmp_path) == ["climb.html"]
 
 

@@ -50,7 +50,8 @@ clock(engine, "_load", "load")
 
 HEADS, QUERIES, KEYS, D = 4, 128, 192, 64
 SHARED = 4 * 64 * 65 * 4
-SHAPE = np.dtype([(name, "i4") for name in ("heads", "kv_heads", "queries", "keys", "window", "causal")] + [("scale", "f4")])
+SIZES = ("heads", "kv_heads", "queries", "keys", "window", "causal")
+SHAPE = np.dtype([*((name, "i4") for name in SIZES), ("scale", "f4")])
 
 
 def main(when: str) -> None:

@@ -1,4 +1,4 @@
-"""Times the tiled matrix multiply on Numba's CUDA simulator: `numba_sgemm.py N REPEATS SEED`; one JSON object on stdout.
+"""Times the tiled matrix multiply on Numba's CUDA simulator: `numba_sgemm.py N REPEATS SEED`; JSON on stdout.
 
 Runs in the peers' environment, which has no GridStride. N is small: the simulator runs a Python thread per CUDA thread.
 """
@@ -46,7 +46,8 @@ def main(n: int, repeats: int, seed: int) -> None:
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)
     assert np.allclose(c, a @ b, rtol=1e-4), "the simulator's result is wrong"
-    print(json.dumps({"peer": f"Numba {numba.__version__}, CUDA simulator", "seconds": seconds, "cpu_seconds": cpu_seconds}))
+    name = f"Numba {numba.__version__}, CUDA simulator"
+    print(json.dumps({"peer": name, "seconds": seconds, "cpu_seconds": cpu_seconds}))
 
 
 main(*map(int, sys.argv[1:4]))

@@ -20,7 +20,7 @@ from gridstride.judge.ladder import Ladder
 from gridstride.judge.report import render, save
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
-from gridstride.judge.report.source_view import prose, source_lines
+from gridstride.judge.report.source_view import headline, prose, source_lines
 from gridstride.judge.report.svg import LogScale, tag
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.virtual.chips import chip
@@ -203,6 +203,13 @@ def test_the_header_comment_is_shown_as_prose() -> None:
     assert prose(source) == [("Moves", "this and that."), ("Mapping", "x -> y.")]
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"), [("02 tile: lanes run along.", "lanes run along."), ("lanes", "lanes"), ("block: 256", "")]
+)
+def test_a_title_is_shown_without_its_name_and_launch_lines_are_none(title: str, shown: str) -> None:
+    assert headline(title) == shown
+
+
 def test_source_lines_leave_out_the_header_and_the_judges_markers() -> None:
     lines = source_lines("// title\n// entry: f\n\nint x;  // <- here\nint y;  // why\n")
     assert [(line.number, line.code, line.comment) for line in lines] == [(4, "int x;", ""), (5, "int y;  ", "// why")]
@@ -263,6 +270,18 @@ def test_a_point_on_the_memory_ceiling_is_drawn_on_its_line() -> None:
     x, y = float(dot.attrib["cx"]), float(dot.attrib["cy"])
     assert y == pytest.approx(y1 + (x - x1) / (x2 - x1) * (y2 - y1), abs=0.3)
     assert dot.attrib["class"] == "dot predicted"
+
+
+def test_the_roof_is_drawn_with_its_corners_however_low_the_points_are() -> None:
+    drawn = ElementTree.fromstring(
+        roofline([Point("01", "a", 0.08, 4e11, True)], [Ceiling("memory", 5e12)], 67e12, 0.08)
+    )
+    flat = [
+        line.attrib
+        for line in drawn.iter("line")
+        if line.attrib.get("class") == "ceiling" and line.attrib["y1"] == line.attrib["y2"]
+    ]
+    assert float(flat[0]["x1"]) < float(flat[0]["x2"]) - 50
 
 
 def test_a_logarithmic_axis_gives_equal_steps_to_equal_ratios() -> None:

@@ -307,7 +307,8 @@ class Interpreter:
     def _do_ld(self, ins: Instruction) -> Act:
         address, type_ = ins.operands[1], ins.types[-1]
         if "param" in ins.modifiers:
-            assert isinstance(address, Address) and isinstance(address.base, Symbol)
+            assert isinstance(address, Address)
+            assert isinstance(address.base, Symbol)
             put_one, value = self.write(ins.operands[0]), self.parameters[address.base.name]
             return lambda t: put_one(t, value)
         place, size = self._place(ins, address), WIDTH[type_] // 8

@@ -28,7 +28,8 @@ def run(
     chosen = device_of(device, chip)
     ladder = _climb(folder, chosen, rungs)
     if target is not None:
-        _write_report(ladder, target)
+        options = {"device": device, "chip": chip, "report": report}
+        _write_report(ladder, target, _command(problem, rungs, options))
     if as_json:
         emit(ladder.json())
     else:
@@ -78,18 +79,20 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     return ladder
 
 
-def _write_report(ladder: Ladder, target: Path) -> None:
+def _write_report(ladder: Ladder, target: Path, command: str) -> None:
     from gridstride.judge.report import render, save
 
     try:
-        save(target, render(ladder, command=_command()))
+        save(target, render(ladder, command=command))
     except OSError as error:
         raise WrongUse(f"--report {target} cannot be written: {error.strerror}") from error
     print(f"report: {target}", file=sys.stderr)
 
 
-def _command() -> str:
-    """What was typed, as it can be typed again."""
+def _command(problem: str, rungs: Sequence[str], options: dict[str, str | None]) -> str:
+    """The climb as it can be typed again."""
     import shlex
 
-    return shlex.join(["gridstride", *sys.argv[1:]])
+    picked = [word for rung in rungs for word in ("--rung", rung)]
+    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+    return shlex.join(["gridstride", "climb", problem, *picked, *given])

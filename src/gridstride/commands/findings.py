@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 def finding_line(finding: Finding) -> str:
     """Kind, line and message on one line."""
     place = f", line {finding.line}" if finding.line else ""
-    return f"{finding.kind.replace('_', ' ')}{place}: {_one_line(finding.message)}"
+    message = finding.message
+    if finding.kind == "compile_error":  # the rest is source lines and carets, and further errors
+        message = message.partition("\n")[0]
+    return f"{finding.kind.replace('_', ' ')}{place}: {_one_line(message)}"
 
 
 def finding_lines(finding: Finding, source: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import tempfile
 from hashlib import blake2b
@@ -23,6 +24,19 @@ def cache_root() -> Path:
     return Path(user_cache_dir("gridstride", appauthor=False))
 
 
+MAX_BYTES = 512 << 20
+
+
+def shared(kind: str, *, max_bytes: int = MAX_BYTES) -> DiskCache:
+    """This process' one cache of a kind, so that its size is not looked at again for every user."""
+    return _shared(kind, max_bytes, cache_root())
+
+
+@functools.cache
+def _shared(kind: str, max_bytes: int, root: Path) -> DiskCache:
+    return DiskCache(kind, max_bytes=max_bytes)
+
+
 class DiskCache:
     """Bytes by key, in files of one folder per kind.
 
@@ -30,7 +44,7 @@ class DiskCache:
     When the kind holds more than `max_bytes`, those read longest ago go.
     """
 
-    def __init__(self, kind: str, *, max_bytes: int = 512 << 20) -> None:
+    def __init__(self, kind: str, *, max_bytes: int = MAX_BYTES) -> None:
         self.folder = cache_root() / kind
         self.max_bytes = max_bytes
         self._puts = 0

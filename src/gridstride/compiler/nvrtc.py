@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.compiler.bindings import call, load, open_program, supported_archs, text_of
-from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.diagnostics import CompileError, Diagnostic, parse_log
 from gridstride.compiler.headers import distribution_version, find_headers
 from gridstride.compiler.includes import check_includes, dependencies
@@ -76,7 +76,7 @@ def compile_cuda(
         _checked_line("file name", filename),
         folders,
     )
-    cache = DiskCache("ptx")
+    cache = shared_cache("ptx")
     key = _key(request)
     compiled = _decoded(cache.get(key), request) if key else None
     if compiled is None:

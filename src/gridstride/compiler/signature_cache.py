@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.signature import Parameter, Signature, signatures
 
 _FORMAT = "1"  # of the entries; raise it when what `signatures` finds in a source changes
@@ -15,7 +15,7 @@ _FORMAT = "1"  # of the entries; raise it when what `signatures` finds in a sour
 
 def cached_signatures(source: str) -> Mapping[str, Signature]:
     """What `signatures` finds, from the cache where the source was read before."""
-    cache, key = DiskCache("signatures", max_bytes=16 << 20), f"{_FORMAT}/{source}"
+    cache, key = shared_cache("signatures", max_bytes=16 << 20), f"{_FORMAT}/{source}"
     stored = cache.get(key)
     if stored is not None:
         return {name: _decoded(each) for name, each in json.loads(stored).items()}

@@ -27,10 +27,11 @@ def run() -> Run:
 
 
 def test_the_text_has_totals_and_a_row_for_each_line(run: Run) -> None:
-    title, totals, _, header, *rows = str(run).splitlines()
+    title, totals, prediction, _, header, *rows = str(run).splitlines()
     assert title == "strided on virtual h200: grid 1, block 64"
     # 2 warps: 32 sectors each to load, 4 each to store.
     assert "72 global sectors (18.0 per request)" in totals
+    assert re.fullmatch(r"predicted \S+ ms, limited by .+", prediction)
     assert header.split() == [
         "line",
         "source",

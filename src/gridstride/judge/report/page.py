@@ -15,7 +15,7 @@ from gridstride.judge.header import KernelFile
 from gridstride.judge.limits import Rates
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
-from gridstride.judge.report.source_view import SourceLine, elsewhere, prose, source_lines
+from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.virtual.observe.figures import percent, short, times
 
@@ -229,9 +229,9 @@ def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
 
 def _rung(file: KernelFile, result: RungResult, gain: str, cells: list[str]) -> RungView:
     shown = source_lines(file.source, result.run, result.findings, file.filename)
-    _, _, title = result.title.partition(":")
-    title = title.strip() or result.title
-    return RungView(result, title, prose(file.source), gain, shown, elsewhere(shown, result.run), cells)
+    return RungView(
+        result, headline(result.title), prose(file.source), gain, shown, elsewhere(shown, result.run), cells
+    )
 
 
 def _wrong(ladder: Ladder) -> list[WrongView]:
@@ -239,9 +239,8 @@ def _wrong(ladder: Ladder) -> list[WrongView]:
     views = []
     for rejection in ladder.rejected:
         found = [rejection.match] if rejection.match else list(rejection.findings)
-        _, _, title = rejection.title.partition(":")
         source = source_lines(files[rejection.kernel].source, findings=rejection.findings)
-        views.append(WrongView(rejection, title.strip() or rejection.title, found, source))
+        views.append(WrongView(rejection, headline(rejection.title), found, source))
     return views
 
 

@@ -47,7 +47,7 @@ class _Axes:
 
 def roofline(points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None) -> Markup:
     """The picture. `peak` in operations per second; `at_best` the intensity if every byte moved only once."""
-    axes = _axes(points, peak, at_best)
+    axes = _axes(points, ceilings, peak, at_best)
     parts = [_grid(axes), _peak(axes, ceilings, peak), *(_ceiling(axes, each, peak) for each in ceilings)]
     if at_best is not None:
         parts.append(_best(axes, at_best))
@@ -59,8 +59,9 @@ def _told(points: Sequence[Point]) -> str:
     return f"Roofline. {each}"
 
 
-def _axes(points: Sequence[Point], peak: float, at_best: float | None) -> _Axes:
+def _axes(points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None) -> _Axes:
     across = [point.intensity for point in points] + ([at_best] if at_best else [])
+    across += [peak / each.bytes_per_s for each in ceilings]  # where each meets the peak: a roof needs its corners
     up = [point.flops_per_s for point in points]
     x = LogScale(min(across) / 3, max(across) * 3, _LEFT, _WIDTH - _RIGHT)
     return _Axes(x, LogScale(min([*up, peak / 10]) / 5, peak * 2, _HEIGHT - _BOTTOM, _TOP))

@@ -62,6 +62,14 @@ def source_lines(
     return shown[_opening(shown) :]
 
 
+def headline(title: str) -> str:
+    """What a header's first line says after its name; empty where it says nothing but how to launch."""
+    if _KEYS.match(title):
+        return ""
+    name, _, said = title.partition(":")
+    return said.strip() or name
+
+
 def prose(source: str) -> list[tuple[str, str]]:
     """The header's paragraphs with their names: ("Moves", "…"), ("Mapping", "…"); the launch lines are left out."""
     lines = []

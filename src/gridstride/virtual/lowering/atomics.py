@@ -90,7 +90,8 @@ def _write(
     cx: Lowering, parts: Parts, address: Operand, targets: tuple[Operand, ...], columns: Sequence[tuple[Operand, ...]]
 ) -> None:
     """One call for each element of the vector, each element being atomic on its own."""
-    assert isinstance(address, Address)
+    if not isinstance(address, Address):
+        raise cx.unsupported(f"such a form of `{cx.ins.name}`")
     size = TYPES[parts.type].size
     access = Access(parts.space, size, 1)
     site = cx.program.site(cx, access)

@@ -34,15 +34,16 @@ def _items(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
-def _access(cx: Lowering, ins: Instruction) -> Access:
-    type_ = TYPES[ins.types[-1]]
-    return Access(space_of(ins), type_.size, ins.vector)
+def _parts(cx: Lowering, ins: Instruction, address: Operand, values: Operand) -> tuple[Access, Address]:
+    """What an ld or st moves and where; a form that the ISA does not have is refused."""
+    if len(ins.types) != 1 or not isinstance(address, Address) or len(_items(values)) != ins.vector:
+        raise cx.unsupported(f"such a form of `{ins.name}`")
+    return Access(space_of(ins), TYPES[ins.types[0]].size, ins.vector), address
 
 
 def load(cx: Lowering, ins: Instruction) -> None:
     """ld, ldu."""
-    access, address = _access(cx, ins), ins.operands[1]
-    assert isinstance(address, Address)
+    access, address = _parts(cx, ins, ins.operands[1], ins.operands[0])
     if access.space == "param" and isinstance(address.base, Symbol):
         values = cx.program.load_parameter(cx, address.base.name, address.offset, access)
     elif access.space == "local":
@@ -58,8 +59,7 @@ def load(cx: Lowering, ins: Instruction) -> None:
 
 def store(cx: Lowering, ins: Instruction) -> None:
     """st."""
-    access, address = _access(cx, ins), ins.operands[0]
-    assert isinstance(address, Address)
+    access, address = _parts(cx, ins, ins.operands[0], ins.operands[1])
     ptx_type = f"b{8 * access.size}"
     items = _items(ins.operands[1])
     if access.space == "param" and isinstance(address.base, Symbol):
@@ -274,7 +274,9 @@ def _moved(cx: Lowering, pointers: Value, by: int) -> Value:
 # -- address conversion, fences ---------------------------------------------------------------------------------------
 def convert_address(cx: Lowering, ins: Instruction) -> None:
     """cvta, cvta.to: generic addresses are real ones; shared and local windows are moved by their base."""
-    space, type_ = space_of(ins), ins.types[-1]
+    if ins.types not in (("u32",), ("u64",)):
+        raise cx.unsupported(f"such a form of `{ins.name}`")
+    space, type_ = space_of(ins), ins.types[0]
     (source,) = cx.sources(type_)
     if space not in ("shared", "local"):
         cx.set(ins.operands[0], source)

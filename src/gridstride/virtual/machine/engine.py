@@ -9,10 +9,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.lowering.fibers import PROCESSORS
 from gridstride.virtual.lowering.ir import Module
 
+_X86 = ("x86_64", "AMD64")
 Run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -30,7 +31,14 @@ def _llvm() -> Any:
 def host() -> tuple[str, str]:
     """Processor name and features that code is compiled for."""
     llvm = _llvm()
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    features = llvm.get_host_cpu_features()
+    missing = [f for f in ("avx2", "fma", "f16c") if platform.machine() in _X86 and not features.get(f)]
+    if missing:
+        raise RuntimeError(
+            f"this processor has no {', '.join(missing)}: the virtual GPU needs an x86-64 of 2013 or later (x86-64-v3) "
+            "or an AArch64; on a virtual machine, let it show the host's processor"
+        )
+    return llvm.get_host_cpu_name(), features.flatten()
 
 
 @functools.cache
@@ -110,7 +118,7 @@ def _load(data: bytes) -> Any:
 @functools.cache
 def _runtime() -> tuple[Any, Any]:
     """The scheduler and its helpers, loaded and made known to the linker; returns (engine, gs_run)."""
-    cache, key = DiskCache("machine"), f"runtime/{version()}"
+    cache, key = shared_cache("machine"), f"runtime/{version()}"
     stored = cache.get(key)
     if stored is None:
         module = _runtime_module()

@@ -89,7 +89,8 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, arena: Ar
     elif near.distance == 0:
         where = f"{address + size - near.start - near.size} bytes over the end of"
     else:
-        where = f"{address - near.start - near.size} bytes past the end of"
+        beyond = address - near.start - near.size
+        where = f"{beyond} bytes past the end of" if beyond else "just past the end of"
     return (
         f"{what} at address {_address(record)}, {where} the nearest allocation ({near.size} bytes at {hex(near.start)})"
     )

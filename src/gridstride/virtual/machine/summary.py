@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.cache import shared as shared_cache
 from gridstride.device.protocol import ParameterLayout
 from gridstride.virtual.lowering.program import FUNCTION_BASE, parameter_layout, shared_bytes
 from gridstride.virtual.machine import engine
@@ -88,7 +88,7 @@ class Summary:
 
 def summary(text_digest: str, parsed: Callable[[], Module]) -> Summary:
     """The summary of a text, from the cache or made of the module now; raises what `parsed` raises."""
-    cache, key = DiskCache("machine"), f"summary/{engine.sources()}/{text_digest}"
+    cache, key = shared_cache("machine"), f"summary/{engine.sources()}/{text_digest}"
     stored = cache.get(key)
     if stored is not None:
         return Summary.from_json(stored)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.compiler.cache import DiskCache
+from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.lowering.program import Site
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import engine
@@ -75,7 +75,7 @@ def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: Bloc
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
     """
-    cache = DiskCache("machine")
+    cache = shared_cache("machine")
     key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}"
     stored = cache.get(key)
     if stored is not None:

@@ -68,7 +68,9 @@ class Watcher:
 
     def _work(self) -> None:
         while True:
-            self._asleep = not self._running and time.monotonic() - self._last > LINGER
+            self._asleep = True  # before the look: a launch that comes after it finds us asleep and wakes us
+            if self._running or time.monotonic() - self._last <= LINGER:
+                self._asleep = False
             ready, _, _ = select.select([self._read], [], [], None if self._asleep else TICK)
             self._asleep = False
             if ready and signal.SIGINT in os.read(self._read, 4096):

@@ -14,21 +14,21 @@ class Helpers:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._work: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[int, list[int], queue.SimpleQueue[None]]] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._owner = os.getpid()
 
     def run(self, workers: list[int]) -> None:
         """Runs the first worker here and the others on helpers; returns when all are through."""
         self._start()
+        finished: list[int] = []
+        news: queue.SimpleQueue[None] = queue.SimpleQueue()
         for worker in workers[1:]:
-            self._work.put(worker)
+            self._work.put((worker, finished, news))
         try:
             engine.run(workers[0])
         finally:
-            for _ in workers[1:]:
-                self._done.get()
+            _wait(finished, news, len(workers) - 1)
 
     def _start(self) -> None:
         if self._owner != os.getpid():  # threads do not survive a fork
@@ -40,11 +40,24 @@ class Helpers:
 
     def _serve(self) -> None:
         while True:
-            worker = self._work.get()
+            worker, finished, news = self._work.get()
             try:
                 engine.run(worker)
             finally:
-                self._done.put(None)
+                finished.append(worker)
+                news.put(None)
+
+
+def _wait(finished: list[int], news: queue.SimpleQueue[None], count: int) -> None:
+    """Until so many are through, whatever the user presses meanwhile: they still use the launch's memory."""
+    pressed: KeyboardInterrupt | None = None
+    while len(finished) < count:
+        try:
+            news.get()
+        except KeyboardInterrupt as interrupt:  # the list says who is through: this may have eaten a piece of news
+            pressed = interrupt
+    if pressed is not None:
+        raise pressed
 
 
 def cores() -> int:

@@ -25,7 +25,8 @@ def text(run: Run) -> str:
     table = aligned(_HEADER, [_cells(run, line) for line in _busiest(lines)], left=(_SOURCE,)) if lines else []
     left_out = len(lines) - _BUSIEST
     more = [f"… and {left_out} lines that did less"] if left_out > 0 else []
-    return "\n".join([_title(run), _totals(run), *([""] if table else []), *table, *more, *_findings(run)])
+    head = [_title(run), _totals(run), _prediction(run)]
+    return "\n".join([*head, *([""] if table else []), *table, *more, *_findings(run)])
 
 
 def html(run: Run) -> str:
@@ -35,6 +36,7 @@ def html(run: Run) -> str:
     findings = "".join(f"<li>{escaping.escape(each)}</li>" for each in _findings(run))
     return (
         f"<div><b>{escaping.escape(_title(run))}</b><br>{escaping.escape(_totals(run))}"
+        f"<br>{escaping.escape(_prediction(run))}"
         f"{f'<ul>{findings}</ul>' if findings else ''}"
         "<table style='font-family:ui-monospace,monospace;font-variant-numeric:tabular-nums;border-collapse:collapse'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -124,6 +126,10 @@ def _totals(run: Run) -> str:
     ]
     counted, blocks = counters.sampled
     return ", ".join(parts) + ("" if counters.exact else f"; {counted} of {blocks} blocks counted and scaled up")
+
+
+def _prediction(run: Run) -> str:
+    return f"predicted {run.predicted.ms:.3g} ms, limited by {run.predicted.limiter}"
 
 
 def _findings(run: Run) -> list[str]:
