@@ -28,8 +28,8 @@ CORES = sorted(os.sched_getaffinity(0))
 """The cores this process may use, before any benchmark narrows them."""
 
 
-class PeerMissing(Exception):
-    """A peer that could not be run, and why."""
+class NotMeasured(Exception):
+    """Something that could not be run, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ def on_cores(count: int) -> Iterator[None]:
 
 
 def run_script(script: str, *words: object, python: Path | str = sys.executable, **environment: str) -> Any:
-    """What a script in this folder prints as JSON, from a process of its own; PeerMissing when it fails."""
+    """What a script in this folder prints as JSON, from a process of its own; NotMeasured when it fails."""
     if python == PEERS and not PEERS.exists():
-        raise PeerMissing(f"{PEERS.relative_to(ROOT)} is not there: `make bench` makes it")
+        raise NotMeasured(f"{PEERS.relative_to(ROOT)} is not there: `make bench` makes it")
     command = [str(python), str(BENCH / script), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, cwd=ROOT)
     if done.returncode:
         reason = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise PeerMissing(f"{script}: {reason[-1]}")
+        raise NotMeasured(f"{script}: {reason[-1]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 

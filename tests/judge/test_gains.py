@@ -55,7 +55,12 @@ def test_counters_that_appear_from_nothing_can_be_compared() -> None:
 
 def test_measured_times_come_first_and_are_not_called_predicted() -> None:
     assert gain(rung(time_ms=4.0), rung(time_ms=1.0)) == "4× faster"
-    assert gain(rung(time_ms=1.0), rung(time_ms=4.0)) == "4× slower"
+    assert gain(rung(time_ms=1.0), rung(time_ms=4.0)) == "the price: 4× slower"
+
+
+def test_a_rung_that_is_slower_says_so_as_its_price() -> None:
+    said = gain(rung(time_ms=1.0, global_sectors=400), rung(time_ms=2.0, global_sectors=100))
+    assert said == "4× fewer global sectors; the price: 2× slower"
 
 
 def test_a_rung_is_compared_with_the_last_one_that_passed() -> None:

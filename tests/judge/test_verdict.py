@@ -25,6 +25,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
         "races",
         "faults",
         "time_ms",
+        "rounds",
         "predicted_ms",
         "speed_of_light",
         "limiter",

@@ -35,7 +35,7 @@ WRONG = {
     ),
     "write past the end": Wrong(
         "int i = blockIdx.x * blockDim.x + threadIdx.x;\nx[i] = i;", "out_of_bounds", 3, (2, 0, 0), (0, 0, 0),
-        "write of 4 bytes .* 0 bytes past the end", (3, 64), 4 * X,
+        "write of 4 bytes .* just past the end", (3, 64), 4 * X,
     ),
     "write before the start": Wrong(
         "int i = threadIdx.x;\nx[i - 3] = i;", "out_of_bounds", 3, (0, 0, 0), (0, 0, 0),
@@ -43,7 +43,7 @@ WRONG = {
     ),
     "by one vector": Wrong(
         "((int4 *)x)[threadIdx.x] = make_int4(1, 2, 3, 4);", "out_of_bounds", 2, (0, 0, 0), (32, 0, 0),
-        "write of 16 bytes .* 0 bytes past the end", (1, 33), 512,
+        "write of 16 bytes .* just past the end", (1, 33), 512,
     ),
     "null": Wrong(
         "int *p = n ? nullptr : x;\np[threadIdx.x == 9 ? 3 : 0] = 1;", "out_of_bounds", 3, (0, 0, 0), (0, 0, 0),

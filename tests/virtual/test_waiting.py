@@ -19,6 +19,8 @@ LOCKS = {
     f"{{ {CRITICAL} atomicExch(l, 0); done = true; }}",
     "ticket": f"int t = atomicAdd(l, 1); while (*(volatile int *)(l + 1) != t); {CRITICAL} atomicAdd(l + 1, 1);",
     "in a function": f"while (!take(l)); {CRITICAL} give(l);",
+    "all in a function": f"lock(l); {CRITICAL} give(l);",
+    "function in a function": f"enter(&l, threadIdx.x & 1); {CRITICAL} give(l);",
     "with back-off": f"int ns = 8; while (atomicCAS(l, 0, 1)) {{ __nanosleep(ns); if (ns < 256) ns *= 2; }} "
     f"{CRITICAL} atomicExch(l, 0);",
     "by acquire": "int old; do { asm volatile(\"atom.acquire.gpu.global.cas.b32 %0, [%1], 0, 1;\" : \"=r\"(old) : "
@@ -33,6 +35,8 @@ def test_every_thread_takes_the_lock_once(gpu: gs.VirtualGPU, lock: str, shape: 
     kernel = gs.cuda(
         "__device__ __noinline__ bool take(int *l) { return atomicCAS(l, 0, 1) == 0; }"
         "__device__ __noinline__ void give(int *l) { atomicExch(l, 0); }"
+        "__device__ __noinline__ void lock(int *l) { int n[2] = {0, 0}; while (atomicCAS(l, 0, 1)) ++n[*l & 1]; }"
+        "__device__ __noinline__ void enter(int **l, bool odd) { if (odd) { lock(*l); return; } lock(*l); }"
         f'extern "C" __global__ void k(int *l, int *c) {{ {LOCKS[lock]} }}'
     )["k"]
     held, count = zeros(2), zeros(1)
@@ -75,6 +79,22 @@ def test_lanes_wait_for_lanes_that_come_later_in_the_text(gpu: gs.VirtualGPU) ->
     out = zeros(16)
     kernel[1, 32](zeros(1), out)
     assert (out == 16).all()
+
+
+@pytest.mark.parametrize("wait", ["__threadfence()", 'asm volatile("" ::: "memory")', "__nanosleep(10)"])
+@pytest.mark.parametrize("other", ["blockIdx.x", "threadIdx.x % 32", "threadIdx.x / 32"], ids=["block", "lane", "warp"])
+def test_waiting_by_plain_reads(gpu: gs.VirtualGPU, wait: str, other: str) -> None:
+    kernel = gs.cuda(f"""extern "C" __global__ void k(int *x, int *o) {{
+        if ({other} == 0) {{
+            while (x[0] == 0) {wait};
+            o[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+        }} else if ({other} == 1) {{ x[0] = 1; }}
+    }}""")["k"]
+    out = zeros(3 * 96)
+    kernel[3, 96](zeros(1), out)
+    i = np.arange(3 * 96)
+    at = {"blockIdx.x": i // 96, "threadIdx.x % 32": i % 32, "threadIdx.x / 32": i % 96 // 32}[other]
+    assert (out == (at == 0)).all()
 
 
 def test_decoupled_look_back(gpu: gs.VirtualGPU) -> None:
@@ -240,3 +260,49 @@ def test_lanes_that_leave_early_do_not_hold_up_a_barrier(gpu: gs.VirtualGPU) -> 
     x, out = np.arange(100, dtype=np.int32) * 7, zeros(100)
     kernel[2, 100](x, out)
     assert (out == x % 5).all()
+
+
+def test_a_barrier_in_a_function_that_lanes_call_from_two_places(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""
+    __device__ __noinline__ int meet(int *s, int v) {
+        s[threadIdx.x] = v;
+        asm volatile("barrier.sync 0;" ::: "memory");
+        return s[threadIdx.x ^ 1];
+    }
+    extern "C" __global__ void k(int *o) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        if (t % 4 == 3) o[t] = meet(s, 100 + t);
+        else o[t] = meet(s, t);
+    }""")["k"]
+    out, t = zeros(64), np.arange(64)
+    kernel[1, 64](out)
+    assert (out == (t ^ 1) + 100 * ((t ^ 1) % 4 == 3)).all()
+
+
+def test_rounds_until_no_thread_of_the_block_has_work_left(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(const int *work, int *o) {
+        __shared__ int left[100];
+        int t = threadIdx.x, rounds = 0;
+        left[t] = work[t];
+        do {
+            __syncthreads();
+            int v = left[(t + 1) % 100];
+            __syncthreads();
+            if (left[t] > 0) --left[t];
+            if (v % 3 == 2) continue;
+            rounds += 10;
+        } while (__syncthreads_or(left[t] > 0) && ++rounds);
+        o[t] = rounds;
+    }""")["k"]
+    work, out = np.arange(100, dtype=np.int32) * 7 % 23, zeros(100)
+    kernel[2, 100](work, out)
+    left, rounds = work.copy(), np.zeros(100, int)
+    while True:
+        v = np.roll(left, -1)
+        left = np.maximum(left - 1, 0)
+        rounds += np.where(v % 3 == 2, 0, 10)
+        if not left.any():
+            break
+        rounds += 1
+    assert (out == rounds).all()

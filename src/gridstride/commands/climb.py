@@ -66,7 +66,13 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     try:
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
         steps: list[Progress] = []
-        ladder = climb(folder, device=device, rungs=rungs, progress=lambda text: steps[0].step(text))
+        ladder = climb(
+            folder,
+            device=device,
+            rungs=rungs,
+            progress=lambda text: steps[0].step(text),
+            detail=lambda text: steps[0].detail(text),
+        )
         with Progress(len(ladder) + len(wrong)) as progress:
             steps.append(progress)
             for _ in ladder:

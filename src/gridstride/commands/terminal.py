@@ -40,6 +40,7 @@ class Progress:
     def __init__(self, total: int) -> None:
         self._total = total
         self._done = 0
+        self._step = ""
         self._bar: Any = None
         self._task: Any = None
 
@@ -56,11 +57,19 @@ class Progress:
 
     def step(self, text: str) -> None:
         """Say what begins now; what was said before is done."""
+        self._step = text
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, description=text)
         else:
             print(f"[{self._done + 1}/{self._total}] {text}", file=sys.stderr, flush=True)
         self._done += 1
+
+    def detail(self, text: str) -> None:
+        """Say what is being done within the step."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=f"{self._step}: {text}")
+        else:
+            print(f"      {text}", file=sys.stderr, flush=True)
 
     def _start_bar(self) -> None:
         from rich.console import Console

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,6 +15,7 @@ from gridstride.judge.problem import Array, Parameter, Problem, Sizes, Values
 
 _GUARD = 4096  # bytes on each side of a buffer: a multiple of the 256 that every allocation is aligned to
 _GUARD_BYTE = 0xA7
+_POISON_BYTES = 16 << 20  # a larger output is poisoned in parts of this size: the host need not hold all of it twice
 # Two poisons, one for each run: an element that holds its poison after both was never written. As floats of any width
 # both are NaN (0xFFFF… and 0x7FFF…); as whole numbers they differ in every byte, so no single value is both.
 _POISONS = {"f": (b"\xff\xff", b"\xff\x7f"), "other": (b"\xff\xff", b"\x5a\x5a")}
@@ -26,6 +28,11 @@ class _Buffer:
     array: DeviceArray
     guard: int
 
+    @property
+    def bands(self) -> tuple[int, int]:
+        """Addresses of the guard bands before and after the array."""
+        return self.array.address - self.guard, self.array.address + self.array.nbytes
+
 
 class Buffers:
     """Device memory for one run of one case.
@@ -35,7 +42,7 @@ class Buffers:
     """
 
     def __init__(self, device: Device, problem: Problem, sizes: Sizes, inputs: Values) -> None:
-        self._inputs = inputs
+        self._device, self._inputs = device, inputs
         self._buffers: list[_Buffer] = []
         self.arguments: list[Any] = []
         for parameter in problem.parameters:
@@ -54,17 +61,24 @@ class Buffers:
     def fill(self, run: int) -> None:
         """Put inputs in place, poison the outputs with the poison of run 0 or 1, and set the guards."""
         for buffer in self._buffers:
-            name, array = buffer.parameter.name, buffer.array
+            if buffer.guard:
+                band = np.full(buffer.guard, _GUARD_BYTE, np.uint8)
+                for address in buffer.bands:
+                    self._device.copy_in(address, band)
             if buffer.parameter.role == "out":
-                inside = _poison(array.dtype, array.nbytes, run)
+                self._poison(buffer.array, run)
             else:
-                inside = np.ascontiguousarray(self._inputs[name]).reshape(-1).view(np.uint8)
-            band = np.full(buffer.guard, _GUARD_BYTE, np.uint8)
-            buffer.whole.copy_from(np.concatenate([band, inside, band]) if buffer.guard else inside)
+                buffer.array.copy_from(self._inputs[buffer.parameter.name])
 
     def results(self) -> dict[str, Array]:
         """What the kernel left in each array that it may write."""
         return {b.parameter.name: b.array.numpy() for b in self._buffers if b.parameter.written}
+
+    def results_into(self, hosts: Mapping[str, Array]) -> None:
+        """The same, into memory that is there already: large results are read again and again."""
+        for buffer in self._buffers:
+            if buffer.parameter.written:
+                self._device.copy_out(hosts[buffer.parameter.name], buffer.array.address)
 
     def changed_inputs(self) -> list[str]:
         """Names of inputs that no longer hold what they held."""
@@ -75,16 +89,21 @@ class Buffers:
         """Arrays next to which the kernel wrote, with the distance in bytes: negative for before the array."""
         broken = []
         for buffer in self._buffers:
-            if not buffer.guard:
-                continue
-            whole = buffer.whole.numpy()
-            end = buffer.guard + buffer.array.nbytes
-            touched = np.flatnonzero(whole != _GUARD_BYTE)
-            outside = touched[(touched < buffer.guard) | (touched >= end)]
-            if outside.size:
-                first = int(outside[0])
-                broken.append((buffer.parameter.name, first - buffer.guard if first < buffer.guard else first - end))
+            for address in buffer.bands if buffer.guard else ():
+                band = np.empty(buffer.guard, np.uint8)
+                self._device.copy_out(band, address)
+                touched = np.flatnonzero(band != _GUARD_BYTE)
+                if touched.size:
+                    first = address + int(touched[0]) - buffer.array.address
+                    distance = first if first < 0 else first - buffer.array.nbytes
+                    broken.append((buffer.parameter.name, distance))
+                    break
         return broken
+
+    def _poison(self, array: DeviceArray, run: int) -> None:
+        part = _poison(array.dtype, min(array.nbytes, _POISON_BYTES), run)
+        for start in range(0, array.nbytes, _POISON_BYTES):
+            self._device.copy_in(array.address + start, part[: array.nbytes - start])
 
 
 def never_written(first: Array, second: Array) -> Array:
@@ -101,7 +120,7 @@ def _poisoned(values: Array, run: int) -> Array:
 
 def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
     pair = _POISONS["f" if dtype.kind == "f" else "other"][run]
-    return np.resize(np.frombuffer(pair, np.uint8), nbytes)
+    return np.full(-(-nbytes // len(pair)), np.frombuffer(pair, np.uint16)).view(np.uint8)[:nbytes]
 
 
 def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...]) -> _Buffer:

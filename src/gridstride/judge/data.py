@@ -11,15 +11,20 @@ nonfinite     a few Inf and NaN
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Case, Parameter, Problem
 
 _WHOLE = 4  # whole numbers from -4 to 4: a sum of 2^20 products still fits the 24 bits of a float
 _SPIKE = 1e6
+_PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
 
 
 def kinds(problem: Problem) -> tuple[str, ...]:
@@ -36,6 +41,13 @@ def generate(problem: Problem, case: Case) -> dict[str, Any]:
         raise ValueError(f"{case.data!r} is no kind of data: {', '.join(_FLOATS)}")
     draw = np.random.default_rng(case.seed)
     return {p.name: _values(problem, p, case, draw) for p in problem.parameters if p.role != "out"}
+
+
+def widened(value: Any) -> Any:
+    """An array in the widest dtype of its kind, as references want it; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
+    return value
 
 
 def _values(problem: Problem, parameter: Parameter, case: Case, draw: np.random.Generator) -> Any:
@@ -58,11 +70,32 @@ def _draw(dtype: np.dtype[Any], kind: str, shape: tuple[int, ...], draw: np.rand
         return np.full(shape, draw.integers(low, high, endpoint=True), dtype)
     if kind == "spikes":
         return draw.choice(np.array([low, high], dtype), shape)
-    return draw.integers(low, high, shape, dtype, endpoint=True)
+    return _in_parts(dtype, shape, draw, lambda count, one: one.integers(low, high, count, dtype, endpoint=True))
 
 
 def _normal(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
-    return draw.standard_normal(shape, np.float64 if dtype.itemsize > 4 else np.float32)
+    if dtype.itemsize > 4:
+        return _in_parts(np.dtype(np.float64), shape, draw, lambda count, one: one.standard_normal(count, np.float64))
+    return _in_parts(np.dtype(np.float32), shape, draw, lambda count, one: one.standard_normal(count, np.float32))
+
+
+def _in_parts(
+    dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator, make: Callable[[int, Generator], Array]
+) -> Array:
+    """Independent elements. Many of them are made by all processors, each part by a generator of its own."""
+    size = prod(shape)
+    if size <= _PART:
+        return make(size, draw).reshape(shape)
+    values = np.empty(size, dtype)
+    starts = range(0, size, _PART)
+
+    def fill(start: int, one: Generator) -> None:
+        part = values[start : start + _PART]
+        part[...] = make(part.size, one)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(fill, starts, draw.spawn(len(starts))))
+    return values.reshape(shape)
 
 
 def _whole(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:

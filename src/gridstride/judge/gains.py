@@ -100,11 +100,10 @@ def changes(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Ch
 def gain(before: RungResult, after: RungResult) -> str:
     """Why `after` is better than `before`, from its time and its counters; empty when there is nothing to compare."""
     less, more = _moved(before, after)
-    said = ", ".join([*_faster(before, after), *less])
-    costs = ", ".join(more)
-    if said and costs:
-        return f"{said}; the price: {costs}"
-    return said or costs
+    faster, slower = _time(before, after)
+    said = ", ".join([*faster, *less])
+    costs = ", ".join([*slower, *more])
+    return "; ".join([*([said] if said else []), *([f"the price: {costs}"] if costs else [])])
 
 
 def gains(results: Sequence[RungResult]) -> dict[str, str]:
@@ -147,7 +146,8 @@ def _first_to_last(results: Sequence[RungResult]) -> str:
     if len(passed) < 2:
         return ""
     less, _ = _moved(passed[0], passed[-1])
-    said = ", ".join([*_faster(passed[0], passed[-1]), *less])
+    faster, _ = _time(passed[0], passed[-1])
+    said = ", ".join([*faster, *less])
     return f"From {passed[0].rung} to {passed[-1].rung}: {said}." if said else ""
 
 
@@ -160,13 +160,14 @@ def _moved(before: RungResult, after: RungResult) -> tuple[list[str], list[str]]
     return less[:_MOST_SAID], more[:_MOST_SAID]
 
 
-def _faster(before: RungResult, after: RungResult) -> list[str]:
+def _time(before: RungResult, after: RungResult) -> tuple[list[str], list[str]]:
+    """By how much it is faster, or slower; measured where both were, else predicted, and called so."""
     if before.time_ms and after.time_ms:
         ratio, word = before.time_ms / after.time_ms, ""
     elif before.predicted_ms and after.predicted_ms and not (before.time_ms or after.time_ms):
         ratio, word = before.predicted_ms / after.predicted_ms, "predicted "
     else:
-        return []
-    if 1 / _WORTH_SAYING < ratio < _WORTH_SAYING:
-        return [f"{word}as fast"] if word == "" else []
-    return [f"{word}{times(ratio)} faster" if ratio > 1 else f"{word}{times(1 / ratio)} slower"]
+        return [], []
+    if ratio >= _WORTH_SAYING:
+        return [f"{word}{times(ratio)} faster"], []
+    return [], [f"{word}{times(1 / ratio)} slower"] if ratio <= 1 / _WORTH_SAYING else []

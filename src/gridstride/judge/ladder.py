@@ -25,7 +25,7 @@ from gridstride.virtual.gpu import VirtualGPU
 
 _TOO_FAST = 0.98  # a time under this share of the roofline is a fault, not a record; clocks may boost a little
 _TIME_LIMIT = 30.0  # seconds for one launch of a case on the virtual GPU: they take milliseconds
-_WRONG_TIME_LIMIT = 2.0  # the same for kernels that must be rejected, some of which never end
+_WRONG_TIME_LIMIT = 1.0  # the same for kernels that must be rejected, some of which never end
 _CHIP = "h200"  # stands in for a physical GPU that has no chip file
 Progress = Callable[[str], None]
 
@@ -38,7 +38,8 @@ class Ladder:
     """Judges the kernels of one problem on one device.
 
     Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()` all
-    that has been done so far. On a physical GPU the sanitizer's work and the counting is still done on the virtual one,
+    that has been done so far. `progress` hears of each kernel, `detail` what is being done with it when that takes a
+    while. On a physical GPU the sanitizer's work and the counting is still done on the virtual one,
     at small sizes: hardware does neither.
     """
 
@@ -50,13 +51,14 @@ class Ladder:
         rungs: Sequence[str] = (),
         seed: int | None = None,
         progress: Progress = _quiet,
+        detail: Progress = _quiet,
     ) -> None:
         self.folder, self.problem = folder, folder.problem
         self.device = choose(device)
         self.seed = secrets.randbelow(2**31) if seed is None else seed
         self.results: list[RungResult] = []
         self.rejected: list[Rejection] = []
-        self._progress = progress
+        self._progress, self._detail = progress, detail
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
         self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
@@ -145,7 +147,7 @@ class Ladder:
         )
 
     def _timed(self, result: RungResult, runnable: Runnable) -> RungResult:
-        self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed)
+        self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed, progress=self._detail)
         timing = self._timer.time(runnable)
         floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties))
         findings: tuple[Finding, ...] = ()
@@ -159,6 +161,7 @@ class Ladder:
             findings=findings,
             time_ms=timing.median_ms,
             spread_ms=timing.spread_ms,
+            rounds=timing.rounds,
             speed_of_light=floor / timing.median_ms,
             peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
         )
@@ -182,9 +185,10 @@ def climb(
     rungs: Sequence[str] = (),
     seed: int | None = None,
     progress: Progress = _quiet,
+    detail: Progress = _quiet,
 ) -> Ladder:
     """The ladder of a problem, ready to be iterated. `rungs` (names or numbers) picks some; ProblemError for others."""
-    return Ladder(folder, device=device, rungs=rungs, seed=seed, progress=progress)
+    return Ladder(folder, device=device, rungs=rungs, seed=seed, progress=progress, detail=detail)
 
 
 def check(

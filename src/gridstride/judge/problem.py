@@ -88,6 +88,11 @@ class Problem:
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
     whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
     the reason. `unrepeatable` says why two runs may differ in bits.
+
+    `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
+    needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
+    that are used; an inout array without it goes from one piece to the next, as a sum does. Without it the reference
+    gets everything at once.
     """
 
     name: str
@@ -108,6 +113,8 @@ class Problem:
     launch: Launch | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict)
     unrepeatable: str = ""
+    pieces: str = ""
+    halo: int = 0
 
     def __post_init__(self) -> None:
         sizes = set(self.sizes)
@@ -121,6 +128,7 @@ class Problem:
             self._check_expression(what, getattr(self, what))
         if not any(parameter.written for parameter in self.parameters):
             raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
+        self._check_pieces(sizes)
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -140,6 +148,16 @@ class Problem:
     def work(self, sizes: Sizes) -> tuple[int, int]:
         """Floating-point operations that the answer needs, and bytes that must move through memory at least."""
         return evaluate(self.flops, sizes), evaluate(self.bytes, sizes)
+
+    def _check_pieces(self, sizes: set[str]) -> None:
+        if self.pieces and self.pieces not in sizes:
+            raise ProblemError(f"problem {self.name}: pieces = {self.pieces!r}, but the sizes are {sorted(sizes)}")
+        whole = [p for p in self.outputs if self.pieces and self.pieces not in p.shape]
+        if any(p.role == "out" for p in whole) or (whole and len(whole) < len(self.outputs)):
+            raise ProblemError(
+                f"problem {self.name}: cut along {self.pieces}, {whole[0].name} of shape {list(whole[0].shape)} cannot "
+                "be put together: every output must have that extent, or every output be inout and have none"
+            )
 
     def _check_sizes(self, what: str, given: Sizes, sizes: set[str]) -> None:
         if set(given) != sizes:

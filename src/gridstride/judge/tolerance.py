@@ -18,6 +18,7 @@ the problem says that its answers are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -75,18 +76,23 @@ def expect(problem: Problem, case: Case, parameter: Parameter, values: Array, ma
 
 def compare(got: Array, expected: Expected) -> Comparison:
     """Whether `got` is what it must be."""
+    wrong, squares = deviation(got, expected)
+    if wrong.any():
+        return Comparison(False, wrong, _max_error(got, expected, wrong))
+    too_far = expected.norm_bound is not None and squares > expected.norm_bound**2
+    return Comparison(not too_far, wrong, _max_error(got, expected, wrong), norm_only=too_far)
+
+
+def deviation(got: Array, expected: Expected) -> tuple[Array, float]:
+    """Which elements are wrong, and the sum of the squares of all finite errors (0 where there is no tolerance)."""
     values = expected.values
     if expected.bound is None:
-        wrong = ~_same(got, values)
-        return Comparison(not wrong.any(), wrong, _max_error(got, expected, wrong))
+        return ~_same(got, values), 0.0
     with np.errstate(all="ignore"):
         error = np.abs(got.astype(np.float64) - values)
         close = error <= expected.bound
         wrong = ~np.where(np.isfinite(values), close & np.isfinite(got), _same(got, values))
-    if wrong.any():
-        return Comparison(False, wrong, _max_error(got, expected, wrong))
-    too_far = expected.norm_bound is not None and _norm(error) > expected.norm_bound
-    return Comparison(not too_far, wrong, _max_error(got, expected, wrong), norm_only=too_far)
+    return wrong, _squares(error)
 
 
 def _exact(problem: Problem, case: Case) -> bool:
@@ -112,5 +118,9 @@ def _max_error(got: Array, expected: Expected, wrong: Array) -> float:
 
 
 def _norm(values: Array) -> float:
+    return sqrt(_squares(values))
+
+
+def _squares(values: Array) -> float:
     finite = values[np.isfinite(values)]
-    return float(np.sqrt(np.sum(np.square(finite, dtype=np.float64))))
+    return float(np.sum(np.square(finite, dtype=np.float64)))

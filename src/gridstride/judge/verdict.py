@@ -36,7 +36,8 @@ class RungResult:
     """The verdict on one kernel. Times are milliseconds; `time_ms` only where a physical GPU ran it.
 
     `max_error` is the largest error in proportion to the size of what was added up; None when nothing could be
-    compared. `speed_of_light` is the share of the chip's limit that was reached.
+    compared. `rounds` is how many times were measured, `time_ms` their median, `spread_ms` half the distance between
+    their quartiles. `speed_of_light` is the share of the chip's limit that was reached.
     """
 
     rung: str
@@ -46,6 +47,7 @@ class RungResult:
     cases: int = 0
     time_ms: float | None = None
     spread_ms: float | None = None
+    rounds: int | None = None
     predicted_ms: float | None = None
     speed_of_light: float | None = None
     limiter: str | None = None
@@ -78,6 +80,7 @@ class RungResult:
             "races": self.races,
             "faults": self.faults,
             "time_ms": self.time_ms,
+            "rounds": self.rounds,
             "predicted_ms": self.predicted_ms,
             "speed_of_light": self.speed_of_light,
             "limiter": self.limiter,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridstride.device.protocol import DeviceError, LaunchError
 from gridstride.judge.buffers import Buffers, never_written
-from gridstride.judge.data import generate
+from gridstride.judge.data import generate, widened
 from gridstride.judge.patterns import Evidence, describe
 from gridstride.judge.problem import Array, Case, Problem
 from gridstride.judge.runnable import Runnable
@@ -57,7 +57,7 @@ def prepare(problem: Problem, cases: Iterable[Case]) -> tuple[Prepared, ...]:
 
 def _prepare(problem: Problem, case: Case) -> Prepared:
     inputs = generate(problem, case)
-    wide = {name: _widened(value) for name, value in inputs.items()}
+    wide = {name: widened(value) for name, value in inputs.items()}
     with np.errstate(all="ignore"):
         values = problem.reference(wide)
         magnitudes = problem.magnitude(wide) if problem.magnitude else {}
@@ -65,12 +65,6 @@ def _prepare(problem: Problem, case: Case) -> Prepared:
         p.name: expect(problem, case, p, np.asarray(values[p.name]), magnitudes.get(p.name)) for p in problem.outputs
     }
     return Prepared(case, inputs, expected)
-
-
-def _widened(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
-        return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
-    return value
 
 
 def verify(

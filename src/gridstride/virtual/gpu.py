@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
@@ -13,9 +14,18 @@ import numpy as np
 from gridstride.device.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
+from gridstride.virtual.machine.heap import Heap
 from gridstride.virtual.machine.loaded import VirtualModule
+from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
 from gridstride.virtual.machine.workers import Helpers, cores
+
+PRINTF_BUFFER = 1 << 20
+HEAP = 8 << 20
+"""Bytes for printf and for malloc in kernels: what the CUDA runtime gives unless told otherwise."""
+
+WORKSPACE = 256
+"""Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
 
 TIME_LIMIT = 120.0
 """Seconds a launch may take unless `time_limit` says otherwise."""
@@ -27,6 +37,7 @@ class VirtualGPU:
     `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build and raises
     what it finds. `workers`: threads that run blocks, one per core by default. `memory`: bytes of global memory, by
     default the chip's or three quarters of this machine's, whichever is less. `time_limit`: seconds per launch.
+    `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in kernels shares out.
     ValueError for an unknown chip or a number out of range.
     """
 
@@ -34,7 +45,7 @@ class VirtualGPU:
 
     def __init__(
         self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
-        time_limit: float | None = None,
+        time_limit: float | None = None, printf_buffer: int = PRINTF_BUFFER, heap: int = HEAP,
     ) -> None:  # fmt: skip
         self.model: Chip = chip(chip_name)
         self.chip = self.model.key
@@ -49,6 +60,8 @@ class VirtualGPU:
         self.lock = threading.RLock()
         self.rooms = [Room() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
+        self.output = Output(_at_least_one("printf_buffer", printf_buffer))
+        self.heap = Heap(_at_least_one("heap", heap))
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
 
@@ -64,6 +77,13 @@ class VirtualGPU:
             # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
             self._arena = Arena(-(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE)
         return self._arena
+
+    @functools.cached_property
+    def grid_workspace(self) -> int:
+        """Where the blocks of a cooperative grid meet."""
+        address = self.allocate(WORKSPACE)
+        self.copy_in(address, np.array([WORKSPACE] + [0] * (WORKSPACE // 4 - 1), np.uint32))
+        return address
 
     def engine_run(self, worker: int) -> None:
         from gridstride.virtual.machine import engine

@@ -170,8 +170,8 @@ def test_set(t: str) -> None:
     models: dict[str, Callable[..., int]] = {}
     for to, true in TRUE.items():
         for name, relation in relations(t).items():
-            models[f"set.{name}.{to}.{t} %t0, {{a}}, {{b}}; mov.b32 {{d}}, %t0;"] = (
-                lambda x, y, r=relation, one=true: one if r(x, y) else 0
+            models[f"set.{name}.{to}.{t} %t0, {{a}}, {{b}}; mov.b32 {{d}}, %t0;"] = lambda x, y, r=relation, one=true: (
+                one if r(x, y) else 0
             )
     against(models, inputs, np.uint32)
 

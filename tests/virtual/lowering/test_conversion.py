@@ -143,9 +143,7 @@ def limited(value: float | Fraction) -> float | Fraction:
     return 0.0 if math.isnan(value) or value <= 0 else min(value, Fraction(1))
 
 
-@pytest.mark.parametrize(
-    ("of", "to"), [(of, to) for of in FLOATS for to in ("f16", "bf16") if of != to]
-)
+@pytest.mark.parametrize(("of", "to"), [(of, to) for of in FLOATS for to in ("f16", "bf16") if of != to])
 def test_floats_to_halves(of: str, to: str) -> None:
     source, target = FORMATS[of], FORMATS[to]
     models: dict[str, Model] = {
@@ -195,9 +193,7 @@ def test_widening_is_exact(to: str, of: str) -> None:
 @pytest.mark.parametrize("t", FLOATS)
 @pytest.mark.parametrize("mode", INTEGRAL)
 def test_rounding_to_whole_floats(t: str, mode: str) -> None:
-    check_values(
-        f"cvt.{mode}.{t}.{t} {{d}}, {{a}};", interesting(t), t, lambda x: integral(FORMATS[t].decode(x), mode)
-    )
+    check_values(f"cvt.{mode}.{t}.{t} {{d}}, {{a}};", interesting(t), t, lambda x: integral(FORMATS[t].decode(x), mode))
 
 
 def test_sat_and_ftz_between_f32() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,7 +77,7 @@ def test_allocations_never_overlap_and_are_counted(steps: list[tuple[bool, int]]
             assert arena.free(start)
             del live[start]
     ranges = sorted(live.items())
-    assert all(a + size < b for (a, size), (b, _) in zip(ranges, ranges[1:], strict=False))
+    assert all(a + size < b for (a, size), (b, _) in pairwise(ranges))
     assert arena.used == sum(live.values())
     assert all(arena.holds(start, size) for start, size in ranges if size)
 

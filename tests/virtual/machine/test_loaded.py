@@ -28,12 +28,16 @@ def test_a_mangled_name_is_read_back(mangled: str, name: str) -> None:
     assert source_name(mangled) == name
 
 
-@pytest.mark.parametrize(("chip", "target"), [("h200", "sm_90a"), ("h200", "sm_75"), ("a100", "sm_80"), ("t4", "sm_75")])
+OWN_OR_OLDER = [("h200", "sm_90a"), ("h200", "sm_75"), ("a100", "sm_80"), ("t4", "sm_75")]
+ANOTHER = [("h200", "sm_100"), ("a100", "sm_90"), ("rtx4090", "sm_90a"), ("h200", "sm_80a")]
+
+
+@pytest.mark.parametrize(("chip", "target"), OWN_OR_OLDER)
 def test_ptx_for_this_chip_or_an_older_one_loads(chip: str, target: str) -> None:
     VirtualGPU(chip).load(EMPTY.format(target=target))
 
 
-@pytest.mark.parametrize(("chip", "target"), [("h200", "sm_100"), ("a100", "sm_90"), ("rtx4090", "sm_90a"), ("h200", "sm_80a")])
+@pytest.mark.parametrize(("chip", "target"), ANOTHER)
 def test_ptx_for_another_chip_is_refused_by_name(chip: str, target: str) -> None:
     with pytest.raises(UnsupportedTarget, match=target):
         VirtualGPU(chip).load(EMPTY.format(target=target))
@@ -53,7 +57,9 @@ def test_variables_are_given_back_with_the_module() -> None:
 
 
 def test_a_kernel_launched_with_two_block_shapes_is_right_in_both() -> None:
-    source = '__global__ void k(int* out) { out[threadIdx.y * blockDim.x + threadIdx.x] = threadIdx.x + 100 * threadIdx.y; }'
+    source = """__global__ void k(int* out) {
+        out[threadIdx.y * blockDim.x + threadIdx.x] = threadIdx.x + 100 * threadIdx.y;
+    }"""
     with gs.use(VirtualGPU()):
         kernel = gs.cuda(source)["k"]
         for x, y in ((64, 2), (16, 4), (5, 3), (7, 1)):

@@ -73,7 +73,16 @@ def test_findings_are_shown() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0, "0"), (40, "40"), (999, "999"), (1000, "1.00 k"), (17_301_504, "17.3 M"), (8.13, "8.13"), (999_600, "1.00 M")],
+    [
+        (0, "0"),
+        (40, "40"),
+        (999, "999"),
+        (1000, "1.00 k"),
+        (17_301_504, "17.3 M"),
+        (8.13, "8.13"),
+        (0.1638, "0.164"),
+        (999_600, "1.00 M"),
+    ],
 )
 def test_counts_are_short(value: float, shown: str) -> None:
     assert short(value) == shown

@@ -10,33 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from gridstride.judge.gains import Unit, closing, gains, per_request, per_unit, unit_of
+from gridstride.judge.gains import Unit, closing, gains, unit_of
 from gridstride.judge.header import KernelFile
 from gridstride.judge.limits import Rates
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
+from gridstride.judge.report.table import Speed, cells, header
 from gridstride.judge.verdict import Finding, Rejection, RungResult
-from gridstride.virtual.observe.figures import percent, short, times
+from gridstride.virtual.observe.figures import percent, short
 
 if TYPE_CHECKING:
     from gridstride.judge.ladder import Ladder
 
 _FOLDER = Path(__file__).parent
 _SECTOR = 32  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """What a problem's speed is given in: operations or bytes per second, by which of the two bounds it."""
-
-    unit: str
-    work: float  # per launch
-    limit: float  # per second
-    arithmetic: bool
-
-    def of(self, ms: float | None) -> float | None:
-        return self.work / (1e-3 * ms) if ms else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +65,7 @@ def render(ladder: Ladder, *, command: str, date: datetime | None = None) -> str
 
 def _view(ladder: Ladder, command: str, date: datetime) -> dict[str, Any]:
     problem, chip = ladder.problem, ladder.device.properties
-    unit, speed = unit_of(problem), _speed(ladder)
+    unit, speed = unit_of(problem), Speed.on(ladder)
     where = f"the virtual GPU ({chip.name})" if ladder.device.kind == "virtual" else chip.name
     missed = [rejection.kernel for rejection in ladder.rejected if not rejection.match]
     return {
@@ -97,21 +85,13 @@ def _view(ladder: Ladder, command: str, date: datetime) -> dict[str, Any]:
         "observed": _sizes(problem.observed),
         "timed": _sizes(problem.timed),
         "unit": unit.name,
-        "header": _header(ladder, unit, speed),
+        "header": header(ladder, unit, speed),
         "chart": _chart(ladder, speed),
         "roofline": _roofline(ladder),
         "rungs": _rungs(ladder, unit, speed),
         "wrong": _wrong(ladder),
         "sampled": _sampled(ladder.results),
     }
-
-
-def _speed(ladder: Ladder) -> Speed:
-    flops, moved = ladder.problem.work(ladder.problem.timed)
-    rates = Rates.of(ladder.device.properties)
-    if flops / rates.flops > moved / rates.memory_bytes:
-        return Speed("FLOP/s", flops, 1e3 * rates.flops, True)
-    return Speed("B/s", moved, 1e3 * rates.memory_bytes, False)
 
 
 def _chart(ladder: Ladder, speed: Speed) -> Markup:
@@ -183,46 +163,11 @@ def _l2(ladder: Ladder) -> float | None:
     return per_clock * known.properties.clock_mhz * 1e6 if per_clock else None
 
 
-def _header(ladder: Ladder, unit: Unit, speed: Speed) -> list[str]:
-    timed = (
-        ["ms", speed.unit, *(f"vs {name}" for name in _peers(ladder.results)), "of limit"] if _has_times(ladder) else []
-    )
-    accesses = ["requests", "sectors", "per req.", "wavefronts", "conflicts", "barriers"]
-    counted = ["instr.", f"per {unit.name}", "lanes", *accesses]
-    return ["max error", *timed, *counted, *([] if timed else ["predicted ms"]), "limited by"]
-
-
-def _cells(ladder: Ladder, result: RungResult, unit: Unit, speed: Speed) -> list[str]:
-    counters, sectors = result.counters, per_request(result.counters)
-    measured = speed.of(result.time_ms)
-    timed = [
-        _number(result.time_ms, ".4g"),
-        f"{short(measured)}" if measured else "–",
-        *(times(result.peers[name]) if name in result.peers else "–" for name in _peers(ladder.results)),
-        percent(result.speed_of_light) if result.speed_of_light else "–",
-    ]
-    lanes = counters.get("active_lanes", 0) / (32 * counters["instructions"]) if counters.get("instructions") else None
-    counted = [
-        _count(result, "instructions"),
-        f"{per_unit(counters, unit):.3g}" if counters else "–",
-        percent(lanes) if lanes is not None else "–",
-        _count(result, "global_requests"),
-        _count(result, "global_sectors"),
-        _number(sectors, ".1f"),
-        _count(result, "shared_wavefronts"),
-        _count(result, "bank_conflicts"),
-        _count(result, "barriers"),
-    ]
-    predicted = [] if _has_times(ladder) else [_number(result.predicted_ms, ".3g")]
-    error = _number(result.max_error, ".1e")
-    return [error, *(timed if _has_times(ladder) else []), *counted, *predicted, result.limiter or "–"]
-
-
 def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
     files = {file.name: file for file in ladder.folder.rungs()}
     said = gains(ladder.results)
     return [
-        _rung(files[result.rung], result, said.get(result.rung, ""), _cells(ladder, result, unit, speed))
+        _rung(files[result.rung], result, said.get(result.rung, ""), cells(ladder, result, unit, speed))
         for result in ladder.results
     ]
 
@@ -251,22 +196,6 @@ def _sampled(results: Sequence[RungResult]) -> str:
         return ""
     counted, blocks = min(shares, key=lambda pair: pair[0] / pair[1])
     return f"{counted} of {blocks} blocks"
-
-
-def _has_times(ladder: Ladder) -> bool:
-    return any(result.time_ms is not None for result in ladder.results)
-
-
-def _peers(results: Sequence[RungResult]) -> list[str]:
-    return list(dict.fromkeys(name for result in results for name in result.peers))
-
-
-def _count(result: RungResult, counter: str) -> str:
-    return short(result.counters[counter]) if counter in result.counters else "–"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else "0" if value == 0 else f"{value:{form}}"
 
 
 def _sizes(sizes: Any) -> str:

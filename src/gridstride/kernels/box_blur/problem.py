@@ -54,5 +54,7 @@ problem = Problem(
     timed={"H": 8192, "W": 8192},
     flops="26*H*W",
     bytes="8*H*W",
+    pieces="H",
+    halo=RADIUS,
     peers={"torch.avg_pool2d": Peer(torch_pool)},
 )

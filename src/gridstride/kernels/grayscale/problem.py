@@ -33,4 +33,5 @@ problem = Problem(
     timed={"H": 16_384, "W": 16_384},
     flops="6*H*W",
     bytes="4*H*W",
+    pieces="H",
 )

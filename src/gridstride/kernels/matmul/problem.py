@@ -52,5 +52,6 @@ problem = Problem(
     timed={"M": 4096, "N": 4096, "K": 4096},
     flops="2*M*N*K",
     bytes="4*(M*K+K*N+M*N)",
+    pieces="M",
     peers={"cuBLAS": Peer(cublas)},
 )

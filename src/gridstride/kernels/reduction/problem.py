@@ -38,6 +38,7 @@ problem = Problem(
     timed={"n": 1 << 28},
     flops="n",
     bytes="4*n",
+    pieces="n",
     peers={"torch.sum": Peer(torch_sum)},
     unrepeatable="blocks add to the total in the order in which they finish, and float addition depends on the order",
 )

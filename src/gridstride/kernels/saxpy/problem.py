@@ -35,5 +35,6 @@ problem = Problem(
     timed={"n": 1 << 26},
     flops="2*n",
     bytes="12*n",
+    pieces="n",
     peers={"torch.add": Peer(torch_add)},
 )

@@ -28,5 +28,6 @@ problem = Problem(
     timed={"M": 8192, "N": 8192},
     flops="0",
     bytes="8*M*N",
+    pieces="M",
     peers={"torch.copy_": Peer(torch_copy)},
 )

@@ -41,5 +41,6 @@ problem = Problem(
     timed={"n": 1 << 26},
     flops="n",
     bytes="12*n",
+    pieces="n",
     peers={"torch.add": Peer(torch_add)},
 )

@@ -127,6 +127,8 @@ def call(cx: Lowering, ins: Instruction) -> None:
     areas = [_argument(cx, o) for o in passed.items]
     results = [_result_area(cx, o) for o in returned.items]
     if isinstance(target, Symbol):
+        from gridstride.virtual.lowering.builtins import BUILTINS
+
         name = cx.program.module.aliases.get(target.name, target.name)
         builtin = BUILTINS.get(name)
         if builtin is not None:
@@ -204,17 +206,5 @@ def _indirect(cx: Lowering, target: Operand, areas: list[Value]) -> None:
         kind = constant("i32", FAULT["invalid_instruction"])
         b.call("void", "gs_fault", cx.warp, site, kind, lost, address, constant("i32", 0))
 
-
-def _assertion(cx: Lowering, areas: list[Value], results: list[Value]) -> None:
-    """__assertfail: the lanes that get here failed."""
-    site = constant("i32", cx.program.site(cx))
-    kind = constant("i32", FAULT["trap"])
-    lanes = cx.active()
-    with cx.b.if_(cx.b.compare("ne", lanes, constant("i32", 0))):
-        cx.b.call("void", "gs_fault", cx.warp, site, kind, lanes, constant("i64", 0), constant("i32", 0))
-
-
-BUILTINS = {"__assertfail": _assertion}
-"""Functions of the CUDA runtime that have no body in PTX."""
 
 FAMILY = {"call": call}

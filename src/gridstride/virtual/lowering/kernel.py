@@ -7,13 +7,14 @@ from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
 from gridstride.virtual.lowering.families import FAMILIES
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.inline import inline_waiting
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.normal import Habits, normal, spins
 from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Program
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine.layout import FAULT, WARP
 from gridstride.virtual.ptx import cfg, liveness
-from gridstride.virtual.ptx.module import Function, Module
+from gridstride.virtual.ptx.module import Function, Instruction, Module
 from gridstride.virtual.ptx.operands import reads, writes
 
 
@@ -22,6 +23,7 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
 
     Raises UnsupportedInstruction with the PTX line and the source line for what the virtual GPU does not have.
     """
+    module = inline_waiting(module)
     program = Program(module, module.functions[name], FAMILIES, observer or Blind())
     habits = Habits.of(program.functions)
     flags = [_write(program, function, shape, habits) for function in program.functions if function.defined]
@@ -48,7 +50,8 @@ def prepare(function: Function, kernel_params: frozenset[str], habits: Habits) -
     successors = [tuple(position[s] for s in graph.blocks[i].successors) for i in graph.order]
     spin_edges = set()
     for loop in graph.loops:
-        if any(spins(ins, habits.spin) for m in loop.members for ins in graph.blocks[m].instructions):
+        inside = [ins for m in loop.members for ins in graph.blocks[m].instructions]
+        if any(spins(ins, habits.spin) for ins in inside) or _idle(inside, live.registers(live.live_in[loop.header])):
             spin_edges |= {(position[a], position[z]) for a, z in loop.back_edges}
     code = Code(
         blocks=blocks,
@@ -64,6 +67,12 @@ def prepare(function: Function, kernel_params: frozenset[str], habits: Habits) -
     )
     labels = {label: position[b.index] for b in graph.blocks for label in b.labels}
     return code, labels
+
+
+def _idle(loop: list[Instruction], live: tuple[str, ...]) -> bool:
+    """True for a loop that hands nothing on to its next round: if it goes round twice, it waits for another thread."""
+    opcodes = {ins.opcode for ins in loop}
+    return "ld" in opcodes and "st" not in opcodes and not {r for ins in loop for r in writes(ins)} & set(live)
 
 
 def _write(program: Program, function: Function, shape: BlockShape, habits: Habits) -> tuple[bool, bool]:

@@ -48,7 +48,7 @@ def _calls(ins: Instruction, functions: frozenset[str]) -> bool:
 
 def spins(ins: Instruction, spinners: frozenset[str]) -> bool:
     """True for what a thread does while it waits for another one."""
-    if ins.opcode in ("atom", "nanosleep", "mbarrier") or _calls(ins, spinners):
+    if ins.opcode in ("atom", "nanosleep", "mbarrier", "membar", "fence") or _calls(ins, spinners):
         return True
     return ins.opcode == "ld" and ordered(ins) and "local" not in ins.modifiers
 

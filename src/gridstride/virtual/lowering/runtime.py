@@ -37,6 +37,7 @@ def emit_scheduler(m: Module, processor: Processor) -> None:
     _faults(m)
     _barriers(m)
     _warp_main(m)
+    _open_slot(m)
     _start_block(m, processor)
     _run_block(m, processor)
     _run(m)
@@ -166,7 +167,10 @@ def _barriers(m: Module) -> None:
         b.put(warp, WARP, "live", b.op("xor", live, gone))
         leaving = b.call("i32", "llvm.ctpop.i32", gone)
         b.put(block, BLOCK, "threads", b.op("sub", b.get(block, BLOCK, "threads"), leaving))
-        with b.if_(b.compare("ne", gone, i32(0))):
+        # Those left behind at a barrier may be all that it waits for; mostly nobody is at any.
+        arrived = b.load(f"<{BARRIERS} x i32>", b.field(block, BLOCK, "arrived"), align=4)
+        waited_for = b.call("i32", f"llvm.vector.reduce.or.v{BARRIERS}i32", arrived)
+        with b.if_(b.op("and", b.compare("ne", gone, i32(0)), b.compare("ne", waited_for, i32(0)))):
             for number in range(BARRIERS):
                 b.call("void", "gs_complete", block, i32(number))
 
@@ -209,34 +213,89 @@ def _increment(b: Builder, pointer: Value, by: Value | None = None) -> None:
 
 # -- warps and blocks -------------------------------------------------------------------------------------------------
 def _warp_main(m: Module) -> None:
-    with m.function("void", "gs_warp_main", "ptr warp") as (b, (warp,)):
-        entry = b.get(b.get(warp, WARP, "launch"), LAUNCH, "entry")
-        b.emit(f"call void {entry.name}(ptr {warp.name})")
-        b.put(warp, WARP, "state", DONE)
-        _to_scheduler(b, warp)
+    """A fiber's first function. Warps that never wait follow one another here: a switch would cost what they do."""
+    with m.function("void", "gs_warp_main", "ptr warp") as (b, (first,)):
+        launch, block = b.get(first, WARP, "launch"), b.get(first, WARP, "block")
+        entry, count = b.get(launch, LAUNCH, "entry"), b.get(block, BLOCK, "warp_count")
+        waits = b.compare("eq", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
+        at = b.alloca("ptr")
+        b.store(first, at)
+        with b.loop() as done:
+            warp = b.load("ptr", at)
+            b.emit(f"call void {entry.name}(ptr {warp.name})")
+            b.put(warp, WARP, "state", DONE)
+            b.break_if(waits, done)
+            _increment(b, b.field(block, BLOCK, "finished"))
+            b.break_if(b.compare("uge", b.get(block, BLOCK, "finished"), count), done)
+            b.break_if(b.compare("ne", b.get(launch, LAUNCH, "abort", volatile=True), i32(0)), done)
+            b.store(b.offset(warp, i64(WARP.size)), at)
+        _to_scheduler(b, first)
         b.unreachable()
 
 
+def _open_slot(m: Module) -> None:
+    """Fills in what the warps of a slot keep from block to block: a worker does it once for each slot it uses."""
+    with m.function("void", "gs_open_slot", "ptr worker", "i64 slot") as (b, (worker, slot)):
+        launch = b.get(worker, WORKER, "launch")
+        count = b.resize(b.get(launch, LAUNCH, "warps_per_block"), "i64")
+        block = b.offset(b.get(worker, WORKER, "blocks"), b.op("mul", slot, i64(BLOCK.size)))
+        shared = b.op("add", b.get(worker, WORKER, "shared"), b.op("mul", slot, b.get(worker, WORKER, "shared_stride")))
+        first = b.op("mul", slot, count)
+        warps = b.offset(b.get(worker, WORKER, "warps"), b.op("mul", first, i64(WARP.size)))
+        at = b.alloca("i64")
+        b.store(i64(0), at)
+        with b.loop() as done:
+            w = b.load("i64", at)
+            b.break_if(b.compare("uge", w, count), done)
+            warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
+            b.put(warp, WARP, "block", block)
+            b.put(warp, WARP, "shared", shared)
+            _open_warp(b, worker, launch, warp, b.op("add", first, w), w)
+            b.store(b.op("add", w, i64(1)), at)
+
+
+def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Value, w: Value) -> None:
+    """`number` counts the worker's warps, `w` the block's."""
+    # Kernels that never wait run their warps one after the other on one stack.
+    one = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
+    stack = b.op("mul", b.select(one, i64(0), number), b.get(worker, WORKER, "stack_size"))
+    bottom = b.op("add", b.get(worker, WORKER, "stacks"), stack)
+    b.put(warp, WARP, "stack_limit", b.op("add", bottom, i64(STACK_MARGIN)))
+    for name in ("launch", "sites", "counters"):
+        b.put(warp, WARP, name, b.get(worker, WORKER, name))
+    for name in ("params", "table", "shared_size"):
+        b.put(warp, WARP, name, b.get(launch, LAUNCH, name))
+    b.put(warp, WARP, "worker", worker)
+    local = b.op("mul", number, b.get(worker, WORKER, "local_stride"))
+    b.put(warp, WARP, "local", b.op("add", b.get(worker, WORKER, "local"), local))
+    tids = b.offset(b.get(launch, LAUNCH, "tids"), b.op("mul", w, i64(TID_RECORD)))
+    b.put(warp, WARP, "tids", tids)
+    b.put(warp, WARP, "mask", b.load("i32", b.offset(tids, 3 * 4 * LANES)))
+    b.put(warp, WARP, "warp", b.resize(w, "i32"))
+    for axis in range(3):
+        b.put(warp, WARP, "tid", b.load("i32", b.offset(tids, 4 * LANES * axis)), axis)
+        b.put(warp, WARP, "ntid", b.get(launch, LAUNCH, "ntid", axis), axis)
+        b.put(warp, WARP, "nctaid", b.get(launch, LAUNCH, "grid", axis), axis)
+
+
 def _start_block(m: Module, processor: Processor) -> None:
-    """Fills in a slot's block and warps for the block with the given linear index."""
+    """Fills in an open slot's block and warps for the block with the given linear index."""
     with m.function("void", "gs_start_block", "ptr worker", "ptr block", "i64 index", "i64 slot") as (
         b,
         (worker, block, index, slot),
     ):
         launch = b.get(worker, WORKER, "launch")
         count = b.get(launch, LAUNCH, "warps_per_block")
-        long_count = b.resize(count, "i64")
         x, y = (b.resize(b.get(launch, LAUNCH, "grid", axis), "i64") for axis in range(2))
         row = b.op("udiv", index, x)
         place = (b.op("urem", index, x), b.op("urem", row, y), b.op("udiv", row, y))
         ctaid = [b.resize(p, "i32") for p in place]
-        shared = b.op("add", b.get(worker, WORKER, "shared"), b.op("mul", slot, b.get(worker, WORKER, "shared_stride")))
-        first = b.op("mul", slot, long_count)
+        first = b.op("mul", slot, b.resize(count, "i64"))
         warps = b.offset(b.get(worker, WORKER, "warps"), b.op("mul", first, i64(WARP.size)))
         b.emit(f"call void @llvm.memset.p0.i64(ptr {block.name}, i8 0, i64 {BLOCK.size}, i1 false)")
         m.signatures["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
         b.put(block, BLOCK, "warps", warps)
-        b.put(block, BLOCK, "shared", shared)
+        b.put(block, BLOCK, "shared", b.get(warps, WARP, "shared"))
         b.put(block, BLOCK, "threads", b.get(launch, LAUNCH, "threads_per_block"))
         b.put(block, BLOCK, "warp_count", count)
         b.put(block, BLOCK, "active", 1)
@@ -244,56 +303,23 @@ def _start_block(m: Module, processor: Processor) -> None:
         for axis in range(3):
             b.put(block, BLOCK, "ctaid", ctaid[axis], axis)
         observed = _observe_block(b, worker, block, launch, index, slot)
-        at = b.alloca("i64")
-        b.store(i64(0), at)
+        room = b.op("sub", b.get(worker, WORKER, "stack_size"), i64(STACK_MARGIN + 64 + processor.save))
+        at = b.alloca("i32")
+        b.store(i32(0), at)
         with b.loop() as done:
-            w = b.load("i64", at)
-            b.break_if(b.compare("uge", w, long_count), done)
-            warp = _start_warp(b, processor, worker, block, launch, warps, first, w, shared, ctaid)
+            w = b.load("i32", at)
+            b.break_if(b.compare("uge", w, count), done)
+            warp = _warp_at(b, block, w)
+            frame = b.pointer(b.op("add", b.get(warp, WARP, "stack_limit"), room))
+            _first_frame(b, processor, warp, frame)
+            b.put(warp, WARP, "sp", frame)
+            for axis in range(3):
+                b.put(warp, WARP, "ctaid", ctaid[axis], axis)
+            b.put(warp, WARP, "live", b.get(warp, WARP, "mask"))
+            b.put(warp, WARP, "state", READY)
+            b.put(warp, WARP, "site", 0xFFFFFFFF)
             b.put(warp, WARP, "observed", observed)
-            b.store(b.op("add", w, i64(1)), at)
-
-
-def _start_warp(
-    b: Builder, processor: Processor, worker: Value, block: Value, launch: Value, warps: Value, first: Value, w: Value,
-    shared: Value, ctaid: list[Value],
-) -> Value:  # fmt: skip
-    warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
-    number = b.op("add", first, w)
-    # Kernels that never wait run their warps one after the other on one stack.
-    one = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
-    stack_number = b.select(one, i64(0), number)
-    size = b.get(worker, WORKER, "stack_size")
-    bottom = b.op("add", b.get(worker, WORKER, "stacks"), b.op("mul", stack_number, size))
-    top = b.op("sub", b.op("add", bottom, size), i64(64 + processor.save))
-    frame = b.pointer(top)
-    _first_frame(b, processor, warp, frame)
-    b.put(warp, WARP, "sp", frame)
-    for name in ("launch", "sites", "counters"):
-        b.put(warp, WARP, name, b.get(worker, WORKER, name))
-    for name in ("params", "table"):
-        b.put(warp, WARP, name, b.get(launch, LAUNCH, name))
-    b.put(warp, WARP, "block", block)
-    b.put(warp, WARP, "worker", worker)
-    b.put(warp, WARP, "shared", shared)
-    b.put(warp, WARP, "shared_size", b.get(launch, LAUNCH, "shared_size"))
-    local = b.op("mul", number, b.get(worker, WORKER, "local_stride"))
-    b.put(warp, WARP, "local", b.op("add", b.get(worker, WORKER, "local"), local))
-    b.put(warp, WARP, "stack_limit", b.op("add", bottom, i64(STACK_MARGIN)))
-    tids = b.offset(b.get(launch, LAUNCH, "tids"), b.op("mul", w, i64(TID_RECORD)))
-    b.put(warp, WARP, "tids", tids)
-    mask = b.load("i32", b.offset(tids, 3 * 4 * LANES))
-    for name in ("mask", "live"):
-        b.put(warp, WARP, name, mask)
-    b.put(warp, WARP, "warp", b.resize(w, "i32"))
-    for axis in range(3):
-        b.put(warp, WARP, "ctaid", ctaid[axis], axis)
-        b.put(warp, WARP, "tid", b.load("i32", b.offset(tids, 4 * LANES * axis)), axis)
-        b.put(warp, WARP, "ntid", b.get(launch, LAUNCH, "ntid", axis), axis)
-        b.put(warp, WARP, "nctaid", b.get(launch, LAUNCH, "grid", axis), axis)
-    b.put(warp, WARP, "state", READY)
-    b.put(warp, WARP, "site", 0xFFFFFFFF)
-    return warp
+            b.store(b.op("add", w, i32(1)), at)
 
 
 def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index: Value, slot: Value) -> Value:
@@ -332,6 +358,7 @@ def _run_block(m: Module, processor: Processor) -> None:
     with m.function("i32", "gs_run_block", "ptr worker", "ptr block") as (b, (worker, block)):
         launch = b.get(worker, WORKER, "launch")
         count = b.get(block, BLOCK, "warp_count")
+        alone = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
         ran, spun = (b.alloca("i32") for _ in range(2))
         with b.loop() as done:
             b.put(block, BLOCK, "cursor", 0)
@@ -344,12 +371,13 @@ def _run_block(m: Module, processor: Processor) -> None:
                 warp = _warp_at(b, block, cursor)
                 with b.if_(_can_run(b, block, warp)):
                     b.put(warp, WARP, "state", READY)
-                    with b.if_(b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))):
-                        # The warp before it ran on the same stack and wrote over its first frame.
+                    with b.if_(alone):
+                        # On their one stack the warps wrote their first frames over each other's: this one goes first.
                         _first_frame(b, processor, warp, b.get(warp, WARP, "sp"))
                     _switch(b, b.field(worker, WORKER, "scheduler"), b.get(warp, WARP, "sp"))
                     abort = b.get(launch, LAUNCH, "abort", volatile=True)
                     b.break_if(b.compare("ne", abort, i32(0)), done)
+                    b.break_if(alone, done)  # the others have run by now, and all have counted themselves
                     # Warps hand over to one another: the one that came back is the one before the cursor.
                     back = _warp_at(b, block, b.op("sub", b.get(block, BLOCK, "cursor"), i32(1)))
                     state = b.get(back, WARP, "state")
@@ -383,6 +411,7 @@ def _run(m: Module) -> None:
         total, slots = b.get(launch, LAUNCH, "blocks"), b.resize(b.get(worker, WORKER, "slots"), "i64")
         open_slots, at, live, spun = (b.alloca("i64") for _ in range(4))
         b.store(i64(1), open_slots)
+        b.call("void", "gs_open_slot", worker, i64(0))
         with b.loop() as done:
             for counter in (at, live, spun):
                 b.store(i64(0), counter)
@@ -408,7 +437,9 @@ def _run(m: Module) -> None:
             b.break_if(b.compare("eq", b.load("i64", live), i64(0)), done)
             many = b.load("i64", open_slots)
             more = b.op("and", b.compare("ne", b.load("i64", spun), i64(0)), b.compare("ult", many, slots))
-            b.store(b.op("add", many, b.resize(more, "i64")), open_slots)
+            with b.if_(more):
+                b.call("void", "gs_open_slot", worker, many)
+                b.store(b.op("add", many, i64(1)), open_slots)
     with m.function("void", "gs_deadlock", "ptr block", cold=True) as (b, (block,)):
         # The first warp that still waits stands for the block; Python reads the others from the block itself.
         warps, at = b.get(block, BLOCK, "warps"), b.alloca("i64")

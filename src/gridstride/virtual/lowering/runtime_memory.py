@@ -35,6 +35,8 @@ def _lookup(m: Module) -> None:
         low_bits = b.op("and", address, b.op("sub", bytes_, i64(1)))
         with b.if_(b.compare("ne", low_bits, i64(0))):
             b.call("void", "gs_fault", warp, site, i32(FAULT["misaligned"]), lanes, address, size)
+        with b.if_(b.call("i1", "gs_heap_check", warp, site, lanes, address, size)):
+            b.ret(b.pointer(address))
         launch = b.get(warp, WARP, "launch")
         found = _search(b, launch, address)
         start, length = (b.load("i64", b.offset(found, ALLOCATION.offset[f])) for f in ("start", "size"))

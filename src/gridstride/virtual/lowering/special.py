@@ -37,6 +37,8 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
     if name in ("dynamic_smem_size", "total_smem_size", "aggr_smem_size"):
         total = b.resize(cx.field("shared_size"), "i32")
         return b.op("sub", total, constant("i32", cx.program.static_shared)) if name[0] == "d" else total
+    if name in ("envreg1", "envreg2"):
+        return b.get(cx.field("launch"), LAUNCH, "envreg", int(name[-1]) - 1)
     if name in _FIXED:
         return constant("i32", _FIXED[name])
     raise cx.unsupported(f"special register `%{name}`")

@@ -133,8 +133,10 @@ def _runtime() -> tuple[Any, Any]:
 
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime import emit_scheduler
+    from gridstride.virtual.lowering.runtime_heap import emit_heap
     from gridstride.virtual.lowering.runtime_memory import emit_memory
     from gridstride.virtual.lowering.runtime_observe import emit_observe
+    from gridstride.virtual.lowering.runtime_output import emit_output
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
@@ -143,6 +145,8 @@ def _runtime_module() -> Module:
     emit_scheduler(module, processor)
     emit_memory(module)
     emit_observe(module)
+    emit_output(module)
+    emit_heap(module)
     return module
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.machine.arena import Arena
 from gridstride.virtual.machine.layout import FAULTS, LANES, WAITING
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
 from gridstride.virtual.observe.findings import Finding
+
+if TYPE_CHECKING:
+    from gridstride.virtual.gpu import VirtualGPU
+
+ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free")
+"""Kinds that are about an address."""
 
 _SPACES = {0: "global", 1: "shared", 2: "local", 3: "parameter"}
 
@@ -22,26 +27,28 @@ def thread_of(block: Dim3, warp: int, lane: int) -> Dim3:
     return (number % block[0], number // block[0] % block[1], number // (block[0] * block[1]))
 
 
-def finding(kernel: str, block: Dim3, session: Session, tables: Tables, arena: Arena, limit: float | None) -> Finding:
+def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: VirtualGPU) -> Finding:
     """What the launch record says, with the place in the source."""
     record = session.launch[0]
     kind = FAULTS[int(record["fault_kind"])]
     site = int(record["fault_site"])
     place = tables.sites[site] if site < len(tables.sites) else None
-    message = _message(kind, record, place, session, tables, arena, limit)
     thread = thread_of(block, int(record["fault_warp"]), min(int(record["fault_lane"]), LANES - 1))
     ctaid: Dim3 = tuple(int(c) for c in record["fault_ctaid"])  # type: ignore[assignment]
-    address = int(record["fault_address"]) if kind in ("out_of_bounds", "misaligned") else None
+    message = _message(kind, record, place, session, tables, device)
+    address = int(record["fault_address"]) if kind in ADDRESSED else None
     file, line = (place.file, place.line) if place else (None, None)
+    if kind == "assert":
+        message, file, line = _assertion(record, session, device, ctaid, thread) or (message, file, line)
     return Finding(kind, message, kernel, file, line, ctaid, thread, address)
 
 
 def _message(
-    kind: str, record: Any, place: Place | None, session: Session, tables: Tables, arena: Arena, limit: float | None
+    kind: str, record: Any, place: Place | None, session: Session, tables: Tables, device: VirtualGPU
 ) -> str:
     match kind:
         case "out_of_bounds":
-            return _out_of_bounds(record, place, session, arena)
+            return _out_of_bounds(record, place, session, device)
         case "misaligned":
             size = int(record["fault_size"])
             return (
@@ -49,13 +56,22 @@ def _message(
                 "the hardware takes only aligned accesses"
             )
         case "timeout":
-            return f"stopped after {limit:g} s: the loop here had not ended (raise the limit with time_limit=…)"
+            return f"stopped after {device.time_limit:g} s: the loop here had not ended (raise the limit with time_limit=…)"
         case "deadlock":
             return _deadlock(session, tables)
         case "stack_overflow":
             return "the calls go deeper than the stack: does the recursion end?"
         case "trap":
-            return "the kernel stopped itself (trap, or an assert that failed)"
+            at = place is not None and place.name == "brkpt"
+            return "a breakpoint (brkpt), and no debugger" if at else "the kernel stopped itself (trap)"
+        case "assert":
+            return "an assertion failed"
+        case "use_after_free":
+            size = int(record["fault_size"])
+            where = _heap_place(record, device)
+            return f"{_verb(place)} of {size} bytes at address {_address(record)} after free: {where}"
+        case "invalid_free":
+            return _wrong_free(record, device)
         case "invalid_instruction":
             return _invalid(place)
     return kind
@@ -71,7 +87,46 @@ def _address(record: Any) -> str:
     return hex(int(record["fault_address"]))
 
 
-def _out_of_bounds(record: Any, place: Place | None, session: Session, arena: Arena) -> str:
+def _assertion(
+    record: Any, session: Session, device: VirtualGPU, ctaid: Dim3, thread: Dim3
+) -> tuple[str, str, int] | None:
+    """The message as the CUDA runtime prints it, and where the assertion stands; None where it was lost."""
+    grid = session.launch[0]["grid"]
+    block = ctaid[0] + int(grid[0]) * (ctaid[1] + int(grid[1]) * ctaid[2])
+    said = device.output.assertion(record, block, int(record["fault_warp"]), int(record["fault_lane"]))
+    if said is None:
+        return None
+    where, who = (",".join(map(str, d)) for d in (ctaid, thread))
+    message = (
+        f"{said.file}:{said.line}: {said.function}: block: [{where}], thread: [{who}] "
+        f"Assertion `{said.expression}` failed."
+    )
+    others = int(record["fault_mask"]).bit_count() - 1
+    if others:
+        message += f" (and in {others} other thread{'s' if others > 1 else ''} of the warp)"
+    return message, said.file, said.line
+
+
+def _heap_place(record: Any, device: VirtualGPU) -> str:
+    """Where in the heap an address is."""
+    address = int(record["fault_address"])
+    block = device.heap.block(address)
+    if block is None:
+        return "it is in no block of the device heap"
+    distance, what = address - block.start, "a freed block" if block.freed else "a block"
+    if distance < block.size:
+        return f"it is {distance} bytes into {what} of {block.size} bytes"
+    return f"it is {distance - block.size} bytes past the end of {what} of {block.size} bytes"
+
+
+def _wrong_free(record: Any, device: VirtualGPU) -> str:
+    block = device.heap.block(int(record["fault_address"]))
+    if block is not None and block.freed and block.start == int(record["fault_address"]):
+        return f"free of {_address(record)} for the second time (a block of {block.size} bytes)"
+    return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
+
+
+def _out_of_bounds(record: Any, place: Place | None, session: Session, device: VirtualGPU) -> str:
     address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
     what = f"{_verb(place)} of {size} bytes"
     if space == 1:
@@ -79,7 +134,9 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, arena: Ar
         return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes"
     if space == 2:
         return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"
-    near = arena.nearest(address)
+    if device.heap.block(address) is not None:
+        return f"{what} at address {_address(record)} of the device heap: {_heap_place(record, device)}"
+    near = device.arena.nearest(address)
     if near is None:
         return f"{what} at address {_address(record)}: no memory is allocated"
     if address < 1 << 16:

@@ -88,9 +88,31 @@ LAUNCH = Layout(
     abort:i32 faulted:i32 fault_kind:i32 fault_site:i32 fault_lane:i32 fault_warp:i32 fault_ctaid:i32[3] fault_size:i32
     fault_address:i64 fault_mask:i32
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
-    findings:ptr finding_count:i32 sample:i32""",
+    findings:ptr finding_count:i32 sample:i32
+    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]""",
 )
-"""One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block."""
+"""One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block.
+
+`output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
+workspace, its upper half first."""
+
+OUTPUT = Layout("output", "size:i32 kind:i32 block:i64 warp:i32 lane:i32 line:i32 site:i32", align=8)
+"""Head of one record of output, `size` with its text. A printf's text is its format with each argument's value behind
+the letter that asks for it; an assertion's is expression, file and function, each with its end."""
+
+PRINTED, ASSERTED = 0, 1
+"""Values of an output record's `kind`."""
+
+HEAP = Layout(
+    "heap",
+    """start:i64 size:i64 units:i64 cursor:i64 owner:ptr bytes:ptr lock:i32 failed:i32 allocations:i64 frees:i64
+    live:i64 live_bytes:i64""",
+)
+"""The device heap: `owner` says for each unit which unit its block starts at (plus 1; 0: none yet), `bytes` at a
+block's first unit how long it is (-1 - length once freed). `failed` counts requests that found no room."""
+
+HEAP_UNIT = 32
+"""Bytes; a block has at least one unit of its own behind it that belongs to nobody."""
 
 FINDING = Layout(
     "finding",
@@ -118,7 +140,7 @@ SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
-    "barrier_divergence", "race", "invalid_instruction", "out_of_memory",
+    "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

@@ -160,6 +160,10 @@ class VirtualKernel:
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
         record["multiprocessors"] = device.properties.multiprocessors
+        record["output"], record["output_size"] = device.output.address, device.output.size
+        record["heap"] = device.heap.address
+        if cooperative:
+            record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(block)
         record["tids"] = session.thread_table.ctypes.data
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
@@ -193,11 +197,13 @@ class VirtualKernel:
         device, record = self.module.device, session.launch
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
+        device.heap.record["lock"] = 0  # a launch that was stopped may have held it
         with WATCHER.watch(record, device.time_limit):
             if len(session.addresses) == 1:
                 device.engine_run(session.addresses[0])
             else:
                 device.helpers.run(session.addresses)
+        device.output.show(record[0])
         if session.stopped():
             self._raise(session, variant, block)
 
@@ -206,7 +212,7 @@ class VirtualKernel:
         if int(record["abort"]) == FAULT["interrupted"] or int(record["fault_kind"]) == FAULT["interrupted"]:
             raise KeyboardInterrupt
         device = self.module.device
-        found = faults.finding(self.title, block, session, variant.tables, device.arena, device.time_limit)
+        found = faults.finding(self.title, block, session, variant.tables, device)
         raise KernelFault((found,))
 
 

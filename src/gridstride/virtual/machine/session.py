@@ -146,6 +146,7 @@ class Session:
         launch["next"] = 0
         launch["abort"] = 0
         launch["faulted"] = 0
+        launch["output_used"] = launch["output_lost"] = 0
         for blocks in self.blocks:
             blocks["active"] = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -47,12 +47,13 @@ class Tables:
     extra: dict[str, Any]
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        # Places as bare rows: a kernel has hundreds, and loading it should not spend its time on their field names.
+        return json.dumps({**asdict(self), "sites": [astuple(place) for place in self.sites]}).encode()
 
     @staticmethod
     def from_json(text: bytes) -> Tables:
         data = json.loads(text)
-        data["sites"] = tuple(Place(**p) for p in data["sites"])
+        data["sites"] = tuple(Place(*row) for row in data["sites"])
         data["symbols"] = tuple(data["symbols"])
         return Tables(**data)
 

@@ -15,6 +15,8 @@ def short(value: float) -> str:
     for scale, letter in _STEPS:
         if abs(value) >= 0.9995 * scale:
             return f"{_three_digits(value / scale)} {letter}"
+    if abs(value) < 1:
+        return f"{value:.3g}"
     return f"{value:.0f}" if value == int(value) else _three_digits(value)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.virtual.machine.faults import thread_of
+from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
@@ -33,7 +34,9 @@ def sample_step(grid: Dim3) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run."""
+    """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run; `heap` says
+    what it took from the device heap and did not give back.
+    """
 
     kernel: str
     chip: str
@@ -44,6 +47,7 @@ class Run:
     findings: tuple[Finding, ...]
     predicted: Prediction
     source: str | None = None
+    heap: HeapUse | None = None
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -68,6 +72,7 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
         kernel.refresh(session)
         stopped: tuple[Finding, ...] = ()
+        before = device.heap.use()
         try:
             kernel.run(session, variant, grid, block, packed)
         except KernelFault as fault:
@@ -77,7 +82,8 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         found = stopped + reported(kernel.title, block, session, variant)
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source)
+    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
+               device.heap.use(before))  # fmt: skip
 
 
 def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:

@@ -1,0 +1,70 @@
+"""The device heap that malloc and free in a kernel share; it stays from launch to launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridstride.virtual.machine.arena import reserve
+from gridstride.virtual.machine.layout import HEAP, HEAP_UNIT
+
+
+@dataclass(frozen=True, slots=True)
+class HeapUse:
+    """What a launch did to the device heap. `live` blocks of `live_bytes` were left when it ended, of which `leaked`
+    (negative where it freed more than it took) came from this launch; `failed` requests got a null pointer.
+    """
+
+    allocations: int
+    frees: int
+    live: int
+    live_bytes: int
+    failed: int
+
+    @property
+    def leaked(self) -> int:
+        return self.allocations - self.frees
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of the heap, live or freed; `start` is its address."""
+
+    start: int
+    size: int
+    freed: bool
+
+
+class Heap:
+    """`size` bytes for malloc, reserved now and taken as they are touched."""
+
+    def __init__(self, size: int) -> None:
+        units = -(-size // HEAP_UNIT)
+        self._memory, start = reserve(units * HEAP_UNIT)
+        self._owner, self._bytes = np.zeros(units, np.uint32), np.zeros(units, np.int64)
+        self.record = np.zeros(1, HEAP.dtype())
+        fields = {"start": start, "size": units * HEAP_UNIT, "units": units, "owner": self._owner.ctypes.data,
+                  "bytes": self._bytes.ctypes.data}  # fmt: skip
+        for name, value in fields.items():
+            self.record[name] = value
+        self.address = self.record.ctypes.data
+
+    def use(self, before: HeapUse | None = None) -> HeapUse:
+        """The counts since the heap was made, or since `before` was taken."""
+        r = self.record[0]
+        now = HeapUse(*(int(r[f]) for f in ("allocations", "frees", "live", "live_bytes", "failed")))
+        if before is None:
+            return now
+        made, freed = now.allocations - before.allocations, now.frees - before.frees
+        return HeapUse(made, freed, now.live, now.live_bytes, now.failed - before.failed)
+
+    def block(self, address: int) -> Block | None:
+        """The block that an address lies in or just behind; None outside of any."""
+        unit = (address - int(self.record["start"][0])) // HEAP_UNIT
+        if not 0 <= unit < len(self._owner) or not self._owner[unit]:
+            return None
+        first = int(self._owner[unit]) - 1
+        size = int(self._bytes[first])
+        freed = size < 0
+        return Block(int(self.record["start"][0]) + first * HEAP_UNIT, -1 - size if freed else size, freed)
