@@ -186,6 +186,7 @@ class _Shapes:
         self.code, self.block_shape = code, block_shape
         self.of: dict[str, Linear | None] = dict.fromkeys(code.given)
         self.changed = False
+        self._kept: list[set[str]] | None = None
         self._all = [(b, ins) for b, block in enumerate(code.blocks) for ins in block]
         self._users: dict[str, list[tuple[int, Instruction]]] = {}
         self._defined = {r for _, ins in self._all for r in code.writes(ins)}
@@ -195,7 +196,10 @@ class _Shapes:
 
     def solve(self, kept: list[set[str]]) -> None:
         self.changed = False
-        self._propagate(list(reversed(self._all)), kept)
+        before, self._kept = self._kept, kept
+        # After the first time, only what is blended now and was not before can change anything.
+        work = self._all if before is None else [(b, ins) for b, ins in self._all if kept[b] != before[b]]
+        self._propagate(list(reversed(work)), kept)
         # What only ever depends on itself was never set before it was read: any value will do.
         for r in sorted(self._defined - self.of.keys()):
             self.of[r] = Linear(width_of(self.code.registers[r]))

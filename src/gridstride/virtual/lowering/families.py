@@ -29,7 +29,10 @@ def _by_type(integer: Family | None, floating: Family) -> Family:
 
 def _collect() -> dict[str, Family]:
     found: dict[str, Family] = {}
-    rooms = ("integer", "compare", "conversion", "approximate", "floating", "half", "warp", "atomics", "builtins")
+    rooms = (
+        *("integer", "compare", "conversion", "approximate", "floating", "half", "warp", "atomics", "builtins"),
+        *("matrix",),
+    )
     for room in rooms:
         try:
             module = import_module(f"gridstride.virtual.lowering.{room}")

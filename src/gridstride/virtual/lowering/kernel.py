@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gridstride.virtual.lowering.analysis import Code, analyse, waits
 from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
@@ -10,7 +12,7 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.inline import inline_waiting
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.normal import Habits, normal, spins
-from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Program
+from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Program, machine_frame
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine.layout import FAULT, WARP
 from gridstride.virtual.ptx import cfg, liveness
@@ -37,6 +39,7 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
         waits=any(w for w, _ in flags),
         spins=any(s for _, s in flags),
         recursive=program.recursive,
+        stack=machine_frame(program.entry) + min(len(program.functions) - 1, 4) * program.callee_frame,
     )
 
 
@@ -59,8 +62,8 @@ def prepare(function: Function, kernel_params: frozenset[str], habits: Habits) -
         live_in=[set(live.registers(live.live_in[i])) for i in graph.order],
         registers=function.registers,
         spin_edges=spin_edges,
-        reads=reads,
-        writes=writes,
+        reads=_remembered(reads),
+        writes=_remembered(writes),
         uniform_params=kernel_params if function.kind == "entry" else frozenset(),
         entry=function.kind == "entry",
         given=frozenset(v.name for v in function.params if v.space == "reg"),
@@ -73,6 +76,19 @@ def _idle(loop: list[Instruction], live: tuple[str, ...]) -> bool:
     """True for a loop that hands nothing on to its next round: if it goes round twice, it waits for another thread."""
     opcodes = {ins.opcode for ins in loop}
     return "ld" in opcodes and "st" not in opcodes and not {r for ins in loop for r in writes(ins)} & set(live)
+
+
+def _remembered(of: Callable[[Instruction], tuple[str, ...]]) -> Callable[[Instruction], tuple[str, ...]]:
+    """The same function, which works an instruction out once: the analysis asks for each many times."""
+    known: dict[int, tuple[str, ...]] = {}
+
+    def remembered(ins: Instruction) -> tuple[str, ...]:
+        found = known.get(id(ins))  # the blocks keep the instructions alive, so an id stays theirs
+        if found is None:
+            found = known[id(ins)] = of(ins)
+        return found
+
+    return remembered
 
 
 def _write(program: Program, function: Function, shape: BlockShape, habits: Habits) -> tuple[bool, bool]:
@@ -110,7 +126,9 @@ def _check_stack(cx: Lowering) -> None:
     b = cx.b
     here = b.call("ptr", "llvm.stacksave.p0")
     now = b.define("i64", f"ptrtoint ptr {here.name} to i64")
-    deep = b.compare("ult", now, b.get(cx.warp, WARP, "stack_limit"))
+    # The frame of whatever this function calls must fit below it too.
+    limit = b.op("add", b.get(cx.warp, WARP, "stack_limit"), constant("i64", cx.program.callee_frame))
+    deep = b.compare("ult", now, limit)
     frames = cx.program.frames[cx.function.name][1]
     if frames:
         end = b.op("add", Value("%frame", "i32"), constant("i32", frames))

@@ -89,7 +89,7 @@ class Columns:
                 column = half.widen(b, b.resize(word, "i16"), half.F16)
             else:
                 column = self._rows(registers[odd::2], t)
-            b.store(column, b.offset(self._sums["c"], store * n), align=store)
+            b.store(column, b.offset(self._sums["c"], store * n), align=min(store, 64))
 
     @contextmanager
     def each(self) -> Iterator[None]:
@@ -114,17 +114,18 @@ class Columns:
     def addend(self) -> Value:
         """C's current column."""
         place, size = self._sum("c")
-        return self.b.load(self.column_type, place, align=size)
+        return self.b.load(self.column_type, place, align=min(size, 64))
 
     def put(self, column: Value) -> None:
         """D's current column."""
         place, size = self._sum("d")
-        self.b.store(column, place, align=size)
+        self.b.store(column, place, align=min(size, 64))
 
     def give(self, ptx_type: str) -> None:
         """Writes D's registers, halves packed."""
         b, size = self.b, self.tile.rows * bits(self.sum_type) // 8
-        columns = [b.load(self.column_type, b.offset(self._sums["d"], size * n), align=size) for n in range(COLUMNS)]
+        places = [b.offset(self._sums["d"], size * n) for n in range(COLUMNS)]
+        columns = [b.load(self.column_type, place, align=min(size, 64)) for place in places]
         if ptx_type == "f16":
             columns = [self._pack(columns[n], columns[n + 1]) for n in range(0, COLUMNS, 2)]
             parts = [columns]

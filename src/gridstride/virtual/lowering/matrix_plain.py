@@ -5,7 +5,7 @@ Integers are multiplied in f32, which holds every sum of a tile: 64 products of 
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.ir import Builder, Module, Value
 from gridstride.virtual.lowering.matrix_columns import Columns
 from gridstride.virtual.lowering.matrix_formats import element
 from gridstride.virtual.lowering.matrix_fragments import Tile

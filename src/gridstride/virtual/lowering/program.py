@@ -73,6 +73,7 @@ class Lowered:
     waits: bool
     spins: bool
     recursive: bool
+    stack: int
 
 
 @dataclass(slots=True)
@@ -107,6 +108,7 @@ class Program:
         self.frames = {f.name: _frame(f) for f in self.functions}
         self.recursive, depth = _depth(self, module, entry)
         self.local_size = -(-depth // 16) * 16
+        self.callee_frame = max((machine_frame(f) for f in self.functions if f.kind == "func"), default=0)
         self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions)
         self._scratch: dict[str, Scratch] = {}
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
@@ -286,6 +288,11 @@ def _reachable(module: Module, entry: Function) -> Iterator[Function]:
         if _indirect(function):
             work.extend(_taken(module))
     return iter(seen.values())
+
+
+def machine_frame(function: Function) -> int:
+    """Bytes of machine stack that a function may take: three times what would hold all its registers."""
+    return 3 * LANES * sum(max(8, TYPES[type_].bits) // 8 for type_ in function.registers.values())
 
 
 def _frame(function: Function) -> tuple[dict[str, int], int]:

@@ -54,12 +54,12 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
-is where it last waited."""
+is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -77,7 +77,7 @@ shadow of shared memory, null if not observed."""
 WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
-    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64""",
+    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr""",
 )
 """One operating-system thread that runs blocks; it owns the stacks, shared and local memory of its slots."""
 
@@ -95,6 +95,22 @@ LAUNCH = Layout(
 
 `output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
 workspace, its upper half first."""
+
+COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:i32[32]")
+"""Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed."""
+
+COPY = Layout(
+    "copy",
+    """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]""",
+)
+"""One instruction's copies: those of the lanes in `mask` are still to come. `bytes` come from the source, and zeros fill
+up `size`."""
+
+GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
+"""Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""
+
+MAX_COPIES = 64
+"""Entries of a queue; when there are more, the first lands early."""
 
 OUTPUT = Layout("output", "size:i32 kind:i32 block:i64 warp:i32 lane:i32 line:i32 site:i32", align=8)
 """Head of one record of output, `size` with its text. A printf's text is its format with each argument's value behind
@@ -141,6 +157,7 @@ SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
+    "mbarrier",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

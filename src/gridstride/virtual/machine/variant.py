@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything about a compiled kernel but its code. `static_shared` and `local_size` in bytes."""
+    """Everything about a compiled kernel but its code. `static_shared`, `local_size` and `stack` in bytes."""
 
     sites: tuple[Place, ...]
     symbols: tuple[str, ...]
@@ -44,6 +44,7 @@ class Tables:
     waits: bool
     spins: bool
     recursive: bool
+    stack: int
     extra: dict[str, Any]
 
     def to_json(self) -> bytes:
@@ -104,7 +105,7 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tu
     sites = tuple(_place(s) for s in lowered.sites)
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
-        lowered.waits, lowered.spins, lowered.recursive, observer.tables() if observer else {},
+        lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
 
