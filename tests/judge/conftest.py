@@ -23,7 +23,8 @@ class HostDevice:
     name: str = "host"
     kind: str = "physical"
     chip: str = "h200"
-    properties: Any = field(default_factory=lambda: SimpleNamespace(multiprocessors=4))
+    properties: Any = field(default_factory=lambda: SimpleNamespace(multiprocessors=4, l2_bytes=4096))
+    clock: float = 0.0  # milliseconds
 
     def __post_init__(self) -> None:
         self.memory = np.zeros(1 << 22, np.uint8)
@@ -44,6 +45,12 @@ class HostDevice:
 
     def synchronize(self) -> None: ...
 
+    def stream(self) -> HostDevice:
+        return self
+
+    def event(self) -> HostEvent:
+        return HostEvent(self)
+
     def view(self, given: DeviceArray, before: int = 0, after: int = 0) -> np.ndarray:
         """The array in device memory, with bytes before and after it, as a kernel could reach them."""
         start = given.address - before
@@ -52,13 +59,29 @@ class HostDevice:
 
 
 @dataclass
+class HostEvent:
+    """What the device's clock shows when it is recorded."""
+
+    device: HostDevice
+    at: float = 0.0
+
+    def record(self, stream: object) -> None:
+        self.at = self.device.clock
+
+    def elapsed_ms(self, start: HostEvent) -> float:
+        return self.at - start.at
+
+
+@dataclass
 class HostKernel:
     """A Python function in the place of a kernel; it gets NumPy views of the arrays and the numbers as they are."""
 
     device: HostDevice
     body: Callable[..., None]
+    cost: float = 0.01  # milliseconds of the device's clock
 
-    def launch(self, *, grid: Any, block: Any, args: tuple[Any, ...], shared: int) -> None:
+    def launch(self, *, grid: Any, block: Any, args: tuple[Any, ...], shared: int, stream: object = None) -> None:
+        self.device.clock += self.cost
         self.body(*(self.device.view(each) if isinstance(each, DeviceArray) else each for each in args))
 
 
@@ -68,9 +91,9 @@ def host() -> HostDevice:
 
 
 @pytest.fixture
-def runs(host: HostDevice) -> Callable[[Callable[..., None]], Runnable]:
-    """Makes a Python function a kernel that can be judged."""
-    return lambda body: Runnable(HostKernel(host, body), Launch(("1",), ("32",)), host)
+def runs(host: HostDevice) -> Callable[..., Runnable]:
+    """Makes a Python function a kernel that can be judged; `cost` is what a launch takes, in milliseconds."""
+    return lambda body, cost=0.01: Runnable(HostKernel(host, body, cost), Launch(("1",), ("32",)), host)
 
 
 @pytest.fixture

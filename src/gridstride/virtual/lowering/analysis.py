@@ -309,6 +309,8 @@ def varies(code: Code, ins: Instruction) -> bool:
     """True where the result differs between lanes even if the operands do not."""
     if ins.opcode in VARYING_OPCODES or "cc" in ins.modifiers:
         return True
+    if ins.opcode == "mbarrier":  # each lane arrives on its own, and gets the state before it
+        return ins.modifiers[0] in ("arrive", "arrive_drop")
     if ins.opcode == "cvta":
         return "local" in ins.modifiers and "to" not in ins.modifiers
     if ins.opcode not in ("ld", "ldu"):

@@ -57,7 +57,7 @@ class Counting:
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
-        """Counts a load, store, atom or red (`kind`); shared ones are checked for races."""
+        """Counts a load, store, atom or red (`kind`) or cp.async ("async"); shared ones are checked for races."""
         if access.space not in ("global", "shared", "generic", "const"):
             return
         at = self._take(len(ACCESS_COUNTERS))
@@ -102,6 +102,8 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
     """
     if access.space != "shared":
         return "global"
+    if kind == "async":
+        return "shared_async"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
 
 

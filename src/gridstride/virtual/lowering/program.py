@@ -11,6 +11,7 @@ from gridstride.virtual.lowering.ir import Module as IrModule
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
 from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
 from gridstride.virtual.ptx.module import Function, Instruction, Module, SourceLocation, Symbol, Variable
+from gridstride.virtual.ptx.types import TYPES
 
 if TYPE_CHECKING:
     from gridstride.virtual.lowering.access import Access

@@ -23,14 +23,10 @@ from gridstride.virtual.machine.layout import (
     COPY,
     FAULT,
     GROUPED,
-    LANES,
     LAUNCH,
     MAX_COPIES,
     WARP,
 )
-
-QUEUE = COPIES.size + MAX_COPIES * COPY.size
-"""Bytes of one warp's queue."""
 
 NULL = Value("null", "ptr")
 
@@ -151,7 +147,7 @@ def _new(m: Module) -> None:
 
 def _land_entry(m: Module) -> None:
     """Performs an entry for some of its lanes, and tells the race detector and the barrier."""
-    with m.function("void", "gs_copies_do", "ptr warp", "ptr entry", "i32 lanes") as (b, (warp, entry, lanes)):
+    with m.function("void", "gs_copies_do", "ptr warp", "ptr copy", "i32 lanes") as (b, (warp, entry, lanes)):
         now = b.op("and", lanes, b.get(entry, COPY, "mask"))
         with b.if_(b.compare("eq", now, i32(0))):
             b.ret()
@@ -348,6 +344,3 @@ def _end(m: Module) -> None:
                 with b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(BULK_OUT))):
                     b.call("void", "gs_copies_do", warp, entry, i32(-1))
             b.call("void", "gs_copies_trim", queue)
-
-
-

@@ -44,13 +44,13 @@ def _observe(m: Module) -> None:
     with m.function("void", "gs_observe_global", *head, f"{wide('i64')} address", "i32 size") as (b, args):
         warp, at, _, mask, address, size = args
         b.call("void", "gs_count_global", warp, at, mask, address, size)
-    for kind in ("load", "store", "sync"):
+    for kind in ("load", "store", "sync", "async"):
         with m.function("void", f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
             warp, at, site, mask, address, size = args
-            b.call("void", "gs_count_shared", warp, at, mask, address, size)
+            b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
             if kind == "sync":
                 b.call("void", "gs_race_sync", warp)
-            else:
+            elif kind != "async":  # those are checked when they land
                 b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
 
 
@@ -110,15 +110,22 @@ def _unless_idle(b: Builder, mask: Value) -> None:
 
 
 def _count_shared(m: Module) -> None:
-    """Wavefronts: the most 4-byte words that one bank must give, for each part of the warp that moves 128 bytes."""
-    head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i32')} address", "i32 size")
-    with m.function("void", "gs_count_shared", *head) as (b, (warp, at, mask, address, size)):
+    """Wavefronts: the most 4-byte words that one bank must give, for each part of the warp that moves 128 bytes.
+
+    Two parts of a load are one where every lane shares its address with the next lane, or with the one after that: seen
+    on an H200 (tests/virtual/fixtures/access_patterns_h200.json), for 8 and 16 bytes and not for stores.
+    """
+    head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i32')} address", "i32 size", "i1 loads")
+    with m.function("void", "gs_count_shared", *head) as (b, (warp, at, mask, address, size, loads)):
         _unless_idle(b, mask)
         _bump(b, warp, at, 0, i32(1))
         lanes = _popcount(b, mask)
         _bump(b, warp, at, 5, lanes)
         words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
         per_part = b.op("udiv", i32(LANES), words)
+        twins = b.op("or", _twins(b, mask, address, 1), _twins(b, mask, address, 2))
+        merged = b.op("and", b.op("and", loads, twins), b.compare("ugt", words, i32(1)))
+        per_part = b.op("shl", per_part, b.resize(merged, "i32"))
         total, ideal, start = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
         for slot in (total, ideal, start):
             b.store(i32(0), slot)
@@ -135,6 +142,15 @@ def _count_shared(m: Module) -> None:
         _bump(b, warp, at, 3, b.load("i32", total))
         _bump(b, warp, at, 4, b.load("i32", ideal))
     _wavefronts(m)
+
+
+def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:
+    """An i1: every active lane has the address of the lane whose number differs in one bit, where that is active."""
+    order = [i ^ apart for i in range(LANES)]
+    active = b.bitcast(mask, wide("i1"))
+    both = b.op("and", active, b.shuffle(active, order))
+    differs = b.op("and", both, b.compare("ne", address, b.shuffle(address, order)))
+    return b.compare("eq", b.bitcast(differs, "i32"), i32(0))
 
 
 def _wavefronts(m: Module) -> None:

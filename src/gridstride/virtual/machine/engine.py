@@ -133,7 +133,9 @@ def _runtime() -> tuple[Any, Any]:
 
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime import emit_scheduler
+    from gridstride.virtual.lowering.runtime_copies import emit_copies
     from gridstride.virtual.lowering.runtime_heap import emit_heap
+    from gridstride.virtual.lowering.runtime_mbarrier import emit_mbarrier
     from gridstride.virtual.lowering.runtime_memory import emit_memory
     from gridstride.virtual.lowering.runtime_observe import emit_observe
     from gridstride.virtual.lowering.runtime_output import emit_output
@@ -147,6 +149,8 @@ def _runtime_module() -> Module:
     emit_observe(module)
     emit_output(module)
     emit_heap(module)
+    emit_mbarrier(module)
+    emit_copies(module)
     return module
 
 

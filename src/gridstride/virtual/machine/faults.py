@@ -70,6 +70,8 @@ def _message(
             size = int(record["fault_size"])
             where = _heap_place(record, device)
             return f"{_verb(place)} of {size} bytes at address {_address(record)} after free: {where}"
+        case "mbarrier":
+            return _mbarrier(record)
         case "invalid_free":
             return _wrong_free(record, device)
         case "invalid_instruction":
@@ -117,6 +119,24 @@ def _heap_place(record: Any, device: VirtualGPU) -> str:
     if distance < block.size:
         return f"it is {distance} bytes into {what} of {block.size} bytes"
     return f"it is {distance - block.size} bytes past the end of {what} of {block.size} bytes"
+
+
+def _mbarrier(record: Any) -> str:
+    value = _signed(int(record["fault_address"]))
+    match int(record["fault_size"]):
+        case 1:
+            return (
+                f"no mbarrier object at offset {value} of shared memory: mbarrier.init must come first, and a barrier "
+                "between it and the other threads' first use (or it was invalidated, or written over)"
+            )
+        case 2:
+            return f"an mbarrier cannot expect {value} arrivals: 1 to 1048575 is what it counts"
+        case 3:
+            return (
+                f"one arrival too many: the phase of this mbarrier expects {value}, and all of them have come; "
+                "is its init count too small, or did a thread not wait for the phase before?"
+            )
+    return f"the bytes that this mbarrier waits for come to {value}: it counts at most 1048575"
 
 
 def _wrong_free(record: Any, device: VirtualGPU) -> str:

@@ -112,6 +112,8 @@ GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 MAX_COPIES = 64
 """Entries of a queue; when there are more, the first lands early."""
 
+QUEUE_BYTES = COPIES.size + MAX_COPIES * COPY.size
+
 OUTPUT = Layout("output", "size:i32 kind:i32 block:i64 warp:i32 lane:i32 line:i32 site:i32", align=8)
 """Head of one record of output, `size` with its text. A printf's text is its format with each argument's value behind
 the letter that asks for it; an assertion's is expression, file and function, each with its end."""

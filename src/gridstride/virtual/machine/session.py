@@ -18,6 +18,7 @@ from gridstride.virtual.machine.layout import (
     LAUNCH,
     MAX_FINDINGS,
     PLANES,
+    QUEUE_BYTES,
     RACE,
     WARP,
     WORKER,
@@ -30,6 +31,7 @@ Array = np.ndarray[Any, Any]
 STACK = 512 << 10
 DEEP_STACK = 8 << 20
 """Bytes of stack per warp, without and with recursion; taken only as it is touched."""
+PAGE = 4096
 STACKS_LIMIT = 16 << 30
 SHARED_ALIGN = 1024
 
@@ -105,7 +107,7 @@ class Session:
         fibers = demand.slots * demand.warps if own_stacks else 1
         self.launch["shared_stacks"] = not own_stacks
         self.launch["params"] = self.params_address
-        stack = DEEP_STACK if tables.recursive else STACK
+        stack = stack_size(tables)
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
@@ -125,6 +127,8 @@ class Session:
         record["local"] = room.base("local", demand.slots * demand.warps * local)
         record["local_stride"] = local
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
+        if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
+            record["copies"] = room.base("copies", demand.slots * demand.warps * QUEUE_BYTES)
         record["slots"], record["index"] = demand.slots, index
 
     def _shadow(self, index: int) -> None:
@@ -163,5 +167,9 @@ class Session:
 
 def most_slots(tables: Tables, warps: int) -> int:
     """How many blocks of so many warps a worker can hold at a time."""
-    stack = DEEP_STACK if tables.recursive else STACK
-    return max(1, STACKS_LIMIT // (stack * warps))
+    return max(1, STACKS_LIMIT // (stack_size(tables) * warps))
+
+
+def stack_size(tables: Tables) -> int:
+    """Bytes of stack for each warp: kernels with thousands of registers keep most of them there."""
+    return (DEEP_STACK if tables.recursive else STACK) + -(-tables.stack // PAGE) * PAGE

@@ -21,7 +21,8 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing wrong. `kind`: out_of_bounds, misaligned, race, deadlock, timeout, interrupted, stack_overflow, trap,
-    barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free.
+    barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free,
+    mbarrier.
     """
 
     kind: str

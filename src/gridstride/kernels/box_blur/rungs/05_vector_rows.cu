@@ -1,8 +1,8 @@
 // 05 vector rows: a thread walks down 4 columns at once and gets its neighbours' pixels by shuffle.
 //
-// Moves: waiting. A lane asks for 16 bytes of a row at a time, four rows ahead of the one it adds up, so that enough is
-//   on its way to keep memory busy. Shared memory is gone: 4 shuffles for 4 pixels take the place of 24 accesses, and
-//   a multiplication that of the division.
+// Moves: waiting. A lane asks for 16 bytes of a row at a time, five rows before it adds them up, so that enough is on
+//   its way to keep memory busy. Shared memory is gone: 4 shuffles for 4 pixels take the place of 24 accesses, and a
+//   multiplication that of the division.
 // Mapping: lane l of a warp -> columns 4l ... 4l + 3 of its 128. The 4 warps of a block lie side by side and walk 32 rows.
 //   The 2 pixels beyond each end of a warp are loaded by its first and last lane.
 //
@@ -10,13 +10,13 @@
 // block: 128
 // grid: ceil(W/512) ceil(H/32)
 
-constexpr int RADIUS = 2;              // pixels to each side: a 5x5 window
+constexpr int RADIUS = 2;                // pixels to each side: a 5x5 window
+constexpr int WINDOW = 2 * RADIUS + 1;
 constexpr int THREADS = 128;
-constexpr int ROWS = 32;               // rows a warp walks
-constexpr int AHEAD = 4;               // rows that are loaded together
+constexpr int ROWS = 32;                 // rows a warp walks
 constexpr unsigned int ALL = 0xffffffff;
 
-// How many of the 2 * RADIUS + 1 positions around `position` lie in 0 ... size - 1.
+// How many of the WINDOW positions around `position` lie in 0 ... size - 1.
 __device__ __forceinline__ int inside(int position, int size)
 {
     return min(position + RADIUS, size - 1) - max(position - RADIUS, 0) + 1;
@@ -51,13 +51,13 @@ __device__ __forceinline__ Row load(const float* image, int row, int column, int
 }
 
 // Sums of 5 along the row, around each of the lane's 4 pixels.
-__device__ __forceinline__ float4 row_sums(const Row& r, int lane)
+__device__ __forceinline__ float4 row_sums(const Row& row, int lane)
 {
-    const float4 v = r.own;
+    const float4 v = row.own;
     float l2 = __shfl_up_sync(ALL, v.z, 1), l1 = __shfl_up_sync(ALL, v.w, 1);
     float r1 = __shfl_down_sync(ALL, v.x, 1), r2 = __shfl_down_sync(ALL, v.y, 1);
-    if (lane == 0) l2 = r.beyond.x, l1 = r.beyond.y;
-    if (lane == 31) r1 = r.beyond.x, r2 = r.beyond.y;
+    if (lane == 0) l2 = row.beyond.x, l1 = row.beyond.y;
+    if (lane == 31) r1 = row.beyond.x, r2 = row.beyond.y;
     const float yz = v.y + v.z, xyz = v.x + yz, yzw = yz + v.w;
     return make_float4(l2 + l1 + xyz, l1 + v.x + yzw, xyz + (v.w + r1), yzw + (r1 + r2));
 }
@@ -68,48 +68,45 @@ blur_vector_rows(const float* __restrict__ image, float* __restrict__ blurred, i
     const int lane = threadIdx.x % 32;
     const int column = 4 * (blockIdx.x * THREADS + threadIdx.x);
     const int first_row = blockIdx.y * ROWS;
-    const int last_row = min(first_row + ROWS, H);  // one past the end
+    const int last_row = min(first_row + ROWS, H);    // one past the last that is written
+    const int last_read = min(last_row + RADIUS, H);  // one past the last that is read
     const bool vectors = W % 4 == 0 && (((size_t)image | (size_t)blurred) & 15) == 0;
     // 1 over the number of columns inside the image.
-    const float scale[4] = {1.0f / inside(column, W), 1.0f / inside(column + 1, W), 1.0f / inside(column + 2, W),
-                            1.0f / inside(column + 3, W)};
+    const float4 scale = make_float4(1.0f / inside(column, W), 1.0f / inside(column + 1, W),
+                                     1.0f / inside(column + 2, W), 1.0f / inside(column + 3, W));
 
-    float4 window[2 * RADIUS + 1] = {};  // row sums of the rows above, oldest first
-    Row ahead[AHEAD];
+    Row ahead[WINDOW];          // the next rows, on their way
+    float4 sums[WINDOW] = {};   // row sums of the last rows; slot i holds the i-th of each group of five
 #pragma unroll
-    for (int i = 0; i < AHEAD; ++i) ahead[i] = load(image, first_row - RADIUS + i, column, lane, H, W, vectors);
+    for (int i = 0; i < WINDOW; ++i) {
+        ahead[i] = load(image, first_row - RADIUS + i, column, lane, last_read, W, vectors);
+    }
 
-    for (int start = first_row - RADIUS; start < last_row + RADIUS; start += AHEAD) {
-        Row now[AHEAD];
+    for (int start = first_row - RADIUS; start < last_row + RADIUS; start += WINDOW) {
 #pragma unroll
-        for (int i = 0; i < AHEAD; ++i) now[i] = ahead[i];
-#pragma unroll
-        for (int i = 0; i < AHEAD; ++i) ahead[i] = load(image, start + AHEAD + i, column, lane, last_row + RADIUS < H ? last_row + RADIUS : H, W, vectors);
-#pragma unroll
-        for (int i = 0; i < AHEAD; ++i) {
-#pragma unroll
-            for (int r = 0; r < 2 * RADIUS; ++r) window[r] = window[r + 1];
-            window[2 * RADIUS] = row_sums(now[i], lane);
+        for (int i = 0; i < WINDOW; ++i) {
+            sums[i] = row_sums(ahead[i], lane);
+            ahead[i] = load(image, start + WINDOW + i, column, lane, last_read, W, vectors);
 
             const int row = start + i - RADIUS;
             if (row < first_row || row >= last_row || column >= W) continue;
             const int rows = inside(row, H);
-            const float part = rows == 2 * RADIUS + 1 ? 0.2f : 1.0f / rows;
-            float4 sum = window[0];
+            const float part = rows == WINDOW ? 1.0f / WINDOW : 1.0f / rows;
+            float4 total = sums[0];
 #pragma unroll
-            for (int r = 1; r <= 2 * RADIUS; ++r) {
-                sum.x += window[r].x, sum.y += window[r].y, sum.z += window[r].z, sum.w += window[r].w;
+            for (int s = 1; s < WINDOW; ++s) {
+                total.x += sums[s].x, total.y += sums[s].y, total.z += sums[s].z, total.w += sums[s].w;
             }
-            sum = make_float4(sum.x * (part * scale[0]), sum.y * (part * scale[1]), sum.z * (part * scale[2]),
-                              sum.w * (part * scale[3]));
+            total = make_float4(total.x * (part * scale.x), total.y * (part * scale.y), total.z * (part * scale.z),
+                                total.w * (part * scale.w));
             float* p = blurred + (size_t)row * W + column;
             if (vectors) {
-                *reinterpret_cast<float4*>(p) = sum;
+                *reinterpret_cast<float4*>(p) = total;
             } else {
-                p[0] = sum.x;
-                if (column + 1 < W) p[1] = sum.y;
-                if (column + 2 < W) p[2] = sum.z;
-                if (column + 3 < W) p[3] = sum.w;
+                p[0] = total.x;
+                if (column + 1 < W) p[1] = total.y;
+                if (column + 2 < W) p[2] = total.z;
+                if (column + 3 < W) p[3] = total.w;
             }
         }
     }

@@ -1,0 +1,114 @@
+"""Timing: honest rounds on rotating sets, and every timed output checked. The device's clock is a number here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridstride.judge.problem import Problem, array, size
+from gridstride.judge.runnable import Runnable
+from gridstride.judge.timing import Timer, Timing
+
+Body = Callable[..., None]
+Runs = Callable[..., Runnable]
+Time = Callable[..., Timing]
+
+
+def twice(x: np.ndarray, y: np.ndarray, n: int) -> None:
+    y[...] = 2 * x
+
+
+@pytest.fixture
+def timed(host: Any, runs: Runs) -> Time:
+    """Times a Python function whose launches take `cost` milliseconds."""
+
+    def time(problem: Problem, body: Body, *, cost: float, said: list[str] | None = None) -> Timing:
+        timer = Timer(problem, host, seed=5, progress=(said if said is not None else []).append)
+        return timer.time(runs(body, cost))
+
+    return time
+
+
+@pytest.mark.parametrize(("cost", "rounds"), [(0.01, 50), (10.0, 20), (60.0, 5), (150.0, 3), (500.0, 3)])
+def test_rounds_fit_the_share_of_device_time_and_slow_kernels_get_few(
+    doubling: Problem, timed: Time, cost: float, rounds: int
+) -> None:
+    timing = timed(doubling, twice, cost=cost)
+    assert timing.rounds == rounds
+    assert timing.median_ms == pytest.approx(cost)
+    assert timing.spread_ms == pytest.approx(0, abs=1e-9)
+    assert timing.right
+
+
+def test_a_slow_kernel_is_launched_no_more_than_it_must_be(doubling: Problem, timed: Time, host: Any) -> None:
+    timed(doubling, twice, cost=500.0)
+    assert host.clock == pytest.approx(4 * 500.0)  # one to warm up, three timed
+
+
+def test_every_launch_has_other_memory_than_the_one_before(doubling: Problem, timed: Time) -> None:
+    places: list[int] = []
+
+    def noting(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        places.append(x.ctypes.data)
+        twice(x, y, n)
+
+    timed(doubling, noting, cost=150.0)
+    assert len(set(places)) == 2
+    assert all(one != next_one for one, next_one in pairwise(places))
+
+
+def test_progress_says_what_goes_on(doubling: Problem, timed: Time) -> None:
+    said: list[str] = []
+    timed(doubling, twice, cost=60.0, said=said)
+    assert said == [
+        "drawing 2 sets of data to time, and working out what must come of them",
+        "timing, 5 rounds of 2 launches",
+        "checking what the timed launches left",
+    ]
+
+
+def test_a_kernel_that_is_wrong_on_one_set_only_is_found(doubling: Problem, timed: Time) -> None:
+    first: list[int] = []
+
+    def replaying(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        first.append(x.ctypes.data)
+        y[...] = 2 * x if x.ctypes.data == first[0] else 7
+
+    assert not timed(doubling, replaying, cost=1.0).right
+
+
+def test_a_kernel_that_stops_working_after_the_warm_up_is_found(timed: Time) -> None:
+    # In place: what it leaves at the end shows whether the timed launches did anything.
+    launches: list[int] = []
+
+    def lazy(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        launches.append(1)
+        if len(launches) <= 2:
+            y[...] += x
+
+    in_place = Problem(
+        name="accumulate", title="y += x",
+        parameters=(array("x", "float32", "n"), array("y", "float32", "n", role="inout"), size("n")),
+        reference=lambda v: {"y": v["x"] + v["y"]}, magnitude=lambda v: {"y": abs(v["x"]) + abs(v["y"])},
+        terms="2", public=({"n": 8},), largest={"n": 64}, observed={"n": 64}, timed={"n": 1024}, flops="n",
+        bytes="12*n", pieces="n",
+    )  # fmt: skip
+    assert not timed(in_place, lazy, cost=1.0).right
+    assert timed(in_place, lambda x, y, n: np.add(x, y, out=y), cost=1.0).right
+
+
+def test_outputs_begin_poisoned_so_that_an_idle_kernel_is_found(doubling: Problem, host: Any, runs: Runs) -> None:
+    timer = Timer(doubling, host, seed=5)
+    assert timer.time(runs(twice)).right
+    assert not timer.time(runs(lambda x, y, n: None)).right
+
+
+def test_one_launch_of_a_short_kernel_is_not_timed_alone(doubling: Problem, timed: Time) -> None:
+    said: list[str] = []
+    timed(replace(doubling, timed={"n": 4096}), twice, cost=0.02, said=said)
+    assert said[1] == "timing, 50 rounds of 50 launches"

@@ -1,0 +1,50 @@
+"""Counts of single accesses are those that Nsight Compute gave for the same kernels on an H200."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import gridstride as gs
+from gridstride.virtual.gpu import VirtualGPU
+
+ROOT = Path(__file__).parents[3]
+FIXTURE = json.loads((ROOT / "tests/virtual/fixtures/access_patterns_h200.json").read_text())
+
+
+def _bench() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("access_patterns", ROOT / "bench/access_patterns.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BENCH = _bench()
+MEASURED = {(row["kernel"], row["type"], row["pattern"]): row for row in FIXTURE["cases"]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_device() -> Iterator[None]:
+    with gs.use(VirtualGPU(workers=1)):
+        yield
+
+
+@pytest.mark.parametrize("type_", BENCH.TYPES)
+@pytest.mark.parametrize("kernel", ["shared_load", "shared_store", "global_load"])
+def test_every_pattern_counts_as_on_the_gpu(kernel: str, type_: str) -> None:
+    different: dict[str, Any] = {}
+    for name, where in BENCH.patterns().items():
+        ours = BENCH.counted(kernel, type_, where.astype("int32") % BENCH.ELEMENTS)
+        measured = MEASURED[kernel, type_, name]
+        wrong = {key: (value, measured[key]) for key, value in ours.items() if value != measured[key]}
+        if wrong:
+            different[name] = wrong
+    assert different == {}, "(here, on the GPU) by pattern"
