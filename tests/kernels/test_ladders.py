@@ -85,6 +85,19 @@ def test_register_tiles_cut_shared_wavefronts_at_every_rung(matmul: dict[str, Ru
     assert wavefronts[0] > 7 * wavefronts[2]
 
 
+def test_warp_tiles_and_lanes_in_pairs_halve_shared_wavefronts(matmul: dict[str, RungResult]) -> None:
+    ratio = per_step(matmul["06_vectorised"], "shared_wavefronts") / per_step(
+        matmul["07_warp_tiles"], "shared_wavefronts"
+    )
+    assert ratio == pytest.approx(2, rel=0.05)
+
+
+def test_the_double_buffer_has_one_barrier_for_16_steps_of_k(matmul: dict[str, RungResult]) -> None:
+    warps = 16
+    assert matmul["07_warp_tiles"].counters["barriers"] == warps * 2 * 256 / 8
+    assert matmul["08_double_buffer"].counters["barriers"] == warps * (256 / 16 + 1)
+
+
 def test_vectors_cut_global_requests_to_a_quarter(matmul: dict[str, RungResult]) -> None:
     ratio = (
         matmul["05_register_tile_2d"].counters["global_requests"] / matmul["06_vectorised"].counters["global_requests"]
@@ -99,3 +112,18 @@ def test_padding_ends_the_transposes_bank_conflicts() -> None:
     assert conflicts["02_shared_tile"] > 0
     assert conflicts["03_padded_tile"] == 0
     assert conflicts["04_swizzled"] == 0
+
+
+def test_staging_asks_for_every_sector_of_a_picture_once() -> None:
+    pixels = 128 * 256
+    sectors = {
+        r.rung: r.counters["global_sectors"] for r in climb(find("grayscale"), device=VirtualGPU("h200"), seed=3)
+    }
+    assert sectors["03_shared_stage"] == 4 * pixels / 32
+    assert sectors["02_four_pixels"] > 2 * sectors["03_shared_stage"]
+
+
+def test_the_blurs_last_rung_needs_no_shared_memory_and_half_the_requests() -> None:
+    rungs = {r.rung: r.counters for r in climb(find("box_blur"), device=VirtualGPU("h200"), seed=3)}
+    assert rungs["05_vector_rows"]["shared_wavefronts"] == 0
+    assert rungs["05_vector_rows"]["global_requests"] < rungs["04_walking_column"]["global_requests"] / 2

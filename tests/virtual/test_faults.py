@@ -85,7 +85,7 @@ WRONG = {
         "if (blockIdx.x == 2 && threadIdx.x == 17)\n__trap();", "trap", 3, (2, 0, 0), (17, 0, 0), "stopped itself",
     ),
     "assert": Wrong(
-        "int i = threadIdx.x;\nassert(i != 40);\nx[i] = i;", "trap", 3, (0, 0, 0), (40, 0, 0), "assert", (1, 64),
+        "int i = threadIdx.x;\nassert(i != 40);\nx[i] = i;", "assert", 3, (0, 0, 0), (40, 0, 0), "assert", (1, 64),
     ),
     "half of the warps at another barrier": Wrong(
         "if (threadIdx.x < 32)\nasm volatile(\"bar.sync 1, 64;\");\nelse\n__syncthreads();", "deadlock", 3, (0, 0, 0),

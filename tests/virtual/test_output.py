@@ -1,4 +1,4 @@
-"""printf and assert in kernels: the text C would print, in a fixed order, and what becomes of it when a launch fails."""
+"""printf and assert in kernels: the text C would print, in a fixed order; what becomes of it when a launch fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ CONVERSIONS = r"""extern "C" __global__ void k() {
            "text", "ab", local);
     printf("%f %.3f|%e|%g %g|%a|%10.2f|%-10.2f|%+d|% d|%05d|%*d|%.*f\n", 1.5f, 2.0 / 3, 12345.678, 1e-5, 1e10, 0.1,
            3.14159, 2.71828, 3, 4, 42, 6, 77, 2, 1.0 / 3);
-    printf("%ld %lld %llu %zu %lx %p %hhd %hd\n", 1L << 40, -(1LL << 40), ~0ULL, sizeof(int), 255L, (void *)0, 300, 70000);
+    printf("%ld %lld %llu %zu %lx %p %hhd %hd\n", 1L << 40, -(1LL << 40), ~0ULL, sizeof(int), 255L, (void *)0, 300,
+           70000);
 }"""
 
 
@@ -103,7 +104,9 @@ def test_printf_says_how_many_values_it_took(gpu: gs.VirtualGPU, capsys: pytest.
 
 
 def test_what_was_printed_before_a_fault_is_shown(gpu: gs.VirtualGPU, capsys: pytest.CaptureFixture[str]) -> None:
-    kernel = gs.cuda("""extern "C" __global__ void k(int *o) { printf("at %d\\n", 5); __syncthreads(); o[1 << 20] = 1; }""")
+    kernel = gs.cuda(
+        """extern "C" __global__ void k(int *o) { printf("at %d\\n", 5); __syncthreads(); o[1 << 20] = 1; }"""
+    )
     with pytest.raises(gs.KernelFault, match="past the end"):
         kernel["k"][1, 1](zeros(4))
     assert capsys.readouterr().out == "at 5\n"
@@ -111,7 +114,9 @@ def test_what_was_printed_before_a_fault_is_shown(gpu: gs.VirtualGPU, capsys: py
 
 def test_a_full_buffer_loses_the_last_lines_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20, printf_buffer=4096)):
-        kernel = gs.cuda("""extern "C" __global__ void k(int n) { for (int i = 0; i < n; ++i) printf("%d\\n", i); }""")["k"]
+        kernel = gs.cuda("""extern "C" __global__ void k(int n) { for (int i = 0; i < n; ++i) printf("%d\\n", i); }""")[
+            "k"
+        ]
         with pytest.warns(RuntimeWarning, match=r"printf calls of the kernel are not shown: .* 4096 bytes"):
             kernel[1, 1](1000)
         shown = capsys.readouterr().out.split()

@@ -50,9 +50,10 @@ class Case:
         types = (self.d, self.c) if self.family == "wmma" and self.a == "f16" else self.types
         bits = f".{self.rule}.popc" if self.rule in ("and", "xor") else ""
         tail = ".satfinite" if self.rule == "satfinite" else ""
+        mode = f".{self.rule}" if self.rule in ("rz", "rm", "rp") else ""
         if self.family == "wmma":
-            return f"wmma.mma{bits}.sync.aligned.row.col.{self.shape}.{'.'.join(types)}{tail}"
-        return f"mma.sync.aligned.{self.shape}.row.col{tail}.{'.'.join(types)}{bits}"
+            return f"wmma.mma{bits}.sync.aligned.row.col.{self.shape}{mode}.{'.'.join(types)}{tail}"
+        return f"mma.sync.aligned.{self.shape}.row.col{tail}{mode}.{'.'.join(types)}{bits}"
 
     @property
     def registers(self) -> tuple[int, int, int, int]:
@@ -76,8 +77,8 @@ def cases() -> Iterator[Case]:
     for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
         yield from (Case("mma", 16, 8, k, s, a, b, s) for k in (16, 32) for s in ("f32", "f16"))
     yield from _integers()
-    yield Case("mma", 8, 8, 4, "f64", "f64", "f64", "f64")
-    yield from (Case("mma", 16, 8, k, "f64", "f64", "f64", "f64") for k in (4, 8, 16))
+    for m, k, rule in ((8, 4, ""), (8, 4, "rm"), (16, 4, ""), (16, 4, "rz"), (16, 8, ""), (16, 8, "rp"), (16, 16, "")):
+        yield Case("mma", m, 8, k, "f64", "f64", "f64", "f64", rule)
     yield from _wmma()
 
 
@@ -163,7 +164,7 @@ def _floats(source: Bits, t: str, kind: str, matrix: str, shape: tuple[int, ...]
         "cancelling": (bias, bias), "special": (bias - 2, bias + 2), "huge": (max(top - 4, 1), top - 1),
     }[kind]  # fmt: skip
     if t == "f64":  # numbers whose chain of sums stays finite
-        low, high = max(low, bias - 300), min(high, bias + 300)
+        low, high = (min(max(end, bias - 300), bias + 300) for end in (low, high))
     digits = source.below(1 << mantissa, shape)
     if kind == "cancelling" and matrix != "c":
         digits &= np.uint64((1 << mantissa) - (1 << max(0, mantissa - 4)))

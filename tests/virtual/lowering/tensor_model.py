@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -136,12 +137,12 @@ def _special(a: Sequence[Number], b: Sequence[Number], c: Number) -> str:
 
 
 def _added(x: int, y: int, *, half: bool) -> int:
-    """The ordinary sum of two floats' bits."""
-    if half:
-        total = np.array([x, y], np.uint16).view(np.float16).astype(np.float64).sum().astype(np.float16)
-        return F16_NAN if np.isnan(total) else int(total.view(np.uint16))
-    total32 = np.array([x, y], np.uint32).view(np.float32).astype(np.float64).sum().astype(np.float32)
-    return F32_NAN if np.isnan(total32) else int(total32.view(np.uint32))
+    """The ordinary sum of two floats' bits, through f64, where it is exact or rounds to the same."""
+    bits, kind, nan = (np.uint16, np.float16, F16_NAN) if half else (np.uint32, np.float32, F32_NAN)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, second = np.array([x, y], bits).view(kind).astype(np.float64)
+        total = np.array([first + second]).astype(kind)
+    return nan if np.isnan(total[0]) else int(total.view(bits)[0])
 
 
 def floats(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: tuple[str, str, str, str], split: int) -> np.ndarray:
@@ -197,17 +198,20 @@ def integers(a: np.ndarray, b: np.ndarray, c: np.ndarray, rule: str) -> np.ndarr
     return (total & 0xFFFFFFFF).astype(np.uint32)
 
 
-def doubles(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """A chain of fused multiply-adds over k, each rounded once, of finite numbers given as bits."""
+def doubles(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
+    """A chain of fused multiply-adds over k, each rounded once, of finite numbers given as bits; mode rz, rm or rp."""
     x, y, total = (m.view(np.float64) for m in (a, b, c.copy()))
     for i, j in np.ndindex(c.shape):
         for k in range(x.shape[1]):
-            total[i, j] = _fma(float(x[i, k]), float(y[k, j]), float(total[i, j]))
+            exact = Fraction(x[i, k]) * Fraction(y[k, j]) + Fraction(total[i, j])
+            total[i, j] = _rounded(exact, mode)
     return total.view(np.uint64)
 
 
-def _fma(x: float, y: float, z: float) -> float:
-    """Through fractions, whose conversion to float rounds once."""
-    from fractions import Fraction
-
-    return float(Fraction(x) * Fraction(y) + Fraction(z))
+def _rounded(exact: Fraction, mode: str) -> float:
+    """The conversion rounds to nearest; a step where that went the wrong way."""
+    near = float(exact)
+    away = {"rz": abs(Fraction(near)) > abs(exact), "rm": Fraction(near) > exact, "rp": Fraction(near) < exact}
+    if not away.get(mode, False):
+        return near
+    return math.nextafter(near, {"rz": 0.0, "rm": -math.inf, "rp": math.inf}[mode])

@@ -80,7 +80,7 @@ def signed(values: np.ndarray, kind: str) -> np.ndarray:
 
 def modelled(case: Case, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     if case.a == "f64":
-        return tensor_model.doubles(a, b, c)
+        return tensor_model.doubles(a, b, c, case.rule)
     if case.d == "s32":
         x, y, z = (signed(m, t) for m, t in zip((a, b, c), case.types[1:], strict=True))
         return tensor_model.integers(x, y, z, case.rule)
@@ -135,14 +135,14 @@ def agree(case: Case, given: list[np.ndarray], got: np.ndarray) -> None:
                 )
 
 
-@pytest.mark.parametrize("case", tensor_cases.cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(tensor_cases.cases()), ids=lambda case: case.name)
 def test_agrees_with_the_model_bit_for_bit(case: Case) -> None:
     given = tensor_cases.fragments(case, len(tensor_cases.KINDS))
     with gs.use("virtual"):
         agree(case, given, tensor_cases.run(case, given))
 
 
-@pytest.mark.parametrize("case", tensor_cases.cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(tensor_cases.cases()), ids=lambda case: case.name)
 def test_agrees_with_an_h200_bit_for_bit(case: Case) -> None:
     if not FIXTURE.exists():
         pytest.skip("no recording of an H200: bench/tensor_cores.py record makes one")
@@ -167,6 +167,30 @@ def test_an_addend_alone_is_returned_as_it_is() -> None:
     np.testing.assert_array_equal(got, np.where(sums == 0x80000000, np.uint32(0), sums))
 
 
+MALFORMED = [
+    "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, %r2;",
+    "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0}, [%r2];",
+    "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [%r2];",
+    "stmatrix.sync.aligned.m8n8.x1.shared.b16 %r0, {%r1};",
+    "movmatrix.sync.aligned.m8n8.b16 %r0, %r1;",
+    "wmma.load.a.b.sync.aligned.row.m16n16k16.global.s8 {%r0, %r1}, [%r2];",
+    "wmma.load.a.sync.aligned.m16n16k16.global.s8 {%r0, %r1}, [%r2];",
+    "wmma.load.a.sync.aligned.row.m16n16k16.global.s8 {%r0, %r1, %r3}, [%r2];",
+    "wmma.load.a.sync.aligned.row.m16n16k32.global.s8 {%r0, %r1}, [%r2];",
+    "wmma.store.d.sync.aligned.row.m16n16k16.global.s8 [%r2], {%r0, %r1};",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32 {%r0}, {%r0}, {%r0}, {%r0};",
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1}, {%r0, %r1, %r2, %r3}, %r4, 0;",
+]
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_what_is_malformed_or_not_there_is_refused(text: str) -> None:
+    body = f".visible .entry k()\n{{\n.reg .b32 %r<9>;\n{text}\nret;\n}}\n"
+    with gs.use("virtual"), pytest.raises(ValueError, match="does not have|PTX|operand"):
+        gs.ptx(f".version 8.7\n.target sm_90a\n.address_size 64\n{body}")["k"][1, 32]()
+
+
 REFUSED = [
     ("mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32", (4, 4, 2, 4)),
     ("mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", (4, 4, 2, 4)),
@@ -180,6 +204,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "registers"), REFUSED, ids=[f"{name} {n}" for name, n in REFUSED])
 def test_what_is_not_known_is_refused(name: str, registers: tuple[int, ...]) -> None:
     lists = ", ".join("{" + ", ".join(f"%r{i}" for i in range(n)) + "}" for n in registers)
-    ptx = f".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 %r<9>;\n{name} {lists};\nret;\n}}\n"
+    body = f".visible .entry k()\n{{\n.reg .b32 %r<9>;\n{name} {lists};\nret;\n}}\n"
+    ptx = f".version 8.7\n.target sm_90a\n.address_size 64\n{body}"
     with gs.use("virtual"), pytest.raises(Exception, match="does not have"):
         gs.ptx(ptx)["k"][1, 32]()

@@ -36,6 +36,14 @@ def columns(cx: Lowering, *values: Value) -> list[Value]:
     return found
 
 
+def address(cx: Lowering, ins: Instruction, index: int) -> Address:
+    """An operand that must be an address."""
+    operand = ins.operands[index] if index < len(ins.operands) else None
+    if not isinstance(operand, Address):
+        raise cx.unsupported(f"such a form of `{ins.name}`")
+    return operand
+
+
 def site(cx: Lowering, access: Access | None = None) -> Value:
     """A new site as an i32."""
     return constant("i32", cx.program.site(cx, access))
@@ -63,8 +71,9 @@ def _group(cx: Lowering, ins: Instruction, said: set[str], room: str) -> None:
         return
     pending = constant("i32", -1)
     if "wait_group" in said:
-        (operand,) = ins.operands
-        assert isinstance(operand, Immediate), operand
+        operand = ins.operands[0] if ins.operands else None
+        if not isinstance(operand, Immediate):
+            raise cx.unsupported(f"such a form of `{ins.name}`")
         pending = constant("i32", operand.bits)
     cx.b.call("void", f"{room}_wait", cx.warp, cx.active(), pending)
 
@@ -72,10 +81,10 @@ def _group(cx: Lowering, ins: Instruction, said: set[str], room: str) -> None:
 # -- cp.async ---------------------------------------------------------------------------------------------------------
 def _copy(cx: Lowering, ins: Instruction) -> None:
     check(cx, ins, {"async", "ca", "cg", "shared", "shared::cta", "global", *_HINTS})
-    to, origin, wanted, *more = ins.operands
-    assert isinstance(to, Address) and isinstance(origin, Address)
+    to, origin = address(cx, ins, 0), address(cx, ins, 1)
+    wanted, *more = ins.operands[2:] or (None,)
     if "L2::cache_hint" in ins.modifiers:
-        more.pop()
+        more = more[:-1]
     size = wanted.bits if isinstance(wanted, Immediate) else 0
     if size not in ((16,) if "cg" in ins.modifiers else (4, 8, 16)):
         raise cx.unsupported(f"a copy of {size} bytes with `{ins.name}`")
@@ -165,10 +174,8 @@ def _now(cx: Lowering, to: Address, origin: Address, words: int) -> None:
 def _arrive(cx: Lowering, ins: Instruction) -> None:
     """cp.async.mbarrier.arrive: the lane's copies so far arrive on a barrier."""
     check(cx, ins, {"async", "mbarrier", "arrive", "noinc", "shared", "shared::cta"})
-    (address,) = ins.operands
-    assert isinstance(address, Address)
     space = memory.space_of(ins)
-    (where,) = columns(cx, memory.vector_address(cx, address, space))
+    (where,) = columns(cx, memory.vector_address(cx, address(cx, ins, 0), space))
     more = constant("i32", int("noinc" not in ins.modifiers))
     number, kind = site(cx), constant("i32", memory.SPACES[space])
     cx.b.call("void", "gs_copies_arrive", cx.warp, number, cx.active(), where, kind, more)
@@ -185,17 +192,13 @@ def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
              "mbarrier::complete_tx::bytes"}  # fmt: skip
     check(cx, ins, known)
     spaces = [m.partition("::")[0] for m in ins.modifiers if m.partition("::")[0] in ("shared", "global")]
-    if len(spaces) != 2:
-        raise cx.unsupported(f"`{ins.name}`")
+    if len(spaces) != 2 or len(ins.operands) < 3:
+        raise cx.unsupported(f"such a form of `{ins.name}`")
     counted = "mbarrier::complete_tx::bytes" in said
-    to, origin, count = ins.operands[:3]
-    assert isinstance(to, Address) and isinstance(origin, Address)
-    values = [memory.vector_address(cx, to, spaces[0]), memory.vector_address(cx, origin, spaces[1])]
-    values.append(cx.vector(count, "b32"))
+    values = [memory.vector_address(cx, address(cx, ins, i), space) for i, space in enumerate(spaces)]
+    values.append(cx.vector(ins.operands[2], "b32"))
     if counted:
-        barrier = ins.operands[3]
-        assert isinstance(barrier, Address)
-        values.append(memory.vector_address(cx, barrier, "shared"))
+        values.append(memory.vector_address(cx, address(cx, ins, 3), "shared"))
     places = columns(cx, *values)
     null = Value("null", "ptr")
     sites = (site(cx, Access(s, 1, 1)) for s in spaces)

@@ -290,6 +290,7 @@ class Flow:
         b.branch(b.compare("slt", left, constant("i32", 0)), tired, on)
         b.start(tired)
         b.store(constant("i32", SPIN_BUDGET), self.budget)
+        b.put(cx.warp, WARP, "site", cx.program.site_of_loop(cx, index))
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
         spinning = {t for t in chosen if (index, t) in self.code.spin_edges}
         others = sorted({*bits_of(self.facts.frontier[index]), *chosen} - spinning)

@@ -34,6 +34,9 @@ SUMS = {
 }  # fmt: skip
 """Types of C and D for each type of A; integers have s32."""
 
+RULES = ("satfinite", "xor", "and", "rz", "rm", "rp")
+WORDS = ("sync", "aligned", "row", "col", "popc", "rn", *RULES)
+
 PARTNERS = ({"e4m3", "e5m2"}, {"s8", "u8"}, {"s4", "u4"})
 """Types of A and B that may be mixed."""
 
@@ -44,8 +47,8 @@ REGISTERS = 8
 # -- mma --------------------------------------------------------------------------------------------------------------
 def mma(cx: Lowering, ins: Instruction) -> None:
     """mma.sync.aligned, without .sp."""
-    check(cx, ins, {"sync", "aligned", "row", "col", "satfinite", "xor", "and", "popc", "rn", ins.modifiers[2]})
     m, n, k = shape_of(cx, ins)
+    check(cx, ins, {*WORDS, f"m{m}n{n}k{k}"})
     if len(ins.types) != 4 or n != 8 or ins.modifiers[3:5] != ("row", "col"):
         raise cx.unsupported(f"`{ins.name}`")
     d, a, b, c = ins.types
@@ -62,7 +65,7 @@ def mma(cx: Lowering, ins: Instruction) -> None:
 
 
 def _rule(ins: Instruction) -> str:
-    return next((m for m in ins.modifiers if m in ("satfinite", "xor", "and")), "")
+    return next((m for m in ins.modifiers if m in RULES), "")
 
 
 def _typed(product: Product) -> bool:
@@ -75,6 +78,8 @@ def _typed(product: Product) -> bool:
         return False
     if p.a == "b1":
         return p.rule in ("xor", "and")
+    if p.a == "f64":
+        return p.rule in ("", "rz", "rm", "rp")
     return not p.rule or (p.rule == "satfinite" and sums == ("s32",))
 
 
@@ -93,9 +98,9 @@ class Shape:
 
 def wmma(cx: Lowering, ins: Instruction) -> None:
     """wmma.load, wmma.store, wmma.mma."""
-    kind = ins.modifiers[0]
-    if kind != "mma":
-        {"load": matrix_memory.load, "store": matrix_memory.store}[kind](cx, ins)
+    memory = {"load": matrix_memory.load, "store": matrix_memory.store}.get(next(iter(ins.modifiers), ""))
+    if memory is not None:
+        memory(cx, ins)
         return
     shape = _shape(cx, ins)
     matrices = [list(items(o)) for o in ins.operands]
@@ -121,9 +126,10 @@ def _part(values: list[Value], number: int, parts: int) -> list[Value]:
 
 
 def _shape(cx: Lowering, ins: Instruction) -> Shape:
-    words = {"mma", "sync", "aligned", "row", "col", "satfinite", "xor", "and", "popc", "rn"}
-    check(cx, ins, words | {m for m in ins.modifiers if m[0] == "m" and m[1:2].isdigit()})
     m, n, k = shape_of(cx, ins)
+    check(cx, ins, {*WORDS, "mma", f"m{m}n{n}k{k}"})
+    if len(ins.types) not in (2, 4):
+        raise cx.unsupported(f"`{ins.name}`")
     d, a, b, c = (ins.types[0], "f16", "f16", ins.types[1]) if len(ins.types) == 2 else ins.types
     parts = {matrix: fragment_of(cx, ins, matrix, t, (m, n, k)) for matrix, t in zip("abcd", (a, b, c, d), strict=True)}
     rows = 8 if m == n == 8 else 16

@@ -60,9 +60,15 @@ def _form(cx: Lowering, ins: Instruction) -> int:
     """How many matrices."""
     check(cx, ins, {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta"})
     number = next((int(m[1]) for m in ins.modifiers if m in ("x1", "x2", "x4")), 0)
-    if ins.types != ("b16",) or "m8n8" not in ins.modifiers or not number:
+    if ins.types != ("b16",) or "m8n8" not in ins.modifiers or not number or len(ins.operands) != 2:
         raise cx.unsupported(f"`{ins.name}`")
     return number
+
+
+def _address(cx: Lowering, operand: Operand) -> Address:
+    if not isinstance(operand, Address):
+        raise cx.unsupported(f"`{cx.ins.name}` without an address")
+    return operand
 
 
 def _transposed(cx: Lowering, word: Value) -> Value:
@@ -70,9 +76,9 @@ def _transposed(cx: Lowering, word: Value) -> Value:
     return b.bitcast(b.shuffle(b.bitcast(word, f"<{2 * LANES} x i16>"), TRANSPOSED), wide("i32"))
 
 
-def _rows(cx: Lowering, address: Operand, number: int, way: str, image: Value) -> None:
+def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -> None:
     """Copies the rows whose addresses the first 8 · number lanes give."""
-    assert isinstance(address, Address)
+    address = _address(cx, operand)
     space = "shared" if space_of(cx.ins) == "shared" else "generic"
     access = Access(space, ROW, 1)
     site = cx.program.site(cx, access)
@@ -119,7 +125,7 @@ def store_matrix(cx: Lowering, ins: Instruction) -> None:
 def move_matrix(cx: Lowering, ins: Instruction) -> None:
     """movmatrix: the transpose of an 8 × 8 matrix in registers."""
     check(cx, ins, {"sync", "aligned", "m8n8", "trans"})
-    if ins.types != ("b16",) or "trans" not in ins.modifiers:
+    if ins.types != ("b16",) or "trans" not in ins.modifiers or len(ins.operands) != 2:
         raise cx.unsupported(f"`{ins.name}`")
     cx.set(ins.operands[0], _transposed(cx, cx.vector(ins.operands[1], "b32")))
 
@@ -166,16 +172,16 @@ def _image(cx: Lowering, ins: Instruction) -> Image:
     shape = shape_of(cx, ins)
     check(cx, ins, words | {"m{}n{}k{}".format(*shape)})
     layout = {"row", "col"} & set(ins.modifiers)
-    if len(ins.types) != 1 or len(layout) != 1 or ins.modifiers[1] not in "abcd":
+    matrix = [m for m in ins.modifiers if m in ("a", "b", "c", "d")]
+    if (len(ins.types), len(layout), len(matrix)) != (1, 1, 1) or len(ins.operands) not in (2, 3):
         raise cx.unsupported(f"`{ins.name}`")
-    fragment = fragment_of(cx, ins, ins.modifiers[1], ins.types[0], shape)
+    fragment = fragment_of(cx, ins, matrix[0], ins.types[0], shape)
     return Image(fragment, "row" in layout, area(cx, Image.LARGEST))
 
 
 def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operand, ...], way: str) -> None:
     """Copies the matrix between memory and its image. Lane i takes line i: a row, or a column where those are whole."""
-    address, b = operands[0], cx.b
-    assert isinstance(address, Address)
+    address, b = _address(cx, operands[0]), cx.b
     space = "shared" if space_of(ins) == "shared" else "generic"
     site = cx.program.site(cx, Access(space, image.piece, 1))
     start = vector_address(cx, address, space)

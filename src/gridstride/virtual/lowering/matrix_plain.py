@@ -1,10 +1,12 @@
-"""Matrix products whose sums need no rule of their own: integers and bits are exact, f64 is a chain of FMAs over k.
+"""Matrix products whose sums need no rule of their own: integers and bits are exact, f64 is a chain of FMAs over k,
+rounded as the instruction says.
 
 Integers are multiplied in f32, which holds every sum of a tile: 64 products of 4 bits or 32 of 8 are below 2^22.
 """
 
 from __future__ import annotations
 
+from gridstride.virtual.lowering import rounding
 from gridstride.virtual.lowering.ir import Builder, Module, Value
 from gridstride.virtual.lowering.matrix_columns import Columns
 from gridstride.virtual.lowering.matrix_formats import element
@@ -14,8 +16,15 @@ from gridstride.virtual.lowering.matrix_products import Product
 
 def define(m: Module, product: Product) -> None:
     """Writes `NAME(a, b, c, d)` into a module."""
+    if product.rule in rounding.MODES and fma_name(product) not in m.defined:
+        rounding._define(m, fma_name(product), "fma", rounding.MODES[product.rule], f"<{product.rows} x double>", 3)
     with m.function("internal void", product.name, "ptr a", "ptr b", "ptr c", "ptr d") as (b, pointers):
         {"f64": _double, "b1": _bits}.get(product.a, _integers)(b, product, pointers)
+
+
+def fma_name(product: Product) -> str:
+    """The function that rounds a chain's steps as the product's rule says."""
+    return f"gs_mma_fma_{product.rows}_{product.rule}"
 
 
 def _integers(b: Builder, product: Product, pointers: list[Value]) -> None:
@@ -60,6 +69,8 @@ def _double(b: Builder, product: Product, pointers: list[Value]) -> None:
     with columns.each():
         total = columns.addend()
         for k, x in enumerate(a):
-            total = b.intrinsic("fma", x, columns.column(area, k, "double"), total)
+            y = columns.column(area, k, "double")
+            directed = product.rule in rounding.MODES
+            total = b.call(x.type, fma_name(product), x, y, total) if directed else b.intrinsic("fma", x, y, total)
         columns.put(total)
     columns.give("f64")

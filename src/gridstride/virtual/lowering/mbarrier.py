@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering import memory
-from gridstride.virtual.lowering.asynchronous import columns, site
+from gridstride.virtual.lowering.asynchronous import address, columns, site
 from gridstride.virtual.lowering.floats import check
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, wide
@@ -13,20 +13,24 @@ from gridstride.virtual.ptx.module import Address, Instruction, Operand, Special
 _SCOPES = {"acquire", "release", "relaxed", "cta", "cluster", "shared", "shared::cta", "shared::cluster"}
 _FORMS = {"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait",
           "pending_count"}  # fmt: skip
+_WRITING = ("arrive", "arrive_drop", "test_wait", "try_wait")
+_LEAST = {"init": 1, "expect_tx": 1, "complete_tx": 1, "test_wait": 1, "try_wait": 1}
+"""Operands that a form has at least behind its address."""
 
 
 def mbarrier(cx: Lowering, ins: Instruction) -> None:
     """All forms."""
     check(cx, ins, _SCOPES | _FORMS | {"noComplete", "parity"})
-    form = ins.modifiers[0]
+    form = ins.modifiers[0] if ins.modifiers else ""
     if form == "pending_count":
         _pending_count(cx, ins)
         return
-    at = next(i for i, o in enumerate(ins.operands) if isinstance(o, Address))
-    address, rest = ins.operands[at], ins.operands[at + 1 :]
-    assert isinstance(address, Address)
+    at = int(bool(ins.operands) and not isinstance(ins.operands[0], Address))
+    rest = ins.operands[at + 1 :]
+    if form not in _FORMS or len(rest) < _LEAST.get(form, 0) or (at and form not in _WRITING):
+        raise cx.unsupported(f"such a form of `{ins.name}`")
     space = memory.space_of(ins)
-    where = memory.vector_address(cx, address, space)
+    where = memory.vector_address(cx, address(cx, ins, at), space)
     kind = constant("i32", memory.SPACES[space])
     if form == "init":
         _init(cx, where, kind, rest)
@@ -98,10 +102,11 @@ def _only_polls(cx: Lowering) -> bool:
 
 
 def _pending_count(cx: Lowering, ins: Instruction) -> None:
+    if len(ins.operands) != 2:
+        raise cx.unsupported(f"such a form of `{ins.name}`")
     (state,) = cx.sources("b64")
     missing = cx.b.op("lshr", state, constant(state.type, 20))
     cx.set(ins.operands[0], cx.b.op("and", missing, constant(missing.type, COUNT)))
 
 
 FAMILY = {"mbarrier": mbarrier}
-

@@ -92,7 +92,9 @@ def _around(s: Instruction, key: str, habits: Habits) -> Iterator[Statement]:
 
 def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
     red = "red" in s.modifiers
-    voting = tuple("vote" if m == "red" else m for m in s.modifiers)
+    voting = tuple("vote" if m == "red" else m for m in s.modifiers if m != "aligned")
+    if s.opcode == "bar" or "aligned" in s.modifiers:
+        voting = (*voting, "aligned")
     yield replace(s, opcode="bar", operands=s.operands[red:], modifiers=voting)
     # Lanes held at the barrier wait in a block of their own: lanes that went around it must not be held too.
     yield Label(f"%held{key}")

@@ -79,9 +79,12 @@ class Counting:
         cx.b.call("void", "gs_race_sync", cx.warp)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
-        """A barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
+        """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
         b = cx.b
-        waiting = [f for f in bits_of(cx.facts.frontier[index]) if not _only_leaves(cx, f)]
+        if "aligned" not in cx.ins.modifiers:
+            return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
+        # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
+        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and not _only_leaves(cx, f)]
         if not waiting:
             return
         missing = b.load("i32", pending[waiting[0]])

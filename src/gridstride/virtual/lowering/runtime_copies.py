@@ -23,7 +23,6 @@ from gridstride.virtual.machine.layout import (
     COPY,
     FAULT,
     GROUPED,
-    LAUNCH,
     MAX_COPIES,
     WARP,
 )
@@ -136,11 +135,13 @@ def _new(m: Module) -> None:
     with m.function("void", "gs_copies_trim", "ptr queue") as (b, (queue,)):
         kept = b.alloca("i32")
         b.store(i32(0), kept)
-        with _entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
-            with b.if_(b.compare("ne", b.get(entry, COPY, "mask"), i32(0))):
-                to = _entry(b, queue, b.load("i32", kept))
-                b.emit(f"call void @llvm.memmove.p0.p0.i64({to!r}, {entry!r}, i64 {COPY.size}, i1 false)")
-                b.store(b.op("add", b.load("i32", kept), i32(1)), kept)
+        with (
+            _entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry),
+            b.if_(b.compare("ne", b.get(entry, COPY, "mask"), i32(0))),
+        ):
+            to = _entry(b, queue, b.load("i32", kept))
+            b.emit(f"call void @llvm.memmove.p0.p0.i64({to!r}, {entry!r}, i64 {COPY.size}, i1 false)")
+            b.store(b.op("add", b.load("i32", kept), i32(1)), kept)
         b.put(queue, COPIES, "count", b.load("i32", kept))
     m.signatures["llvm.memmove.p0.p0.i64"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
 
@@ -237,7 +238,8 @@ def _bulk(m: Module) -> None:
             object_ = b.load("ptr", barrier)
             with b.if_(_flag(b, queue)):
                 one = b.op("shl", i32(1), lane)
-                entry = b.call("ptr", "gs_copies_new", warp, queue, kind, to, one, i32(0))
+                where = b.select(counted, to, origin)
+                entry = b.call("ptr", "gs_copies_new", warp, queue, kind, where, one, i32(0))
                 _fill(b, entry, lane, place, data, bytes_)
                 word = b.define("i64", f"ptrtoint {object_!r} to i64")
                 b.store(word, row(b, b.field(entry, COPY, "barrier"), lane, 8))
@@ -291,11 +293,13 @@ def _wait(m: Module) -> None:
             with b.if_(_flag(b, queue)):
                 closed = b.load(wide("i32"), b.field(queue, COPIES, field), align=4)
                 limit = b.op("sub", closed, b.splat(pending))
-                with _entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
-                    with b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(kind))):
-                        group = b.load(wide("i32"), b.field(entry, COPY, "group"), align=4)
-                        due = b.bitcast(b.compare("slt", group, limit), "i32")
-                        b.call("void", "gs_copies_do", warp, entry, b.op("and", due, mask))
+                with (
+                    _entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry),
+                    b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(kind))),
+                ):
+                    group = b.load(wide("i32"), b.field(entry, COPY, "group"), align=4)
+                    due = b.bitcast(b.compare("slt", group, limit), "i32")
+                    b.call("void", "gs_copies_do", warp, entry, b.op("and", due, mask))
                 b.call("void", "gs_copies_trim", queue)
 
 
@@ -340,7 +344,9 @@ def _end(m: Module) -> None:
     with m.function("void", "gs_copies_end", "ptr warp") as (b, (warp,)):
         queue = b.get(warp, WARP, "copies")
         with b.if_(_flag(b, queue)):
-            with _entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
-                with b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(BULK_OUT))):
-                    b.call("void", "gs_copies_do", warp, entry, i32(-1))
+            with (
+                _entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry),
+                b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(BULK_OUT))),
+            ):
+                b.call("void", "gs_copies_do", warp, entry, i32(-1))
             b.call("void", "gs_copies_trim", queue)

@@ -82,22 +82,23 @@ def _place(m: Module) -> None:
 
 def _init(m: Module) -> None:
     head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr counts")
-    with m.function("void", "gs_mbarrier_init", *head) as (b, (warp, site, mask, where, space, counts)):
-        with b.lanes(mask) as lane:
-            place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(1))
-            count = b.load("i64", row(b, counts, lane, 8))
-            bad = b.compare("uge", b.op("sub", count, i64(1)), i64(COUNT))
-            with b.if_(bad):
-                _misuse(b, warp, site, lane, BAD_COUNT, count)
-            b.store(packed(b, State(count, count, i64(0), i64(0))), place)
+    with (
+        m.function("void", "gs_mbarrier_init", *head) as (b, (warp, site, mask, where, space, counts)),
+        b.lanes(mask) as lane,
+    ):
+        place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(1))
+        count = b.load("i64", row(b, counts, lane, 8))
+        bad = b.compare("uge", b.op("sub", count, i64(1)), i64(COUNT))
+        with b.if_(bad):
+            _misuse(b, warp, site, lane, BAD_COUNT, count)
+        b.store(packed(b, State(count, count, i64(0), i64(0))), place)
 
 
 def _inval(m: Module) -> None:
     head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space")
-    with m.function("void", "gs_mbarrier_inval", *head) as (b, (warp, site, mask, where, space)):
-        with b.lanes(mask) as lane:
-            place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-            b.store(i64(0), place)
+    with m.function("void", "gs_mbarrier_inval", *head) as (b, (warp, site, mask, where, space)), b.lanes(mask) as lane:
+        place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+        b.store(i64(0), place)
 
 
 def _apply(m: Module) -> None:

@@ -178,19 +178,21 @@ def _format(m: Module) -> None:
 def _print(m: Module) -> None:
     """printf of the lanes of `mask`, the lowest first; formats and arguments are addresses, 32 of each."""
     head = ("ptr warp", "i32 site", "i32 mask", "ptr formats", "ptr arguments", "ptr results")
-    with m.function("void", "gs_print", *head, cold=True) as (b, (warp, site, mask, formats, arguments, results)):
-        with b.lanes(mask) as lane:
-            result = row(b, results, lane, 4)
-            b.store(i32(-1), result)
-            text, values = (b.load("i64", row(b, v, lane, 8)) for v in (formats, arguments))
-            with b.if_(b.compare("ne", text, i64(0))):
-                null = Value("null", "ptr")
-                need = b.call("i64", "gs_format", warp, site, lane, text, values, null)
-                b.store(b.resize(b.op("lshr", need, i64(32)), "i32"), result)
-                size = b.op("and", need, i64(0xFFFFFFFF))
-                record = b.call("ptr", "gs_output", warp, site, lane, i32(PRINTED), size)
-                with b.if_(b.compare("ne", record, null)):
-                    b.call("i64", "gs_format", warp, site, lane, text, values, b.offset(record, OUTPUT.size))
+    with (
+        m.function("void", "gs_print", *head, cold=True) as (b, (warp, site, mask, formats, arguments, results)),
+        b.lanes(mask) as lane,
+    ):
+        result = row(b, results, lane, 4)
+        b.store(i32(-1), result)
+        text, values = (b.load("i64", row(b, v, lane, 8)) for v in (formats, arguments))
+        with b.if_(b.compare("ne", text, i64(0))):
+            null = Value("null", "ptr")
+            need = b.call("i64", "gs_format", warp, site, lane, text, values, null)
+            b.store(b.resize(b.op("lshr", need, i64(32)), "i32"), result)
+            size = b.op("and", need, i64(0xFFFFFFFF))
+            record = b.call("ptr", "gs_output", warp, site, lane, i32(PRINTED), size)
+            with b.if_(b.compare("ne", record, null)):
+                b.call("i64", "gs_format", warp, site, lane, text, values, b.offset(record, OUTPUT.size))
 
 
 def _assert(m: Module) -> None:

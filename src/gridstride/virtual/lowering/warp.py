@@ -16,7 +16,7 @@ from gridstride.virtual.lowering.floats import Family, check
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.shuffles import ALL, LANE, set_pair
-from gridstride.virtual.machine.layout import LANES, SPINNING
+from gridstride.virtual.machine.layout import LANES, SPINNING, WARP
 from gridstride.virtual.ptx.module import Instruction
 
 
@@ -209,6 +209,7 @@ def sleep(cx: Lowering, ins: Instruction) -> None:
     b = cx.b
     anyone = b.compare("ne", cx.active(), constant("i32", 0))
     with b.if_(anyone):
+        b.put(cx.warp, WARP, "site", cx.program.site(cx))
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.machine.layout import FAULTS, LANES, WAITING
+from gridstride.virtual.machine.layout import FAULTS, LANES, SPINNING, WAITING
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
 from gridstride.virtual.observe.findings import Finding
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free")
 """Kinds that are about an address."""
 
+NOWHERE = 0xFFFFFFFF
+"""The site of a warp that has not waited yet."""
 _SPACES = {0: "global", 1: "shared", 2: "local", 3: "parameter"}
 
 
@@ -25,6 +27,21 @@ def thread_of(block: Dim3, warp: int, lane: int) -> Dim3:
     """%tid of a lane of a warp."""
     number = warp * LANES + lane
     return (number % block[0], number // block[0] % block[1], number // (block[0] * block[1]))
+
+
+def complete(session: Session) -> None:
+    """Fills in the record of a launch that was stopped while all its warps were giving way: one stands for them."""
+    record = session.launch[0]
+    if record["faulted"]:
+        return
+    record["fault_kind"], record["fault_site"] = record["abort"], NOWHERE
+    for warps in session.warps:
+        for warp in warps[np.isin(warps["state"], (SPINNING, WAITING))][:1]:
+            live = int(warp["live"])
+            for name in ("site", "warp", "ctaid"):
+                record[f"fault_{name}"] = warp[name]
+            record["fault_lane"] = (live & -live).bit_length() - 1 if live else 0
+            return
 
 
 def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: VirtualGPU) -> Finding:
@@ -43,9 +60,7 @@ def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: 
     return Finding(kind, message, kernel, file, line, ctaid, thread, address)
 
 
-def _message(
-    kind: str, record: Any, place: Place | None, session: Session, tables: Tables, device: VirtualGPU
-) -> str:
+def _message(kind: str, record: Any, place: Place | None, session: Session, tables: Tables, device: VirtualGPU) -> str:
     match kind:
         case "out_of_bounds":
             return _out_of_bounds(record, place, session, device)
@@ -56,7 +71,8 @@ def _message(
                 "the hardware takes only aligned accesses"
             )
         case "timeout":
-            return f"stopped after {device.time_limit:g} s: the loop here had not ended (raise the limit with time_limit=…)"
+            limit = f"{device.time_limit:g} s"
+            return f"stopped after {limit}: the loop here had not ended (raise the limit with time_limit=…)"
         case "deadlock":
             return _deadlock(session, tables)
         case "stack_overflow":

@@ -103,8 +103,8 @@ COPY = Layout(
     "copy",
     """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]""",
 )
-"""One instruction's copies: those of the lanes in `mask` are still to come. `bytes` come from the source, and zeros fill
-up `size`."""
+"""One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
+`size`."""
 
 GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 """Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""

@@ -208,8 +208,8 @@ class VirtualKernel:
             self._raise(session, variant, block)
 
     def _raise(self, session: Session, variant: Variant, block: Dim3) -> None:
-        record = session.launch[0]
-        if int(record["abort"]) == FAULT["interrupted"] or int(record["fault_kind"]) == FAULT["interrupted"]:
+        faults.complete(session)
+        if int(session.launch["fault_kind"][0]) == FAULT["interrupted"]:
             raise KeyboardInterrupt
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)

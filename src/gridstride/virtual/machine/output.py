@@ -82,5 +82,6 @@ def _records(memory: Array, end: int) -> Iterator[Record]:
         if at + size > end:
             return  # reserved, but past the buffer's end: this one and those after it were lost
         text = memory[at + OUTPUT.size : at + size].tobytes()
-        yield Record(*(int(head[f]) for f in ("kind", "block", "warp", "lane", "line")), text)
+        kind, block, warp, lane, line = (int(head[f]) for f in ("kind", "block", "warp", "lane", "line"))
+        yield Record(kind, block, warp, lane, line, text)
         at += size

@@ -34,8 +34,8 @@ def sample_step(grid: Dim3) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run; `heap` says
-    what it took from the device heap and did not give back.
+    """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run; `heap` is
+    its use of the device heap.
     """
 
     kernel: str
@@ -124,7 +124,8 @@ def _place(variant: Variant, site: int) -> Place | None:
 
 
 def _verb(place: Place | None) -> str:
-    return "write" if place is not None and place.name.startswith("st") else "read"
+    into_shared = "cp.async.c", "cp.async.bulk.shared"
+    return "write" if place is not None and place.name.startswith(("st", *into_shared)) else "read"
 
 
 def _does(place: Place | None) -> str:

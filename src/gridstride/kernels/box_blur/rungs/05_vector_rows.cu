@@ -3,17 +3,17 @@
 // Moves: waiting. A lane asks for 16 bytes of a row at a time, five rows before it adds them up, so that enough is on
 //   its way to keep memory busy. Shared memory is gone: 4 shuffles for 4 pixels take the place of 24 accesses, and a
 //   multiplication that of the division.
-// Mapping: lane l of a warp -> columns 4l ... 4l + 3 of its 128. The 4 warps of a block lie side by side and walk 32 rows.
-//   The 2 pixels beyond each end of a warp are loaded by its first and last lane.
+// Mapping: lane l of a warp -> columns 4l ... 4l + 3 of its 128. The 4 warps of a block lie side by side and walk 16
+//   rows. The 2 pixels beyond each end of a warp are loaded by its first and last lane.
 //
 // entry: blur_vector_rows
 // block: 128
-// grid: ceil(W/512) ceil(H/32)
+// grid: ceil(W/512) ceil(H/16)
 
 constexpr int RADIUS = 2;                // pixels to each side: a 5x5 window
 constexpr int WINDOW = 2 * RADIUS + 1;
 constexpr int THREADS = 128;
-constexpr int ROWS = 32;                 // rows a warp walks
+constexpr int ROWS = 16;                 // rows a warp walks: with more, some SMs have nothing left to do sooner
 constexpr unsigned int ALL = 0xffffffff;
 
 // How many of the WINDOW positions around `position` lie in 0 ... size - 1.

@@ -1,10 +1,12 @@
 // 07 warp tiles: each warp owns a compact 64x64 piece of C, and each of its threads 16x8 elements of that.
 //
 // Moves: shared loads per multiply-add, from 16/64 = 1/4 to 24/128 = 3/16: a longer side shares its values with more
-//   partners. 128 registers of each thread hold C alone.
+//   partners. 128 registers of each thread hold C alone. Shared wavefronts fall by half: see the pairs below.
 // Mapping: 256 threads are 8 warps, 2 down and 4 across a 128x256 tile of C, 64x64 each. Lanes are 4 down and 8
-//   across; a lane owns rows 4 * (lane / 8) + 0...3 in four groups 16 apart, columns 4 * (lane % 8) + 0...3 in two
-//   groups 32 apart, so that a read of A is a broadcast to 8 lanes and a read of B 128 bytes in a row.
+//   across, numbered in pairs one below the other: the 8 lanes that a 16-byte read serves together then want 64 bytes
+//   of B and not 128, two such groups are served at once, and a step of k costs 12 wavefronts, not 16. A lane owns
+//   rows 4 * (its place down) + 0...3 in four groups 16 apart, columns 4 * (its place across) + 0...3 in two groups
+//   32 apart.
 //
 // entry: matmul_warp_tiles
 // block: 256
@@ -76,14 +78,14 @@ struct Fragment {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 matmul_warp_tiles(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                     int M, int N, int K)
+                  int M, int N, int K)
 {
     __shared__ __align__(16) Stage stage;
 
     const int t = threadIdx.x;
     const int warp = t / 32, lane = t % 32;
-    const int y = (warp / 4) * WM + 4 * (lane / 8);  // first row of this thread inside the tile
-    const int x = (warp % 4) * WN + 4 * (lane % 8);  // first column
+    const int y = warp / 4 * WM + 4 * (lane / 16 * 2 + lane % 2);  // first row of this thread inside the tile
+    const int x = warp % 4 * WN + 4 * (lane / 2 % 8);              // first column
     const int block_row = blockIdx.y * BM;
     const int block_column = blockIdx.x * BN;
     const int a_row = t / 2, a_k = 4 * (t % 2);

@@ -1,64 +1,88 @@
 // 08 double buffer: the next tile travels from global memory while this one is multiplied.
 //
-// Moves: waiting. Global loads for tile t + 1 start before the arithmetic of tile t, shared reads for step k + 1
-//   before the arithmetic of step k, and one barrier per tile is left instead of two. Counts stay as they were, but
-//   for one more tile that is fetched and not used.
-// Mapping: as in 07.
+// Moves: waiting. The global loads of tile t + 1 start at step 1 of tile t and reach the other half of shared memory at
+//   step 12, when they have arrived; shared reads for step k + 1 start before the arithmetic of step k. One barrier per
+//   16 steps of k is left instead of two per 8. Counts stay as they were, but for one more tile that is fetched, or
+//   filled with zeros, and not used.
+// Mapping: as in 07; tiles are twice as deep.
 //
 // entry: matmul_double_buffer
 // block: 256
 // grid: ceil(N/256) ceil(M/128)
+// shared: 2*4*16*(128+4+256)
 
 constexpr int BM = 128;      // rows of C per block
 constexpr int BN = 256;      // columns of C per block
-constexpr int BK = 8;        // steps of k per tile
+constexpr int BK = 16;       // steps of k per tile
 constexpr int WM = 64;       // rows of C per warp
 constexpr int WN = 64;       // columns of C per warp
 constexpr int TM = 16;       // rows of C per thread
 constexpr int TN = 8;        // columns of C per thread
 constexpr int THREADS = 256;
-constexpr int LDA = BM + 4;  // floats per row of the turned A: 4 more, so that the turning store has no bank conflict
+constexpr int LDA = BM + 4;  // floats per row of the turned A: 4 more, to halve the turning store's bank conflicts
+constexpr int FETCH = 1;     // the step of a tile at which the next one is asked for,
+constexpr int PUT = 12;      //   and at which it goes to shared memory: measured, the best of 0 and 1 and of 8 to 15
 
-// Four floats of a row from `column` on; what lies outside the matrix is 0. `vectors`: rows are 16-byte aligned.
-__device__ __forceinline__ float4 load4(const float* matrix, int row, int column, int rows, int columns, bool vectors)
-{
-    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (row >= rows) return v;
-    const float* p = matrix + (size_t)row * columns + column;
-    if (vectors) {
-        if (column < columns) v = *reinterpret_cast<const float4*>(p);
-    } else {
-        if (column < columns) v.x = p[0];
-        if (column + 1 < columns) v.y = p[1];
-        if (column + 2 < columns) v.z = p[2];
-        if (column + 3 < columns) v.w = p[3];
-    }
-    return v;
-}
-
-__device__ __forceinline__ void store4(float* matrix, int row, int column, int rows, int columns, bool vectors,
-                                       float4 v)
-{
-    if (row >= rows) return;
-    float* p = matrix + (size_t)row * columns + column;
-    if (vectors) {
-        if (column < columns) *reinterpret_cast<float4*>(p) = v;
-    } else {
-        if (column < columns) p[0] = v.x;
-        if (column + 1 < columns) p[1] = v.y;
-        if (column + 2 < columns) p[2] = v.z;
-        if (column + 3 < columns) p[3] = v.w;
-    }
-}
+constexpr int DOWN = WM / TM, ACROSS = WN / TN;                          // lanes of a warp
+constexpr int A_ROWS = THREADS / (BK / 4), B_ROWS = THREADS / (BN / 4);  // rows that the block loads at a time
+constexpr int A_PARTS = BM / A_ROWS, B_PARTS = BK / B_ROWS;              // 16-byte loads of a thread for a tile
 
 struct Stage {
     float a[BK][LDA];  // A turned: a[k][row]
     float b[BK][BN];
 };
 
-// One thread's share of a tile on its way from global to shared memory: 4 floats of A, 8 of B.
-struct InFlight {
-    float4 a, b0, b1;
+// One thread's share of a tile on its way from global to shared memory.
+struct Flight {
+    float4 a[A_PARTS], b[B_PARTS];
+};
+
+// Where a thread's share of the next tile lies in global memory. Rows and columns past the end of a matrix are replaced
+// by the last: what comes of them is never stored, and the loop need not ask.
+struct Source {
+    const float* a[A_PARTS];
+    const float* b[B_PARTS];
+    int a_k, b_k;    // first step of k in the tile
+    int columns[4];  // of B, for the four floats of a part
+    bool vectors;    // rows are 16-byte aligned
+
+    // A tile all of whose steps of k exist.
+    __device__ __forceinline__ void fetch(Flight& flight) const
+    {
+        if (vectors) {
+#pragma unroll
+            for (int i = 0; i < A_PARTS; ++i) flight.a[i] = *reinterpret_cast<const float4*>(a[i]);
+#pragma unroll
+            for (int i = 0; i < B_PARTS; ++i) flight.b[i] = *reinterpret_cast<const float4*>(b[i] + columns[0]);
+        } else {
+#pragma unroll
+            for (int i = 0; i < A_PARTS; ++i) flight.a[i] = make_float4(a[i][0], a[i][1], a[i][2], a[i][3]);
+#pragma unroll
+            for (int i = 0; i < B_PARTS; ++i) {
+                const float* p = b[i];
+                flight.b[i] = make_float4(p[columns[0]], p[columns[1]], p[columns[2]], p[columns[3]]);
+            }
+        }
+    }
+
+    // The same where only `left` steps of k remain (none when it is 0 or less): the others are 0.
+    __device__ __forceinline__ void fetch_last(Flight& flight, int left) const
+    {
+        const auto a_at = [&](int i, int j) { return a_k + j < left ? a[i][j] : 0.0f; };
+        const auto b_at = [&](int i, int j) { return b_k + i * B_ROWS < left ? b[i][columns[j]] : 0.0f; };
+#pragma unroll
+        for (int i = 0; i < A_PARTS; ++i) flight.a[i] = make_float4(a_at(i, 0), a_at(i, 1), a_at(i, 2), a_at(i, 3));
+#pragma unroll
+        for (int i = 0; i < B_PARTS; ++i) flight.b[i] = make_float4(b_at(i, 0), b_at(i, 1), b_at(i, 2), b_at(i, 3));
+    }
+
+    __device__ __forceinline__ void advance(size_t N)
+    {
+#pragma unroll
+        for (int i = 0; i < A_PARTS; ++i) a[i] += BK;
+#pragma unroll
+        for (int i = 0; i < B_PARTS; ++i) b[i] += BK * N;
+    }
 };
 
 // What a thread multiplies in one step of k.
@@ -69,11 +93,11 @@ struct Fragment {
     {
 #pragma unroll
         for (int i = 0; i < TM; i += 4) {
-            *reinterpret_cast<float4*>(&a[i]) = *reinterpret_cast<const float4*>(&stage.a[k][y + 4 * i]);
+            *reinterpret_cast<float4*>(&a[i]) = *reinterpret_cast<const float4*>(&stage.a[k][y + DOWN * i]);
         }
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
-            *reinterpret_cast<float4*>(&b[j]) = *reinterpret_cast<const float4*>(&stage.b[k][x + 8 * j]);
+            *reinterpret_cast<float4*>(&b[j]) = *reinterpret_cast<const float4*>(&stage.b[k][x + ACROSS * j]);
         }
     }
 };
@@ -82,69 +106,100 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 matmul_double_buffer(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
                      int M, int N, int K)
 {
-    __shared__ __align__(16) Stage stages[2];
+    extern __shared__ __align__(16) unsigned char memory[];  // more than the 48 KB that a declared array may have
+    Stage* stages = reinterpret_cast<Stage*>(memory);
 
     const int t = threadIdx.x;
     const int warp = t / 32, lane = t % 32;
-    const int y = (warp / 4) * WM + 4 * (lane / 8);  // first row of this thread inside the tile
-    const int x = (warp % 4) * WN + 4 * (lane % 8);  // first column
-    const int block_row = blockIdx.y * BM;
-    const int block_column = blockIdx.x * BN;
-    const int a_row = t / 2, a_k = 4 * (t % 2);
-    const int b_k = t / 64, b_column = 4 * (t % 64);  // and once more 4 steps of k further down
-    const bool vectors = K % 4 == 0 && N % 4 == 0 && (((size_t)A | (size_t)B | (size_t)C) & 15) == 0;
+    const int y = warp / (BN / WN) * WM + 4 * (lane / (2 * ACROSS) * 2 + lane % 2);  // first row of this thread
+    const int x = warp % (BN / WN) * WN + 4 * (lane / 2 % ACROSS);                   // first column, inside the tile
+    const int block_row = blockIdx.y * BM, block_column = blockIdx.x * BN;
+    const int a_row = t / (BK / 4), a_k = 4 * (t % (BK / 4));
+    const int b_k = t / (BN / 4), b_column = 4 * (t % (BN / 4));
 
-    const auto fetch = [&](int start) {
-        return InFlight{load4(A, block_row + a_row, start + a_k, M, K, vectors),
-                        load4(B, start + b_k, block_column + b_column, K, N, vectors),
-                        load4(B, start + b_k + 4, block_column + b_column, K, N, vectors)};
+    Source source;
+    source.vectors = K % 4 == 0 && N % 4 == 0 && (((size_t)A | (size_t)B | (size_t)C) & 15) == 0;
+    source.a_k = a_k;
+    source.b_k = b_k;
+#pragma unroll
+    for (int i = 0; i < A_PARTS; ++i) {
+        source.a[i] = A + (size_t)min(block_row + a_row + i * A_ROWS, M - 1) * K + a_k;
+    }
+#pragma unroll
+    for (int i = 0; i < B_PARTS; ++i) source.b[i] = B + (size_t)(b_k + i * B_ROWS) * N;
+    const int first_column = source.vectors ? min(block_column + b_column, N - 4) : block_column + b_column;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) source.columns[j] = min(first_column + j, N - 1);
+
+    const auto fetch = [&](Flight& flight, int start) {
+        if (start + BK <= K) source.fetch(flight);
+        else source.fetch_last(flight, K - start);
+        source.advance(N);
     };
-    const auto put = [&](Stage& stage, const InFlight& flight) {
-        stage.a[a_k + 0][a_row] = flight.a.x;
-        stage.a[a_k + 1][a_row] = flight.a.y;
-        stage.a[a_k + 2][a_row] = flight.a.z;
-        stage.a[a_k + 3][a_row] = flight.a.w;
-        *reinterpret_cast<float4*>(&stage.b[b_k][b_column]) = flight.b0;
-        *reinterpret_cast<float4*>(&stage.b[b_k + 4][b_column]) = flight.b1;
+    const auto put = [&](Stage& stage, const Flight& flight) {
+#pragma unroll
+        for (int i = 0; i < A_PARTS; ++i) {
+            const int row = a_row + i * A_ROWS;
+            stage.a[a_k + 0][row] = flight.a[i].x;
+            stage.a[a_k + 1][row] = flight.a[i].y;
+            stage.a[a_k + 2][row] = flight.a[i].z;
+            stage.a[a_k + 3][row] = flight.a[i].w;
+        }
+#pragma unroll
+        for (int i = 0; i < B_PARTS; ++i) {
+            *reinterpret_cast<float4*>(&stage.b[b_k + i * B_ROWS][b_column]) = flight.b[i];
+        }
     };
 
     float sum[TM][TN] = {};
     Fragment fragments[2];
-    put(stages[0], fetch(0));
+    Flight flight;
+    fetch(flight, 0);
+    put(stages[0], flight);
     __syncthreads();
     fragments[0].load(stages[0], 0, y, x);
 
     int current = 0;
+#pragma unroll 1
     for (int start = 0; start < K; start += BK) {
-        // Past the end of K this fetches zeros that nobody reads: cheaper than asking each time whether there is more.
-        const InFlight flight = fetch(start + BK);
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
+            if (k == FETCH) fetch(flight, start + BK);
+            // Everyone left the other stage at the barrier of the tile before: it is free to be filled.
+            if (k == PUT) put(stages[current ^ 1], flight);
             if (k + 1 < BK) {
                 fragments[(k + 1) % 2].load(stages[current], k + 1, y, x);
             } else {
-                // Everyone left the other stage at the barrier of the tile before: it is free to be filled.
-                put(stages[current ^ 1], flight);
                 __syncthreads();
                 current ^= 1;
                 fragments[0].load(stages[current], 0, y, x);
             }
             const Fragment& f = fragments[k % 2];
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {
+            for (int j = 0; j < TN; ++j) {
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sum[i][j] += f.a[i] * f.b[j];
+                for (int i = 0; i < TM; ++i) sum[i][j] += f.a[i] * f.b[j];
             }
         }
     }
 
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-        const int row = block_row + y + (i / 4) * 16 + i % 4;
+        const int row = block_row + y + i / 4 * 4 * DOWN + i % 4;
+        if (row >= M) continue;
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
-            const float4 v = make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
-            store4(C, row, block_column + x + (j / 4) * 32, M, N, vectors, v);
+            const int column = block_column + x + j / 4 * 4 * ACROSS;
+            float* p = C + (size_t)row * N + column;
+            if (source.vectors) {
+                const float4 v = make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
+                if (column < N) *reinterpret_cast<float4*>(p) = v;
+            } else {
+#pragma unroll
+                for (int c = 0; c < 4; ++c) {
+                    if (column + c < N) p[c] = sum[i][j + c];
+                }
+            }
         }
     }
 }

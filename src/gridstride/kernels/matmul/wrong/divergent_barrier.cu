@@ -1,4 +1,4 @@
-// Divergent barrier: only the threads inside C come to the barriers of the loop; those outside wait at the one after it.
+// Divergent barrier: the threads inside C come to the barriers of the loop; those outside wait at the one after it.
 //
 // entry: matmul_divergent_barrier
 // block: 16 16
