@@ -11,7 +11,7 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.memory import ordered, vector_address
 from gridstride.virtual.machine.layout import FAULT
-from gridstride.virtual.ptx.module import Address, Instruction
+from gridstride.virtual.ptx.module import Address, Instruction, LabelRef
 
 ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
 """Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
@@ -43,7 +43,7 @@ class Counting:
         at = self._take(len(BLOCK_COUNTERS))
         block = cx.code.blocks[index]
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
-        for ins in block:
+        for ins in filter(written, block):
             place = cx.program.place(ins.loc)
             kinds[(*(place or (None, None)), kind_of(ins))] += 1
         lines = [{"file": f, "line": n, "kind": k, "count": c} for (f, n, k), c in kinds.items()]
@@ -113,6 +113,12 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
 def _only_leaves(cx: Lowering, block: int) -> bool:
     code = cx.code.blocks[block]
     return len(code) == 1 and leaves(code[0])
+
+
+def written(ins: Instruction) -> bool:
+    """False for what the lowering added for itself: its labels begin with %, which no PTX label does."""
+    added = any(isinstance(o, LabelRef) and o.name.startswith("%") for o in ins.operands)
+    return not added and ins.opcode != "released"
 
 
 _KINDS = {
