@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gridstride.device.protocol import NoDevice as NoDevice
     from gridstride.device.protocol import OutOfDeviceMemory as OutOfDeviceMemory
     from gridstride.device.protocol import UnknownName as UnknownName
+    from gridstride.device.tensor_map import TensorMap as TensorMap
+    from gridstride.device.tensor_map import tensor_map as tensor_map
     from gridstride.virtual.gpu import VirtualGPU as VirtualGPU
     from gridstride.virtual.observe.findings import KernelFault as KernelFault
 
@@ -43,11 +45,13 @@ _HOMES = {
     "NoDevice": "device.protocol",
     "OutOfDeviceMemory": "device.protocol",
     "PhysicalGPU": "device.physical",
+    "TensorMap": "device.tensor_map",
     "UnknownName": "device.protocol",
     "VirtualGPU": "virtual.gpu",
     "cuda": "device.module",
     "empty": "device.arrays",
     "ptx": "device.module",
+    "tensor_map": "device.tensor_map",
     "to_device": "device.arrays",
     "use": "device.choice",
 }

@@ -114,12 +114,12 @@ PIPELINE = """extern "C" __global__ void k(const float *x, float *y, int rounds)
 
 
 def test_data_lands_with_its_group_and_not_before(gpu: gs.VirtualGPU) -> None:
-    """Waiting for one group too few reads what was there before; the fast build need not show it."""
+    """Waiting for one group too few reads what was there before, which is a finding; the fast build may hide it."""
     x = np.arange(32 * 12, dtype=np.float32)
     for wait, right in (("wait<2>();", True), ("wait<3>();", False), ("", False)):
         kernel, y = gs.cuda(cp_async(4) + PIPELINE.replace("WAIT", wait))["k"], np.zeros_like(x)
         run = kernel.observe(1, 32)(x, y, 12)
-        assert run.findings == ()
+        assert [f.kind for f in run.findings] == ([] if right else ["unwaited_copy"])
         assert (y == x).all() == right, wait
         if not right:
             assert np.isnan(y[:32]).all()
@@ -259,7 +259,8 @@ def test_a_bulk_copy_lands_when_its_barrier_is_waited_for(gpu: gs.VirtualGPU) ->
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     assert kernel.observe(1, 64)(x, y, 1).findings == ()
     assert (y == x).all()
-    kernel.observe(1, 64)(x, y, 0)
+    (finding,) = kernel.observe(1, 64)(x, y, 0).findings
+    assert (finding.kind, finding.other and finding.other.thread) == ("unwaited_copy", (0, 0, 0))
     assert np.isnan(y).all()
     kernel[1, 64](x, y, 1)
     assert (y == x).all()
@@ -283,8 +284,55 @@ def test_a_source_that_is_written_before_the_bulk_copy_has_read_it_shows(gpu: gs
     )["k"]
     for waits, want in ((1, 1), (0, 2)):
         y = np.zeros(32, np.float32)
-        assert kernel.observe(1, 32)(y, waits).findings == ()
+        run = kernel.observe(1, 32)(y, waits)
+        assert [f.kind for f in run.findings] == ["unwaited_copy"] * (not waits)
         assert (y == want).all()
+
+
+@pytest.mark.parametrize("fence", ["none", "writers", "issuer", "other proxy"])
+def test_a_bulk_copy_of_what_was_written_needs_a_proxy_fence(gpu: gs.VirtualGPU, fence: str) -> None:
+    proxy = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
+    texts = {"none": "", "writers": proxy, "other proxy": "__threadfence();"}
+    kernel = gs.cuda(
+        RAW
+        + f"""extern "C" __global__ void k(float *y) {{
+        __shared__ alignas(128) float s[64];
+        s[threadIdx.x] = threadIdx.x;
+        {texts.get(fence, "")}
+        __syncthreads();
+        if (threadIdx.x == 40) {{
+            {proxy if fence == "issuer" else ""}
+            out(y, s, 256);
+        }}
+    }}"""
+    )["k"]
+    y = np.zeros(64, np.float32)
+    run = kernel.observe(1, 64)(y)
+    assert (y == np.arange(64)).all()
+    assert [f.kind for f in run.findings] == ["proxy_fence"] * (fence not in ("writers", "issuer"))
+    if run.findings:
+        assert "fence.proxy.async" in run.findings[0].message
+        assert run.findings[0].other is not None
+
+
+def test_what_a_bulk_copy_brought_may_leave_without_a_fence(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda(
+        RAW
+        + """extern "C" __global__ void k(const float *x, float *y) {
+        __shared__ alignas(128) float s[64];
+        __shared__ long long bar;
+        if (threadIdx.x == 0) {
+            init(&bar, 1);
+            expect(&bar, 256);
+            in(s, x, 256, &bar);
+            wait(&bar, 0);
+            out(y, s, 256);
+        }
+    }"""
+    )["k"]
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert kernel.observe(1, 32)(x, y).findings == ()
+    assert (y == x).all()
 
 
 @BUILDS

@@ -114,6 +114,24 @@ def test_a_cooperative_grid_meets(gpu: gs.VirtualGPU, sanitize: bool) -> None:
         assert (got == want).all()
 
 
+def test_a_grid_stopped_at_its_barrier_leaves_nothing_for_the_next(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda(
+        HEAD
+        + """extern "C" __global__ void k(int *o, int bad) {
+        auto grid = cg::this_grid();
+        if (bad && blockIdx.x == 3) __trap();
+        grid.sync();
+        o[grid.thread_rank()] = 1;
+    }"""
+    )["k"]
+    out = zeros(4 * 32)
+    with pytest.raises(gs.KernelFault, match="trap"):
+        kernel.launch(grid=4, block=32, args=[out, 1], cooperative=True)
+    assert not out.any()
+    kernel.launch(grid=4, block=32, args=[out, 0], cooperative=True)
+    assert out.all()
+
+
 def test_a_grid_that_was_not_launched_cooperatively_stops_at_its_barrier(gpu: gs.VirtualGPU) -> None:
     kernel = gs.cuda(HEAD + 'extern "C" __global__ void k() { cg::this_grid().sync(); }')["k"]
     with pytest.raises(gs.KernelFault) as fault:

@@ -81,9 +81,11 @@ class VirtualGPU:
     @functools.cached_property
     def grid_workspace(self) -> int:
         """Where the blocks of a cooperative grid meet."""
-        address = self.allocate(WORKSPACE)
-        self.copy_in(address, np.array([WORKSPACE] + [0] * (WORKSPACE // 4 - 1), np.uint32))
-        return address
+        return self.allocate(WORKSPACE)
+
+    def reset_workspace(self) -> None:
+        """Nobody has come to the grid's barrier yet: a launch that was stopped there may have left it half full."""
+        self.copy_in(self.grid_workspace, np.array([WORKSPACE] + [0] * (WORKSPACE // 4 - 1), np.uint32))
 
     def engine_run(self, worker: int) -> None:
         from gridstride.virtual.machine import engine

@@ -300,6 +300,57 @@ def test_a_tiled_bf16_matmul_with_ldmatrix_and_mma() -> None:
     assert np.abs(c - exact).max() > 0
 
 
+@pytest.mark.parametrize("left_out", [None, 0, 1])
+def test_ldmatrix_takes_part_in_the_search_for_races(left_out: int | None) -> None:
+    parts = TILED.split("__syncthreads();")
+    assert len(parts) == 3
+    source = "__syncthreads();".join(parts)
+    if left_out is not None:
+        source = parts[0] + ("" if left_out == 0 else "__syncthreads();") + parts[1]
+        source += ("__syncthreads();" if left_out == 0 else "") + parts[2]
+    a = np.ones((64, 64), BFLOAT)
+    with gs.use("virtual"):
+        run = gs.cuda(source)["tiled"].observe((1, 1), 512)(a, a, np.zeros((64, 64), np.float32), 64)
+    assert {f.kind for f in run.findings} == (set() if left_out is None else {"race"})
+
+
+WMMA_RACE = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void both(const half *a, float *c) {
+    __shared__ __align__(32) half tile[256];
+    __shared__ __align__(32) float sums[256];
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+    for (int i = threadIdx.x; i < 256; i += 64) tile[i] = a[i];
+    %s
+    wmma::load_matrix_sync(fa, tile, 16);
+    wmma::load_matrix_sync(fb, tile, 16);
+    wmma::fill_fragment(fc, 0.0f);
+    wmma::mma_sync(fc, fa, fb, fc);
+    if (threadIdx.x < 32) wmma::store_matrix_sync(sums, fc, 16, wmma::mem_row_major);
+    %s
+    for (int i = threadIdx.x; i < 256; i += 64) c[i] = sums[i];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("__syncthreads();",) * 2, ("__syncthreads();", ""), ("", "__syncthreads();")]
+)
+def test_wmma_takes_part_in_the_search_for_races(first: str, second: str) -> None:
+    source = WMMA_RACE % (first, second)
+    a, c = np.ones(256, np.float16), np.zeros(256, np.float32)
+    with gs.use("virtual"):
+        run = gs.cuda(source)["both"].observe(1, 64)(a, c)
+    lines = source.splitlines()
+    found = {lines[x.line - 1] for f in run.findings for x in (f, f.other) if x and x.line and f.kind == "race"}
+    assert any("load_matrix_sync" in line for line in found) == (not first)
+    assert any("store_matrix_sync" in line for line in found) == (not second)
+    if first and second:
+        np.testing.assert_array_equal(c, 16)
+
+
 def test_shared_memory_conflicts_of_ldmatrix_are_counted() -> None:
     source = """
 extern "C" __global__ void rows(unsigned *out, int pitch) {

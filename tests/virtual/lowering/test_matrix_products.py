@@ -187,7 +187,7 @@ MALFORMED = [
 @pytest.mark.parametrize("text", MALFORMED)
 def test_what_is_malformed_or_not_there_is_refused(text: str) -> None:
     body = f".visible .entry k()\n{{\n.reg .b32 %r<9>;\n{text}\nret;\n}}\n"
-    with gs.use("virtual"), pytest.raises(ValueError, match="does not have|PTX|operand"):
+    with gs.use("virtual"), pytest.raises(ValueError, match=r"does not have|PTX|operand"):
         gs.ptx(f".version 8.7\n.target sm_90a\n.address_size 64\n{body}")["k"][1, 32]()
 
 

@@ -19,7 +19,7 @@ from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register
 
 _HINTS = {"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}
-MOST_COLUMNS = 6
+MOST_COLUMNS = 8
 
 
 def columns(cx: Lowering, *values: Value) -> list[Value]:
@@ -52,9 +52,13 @@ def site(cx: Lowering, access: Access | None = None) -> Value:
 def copy(cx: Lowering, ins: Instruction) -> None:
     """cp.async, cp.async.bulk, their groups and waits."""
     said = set(ins.modifiers)
-    if "async" not in said or "reduce" in said or "tensor" in said:
+    if "async" not in said or "reduce" in said:
         raise cx.unsupported(f"`{ins.name}`")
-    if "bulk" in said:
+    if "tensor" in said and "prefetch" not in said:
+        from gridstride.virtual.lowering.tensor_copies import tensor_copy
+
+        tensor_copy(cx, ins)
+    elif "bulk" in said:
         _bulk(cx, ins, said)
     elif "mbarrier" in said:
         _arrive(cx, ins)

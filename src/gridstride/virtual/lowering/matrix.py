@@ -35,7 +35,10 @@ SUMS = {
 """Types of C and D for each type of A; integers have s32."""
 
 RULES = ("satfinite", "xor", "and", "rz", "rm", "rp")
+"""Modifiers that change what is computed: the range of integer sums, how bits are joined, how f64 is rounded."""
+
 WORDS = ("sync", "aligned", "row", "col", "popc", "rn", *RULES)
+"""The modifiers of a multiplication, without shapes and types."""
 
 PARTNERS = ({"e4m3", "e5m2"}, {"s8", "u8"}, {"s4", "u4"})
 """Types of A and B that may be mixed."""

@@ -19,7 +19,7 @@ from gridstride.virtual.lowering.matrix_images import Image
 from gridstride.virtual.lowering.matrix_rows import copy
 from gridstride.virtual.lowering.memory import space_of, vector_address
 from gridstride.virtual.machine.layout import LANES
-from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
+from gridstride.virtual.ptx.module import Address, Instruction, Operand, Register, Vector
 from gridstride.virtual.ptx.types import TYPES
 
 ROW = 16
@@ -85,6 +85,15 @@ def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -
     with _first_lanes(cx, 8 * number):
         cx.program.observer.access(cx, site, access, address, way)
     copy(cx, way, space, ROW, 8 * number, site=site, address=vector_address(cx, address, space), image=image)
+
+
+def _observe(cx: Lowering, site: int, access: Access, at: Value, way: str, lines: int) -> None:
+    """Shows the observer addresses that no operand holds, under the name of a register that no program can have."""
+    name = "lines of a matrix"
+    cx._here[name] = at
+    with _first_lanes(cx, lines):
+        cx.program.observer.access(cx, site, access, Address(Register(name)), way)
+    del cx._here[name]
 
 
 @contextmanager
@@ -183,7 +192,7 @@ def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operan
     """Copies the matrix between memory and its image. Lane i takes line i: a row, or a column where those are whole."""
     address, b = _address(cx, operands[0]), cx.b
     space = "shared" if space_of(ins) == "shared" else "generic"
-    site = cx.program.site(cx, Access(space, image.piece, 1))
+    access = Access(space, image.piece, 1)
     start = vector_address(cx, address, space)
     stride = cx.vector(operands[1], "b32") if len(operands) > 1 else constant(wide("i32"), image.length)
     step = b.resize(stride, "i32" if space == "shared" else "i64", signed=True)
@@ -195,6 +204,9 @@ def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operan
     for j in range(image.pieces):
         at = b.op("add", lines, constant(lines.type, image.piece * j)) if j else lines
         place = b.offset(image.base, image.piece * image.lines * j)
+        site = cx.program.site(cx, access)
+        if space == "shared":
+            _observe(cx, site, access, at, way, image.lines)
         copy(cx, way, space, image.piece, image.lines, site=site, address=at, image=place)
 
 

@@ -76,6 +76,8 @@ class Counting:
 
     def sync(self, cx: Lowering) -> None:
         """After an atomic or a fence: the warp knows what others released before."""
+        if {"proxy", "async"} <= set(cx.ins.modifiers):
+            cx.b.call("void", "gs_proxy_fence", cx.warp)
         cx.b.call("void", "gs_race_sync", cx.warp)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
@@ -125,16 +127,17 @@ _KINDS = {
     "memory": "ld ldu st atom red prefetch ldmatrix stmatrix cp",
     "control": "bra brx ret exit call trap",
     "barrier": "bar barrier",
+    "tensor": "mma wmma wgmma",
     "special": "sin cos ex2 lg2 rcp rsqrt sqrt tanh",
     "convert": "cvt",
-    "move": "mov cvta selp",
+    "move": "mov cvta selp movmatrix",
 }
 _KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcodes.split()}
 
 
 def kind_of(ins: Instruction) -> str:
     """The class an instruction is counted in: fma, fp32, fp64, integer, memory, special, convert, move,
-    control, barrier."""
+    control, barrier, tensor."""
     kind = _KIND_OF.get(ins.opcode)
     if kind is not None:
         return kind

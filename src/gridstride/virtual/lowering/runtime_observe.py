@@ -51,6 +51,8 @@ def _observe(m: Module) -> None:
             if kind == "sync":
                 b.call("void", "gs_race_sync", warp)
             elif kind != "async":  # those are checked when they land
+                store = i32(int(kind == "store"))
+                b.call("void", "gs_copies_check", warp, site, mask, address, size, store)
                 b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
 
 
@@ -232,7 +234,7 @@ def _race_clocks(m: Module) -> None:
             # What a warp does before its first barrier, no other warp knows of.
             row = b.insert(b.splat(clock), own, number)
             b.store(row, b.field(race, RACE, "seen", LANES * number), align=4)
-        for field in ("released", "floor"):
+        for field in ("released", "floor", "fenced"):
             b.store(b.splat(clock), b.field(race, RACE, field), align=4)
     with m.function("void", "gs_race_barrier", "ptr race", "i32 members") as (b, (race, members)):
         joined = b.alloca(vector, align=64)

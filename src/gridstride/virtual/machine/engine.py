@@ -139,6 +139,9 @@ def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime_memory import emit_memory
     from gridstride.virtual.lowering.runtime_observe import emit_observe
     from gridstride.virtual.lowering.runtime_output import emit_output
+    from gridstride.virtual.lowering.runtime_proxy import emit_proxy
+    from gridstride.virtual.lowering.runtime_queue import emit_queue
+    from gridstride.virtual.lowering.runtime_tensor import emit_tensor
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
@@ -151,6 +154,9 @@ def _runtime_module() -> Module:
     emit_heap(module)
     emit_mbarrier(module)
     emit_copies(module)
+    emit_queue(module)
+    emit_proxy(module)
+    emit_tensor(module)
     return module
 
 

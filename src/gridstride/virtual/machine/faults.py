@@ -86,6 +86,14 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             size = int(record["fault_size"])
             where = _heap_place(record, device)
             return f"{_verb(place)} of {size} bytes at address {_address(record)} after free: {where}"
+        case "tensor_map":
+            wanted, have = int(record["fault_address"]), int(record["fault_size"])
+            if have:
+                return f"a copy of a {wanted}-dimensional box with a tensor map of {have} dimensions"
+            return (
+                "no tensor map at the address given: gs.tensor_map(array, box) makes one, a `const __grid_constant__` "
+                "parameter brings it to the kernel"
+            )
         case "mbarrier":
             return _mbarrier(record)
         case "invalid_free":

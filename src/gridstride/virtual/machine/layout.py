@@ -101,10 +101,11 @@ COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:
 
 COPY = Layout(
     "copy",
-    """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]""",
+    """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]
+    tensor:i32 corner:i32[5]""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
-`size`."""
+`size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map."""
 
 GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 """Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""
@@ -113,6 +114,20 @@ MAX_COPIES = 64
 """Entries of a queue; when there are more, the first lands early."""
 
 QUEUE_BYTES = COPIES.size + MAX_COPIES * COPY.size
+
+RANKS = 5
+"""Most dimensions of a tensor map."""
+
+TENSOR_MAGIC = 0x6D70_4753
+
+TENSOR = Layout(
+    "tensor",
+    f"""magic:i32 rank:i32 address:i64 stride:i64[{RANKS - 1}] fill:i64 size:i32[{RANKS}] box:i32[{RANKS}] element:i32
+    swizzle:i32""",
+)
+"""A tensor map, 128 bytes as the hardware's: sizes from the dimension that varies fastest, strides in bytes from the
+second on; `element` is a size in bytes; `fill` what stands for elements outside; `swizzle` the bits of an offset in
+shared memory that are turned by the bits three places above them."""
 
 OUTPUT = Layout("output", "size:i32 kind:i32 block:i64 warp:i32 lane:i32 line:i32 site:i32", align=8)
 """Head of one record of output, `size` with its text. A printf's text is its format with each argument's value behind
@@ -141,9 +156,13 @@ FINDING = Layout(
 
 MAX_FINDINGS = 256
 
-RACE = Layout("race", "clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] seen:i32[1024]", align=64)
+RACE = Layout(
+    "race",
+    "clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]",
+)
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
-`floor[w]`: how far it knows of every warp), then the planes."""
+`floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
+planes."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
@@ -159,7 +178,7 @@ SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
-    "mbarrier",
+    "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

@@ -198,6 +198,8 @@ class VirtualKernel:
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
         device.heap.record["lock"] = 0  # a launch that was stopped may have held it
+        if record["envreg"].any():
+            device.reset_workspace()
         with WATCHER.watch(record, device.time_limit):
             if len(session.addresses) == 1:
                 device.engine_run(session.addresses[0])

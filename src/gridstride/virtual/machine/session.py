@@ -42,14 +42,14 @@ class Room:
     def __init__(self) -> None:
         self._held: dict[str, tuple[mmap.mmap, int, int]] = {}
 
-    def base(self, name: str, size: int) -> int:
-        """The address of at least `size` bytes."""
+    def memory(self, name: str, size: int) -> tuple[mmap.mmap, int]:
+        """At least `size` bytes and their address. Who keeps the address must keep the memory: the room may grow."""
         held = self._held.get(name)
         if held is None or held[2] < size:
             memory, base = reserve(max(size, 1 << 16) + SHARED_ALIGN)
             held = (memory, -(-base // SHARED_ALIGN) * SHARED_ALIGN, size)
             self._held[name] = held
-        return held[1]
+        return held[:2]
 
 
 @functools.lru_cache(maxsize=64)
@@ -110,6 +110,7 @@ class Session:
         stack = stack_size(tables)
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
+        self._rented: list[mmap.mmap] = []
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
             self._fill(index, room, tables, fibers, stack)
@@ -122,14 +123,19 @@ class Session:
         local = tables.local_size * LANES
         record["launch"] = self.launch_address
         record["blocks"], record["warps"] = self.blocks[index].ctypes.data, self.warps[index].ctypes.data
-        record["stacks"], record["stack_size"] = room.base("stacks", fibers * stack), stack
-        record["shared"], record["shared_stride"] = room.base("shared", demand.slots * shared), shared
-        record["local"] = room.base("local", demand.slots * demand.warps * local)
+        record["stacks"], record["stack_size"] = self._rent(room, "stacks", fibers * stack), stack
+        record["shared"], record["shared_stride"] = self._rent(room, "shared", demand.slots * shared), shared
+        record["local"] = self._rent(room, "local", demand.slots * demand.warps * local)
         record["local_stride"] = local
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
-            record["copies"] = room.base("copies", demand.slots * demand.warps * QUEUE_BYTES)
+            record["copies"] = self._rent(room, "copies", demand.slots * demand.warps * QUEUE_BYTES)
         record["slots"], record["index"] = demand.slots, index
+
+    def _rent(self, room: Room, name: str, size: int) -> int:
+        memory, base = room.memory(name, size)
+        self._rented.append(memory)
+        return base
 
     def _shadow(self, index: int) -> None:
         """The race detector's memory of one worker, a record and its planes for each slot."""

@@ -112,11 +112,30 @@ def _finding(kernel: str, block: Dim3, record: Any, variant: Variant) -> Finding
         )
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
     address = int(record["address"])
+    if kind in ASYNCHRONOUS:
+        message = _asynchronous(kind, thread, them, address, here, other.line)
+        return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
     message = (
         f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
         f"{other.line} with no barrier between: is a __syncthreads() missing?"
     )
     return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
+
+
+ASYNCHRONOUS = ("unwaited_copy", "proxy_fence")
+
+
+def _asynchronous(kind: str, thread: Dim3, them: Dim3, address: int, here: Place | None, line: int | None) -> str:
+    if kind == "proxy_fence":
+        return (
+            f"the bulk copy reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
+            "fence.proxy.async since: the copy may see what was there before"
+        )
+    return (
+        f"thread {thread} {_does(here)} shared memory at offset {address}, where the copy that thread {them} started "
+        f"in line {line} has not been waited for: cp.async needs a wait_group (__pipeline_wait_prior) and a barrier, a "
+        "bulk copy a wait on its mbarrier or its group"
+    )
 
 
 def _place(variant: Variant, site: int) -> Place | None:

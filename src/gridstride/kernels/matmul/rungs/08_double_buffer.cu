@@ -2,9 +2,11 @@
 //
 // Moves: waiting. The global loads of tile t + 1 start at step 1 of tile t and reach the other half of shared memory at
 //   step 12, when they have arrived; shared reads for step k + 1 start before the arithmetic of step k. One barrier per
-//   16 steps of k is left instead of two per 8. Counts stay as they were, but for one more tile that is fetched, or
-//   filled with zeros, and not used.
-// Mapping: as in 07; tiles are twice as deep.
+//   16 steps of k is left instead of two per 8. A thread no longer needs a second block beside it to fill its waiting,
+//   so it may take the registers of two: 16x8 elements, and shared loads per multiply-add fall from 1/4 to 3/16.
+// Mapping: 256 threads are 8 warps, 2 down and 4 across a 128x256 tile of C, 64x64 each. The lanes of a warp are 4 down
+//   and 8 across, in pairs as in 07; a lane owns rows 4 * (its place down) + 0...3 in four groups 16 apart, columns
+//   4 * (its place across) + 0...3 in two groups 32 apart.
 //
 // entry: matmul_double_buffer
 // block: 256
