@@ -120,7 +120,7 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu_model(),
         "cores": len(CORES),
         "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in ("numpy", "llvmlite", "nvidia-cuda-nvrtc")},
         "load_average": os.getloadavg()[0],
@@ -143,18 +143,26 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def publish(benchmark: str, rows: Sequence[Row], started: Mapping[str, Any]) -> Path:
-    """Writes bench/results/<benchmark>.json and prints the table; `started` is `machine()` at the start."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{benchmark}.json"
+def save(
+    benchmark: str, found: Mapping[str, Any], *, started: Mapping[str, Any] | None = None, folder: Path = RESULTS
+) -> Path:
+    """Writes <folder>/<benchmark>.json: what was found, with machine, date and command."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{benchmark}.json"
     result = {
         "benchmark": benchmark,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join([Path(sys.executable).name, os.path.relpath(sys.argv[0], ROOT), *sys.argv[1:]]),
-        "machine": {**started, "load_average_at_end": os.getloadavg()[0]},
-        "rows": [asdict(row) for row in rows],
+        "machine": {**(started or machine()), "load_average_at_end": os.getloadavg()[0]},
+        **found,
     }
     path.write_text(json.dumps(result, indent=1) + "\n")
+    return path
+
+
+def publish(benchmark: str, rows: Sequence[Row], started: Mapping[str, Any]) -> Path:
+    """Writes bench/results/<benchmark>.json and prints the table; `started` is `machine()` at the start."""
+    path = save(benchmark, {"rows": [asdict(row) for row in rows]}, started=started)
     print(table(rows))
     print(f"\n{started['cpu']}, {started['cores']} cores, load {started['load_average']:.1f} at the start;", end=" ")
     print(f"all figures in {path.relative_to(ROOT)}")

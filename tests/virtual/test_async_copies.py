@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -361,3 +362,42 @@ def test_bulk_copies_are_checked_as_a_whole(gpu: gs.VirtualGPU, call: str, kind:
     with pytest.raises(gs.KernelFault) as fault:
         kernel[1, 1](np.zeros(64, np.float32), np.zeros(64, np.float32))
     assert (fault.value.kind, fault.value.thread) == (kind, (0, 0, 0))
+
+
+REDUCTIONS = {
+    "add.u32": np.add, "add.u64": np.add, "add.f32": np.add, "add.f64": np.add, "add.noftz.f16": np.add,
+    "add.noftz.bf16": np.add, "min.s32": np.minimum, "max.s64": np.maximum, "min.u32": np.minimum,
+    "max.u64": np.maximum, "min.f16": np.minimum, "max.bf16": np.maximum, "and.b32": np.bitwise_and,
+    "or.b32": np.bitwise_or, "xor.b64": np.bitwise_xor, "inc.u32": lambda old, x: np.where(old >= x, 0, old + 1),
+    "dec.u32": lambda old, x: np.where((old == 0) | (old > x), x, old - 1),
+}  # fmt: skip
+DTYPES = {"u": "uint", "s": "int", "b": "uint", "f": "float"}
+
+
+@BUILDS
+@pytest.mark.parametrize("form", REDUCTIONS)
+def test_bulk_reductions(gpu: gs.VirtualGPU, form: str, sanitize: bool) -> None:
+    gpu.sanitize = sanitize
+    kind = form.rpartition(".")[2]
+    dtype = np.dtype(ml_dtypes.bfloat16 if kind == "bf16" else DTYPES[kind[0]] + kind[1:])
+    kernel = gs.cuda(
+        RAW
+        + f"""extern "C" __global__ void k(const char *x, char *y) {{
+        __shared__ alignas(128) char s[512];
+        for (int i = threadIdx.x; i < 512; i += 32) s[i] = x[512 * blockIdx.x + i];
+        asm volatile("fence.proxy.async;" ::: "memory");
+        __syncwarp();
+        if (threadIdx.x == 0)
+            asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.{form} [%0], [%1], 512;"
+                "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" :: "l"(y), "r"(at(s)) : "memory");
+    }}"""
+    )["k"]
+    blocks, n = (1 if form[:3] in ("inc", "dec") else 6), 512 // dtype.itemsize
+    x = np.random.default_rng(0).integers(0, 16, (blocks, n)).astype(dtype)
+    y = np.random.default_rng(1).integers(0, 16, n).astype(dtype)
+    want = y
+    for part in x:
+        want = REDUCTIONS[form](want, part).astype(dtype)
+    got = y.view(np.uint8).copy()
+    kernel[blocks, 32](x.reshape(-1).view(np.uint8), got)
+    assert (got.view(dtype) == want).all()

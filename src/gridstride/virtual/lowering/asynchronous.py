@@ -11,14 +11,18 @@ from collections.abc import Sequence
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering import memory
 from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.atomics import ALLOWED, operation
 from gridstride.virtual.lowering.floats import check
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.program import Blind
+from gridstride.virtual.lowering.runtime_reduce import REDUCTIONS
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register
 
 _HINTS = {"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}
+_REDUCTIONS = frozenset("add min max and or xor inc dec".split())
+_HALVES = ("f16", "bf16")
 MOST_COLUMNS = 8
 
 
@@ -52,7 +56,7 @@ def site(cx: Lowering, access: Access | None = None) -> Value:
 def copy(cx: Lowering, ins: Instruction) -> None:
     """cp.async, cp.async.bulk, their groups and waits."""
     said = set(ins.modifiers)
-    if "async" not in said or "reduce" in said:
+    if "async" not in said or ("reduce" in said and ("tensor" in said or "bulk" not in said)):
         raise cx.unsupported(f"`{ins.name}`")
     if "tensor" in said and "prefetch" not in said:
         from gridstride.virtual.lowering.tensor_copies import tensor_copy
@@ -192,9 +196,7 @@ def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
     if {"commit_group", "wait_group"} & said:
         _group(cx, ins, said, "gs_bulk")
         return
-    known = {"async", "bulk", "shared::cta", "shared::cluster", "global", "bulk_group", "L2::cache_hint",
-             "mbarrier::complete_tx::bytes"}  # fmt: skip
-    check(cx, ins, known)
+    reduce = _reduction(cx, ins)
     spaces = [m.partition("::")[0] for m in ins.modifiers if m.partition("::")[0] in ("shared", "global")]
     if len(spaces) != 2 or len(ins.operands) < 3:
         raise cx.unsupported(f"such a form of `{ins.name}`")
@@ -207,8 +209,24 @@ def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
     null = Value("null", "ptr")
     sites = (site(cx, Access(s, 1, 1)) for s in spaces)
     numbers = (constant("i32", memory.SPACES[s]) for s in spaces)
-    b = cx.b
-    b.call("void", "gs_bulk", cx.warp, *sites, cx.active(), *(places if counted else [*places, null]), *numbers)
+    pointers = places if counted else [*places, null]
+    cx.b.call("void", "gs_bulk", cx.warp, *sites, cx.active(), *pointers, *numbers, constant("i32", reduce))
+
+
+def _reduction(cx: Lowering, ins: Instruction) -> int:
+    """The number of what a cp.reduce does, 0 for a cp; refuses what neither can do."""
+    known = {"async", "bulk", "shared::cta", "shared::cluster", "global", "bulk_group", "L2::cache_hint",
+             "mbarrier::complete_tx::bytes"}  # fmt: skip
+    if "reduce" not in ins.modifiers:
+        check(cx, ins, known)
+        return 0
+    op = next((m for m in ins.modifiers if m in _REDUCTIONS), "")
+    check(cx, ins, {"reduce", "noftz", op, *known} - {"mbarrier::complete_tx::bytes"})
+    type_ = ins.types[0] if len(ins.types) == 1 else ""
+    what = operation(op, type_)
+    if what not in REDUCTIONS or (type_ not in ALLOWED[op] and type_ not in _HALVES):
+        raise cx.unsupported(f"`{ins.name}`")
+    return REDUCTIONS.index(what) + 1
 
 
 FAMILY = {"cp": copy}

@@ -105,14 +105,16 @@ def _fill(b: Builder, entry: Value, lane: Value, place: Value, data: Value, byte
 
 
 def _bulk(m: Module) -> None:
-    """cp.async.bulk: into shared memory, counted by a barrier in `barriers`; or, where that is null, out of it."""
+    """cp.async.bulk: into shared memory, counted by a barrier in `barriers`; or, where that is null, out of it.
+
+    `reduce`: 0, or how what leaves is combined with what is there (runtime_reduce.py).
+    """
     head = ("ptr warp", "i32 to", "i32 from", "i32 mask", "ptr targets", "ptr sources", "ptr counts", "ptr barriers",
-            "i32 to_space", "i32 from_space")  # fmt: skip
+            "i32 to_space", "i32 from_space", "i32 reduce")  # fmt: skip
     with m.function("void", "gs_bulk", *head) as (b, args):
-        warp, to, origin, mask, targets, sources, counts, barriers, to_space, from_space = args
-        queue = b.get(warp, WARP, "copies")
+        warp, to, origin, mask, targets, sources, counts, barriers, to_space, from_space, reduce = args
+        queue, held = b.get(warp, WARP, "copies"), b.alloca("ptr")
         counted = present(b, barriers)
-        kind = b.select(counted, i32(BULK_IN), i32(BULK_OUT))
         with b.lanes(mask) as lane:
             target, source, long = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources, counts))
             bytes_ = b.resize(long, "i32")
@@ -121,25 +123,31 @@ def _bulk(m: Module) -> None:
                 b.call("void", "gs_fault", warp, to, fault, one, long, i32(16))
             place = b.call("ptr", "gs_range", warp, to, lane, target, bytes_, i32(16), to_space)
             data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, i32(16), from_space)
-            barrier = b.alloca("ptr")
-            b.store(NULL, barrier)
+            b.store(NULL, held)
             with b.if_(counted):
-                b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, i32(SHARED), i32(0)), barrier)
-            object_ = b.load("ptr", barrier)
+                b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, i32(SHARED), i32(0)), held)
             with b.if_(inverted(b, counted)):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)
+            barrier, site = b.load("ptr", held), b.select(counted, to, origin)
             with b.if_(present(b, queue)):
-                one = b.op("shl", i32(1), lane)
-                where = b.select(counted, to, origin)
-                entry = b.call("ptr", "gs_copies_new", warp, queue, kind, where, one, i32(0))
-                _fill(b, entry, lane, place, data, bytes_)
-                word = b.define("i64", f"ptrtoint {object_!r} to i64")
-                b.store(word, row(b, b.field(entry, COPY, "barrier"), lane, 8))
+                _bulk_later(b, warp, queue, site, lane, counted, (place, data, bytes_, barrier, reduce))
             with b.if_(inverted(b, present(b, queue))):
-                b.call("void", "gs_move", place, data, bytes_, i32(0))
+                b.call("void", "gs_deliver", place, data, bytes_, i32(0), reduce)
                 with b.if_(counted):
-                    less = b.op("sub", i64(0), b.op("and", long, i64(0xFFFFFFFF)))
-                    b.call("i64", "gs_mbarrier_apply", warp, to, lane, object_, i64(0), less, i64(0))
+                    less = b.op("sub", i64(0), b.resize(bytes_, "i64"))
+                    b.call("i64", "gs_mbarrier_apply", warp, to, lane, barrier, i64(0), less, i64(0))
+
+
+def _bulk_later(
+    b: Builder, warp: Value, queue: Value, site: Value, lane: Value, counted: Value, what: tuple[Value, ...]
+) -> None:
+    place, data, bytes_, barrier, reduce = what
+    kind = b.select(counted, i32(BULK_IN), i32(BULK_OUT))
+    entry = b.call("ptr", "gs_copies_new", warp, queue, kind, site, b.op("shl", i32(1), lane), i32(0))
+    _fill(b, entry, lane, place, data, bytes_)
+    word = b.define("i64", f"ptrtoint {barrier!r} to i64")
+    b.store(word, row(b, b.field(entry, COPY, "barrier"), lane, 8))
+    b.put(entry, COPY, "reduce", reduce)
 
 
 def _arrive(m: Module) -> None:

@@ -73,8 +73,10 @@ def _new(m: Module) -> None:
         count = b.get(queue, COPIES, "count")
         b.put(queue, COPIES, "count", b.op("add", count, i32(1)))
         entry = _entry(b, queue, count)
-        for name, value in (("kind", kind), ("site", site), ("mask", mask), ("size", size), ("tensor", i32(0))):
+        for name, value in (("kind", kind), ("site", site), ("mask", mask), ("size", size)):
             b.put(entry, COPY, name, value)
+        for name in ("tensor", "reduce"):
+            b.put(entry, COPY, name, 0)
         grouped = b.compare("eq", kind, i32(GROUPED))
         groups = (b.load(wide("i32"), b.field(queue, COPIES, n), align=4) for n in ("committed", "bulk_committed"))
         b.store(b.select(grouped, *groups), b.field(entry, COPY, "group"), align=4)
@@ -127,7 +129,8 @@ def _perform(b: Builder, warp: Value, entry: Value, lane: Value, target: Value, 
         corner, site = b.field(entry, COPY, "corner"), b.get(entry, COPY, "site")
         b.call("void", "gs_tensor_move", warp, site, lane, map_, corner, shared, b.resize(out, "i32"))
     with b.if_(inverted(b, box)):
-        b.call("void", "gs_move", b.pointer(target), b.pointer(source), bytes_, b.get(entry, COPY, "size"))
+        size, reduce = (b.get(entry, COPY, f) for f in ("size", "reduce"))
+        b.call("void", "gs_deliver", b.pointer(target), b.pointer(source), bytes_, size, reduce)
 
 
 def _tell(

@@ -141,6 +141,7 @@ def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime_output import emit_output
     from gridstride.virtual.lowering.runtime_proxy import emit_proxy
     from gridstride.virtual.lowering.runtime_queue import emit_queue
+    from gridstride.virtual.lowering.runtime_reduce import emit_reduce
     from gridstride.virtual.lowering.runtime_tensor import emit_tensor
 
     processor = PROCESSORS.get(platform.machine())
@@ -156,6 +157,7 @@ def _runtime_module() -> Module:
     emit_copies(module)
     emit_queue(module)
     emit_proxy(module)
+    emit_reduce(module)
     emit_tensor(module)
     return module
 

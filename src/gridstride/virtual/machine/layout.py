@@ -102,10 +102,11 @@ COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:
 COPY = Layout(
     "copy",
     """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]
-    tensor:i32 corner:i32[5]""",
+    tensor:i32 corner:i32[5] reduce:i32""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
-`size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map."""
+`size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map;
+`reduce` says how a bulk copy combines with what is there, 0 for not at all."""
 
 GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 """Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""
