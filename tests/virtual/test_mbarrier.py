@@ -189,6 +189,30 @@ def test_copies_of_a_thread_arrive_when_they_have_landed(gpu: gs.VirtualGPU) -> 
         assert (z == x[::-1]).all()
 
 
+@BUILDS
+def test_each_lane_may_wait_for_a_barrier_of_its_own(gpu: gs.VirtualGPU, sanitize: bool) -> None:
+    gpu.sanitize = sanitize
+    kernel = gs.cuda(
+        RAW
+        + """extern "C" __global__ void k(const int *x, int *y) {
+        __shared__ alignas(16) int s[32][4];
+        __shared__ word bars[32];
+        int t = threadIdx.x;
+        init(bars + t, 1);
+        __syncwarp();
+        int other = (t + 5) % 32;
+        arrive_expect(bars + other, 16);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 16, [%2];" ::
+            "r"(at(s[other])), "l"(x + 4 * other), "r"(at(bars + other)) : "memory");
+        wait(bars + t, 0);
+        y[t] = s[t][0] + s[t][3];
+    }"""
+    )["k"]
+    x, y = np.arange(128, dtype=np.int32), zeros(32)
+    kernel[1, 32](x, y)
+    assert (y == 8 * np.arange(32) + 3).all()
+
+
 MISUSE = {
     "not initialised": ("arrive(&bar);", "mbarrier", "no mbarrier object at offset 0 of shared memory"),
     "invalidated": ("init(&bar, 1); inval(&bar); test_parity(&bar, 0);", "mbarrier", "no mbarrier object"),

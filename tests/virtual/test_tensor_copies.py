@@ -175,3 +175,55 @@ def test_maps_that_the_hardware_does_not_take_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         gs.tensor_map(gs.empty(shape), box, **more)  # type: ignore[arg-type]
+
+
+def test_a_kernel_replaces_fields_of_a_map(gpu: gs.VirtualGPU) -> None:
+    """A map for one array is turned in shared memory into one for a part of another, copied out, and used."""
+    kernel = gs.cuda("""
+    struct alignas(128) Map { char bytes[128]; };
+    __device__ unsigned at(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+    extern "C" __global__ void change(const __grid_constant__ Map from, char *map, const float *x, int rows,
+                                      int columns, long long pitch) {
+        __shared__ Map m;
+        ((int *)&m)[threadIdx.x] = ((const int *)&from)[threadIdx.x];
+        __syncwarp();
+        if (threadIdx.x == 0) {
+            #define REPLACE(field, type) "tensormap.replace.tile." field ".shared::cta.b1024." type
+            asm volatile(REPLACE("global_address", "b64") " [%0], %1;" :: "r"(at(&m)), "l"(x) : "memory");
+            asm volatile(REPLACE("rank", "b32") " [%0], 1;" :: "r"(at(&m)) : "memory");
+            asm volatile(REPLACE("global_dim", "b32") " [%0], 0, %1;" :: "r"(at(&m)), "r"(columns) : "memory");
+            asm volatile(REPLACE("global_dim", "b32") " [%0], 1, %1;" :: "r"(at(&m)), "r"(rows) : "memory");
+            asm volatile(REPLACE("global_stride", "b64") " [%0], 0, %1;" :: "r"(at(&m)), "l"(pitch) : "memory");
+            asm volatile(REPLACE("box_dim", "b32") " [%0], 0, %1;" :: "r"(at(&m)), "r"(8) : "memory");
+            asm volatile(REPLACE("box_dim", "b32") " [%0], 1, %1;" :: "r"(at(&m)), "r"(4) : "memory");
+            asm volatile(REPLACE("element_stride", "b32") " [%0], 0, 1;" :: "r"(at(&m)) : "memory");
+            asm volatile(REPLACE("elemtype", "b32") " [%0], 7;" :: "r"(at(&m)) : "memory");
+            asm volatile(REPLACE("swizzle_mode", "b32") " [%0], 0;" :: "r"(at(&m)) : "memory");
+            asm volatile(REPLACE("fill_mode", "b32") " [%0], 1;" :: "r"(at(&m)) : "memory");
+        }
+        __syncwarp();
+        asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+            "[%0], [%1], 128;" :: "l"(map), "r"(at(&m)) : "memory");
+    }
+    extern "C" __global__ void use(const char *map, float *y) {
+        __shared__ alignas(128) float s[32];
+        __shared__ unsigned long long bar;
+        if (threadIdx.x == 0) {
+            asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map) : "memory");
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(at(&bar)));
+            asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 128;" :: "r"(at(&bar)) : "memory");
+            asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                "[%0], [%1, {%2, %3}], [%4];" :: "r"(at(s)), "l"(map), "r"(4), "r"(1), "r"(at(&bar)) : "memory");
+        }
+        __syncthreads();
+        asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra L; }"
+            :: "r"(at(&bar)) : "memory");
+        y[threadIdx.x] = s[threadIdx.x];
+    }""")
+    old = gs.tensor_map(gs.to_device(np.zeros(64, np.float16)), (8,), swizzle=32)
+    x, y = np.arange(6 * 16, dtype=np.float32).reshape(6, 16), np.zeros((4, 8), np.float32)
+    array, made = gs.to_device(x), gs.to_device(np.zeros(128, np.int8))
+    kernel["change"][1, 32](old, made, array, 4, 10, 64)
+    kernel["use"][1, 32](made, y)
+    want = boxed(x[:4, :10].copy(), (4, 8), (1, 4), float("nan"))
+    assert np.array_equal(y, want, equal_nan=True)

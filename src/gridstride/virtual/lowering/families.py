@@ -31,7 +31,7 @@ def _collect() -> dict[str, Family]:
     found: dict[str, Family] = {}
     rooms = (
         *("integer", "compare", "conversion", "approximate", "floating", "half", "warp", "atomics", "builtins"),
-        *("matrix", "asynchronous", "mbarrier"),
+        *("matrix", "asynchronous", "mbarrier", "tensor_maps"),
     )
     for room in rooms:
         try:

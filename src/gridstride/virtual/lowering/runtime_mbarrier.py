@@ -142,21 +142,24 @@ def _test(m: Module) -> None:
     """
     head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr phases", "i32 flags")
     with m.function("i32", "gs_mbarrier_test", *head) as (b, (warp, site, mask, where, space, phases, flags)):
-        over, left, last = b.alloca("i32"), b.alloca("i32"), b.alloca("ptr")
+        over, left, landed = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
         b.store(flags, left)
         with b.loop() as done:
             b.store(i32(0), over)
             with b.lanes(mask) as lane:
                 place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-                b.store(place, last)
                 now = b.op("lshr", b.load("i64", place), i64(63))
                 past = b.compare("ne", now, b.load("i64", row(b, phases, lane, 8)))
                 bit = b.op("shl", b.resize(past, "i32"), lane)
                 b.store(b.op("or", b.load("i32", over), bit), over)
             some = b.compare("ne", b.load("i32", over), i32(0))
             b.break_if(b.op("or", some, b.compare("eq", mask, i32(0))), done)
-            landed = b.call("i32", "gs_copies_land", warp, b.load("ptr", last))
-            with b.if_(b.compare("eq", landed, i32(0))):
+            b.store(i32(0), landed)
+            with b.if_(b.compare("ne", b.get(warp, WARP, "copies"), Value("null", "ptr"))), b.lanes(mask) as lane:
+                place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+                some = b.call("i32", "gs_copies_land", warp, place)
+                b.store(b.op("or", b.load("i32", landed), some), landed)
+            with b.if_(b.compare("eq", b.load("i32", landed), i32(0))):
                 allowed = b.load("i32", left)
                 b.break_if(b.compare("eq", allowed, i32(0)), done)
                 _wait(b, warp, site, mask, allowed, left)

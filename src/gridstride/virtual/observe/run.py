@@ -143,8 +143,11 @@ def _place(variant: Variant, site: int) -> Place | None:
 
 
 def _verb(place: Place | None) -> str:
-    into_shared = "cp.async.c", "cp.async.bulk.shared"
-    return "write" if place is not None and place.name.startswith(("st", *into_shared)) else "read"
+    if place is None:
+        return "read"
+    spaces = [word for word in place.name.replace("::", ".").split(".") if word in ("shared", "global")]
+    copies_in = place.name.startswith("cp.") and spaces[:1] == ["shared"]
+    return "write" if place.name.startswith("st") or copies_in else "read"
 
 
 def _does(place: Place | None) -> str:
