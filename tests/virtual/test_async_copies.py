@@ -364,6 +364,17 @@ def test_bulk_copies_are_checked_as_a_whole(gpu: gs.VirtualGPU, call: str, kind:
     assert (fault.value.kind, fault.value.thread) == (kind, (0, 0, 0))
 
 
+def test_prefetches_change_nothing(gpu: gs.VirtualGPU) -> None:
+    kernel = gs.cuda("""extern "C" __global__ void k(const float *x, float *y) {
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], 128;" :: "l"(x));
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(x + 1000000));
+        y[threadIdx.x] = x[threadIdx.x];
+    }""")["k"]
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    assert kernel.observe(1, 32)(x, y).findings == ()
+    assert (y == x).all()
+
+
 REDUCTIONS = {
     "add.u32": np.add, "add.u64": np.add, "add.f32": np.add, "add.f64": np.add, "add.noftz.f16": np.add,
     "add.noftz.bf16": np.add, "min.s32": np.minimum, "max.s64": np.maximum, "min.u32": np.minimum,

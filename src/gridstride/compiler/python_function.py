@@ -12,6 +12,7 @@ from typing import Any
 
 from gridstride.compiler.diagnostics import CompileError, Diagnostic
 
+_KNOWN_MODULES = frozenset({"cmath", "math", "numba", "numpy", "operator"})  # what they hold goes by their version
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -83,7 +84,7 @@ def _value(name: str, value: Any, parts: list[str], seen: set[int]) -> bool:
     parts.append(name)
     if isinstance(value, types.ModuleType):
         parts.append(value.__name__)
-        return True
+        return value.__name__.partition(".")[0] in _KNOWN_MODULES
     if isinstance(value, types.FunctionType) or hasattr(value, "py_func"):
         return _collect(value, parts, seen)
     if isinstance(value, tuple):

@@ -92,7 +92,7 @@ def to_f32_toward_zero(value: int, weight: int) -> int:
 
 
 def to_f16_nearest(value: int, weight: int) -> int:
-    """Bits, ties to even; too large is infinite."""
+    """Bits, ties to even; too large is infinite, and what rounds to zero is +0."""
     sign, size = (1 << 15 if value < 0 else 0), abs(value)
     if not size:
         return 0
@@ -103,7 +103,7 @@ def to_f16_nearest(value: int, weight: int) -> int:
         rest, half = size - (mantissa << -by), 1 << -by - 1
         mantissa += rest > half or (rest == half and mantissa & 1)
     code = mantissa + ((exponent + 14) << 10)  # a carry moves into the exponent by itself
-    return sign | min(code, 0x7C00)
+    return sign | min(code, 0x7C00) if code else 0
 
 
 def step(a: Sequence[Number], b: Sequence[Number], c: Number, *, half: bool) -> int:

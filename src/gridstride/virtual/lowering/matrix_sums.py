@@ -142,9 +142,10 @@ class _Writer:
         return b.cast("bitcast", b.select(finite, b.cast("bitcast", total, "i32"), special), "float")
 
     def _half(self, total: Value) -> Value:
-        """f64 rounded to the nearest f16, as f32."""
+        """f64 rounded to the nearest f16, as f32; what rounds to zero is +0 (seen on an H200)."""
         b = self.b
-        return half.widen(b, half.narrow(b, to_odd(b, total), half.F16), half.F16)
+        rounded = half.widen(b, half.narrow(b, to_odd(b, total), half.F16), half.F16)
+        return b.op("fadd", rounded, constant(rounded.type, 0.0))
 
 
 def _tree(b: Builder, name: str, values: list[Value]) -> Value:

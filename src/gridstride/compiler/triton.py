@@ -1,0 +1,278 @@
+"""Triton functions to PTX, with no GPU and no driver: signature and constants checked, messages with the user's line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gridstride.compiler.cache import shared as shared_cache
+from gridstride.compiler.diagnostics import CompileError
+from gridstride.compiler.frontends import require, version_of
+from gridstride.compiler.python_function import Place, digest
+from gridstride.compiler.signature import Parameter, Signature
+
+_CACHE_FORMAT = "1"  # of the entries; raise it when what is stored, or how Triton is called, changes
+_AT_LEAST = (3, 5)
+_ALIGNED = ":16"
+_DTYPES = {
+    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u1": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TritonFunction:
+    """A `@triton.jit` function with the types of its arguments settled.
+
+    `types`: each runtime parameter's Triton type in order, without ":16". `aligned`: those whose values (addresses and
+    numbers) are multiples of 16. `constants`: values of the others.
+    """
+
+    function: Any
+    name: str
+    place: Place
+    types: Mapping[str, str]
+    aligned: frozenset[str]
+    constants: Mapping[str, Any]
+    num_warps: int
+    num_stages: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All parameters, in order."""
+        return tuple(self.function.arg_names)
+
+
+@dataclass(frozen=True, slots=True)
+class TritonCode:
+    """PTX, and what a launch must give beside the user's own arguments.
+
+    `shared`: dynamic shared memory in bytes. `scratch`: bytes of global memory for each block, behind the first of the
+    `hidden` pointers that follow the user's parameters; the others may be null.
+    """
+
+    ptx: str
+    entry: str
+    threads: int
+    shared: int
+    scratch: int
+    hidden: int
+
+
+def triton_function(
+    function: Any, *, signature: Mapping[str, str] | Sequence[str], constants: Mapping[str, Any] | None = None,
+    num_warps: int = 4, num_stages: int = 3,
+) -> TritonFunction:  # fmt: skip
+    """Check what is to be compiled; ValueError names the parameter and what could stand there.
+
+    `signature`: Triton's types by parameter ("*fp32", "i32", "*kbf16" for what is only read; ":16" behind one promises
+    that the address or number is a multiple of 16), or in order of the parameters that are no constants. RuntimeError
+    where Triton is missing or too old.
+    """
+    jit = _jit(function)
+    values = _constants(jit, constants or {}, signature)
+    types = _types(jit, values, signature)
+    plain = {name: each.removesuffix(_ALIGNED) for name, each in types.items()}
+    for name, spelled in plain.items():
+        _check_type(jit.__name__, name, spelled)
+    if num_warps < 1 or num_warps & (num_warps - 1) or num_warps > 32:
+        raise ValueError(f"{jit.__name__}: num_warps={num_warps} must be a power of two up to 32")
+    return TritonFunction(
+        function=jit,
+        name=jit.__name__,
+        place=Place(jit.file_name, _first_line(jit)),
+        types=plain,
+        aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
+        constants=values,
+        num_warps=num_warps,
+        num_stages=num_stages,
+    )
+
+
+def compile_triton(wanted: TritonFunction, *, arch: str = "sm_90a") -> TritonCode:
+    """PTX for `arch`, from the cache where it was made before; CompileError with the Python line."""
+    triton = _triton()
+    source = _source(triton, wanted)
+    cache, key = shared_cache("triton"), _key(wanted, source, arch)
+    known = cache.get(key)
+    if known is not None:
+        return TritonCode(**json.loads(known))
+    code = _compile(triton, wanted, source, arch)
+    cache.put(key, json.dumps(asdict(code)).encode())
+    return code
+
+
+def triton_signature(wanted: TritonFunction, hidden: int) -> Signature:
+    """The kernel's parameters as a launch checks them, Triton's own pointers last."""
+    own = [_parameter(name, spelled) for name, spelled in wanted.types.items()]
+    scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, hidden + 1)]
+    return Signature(wanted.name, (*own, *scratch), (), wanted.place.line)
+
+
+def _parameter(name: str, spelled: str) -> Parameter:
+    base = spelled.removeprefix("*").removeprefix("k")
+    pointer = spelled.startswith("*")
+    # Half-precision numbers come as float32 parameters, which the kernel narrows itself.
+    dtype = _DTYPES[base] if pointer or base not in ("fp16", "bf16") else "float32"
+    return Parameter(name, f"const *{base}" if spelled.startswith("*k") else spelled, pointer, dtype)
+
+
+def _triton() -> Any:
+    return require("triton", distribution="triton", at_least=_AT_LEAST, install="'triton>=3.5'", what="Triton")
+
+
+def _jit(function: Any) -> Any:
+    """The JITFunction; a plain Python function is decorated here."""
+    triton = _triton()
+    from triton.runtime.jit import JITFunction
+
+    if isinstance(function, JITFunction):
+        return function
+    name = getattr(function, "__name__", type(function).__name__)
+    if type(function).__name__ == "InterpretedFunction":
+        raise ValueError(f"{name} was decorated under TRITON_INTERPRET=1, which leaves nothing to compile: unset it")
+    if hasattr(function, "fn"):
+        raise ValueError(f"{name} is a Triton {type(function).__name__}: give its function, {name}.fn, and constants=…")
+    if not callable(function) or not hasattr(function, "__code__"):
+        raise ValueError(f"gs.triton takes a function decorated with @triton.jit, not a {type(function).__name__}")
+    return triton.jit(function)
+
+
+def _constants(jit: Any, given: Mapping[str, Any], signature: Mapping[str, str] | Sequence[str]) -> dict[str, Any]:
+    """`constants`, and the defaults of tl.constexpr parameters that it leaves out."""
+    for name in given:
+        if name not in jit.arg_names:
+            raise ValueError(f"{jit.__name__} has no parameter {name!r}; it has {', '.join(jit.arg_names)}")
+    values = dict(given)
+    for parameter in jit.params:
+        typed = isinstance(signature, Mapping) and signature.get(parameter.name, "constexpr") != "constexpr"
+        if parameter.has_default and parameter.name not in values and not typed:
+            if parameter.is_constexpr or isinstance(signature, Mapping):
+                values[parameter.name] = parameter.default
+        if parameter.is_constexpr and parameter.name not in values:
+            raise ValueError(
+                f"{jit.__name__}: {parameter.name} is a tl.constexpr and has no value: constants={{'{parameter.name}': …}}"
+            )
+    return {name: values[name] for name in jit.arg_names if name in values}
+
+
+def _types(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """The Triton type of each parameter that is no constant, in order."""
+    runtime = [name for name in jit.arg_names if name not in constants]
+    if not isinstance(signature, Mapping):
+        listed = [each.strip() for each in signature.split(",")] if isinstance(signature, str) else list(signature)
+        if len(listed) != len(runtime):
+            wanted = ", ".join(runtime)
+            raise ValueError(f"{jit.__name__}: signature has {len(listed)} types for {len(runtime)} parameters ({wanted})")
+        return dict(zip(runtime, listed, strict=True))
+    for name, spelled in signature.items():
+        if name not in jit.arg_names:
+            raise ValueError(f"{jit.__name__} has no parameter {name!r}; it has {', '.join(jit.arg_names)}")
+        if name in constants and spelled != "constexpr":
+            raise ValueError(f"{jit.__name__}: {name} is in constants and has type {spelled!r} in signature: choose one")
+    for name in runtime:
+        if signature.get(name, "constexpr") == "constexpr":
+            raise ValueError(f"{jit.__name__}: {name} has neither a type in signature nor a value in constants")
+    return {name: signature[name] for name in runtime}
+
+
+def _check_type(function: str, name: str, spelled: str) -> None:
+    base = spelled.removeprefix("*").removeprefix("k" if spelled.startswith("*k") else "")
+    if base not in _DTYPES or (base.startswith("fp8") and not spelled.startswith("*")):
+        raise ValueError(
+            f"{function}: {name} is {spelled!r}, which is no type of Triton's: it is one of {', '.join(_DTYPES)}, "
+            'as "*fp32" for an array of them'
+        )
+
+
+def _first_line(jit: Any) -> int:
+    """Line of `def`; Triton counts the lines of its messages from there."""
+    line: int = getattr(jit, "def_file_line_number", None) or jit.starting_line_number
+    return line
+
+
+def _source(triton: Any, wanted: TritonFunction) -> Any:
+    signature = {name: wanted.types.get(name, "constexpr") for name in wanted.names}
+    attributes = {(wanted.names.index(name),): [["tt.divisibility", 16]] for name in sorted(wanted.aligned)}
+    return triton.compiler.ASTSource(wanted.function, signature, dict(wanted.constants), attributes)
+
+
+def _key(wanted: TritonFunction, source: Any, arch: str) -> str:
+    shape = f"{arch} {wanted.num_warps} {wanted.num_stages} {wanted.names} {source.signature}"
+    place = f"{wanted.place.file}:{wanted.place.line}"  # lines and the file are in the PTX
+    return digest([_CACHE_FORMAT, version_of("triton"), shape, place, source.hash()])
+
+
+def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> TritonCode:
+    from triton.backends.compiler import GPUTarget
+
+    target = GPUTarget("cuda", int("".join(filter(str.isdigit, arch))), 32)
+    options = {"num_warps": wanted.num_warps, "num_stages": wanted.num_stages, "enable_fp_fusion": True}
+    try:
+        compiled = triton.compile(source, target=target, options=options)
+    except Exception as error:  # Triton raises its own errors, MLIR's RuntimeError, and whatever static code raises
+        raise _explained(wanted, error) from error
+    known, ptx = compiled.metadata, compiled.asm["ptx"]
+    return TritonCode(
+        ptx=ptx,
+        entry=known.name,
+        threads=32 * known.num_warps,
+        shared=known.shared,
+        scratch=getattr(known, "global_scratch_size", 0),
+        hidden=_parameter_count(ptx) - len(wanted.types),
+    )
+
+
+def _parameter_count(ptx: str) -> int:
+    header = ptx[ptx.index(".entry") :]
+    return header[: header.index("{")].count(".param")
+
+
+def _explained(wanted: TritonFunction, error: BaseException) -> CompileError:
+    """The innermost place that Triton names in a function whose file is known."""
+    found = wanted.place.error(f"{type(error).__name__}: {error}")
+    for each in _causes(error):
+        node, source = getattr(each, "node", None), getattr(each, "src", None)
+        owner = _owner(wanted.function, source)
+        if owner is None or not hasattr(node, "lineno"):
+            continue
+        # Triton reads the function without its indentation.
+        line = _first_line(owner) + node.lineno - 1
+        column = node.col_offset + 1 + _indentation(owner)
+        message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
+        found = Place(owner.file_name, line).error(message, line=line, column=column)
+    return found
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    following: BaseException | None = error
+    while following is not None:
+        yield following
+        following = following.__cause__
+
+
+def _owner(function: Any, source: str | None) -> Any:
+    """The JITFunction that a source is of: the kernel, or one that it reaches through its globals."""
+    reached, waiting = set(), [function]
+    while source and waiting:
+        each = waiting.pop()
+        if each.src == source:
+            return each
+        reached.add(each)
+        names = each.fn.__code__.co_names
+        called = (each.fn.__globals__.get(name) for name in names)
+        waiting += [jit for jit in called if isinstance(jit, type(function)) and jit not in reached]
+    return None
+
+
+def _indentation(jit: Any) -> int:
+    line = Place(jit.file_name, _first_line(jit)).error("").diagnostics[0].source_line
+    return len(line) - len(line.lstrip())
+
+
+def _last_line(error: BaseException) -> str:
+    return str(error).strip().rpartition("\n")[2]

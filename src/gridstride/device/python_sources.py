@@ -1,0 +1,44 @@
+"""Python functions as what a module is made from: Triton's and Numba's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gridstride.device.sources import Unit
+
+if TYPE_CHECKING:
+    from gridstride.compiler import Signature
+    from gridstride.compiler.triton import TritonCode, TritonFunction
+
+
+class TritonSource:
+    """A Triton function, compiled for each chip as it is asked for; `arch` is the chip to write for instead."""
+
+    def __init__(self, function: TritonFunction, *, arch: str | None = None) -> None:
+        self.function = function
+        self.filename = function.place.file
+        self.text = function.place.text
+        self._arch = arch
+        self._codes: dict[str, TritonCode] = {}
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """The one kernel; what Triton adds to its parameters is known once it is compiled."""
+        from gridstride.compiler.triton import triton_signature
+
+        hidden = next(iter(self._codes.values())).hidden if self._codes else 0
+        return {self.function.name: triton_signature(self.function, hidden)}
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """PTX for `arch`; gridstride.CompileError."""
+        return Unit(self.code(arch).ptx)
+
+    def code(self, arch: str) -> TritonCode:
+        """PTX for `arch` with what a launch needs to know."""
+        from gridstride.compiler.triton import compile_triton
+
+        arch = self._arch or arch
+        if arch not in self._codes:
+            self._codes[arch] = compile_triton(self.function, arch=arch)
+        return self._codes[arch]
