@@ -167,10 +167,17 @@ def _instead(rejection: Rejection) -> str:
     return "; ".join(finding_line(finding) for finding in rejection.findings) or "nothing"
 
 
+def _sampled(ladder: Ladder) -> str:
+    """Says so where some rung's counts come from a part of its blocks."""
+    counted = [r.run.counters.sampled for r in ladder.results if r.run is not None]
+    part = [c for c in counted if c[0] < c[1]]
+    return f", on every few blocks of the larger grids ({part[0][0]} of {part[0][1]}) and scaled up" if part else ""
+
+
 def _footnotes(ladder: Ladder) -> list[str]:
     problem = ladder.problem
     notes = [
-        f"Counted at {_sizes(problem.observed)}. A sector is 32 bytes; per req.: sectors for one access of a warp, "
+        f"Counted at {_sizes(problem.observed)}{_sampled(ladder)}. A sector is 32 bytes; per req.: sectors for one access of a warp, "
         f"4 when 32 lanes read neighbouring floats; op: one {unit_of(problem).name} of a lane."
     ]
     if ladder.device.kind == "virtual":

@@ -81,6 +81,11 @@ def _new(m: Module) -> None:
         groups = (b.load(wide("i32"), b.field(queue, COPIES, n), align=4) for n in ("committed", "bulk_committed"))
         b.store(b.select(grouped, *groups), b.field(entry, COPY, "group"), align=4)
         b.ret(entry)
+    _trim(m)
+
+
+def _trim(m: Module) -> None:
+    """Drops the entries of which nothing is left to do."""
     with m.function("void", "gs_copies_trim", "ptr queue") as (b, (queue,)):
         kept = b.alloca("i32")
         b.store(i32(0), kept)

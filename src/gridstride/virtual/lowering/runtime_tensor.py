@@ -6,7 +6,7 @@ from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
 from gridstride.virtual.lowering.runtime import i32, i64
 from gridstride.virtual.lowering.runtime_memory import GLOBAL, SHARED
 from gridstride.virtual.lowering.runtime_output import row
-from gridstride.virtual.lowering.runtime_queue import NULL
+from gridstride.virtual.lowering.runtime_queue import NULL, inverted
 from gridstride.virtual.machine.layout import (
     BULK_IN,
     BULK_OUT,
@@ -142,7 +142,7 @@ def _tensor(m: Module) -> None:
     with m.function("void", "gs_tensor", *head) as (b, (warp, site, mask, rank, places, maps, barriers, corners)):
         queue, own, object_ = b.get(warp, WARP, "copies"), b.alloca(f"[{RANKS} x i32]"), b.alloca("ptr")
         counted = b.compare("ne", barriers, NULL)
-        out = b.resize(b.op("xor", counted, constant("i1", True)), "i32")
+        out = b.resize(inverted(b, counted), "i32")
         kind = b.select(counted, i32(BULK_IN), i32(BULK_OUT))
         with b.lanes(mask) as lane:
             map_ = _checked_map(b, warp, site, lane, b.load("i64", row(b, maps, lane, 8)), rank)
@@ -150,9 +150,7 @@ def _tensor(m: Module) -> None:
             place = b.load("i64", row(b, places, lane, 8))
             short = b.resize(total, "i32")
             shared = b.call("ptr", "gs_range", warp, site, lane, place, short, i32(128), i32(SHARED))
-            for axis in range(RANKS):
-                x = b.load("i32", b.offset(row(b, corners, lane, 8), 8 * 32 * axis))
-                b.store(x, b.offset(own, 4 * axis))
+            _own_corner(b, corners, lane, own)
             b.store(NULL, object_)
             with b.if_(counted):
                 found = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, i32(SHARED), i32(0))
@@ -165,11 +163,18 @@ def _tensor(m: Module) -> None:
                 one = b.op("shl", i32(1), lane)
                 entry = b.call("ptr", "gs_copies_new", warp, queue, kind, site, one, i32(0))
                 _keep(b, entry, lane, counted, shared, map_, barrier, short, own)
-            with b.if_(b.op("xor", later, constant("i1", True))):
+            with b.if_(inverted(b, later)):
                 b.call("void", "gs_tensor_move", warp, site, lane, map_, own, shared, out)
                 with b.if_(counted):
                     less = b.op("sub", i64(0), total)
                     b.call("i64", "gs_mbarrier_apply", warp, site, lane, barrier, i64(0), less, i64(0))
+
+
+def _own_corner(b: Builder, corners: Value, lane: Value, own: Value) -> None:
+    """A lane's coordinates, one behind the other."""
+    for axis in range(RANKS):
+        x = b.load("i32", b.offset(row(b, corners, lane, 8), 8 * 32 * axis))
+        b.store(x, b.offset(own, 4 * axis))
 
 
 def _checked_map(b: Builder, warp: Value, site: Value, lane: Value, address: Value, rank: Value) -> Value:
