@@ -274,6 +274,31 @@ def test_check_shows_what_does_not_compile_with_a_caret(run: Run, tmp_path: Path
     assert re.search(r"^ +\^$", outcome.out, re.MULTILINE)
 
 
+PRINTING = RIGHT.replace("    int", '    printf("here\\n");\n    int')
+
+
+def test_what_a_kernel_prints_stays_out_of_the_verdict(run: Run, tmp_path: Path) -> None:
+    outcome = run("check", kernel(tmp_path, PRINTING), "-p", "vector_add", "--json")
+    assert outcome.json["verdict"] == "pass"
+    assert "here\n" in outcome.err
+
+
+def test_what_a_rung_prints_stays_out_of_the_climb(run: Run, tmp_path: Path) -> None:
+    outcome = run("climb", str(own_problem(tmp_path, PRINTING)), "--json")
+    assert outcome.json["rungs"][0]["verdict"] == "pass"
+
+
+def test_a_template_without_arguments_is_asked_for_them(run: Run, tmp_path: Path) -> None:
+    file = kernel(tmp_path, RIGHT.replace('extern "C"', "template <int N>"))
+    outcome = run("check", file, "-p", "vector_add")
+    assert outcome.code == 1
+    assert "the kernel is a template, add<int N>: give its arguments in a line `// entry: …<…>`" in outcome.out
+
+
+def test_a_file_may_open_with_a_byte_order_mark(run: Run, tmp_path: Path) -> None:
+    assert run("check", kernel(tmp_path, "\ufeff" + RIGHT), "-p", "vector_add").code == 0
+
+
 def test_check_stops_a_kernel_that_never_ends(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDSTRIDE_TIME_LIMIT", "0.5")
     outcome = run("check", kernel(tmp_path, ENDLESS), "-p", "vector_add", "--json")
@@ -381,3 +406,19 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
     listing.wait(timeout=60)
     assert "Traceback" not in err
     assert "Exception ignored" not in err
+
+
+def test_a_full_disk_is_one_message() -> None:
+    with open("/dev/full", "w") as full:
+        listing = process("problems", stdout=full)
+        _, err = listing.communicate(timeout=60)
+    assert listing.returncode == 1
+    assert err == "error: the output cannot be written: No space left on device\n"
+
+
+def test_a_closed_stdout_is_no_error() -> None:
+    command = f"{sys.executable} -m gridstride problems >&-"
+    listing = subprocess.run(
+        ["sh", "-c", command], env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True, timeout=60
+    )
+    assert (listing.returncode, listing.stderr) == (0, "")

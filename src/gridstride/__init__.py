@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gridstride.device.module import Module as Module
     from gridstride.device.module import cuda as cuda
     from gridstride.device.module import ptx as ptx
+    from gridstride.device.numba import numba as numba
     from gridstride.device.physical import PhysicalGPU as PhysicalGPU
     from gridstride.device.protocol import DeviceError as DeviceError
     from gridstride.device.protocol import DeviceLost as DeviceLost
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gridstride.device.protocol import UnknownName as UnknownName
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
+    from gridstride.device.triton import triton as triton
     from gridstride.virtual.gpu import VirtualGPU as VirtualGPU
     from gridstride.virtual.observe.findings import KernelFault as KernelFault
 
@@ -50,9 +52,11 @@ _HOMES = {
     "VirtualGPU": "virtual.gpu",
     "cuda": "device.module",
     "empty": "device.arrays",
+    "numba": "device.numba",
     "ptx": "device.module",
     "tensor_map": "device.tensor_map",
     "to_device": "device.arrays",
+    "triton": "device.triton",
     "use": "device.choice",
 }
 

@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: `gridstride --help` must answer
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
@@ -108,6 +109,8 @@ def doctor(as_json: Json = False) -> int:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, `>&-`)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # "×" on a terminal that knows ASCII only
     sys.exit(_outcome(given))
@@ -133,13 +136,21 @@ def _run(command: str, *args: Any, **options: Any) -> int:
 
 def _outcome(words: list[str]) -> int:
     try:
-        return int(app(words, prog_name="gridstride", standalone_mode=False) or 0)
+        code = int(app(words, prog_name="gridstride", standalone_mode=False) or 0)
+        sys.stdout.flush()  # here, where it can be told what went wrong
+        return code
     except WrongUse as error:
         return _refused(str(error), words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (the interpreter flushes it at exit)
+        return FAILED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return FAILED
     except Exception as error:
         # Typer's own errors, whose classes have moved between its versions, know how to say what was wrong.

@@ -142,3 +142,14 @@ def test_no_driver_is_said_plainly(monkeypatch):
 )
 def test_newest_ptx_of_a_driver(cuda, ptx):
     assert newest_ptx(cuda) == ptx
+
+
+@pytest.mark.parametrize(("shape", "dimensions"), [(np.int64(3), (3,)), (np.array([2, 3]), (2, 3)), ([2, 3], (2, 3))])
+def test_numpy_integers_are_a_shape(fake, shape, dimensions):
+    assert gs.empty(shape).shape == dimensions
+
+
+@pytest.mark.parametrize("shape", [2.5, (2, 3.5), "ab", None])
+def test_a_shape_that_is_no_whole_number_is_refused(fake, shape):
+    with pytest.raises(TypeError, match="is neither a whole number nor a tuple of them"):
+        gs.empty(shape)

@@ -153,6 +153,19 @@ def test_an_array_of_another_device_is_refused(fake, second_fake, saxpy):
         saxpy[1, 32](4, 1.0, x, x)
 
 
+def test_two_devices_of_one_name_are_told_apart(fake, second_fake, saxpy):
+    second_fake.name = fake.name
+    x = gs.to_device(np.ones(4, "f4"), device=second_fake)
+    with pytest.raises(gs.LaunchError, match="saxpy: x is on another fake, the kernel runs on fake"):
+        saxpy[1, 32](4, 1.0, x, x)
+
+
+def test_of_a_masked_array_the_kernel_sees_the_data(fake, saxpy):
+    x, y = np.ma.array(np.ones(4, "f4"), mask=[1, 0, 0, 0]), np.ones(4, "f4")
+    saxpy[1, 32](4, 2.0, x, y)
+    assert y.tolist() == [3.0] * 4
+
+
 def test_a_device_array_of_the_wrong_dtype_is_refused(fake, saxpy):
     x = gs.empty(4, np.int32)
     with pytest.raises(gs.LaunchError, match=r"saxpy: x is const float\*, an array of int32 was given"):

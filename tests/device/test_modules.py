@@ -69,6 +69,11 @@ def test_an_unknown_name_is_told_what_there_is(module, name, message):
     assert message in str(unknown.value)
 
 
+def test_a_name_that_is_no_string_is_refused(module):
+    with pytest.raises(TypeError, match="a kernel name must be a str, not int"):
+        module[0]
+
+
 def test_a_wrong_template_argument_is_a_compile_error(module):
     with pytest.raises(gs.CompileError):
         module["tile<nonsense, 16>"]
@@ -101,6 +106,22 @@ def test_a_source_can_be_a_path(fake, tmp_path):
     path = tmp_path / "fromfile.cu"
     path.write_text("__global__ void from_file() {}")
     assert gs.cuda(path).kernels == ("from_file",)
+
+
+def test_a_file_may_open_with_a_byte_order_mark(fake, tmp_path):
+    path = tmp_path / "marked.cu"
+    path.write_text("__global__ void marked() {}", encoding="utf-8-sig")
+    assert gs.cuda(path).kernels == ("marked",)
+
+
+def test_one_string_of_options_is_refused_in_words(fake):
+    with pytest.raises(ValueError, match=r"options must be a sequence of strings, not one string: \('-DWITH',\)"):
+        gs.cuda("__global__ void f() {}", options="-DWITH")
+
+
+def test_ptx_that_is_no_text_is_refused(fake):
+    with pytest.raises(TypeError, match="PTX must be a str or a Path, not bytes"):
+        gs.ptx(b".version 8.0")
 
 
 def test_options_reach_the_compiler(fake):

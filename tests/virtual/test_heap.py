@@ -126,3 +126,5 @@ def test_an_observed_run_says_what_was_not_given_back(gpu: gs.VirtualGPU) -> Non
     assert run.findings == ()
     assert run.heap is not None
     assert (run.heap.allocations, run.heap.frees, run.heap.leaked, run.heap.live_bytes) == (64, 48, 16, 16 * 40)
+    assert "device heap: 64 blocks taken, 48 freed, 16 not given back" in str(run)
+    assert "16 not given back" in run._repr_html_()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridstride.commands.target import device_of, folder_of, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, stdout
+from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import check
 
-    with Progress(1) as progress:
+    with kernels_print_on_stderr(), Progress(1) as progress:
         try:
             result = check(file, folder, device=chosen, progress=progress.step)
         except HeaderError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridstride.commands.target import device_of, folder_of, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, stdout
+from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
     from gridstride.device.protocol import Device
@@ -73,7 +73,7 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
             progress=lambda text: steps[0].step(text),
             detail=lambda text: steps[0].detail(text),
         )
-        with Progress(len(ladder) + len(wrong)) as progress:
+        with kernels_print_on_stderr(), Progress(len(ladder) + len(wrong)) as progress:
             steps.append(progress)
             for _ in ladder:
                 pass

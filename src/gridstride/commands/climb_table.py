@@ -177,8 +177,8 @@ def _sampled(ladder: Ladder) -> str:
 def _footnotes(ladder: Ladder) -> list[str]:
     problem = ladder.problem
     notes = [
-        f"Counted at {_sizes(problem.observed)}{_sampled(ladder)}. A sector is 32 bytes; per req.: sectors for one access of a warp, "
-        f"4 when 32 lanes read neighbouring floats; op: one {unit_of(problem).name} of a lane."
+        f"Counted at {_sizes(problem.observed)}{_sampled(ladder)}. A sector is 32 bytes; per req.: sectors for one "
+        f"access of a warp, 4 when 32 lanes read neighbouring floats; op: one {unit_of(problem).name} of a lane."
     ]
     if ladder.device.kind == "virtual":
         floor = floor_ms(problem.work(problem.timed), Rates.of(ladder.device.properties))

@@ -6,6 +6,8 @@ Imports nothing heavy, as the command line itself imports it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,6 +34,13 @@ def emit(thing: dict[str, Any]) -> None:
     import json
 
     print(json.dumps(thing, indent=2, allow_nan=False))
+
+
+@contextmanager
+def kernels_print_on_stderr() -> Iterator[None]:
+    """Inside, what kernels print goes to stderr: stdout is for the verdict, and with `--json` for nothing else."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 class Progress:

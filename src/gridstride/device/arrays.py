@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from contextlib import suppress
 from math import prod
@@ -109,10 +110,17 @@ def empty(
     shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, *, device: Device | str | None = None
 ) -> DeviceArray:
     """An array on the device whose values are whatever the memory held."""
-    dimensions = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
+    dimensions = _dimensions(shape)
     if any(each < 0 for each in dimensions):
         raise ValueError(f"empty: shape {dimensions} has a negative dimension")
     return _allocate(dimensions, np.dtype(dtype), choose(device))
+
+
+def _dimensions(shape: Any) -> tuple[int, ...]:
+    try:
+        return tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    except TypeError:
+        raise TypeError(f"empty: shape {shape!r} is neither a whole number nor a tuple of them") from None
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> DeviceArray:

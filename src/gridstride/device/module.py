@@ -35,7 +35,7 @@ def cuda(
     Raises CompileError with file, line and column.
     """
     if isinstance(source, Path):
-        source, filename = source.read_text(), str(source)
+        source, filename = _text(source), str(source)
     code = CudaSource(source, options=options, filename=filename, include_paths=include_paths)
     code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
     return Module(code)
@@ -44,7 +44,9 @@ def cuda(
 def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
     """PTX as a module, loaded on the device in use at once, so that what it cannot run is refused here."""
     if isinstance(text, Path):
-        text, filename = text.read_text(), str(text)
+        text, filename = _text(text), str(text)
+    if not isinstance(text, str):
+        raise TypeError(f"PTX must be a str or a Path, not {type(text).__name__}")
     module = Module(PtxSource(text, filename=filename))
     module.on(choose())
     return module
@@ -59,11 +61,13 @@ class Module:
         self._kernels: dict[str, Kernel] = {}
 
     def __getitem__(self, name: str) -> Kernel:
+        if not isinstance(name, str):
+            raise TypeError(f'a kernel name must be a str, not {type(name).__name__}: module["saxpy"]')
         kernel = self._kernels.get(name)
         if kernel is None:
             device = choose()
             self.on(device).bound(name)
-            kernel = self._kernels[name] = Kernel(self, name)
+            kernel = self._kernels[name] = self._kernel(name)
         return kernel
 
     def __repr__(self) -> str:
@@ -77,7 +81,8 @@ class Module:
     @property
     def ptx(self) -> str:
         """PTX of all that is no template instance, for the device in use."""
-        return self._source.unit(choose().properties.arch).ptx
+        device = choose()
+        return self._source_on(device).unit(device.properties.arch).ptx
 
     def symbol(self, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
         """A `__device__` or `__constant__` variable as an array; UnknownName when there is none.
@@ -90,11 +95,18 @@ class Module:
         """The module's code on `device`, loaded when first asked for."""
         loaded = self._loaded.get(device)
         if loaded is None:
-            loaded = LoadedSource(self._source, device)
+            loaded = LoadedSource(self._source_on(device), device)
             while len(self._loaded) >= _DEVICES_KEPT:
                 del self._loaded[next(iter(self._loaded))]
             self._loaded[device] = loaded
         return loaded
+
+    def _kernel(self, name: str) -> Kernel:
+        return Kernel(self, name)
+
+    def _source_on(self, device: Device) -> Source:
+        """What to compile for `device`: the same for all, unless a front end knows better."""
+        return self._source
 
 
 class LoadedSource:
@@ -182,6 +194,10 @@ class LoadedSource:
 
     def _load(self, ptx: str) -> DeviceModule:
         return self._device.load(ptx, source=self._source.text, filename=self._source.filename)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _example(signature: Signature) -> str:

@@ -47,7 +47,8 @@ def pointer_convert(where: str, spelled: str, dtype: str | None, read_only: bool
     def convert(value: Any) -> int | HostArgument:
         if type(value) is DeviceArray:
             if value.device is not device:
-                raise LaunchError(f"{where} is on {value.device.name}, the kernel runs on {device.name}")
+                another = "another " if value.device.name == device.name else ""
+                raise LaunchError(f"{where} is on {another}{value.device.name}, the kernel runs on {device.name}")
             if allowed is not None and value.dtype_name not in allowed:
                 raise _wrong_dtype(where, spelled, value.dtype_name)
             return value.address

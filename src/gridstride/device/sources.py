@@ -46,7 +46,7 @@ class CudaSource:
         self.text: str | None = text
         self.filename = filename
         self._code = text
-        self._options = tuple(options)
+        self._options = options if isinstance(options, str) else tuple(options)  # one string is refused in words
         self._include_paths = tuple(include_paths)
         self._units: dict[tuple[str, str | None], Unit] = {}
 

@@ -78,7 +78,7 @@ def _view_numpy(array: np.ndarray[Any, Any]) -> ArrayView:
         nbytes=array.nbytes,
         contiguous=array.flags.c_contiguous,
         writable=array.flags.writeable,
-        host=array,
+        host=np.asarray(array),  # of a masked array or a matrix, what lies below
         problem=problem,
     )
 

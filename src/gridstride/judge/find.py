@@ -53,8 +53,9 @@ def _missing(text: str, path: Path) -> str:
     if path.is_dir():
         return f"{text} is a folder without a problem.py"
     near = difflib.get_close_matches(text, problem_names(), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(problem_names())}"
-    return f"there is no problem {text!r}: {hint}, or give the path of a folder with a problem.py"
+    if near:
+        return f"there is no problem {text!r}: did you mean {near[0]}? A folder with a problem.py will do too"
+    return f"there is no problem {text!r}: there are {', '.join(problem_names())}, or give a folder with a problem.py"
 
 
 def _load(path: Path) -> Problem:

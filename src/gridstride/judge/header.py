@@ -100,7 +100,7 @@ class _Field:
 def read_kernel(path: str | Path) -> KernelFile:
     """The kernel file at `path`; HeaderError when its header is wrong, OSError when it cannot be read."""
     path = Path(path)
-    return parse_kernel(path.read_text(encoding="utf-8", errors="replace"), filename=str(path))
+    return parse_kernel(path.read_text(encoding="utf-8-sig", errors="replace"), filename=str(path))
 
 
 def parse_kernel(source: str, *, filename: str = "kernel.cu") -> KernelFile:

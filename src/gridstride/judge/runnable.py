@@ -75,7 +75,9 @@ def build(problem: Problem, kernel: KernelFile, device: Device) -> Runnable:
 
 def _only_entry(module: Module) -> str:
     names = module.kernels
-    if len(names) == 1:
+    if len(names) == 1 and "<" not in names[0]:
         return names[0]
+    if len(names) == 1:
+        raise ValueError(f"the kernel is a template, {names[0]}: give its arguments in a line `// entry: …<…>`")
     found = f"the file has {len(names)} kernels ({', '.join(names)})" if names else "the file has no __global__ kernel"
     raise ValueError(f"{found}: name the one to judge in a line `// entry: …`")

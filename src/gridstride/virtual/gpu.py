@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import os
 import threading
 import time
@@ -52,7 +53,7 @@ class VirtualGPU:
         self.name = f"virtual {self.chip}"
         self.sanitize = sanitize
         self.workers = _at_least_one("workers", cores() if workers is None else workers)
-        self.memory = _at_least_one("memory", memory or min(self.properties.total_memory, host_memory() * 3 // 4))
+        self.memory = _at_least_one("memory", self._most_memory() if memory is None else memory)
         limit = _limit_from_environment() if time_limit is None else time_limit
         if not limit > 0:
             raise ValueError(f"time_limit must be above 0 seconds, not {limit}")
@@ -69,6 +70,9 @@ class VirtualGPU:
     def properties(self) -> DeviceProperties:
         """Limits and rates of the chip."""
         return self.model.properties
+
+    def _most_memory(self) -> int:
+        return min(self.properties.total_memory, host_memory() * 3 // 4)
 
     @property
     def arena(self) -> Arena:
@@ -185,14 +189,21 @@ class VirtualEvent:
 
 
 def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, not {value!r}") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, not {number}")
+    return number
 
 
 def _limit_from_environment() -> float:
     text = os.environ.get("GRIDSTRIDE_TIME_LIMIT", "")
     try:
-        return float(text) if text else TIME_LIMIT
+        limit = float(text) if text else TIME_LIMIT
     except ValueError:
-        raise ValueError(f"GRIDSTRIDE_TIME_LIMIT={text!r} is not a number of seconds") from None
+        limit = 0.0
+    if not limit > 0:
+        raise ValueError(f"GRIDSTRIDE_TIME_LIMIT={text!r} is not a number of seconds above 0")
+    return limit

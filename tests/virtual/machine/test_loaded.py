@@ -66,3 +66,21 @@ def test_a_kernel_launched_with_two_block_shapes_is_right_in_both() -> None:
             out = np.zeros(x * y, "i4")
             kernel[1, (x, y)](out)
             assert out.tolist() == [i + 100 * j for j in range(y) for i in range(x)]
+
+
+def test_a_kernel_runs_again_after_another_one_has_needed_more_room() -> None:
+    source = """__global__ void count(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x; }
+    __global__ void turn(int* out) {
+        __shared__ int s[1024];
+        s[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        out[threadIdx.x] = s[1023 - threadIdx.x];
+    }"""
+    with gs.use(VirtualGPU()):
+        module = gs.cuda(source)
+        out = np.zeros(1024, "i4")
+        for _ in range(2):
+            module["count"][2, 32](out)
+            assert out[:64].tolist() == [*range(32), *range(32)]
+            module["turn"][1, 1024](out)  # 32 warps that wait: a stack for each of them
+            assert out.tolist() == list(range(1023, -1, -1))

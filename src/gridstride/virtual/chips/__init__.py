@@ -53,9 +53,10 @@ def names() -> list[str]:
 @functools.cache
 def chip(name: str) -> Chip:
     """The chip of that name; ValueError with the nearest name otherwise."""
-    path = _FOLDER / f"{name.lower()}.toml"
-    if name.lower() not in names():
-        near = difflib.get_close_matches(name.lower(), names(), 1)
+    key = str(name).lower()
+    path = _FOLDER / f"{key}.toml"
+    if key not in names():
+        near = difflib.get_close_matches(key, names(), 1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ValueError(f"unknown chip {name!r}{hint} There are: {', '.join(names())}")
     data = tomllib.loads(path.read_text())

@@ -179,6 +179,7 @@ def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand,
     site = cx.program.site(cx, access)
     form = linear_address(cx, address, access.space)
     groups = layout.groups_of(cx, form) if form is not None else None
+    cx.program.observer.storing(cx, access, address, items, ptx_type)
     cx.program.observer.access(cx, site, access, address, "store")
     if form is None or groups is None:
         values = [cx.vector(i, ptx_type) for i in items]

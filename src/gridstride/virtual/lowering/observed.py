@@ -10,8 +10,8 @@ from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.memory import ordered, vector_address
-from gridstride.virtual.machine.layout import FAULT
-from gridstride.virtual.ptx.module import Address, Instruction, LabelRef
+from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 
 ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
 """Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
@@ -73,6 +73,18 @@ class Counting:
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
+
+    def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
+        """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""
+        if access.space != "shared" or ordered(cx.ins):
+            return
+        b = cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            where, values = cx.program.scratch(cx)
+            b.store(b.resize(vector_address(cx, address, access.space), "i64"), where)
+            for j, item in enumerate(items):
+                b.store(cx.vector(item, type_), b.offset(values, access.size * LANES * j), align=access.size)
+            b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
 
     def sync(self, cx: Lowering) -> None:
         """After an atomic or a fence: the warp knows what others released before."""

@@ -28,6 +28,7 @@ class Observer(Protocol):
 
     def block(self, cx: Lowering, index: int) -> None: ...
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
 
@@ -39,6 +40,9 @@ class Blind:
         """Adds nothing."""
 
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+        """Adds nothing."""
+
+    def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Adds nothing."""
 
     def sync(self, cx: Lowering) -> None:

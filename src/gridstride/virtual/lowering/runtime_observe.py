@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.runtime import i32, i64
+from gridstride.virtual.lowering.runtime_silent import emit_silent
 from gridstride.virtual.machine.layout import (
     BLOCK,
     FAULT,
@@ -33,6 +34,7 @@ def emit_observe(m: Module) -> None:
     _count_global(m)
     _count_shared(m)
     _race_clocks(m)
+    emit_silent(m)
     for kind in ("load", "store"):
         _race_access(m, kind)
     _observe(m)
@@ -54,6 +56,8 @@ def _observe(m: Module) -> None:
                 store = i32(int(kind == "store"))
                 b.call("void", "gs_copies_check", warp, site, mask, address, size, store)
                 b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
+            if kind == "store":
+                b.call("void", "gs_race_stored", warp)
 
 
 # -- counting ---------------------------------------------------------------------------------------------------------
@@ -429,6 +433,8 @@ def _against(
         with b.if_(unordered):
             kind = i32(FAULT["race"])
             address = b.op("shl", unit, b.resize(shift, "i64"))
+            silent = b.call("i1", "gs_race_silent", warp, race, lane, address) if when == "written" else None
             there = b.op("lshr", other, i32(16))
             them = b.op("and", other, i32(0x1FFF))
-            b.call("void", "gs_report", warp, kind, site, lane, there, them, address)
+            with b.if_(b.op("xor", silent, constant("i1", True)) if silent else constant("i1", True)):
+                b.call("void", "gs_report", warp, kind, site, lane, there, them, address)

@@ -72,7 +72,8 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             )
         case "timeout":
             limit = f"{device.time_limit:g} s"
-            return f"stopped after {limit}: the loop here had not ended (raise the limit with time_limit=…)"
+            more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
+            return f"stopped after {limit}: the loop here had not ended ({more})"
         case "deadlock":
             return _deadlock(session, tables)
         case "stack_overflow":

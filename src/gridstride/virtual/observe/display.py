@@ -26,7 +26,7 @@ def text(run: Run) -> str:
     left_out = len(lines) - _BUSIEST
     more = [f"… and {left_out} lines that did less"] if left_out > 0 else []
     head = [_title(run), _totals(run), _prediction(run)]
-    return "\n".join([*head, *([""] if table else []), *table, *more, *_findings(run)])
+    return "\n".join([*head, *_heap(run), *([""] if table else []), *table, *more, *_findings(run)])
 
 
 def html(run: Run) -> str:
@@ -36,11 +36,21 @@ def html(run: Run) -> str:
     findings = "".join(f"<li>{escaping.escape(each)}</li>" for each in _findings(run))
     return (
         f"<div><b>{escaping.escape(_title(run))}</b><br>{escaping.escape(_totals(run))}"
-        f"<br>{escaping.escape(_prediction(run))}"
+        f"<br>{escaping.escape(_prediction(run))}{''.join(f'<br>{escaping.escape(line)}' for line in _heap(run))}"
         f"{f'<ul>{findings}</ul>' if findings else ''}"
         "<table style='font-family:ui-monospace,monospace;font-variant-numeric:tabular-nums;border-collapse:collapse'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _heap(run: Run) -> list[str]:
+    """What the run did to the device heap, where it did anything."""
+    use = run.heap
+    if use is None or not (use.allocations or use.frees or use.failed):
+        return []
+    left = f", {use.leaked} not given back" if use.leaked > 0 else ""
+    failed = f", {use.failed} requests found no room" if use.failed else ""
+    return [f"device heap: {use.allocations} blocks taken, {use.frees} freed{left}{failed}"]
 
 
 def share(line: LineCounters, total: LineCounters) -> float:
