@@ -172,5 +172,5 @@ def test_a_size_that_is_no_positive_whole_number_is_refused(option: str) -> None
 
 
 def test_a_number_is_no_chip() -> None:
-    with pytest.raises(ValueError, match="unknown chip 0. There are: a100"):
+    with pytest.raises(ValueError, match=r"unknown chip 0\. There are: a100"):
         gs.VirtualGPU(0)

@@ -11,7 +11,7 @@ from ptx_programs import program
 
 import gridstride as gs
 from gridstride.virtual.errors import UnsupportedInstruction
-from gridstride.virtual.lowering import compare, conversion, integer
+from gridstride.virtual.lowering.instructions import compare, conversion, integer
 from gridstride.virtual.lowering.kernel import lower_kernel
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.ptx import PtxError, parse

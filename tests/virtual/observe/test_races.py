@@ -46,6 +46,9 @@ SILENT = {
     "neighbouring bytes of one word": INIT + "    bytes[t] = t; __syncthreads();\n",
     "a byte per warp of one word": INIT + "    if (t % 32 == 0) bytes[t / 32] = t; __syncthreads();\n",
     "atomics": INIT + "    atomicAdd(&tile[0], 1); __syncthreads();\n",
+    "two warps that write the same": INIT + "    tile[128 + t % 32] = t % 32; __syncthreads();\n",
+    "two warps that write the same four": INIT + "    reinterpret_cast<int4*>(tile)[32 + t % 8] = {1, 2, 3, t % 8};"
+    " __syncthreads();\n",
     "a loop with both barriers": INIT + "    for (int s = 64; s > 0; s /= 2) {\n"
     "        if (t < s) tile[t] += tile[t + s];\n        __syncthreads();\n    }\n",
     "a flag that is waited for": INIT + "    if (t == 0) { tile[200] = 5; __threadfence_block(); flag = 1; }\n"
@@ -80,6 +83,12 @@ def test_two_warps_that_write_one_place_race() -> None:
     assert found[0].thread is not None
     assert found[0].other.thread is not None
     assert found[0].thread[0] // 32 != found[0].other.thread[0] // 32
+
+
+def test_one_different_word_of_four_that_two_warps_write_is_a_race() -> None:
+    body = INIT + "    if (t % 32 == 0)\n        reinterpret_cast<int4*>(tile)[40] = {1, 2, t, 3};\n    __syncthreads();\n"
+    found = findings(body)
+    assert [(f.line, f.address) for f in found] == [(line_of(body, "int4"), 4 * 162)]
 
 
 def test_one_missing_barrier_in_a_loop_is_found() -> None:

@@ -127,7 +127,7 @@ def call(cx: Lowering, ins: Instruction) -> None:
     areas = [_argument(cx, o) for o in passed.items]
     results = [_result_area(cx, o) for o in returned.items]
     if isinstance(target, Symbol):
-        from gridstride.virtual.lowering.builtins import BUILTINS
+        from gridstride.virtual.lowering.instructions.builtins import BUILTINS
 
         name = cx.program.module.aliases.get(target.name, target.name)
         builtin = BUILTINS.get(name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from gridstride.virtual.lowering import calls, memory
+from gridstride.virtual.lowering import calls
+from gridstride.virtual.lowering.instructions import memory
 from gridstride.virtual.lowering.program import Family
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _collect() -> dict[str, Family]:
     )
     for room in rooms:
         try:
-            module = import_module(f"gridstride.virtual.lowering.{room}")
+            module = import_module(f"gridstride.virtual.lowering.instructions.{room}")
         except ImportError:
             continue
         found.update(getattr(module, "FAMILY", {}))

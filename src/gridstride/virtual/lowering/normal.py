@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gridstride.virtual.lowering.analysis import waits
-from gridstride.virtual.lowering.memory import ordered
+from gridstride.virtual.lowering.instructions.memory import ordered
 from gridstride.virtual.ptx.module import Function, Guard, Instruction, Label, LabelRef, Register, Statement, Symbol
 
 

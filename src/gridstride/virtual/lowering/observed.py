@@ -8,8 +8,8 @@ from typing import Any
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.lowering.memory import ordered, vector_address
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 

@@ -16,7 +16,7 @@ from gridstride.virtual.ptx.types import TYPES
 if TYPE_CHECKING:
     from gridstride.virtual.lowering.access import Access
     from gridstride.virtual.lowering.function import Lowering
-    from gridstride.virtual.ptx.module import Address
+    from gridstride.virtual.ptx.module import Address, Operand
 
 Family = Callable[["Lowering", Instruction], None]
 FUNCTION_BASE = 0x7F00_0000_0000_0000
@@ -28,7 +28,9 @@ class Observer(Protocol):
 
     def block(self, cx: Lowering, index: int) -> None: ...
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
-    def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None: ...
+    def storing(
+        self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
+    ) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.virtual.lowering.fibers import PROCESSORS
 from gridstride.virtual.lowering.ir import Module
+from gridstride.virtual.lowering.runtime.fibers import PROCESSORS
 
 _X86 = ("x86_64", "AMD64")
 Run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -55,7 +55,7 @@ def sources() -> str:
     digest = blake2b(digest_size=16)
     room = Path(__file__).parent.parent
     for part in ("ptx", "lowering", "machine"):
-        for file in sorted((room / part).glob("*.py")):
+        for file in sorted((room / part).rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -132,17 +132,17 @@ def _runtime() -> tuple[Any, Any]:
 
 
 def _runtime_module() -> Module:
-    from gridstride.virtual.lowering.runtime import emit_scheduler
-    from gridstride.virtual.lowering.runtime_copies import emit_copies
-    from gridstride.virtual.lowering.runtime_heap import emit_heap
-    from gridstride.virtual.lowering.runtime_mbarrier import emit_mbarrier
-    from gridstride.virtual.lowering.runtime_memory import emit_memory
-    from gridstride.virtual.lowering.runtime_observe import emit_observe
-    from gridstride.virtual.lowering.runtime_output import emit_output
-    from gridstride.virtual.lowering.runtime_proxy import emit_proxy
-    from gridstride.virtual.lowering.runtime_queue import emit_queue
-    from gridstride.virtual.lowering.runtime_reduce import emit_reduce
-    from gridstride.virtual.lowering.runtime_tensor import emit_tensor
+    from gridstride.virtual.lowering.runtime.copies import emit_copies
+    from gridstride.virtual.lowering.runtime.heap import emit_heap
+    from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
+    from gridstride.virtual.lowering.runtime.memory import emit_memory
+    from gridstride.virtual.lowering.runtime.observe import emit_observe
+    from gridstride.virtual.lowering.runtime.output import emit_output
+    from gridstride.virtual.lowering.runtime.proxy import emit_proxy
+    from gridstride.virtual.lowering.runtime.queue import emit_queue
+    from gridstride.virtual.lowering.runtime.reduce import emit_reduce
+    from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
+    from gridstride.virtual.lowering.runtime.tensor import emit_tensor
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:

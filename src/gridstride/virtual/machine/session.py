@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.lowering.runtime import TID_RECORD
+from gridstride.virtual.lowering.runtime.scheduler import TID_RECORD
 from gridstride.virtual.machine.arena import reserve
 from gridstride.virtual.machine.layout import (
     BLOCK,

@@ -1,0 +1,1 @@
+"""The virtual GPU: PTX in, results, counts and findings out."""

@@ -1,0 +1,1 @@
+"""Typed PTX to LLVM IR: analysis, functions, and below them the instructions and the runtime."""

@@ -1,0 +1,162 @@
+"""The special functions of f32: sin cos ex2 lg2 tanh, as polynomials on whole warps.
+
+NVIDIA gives bounds for `.approx`, not bits. Ours are sharper than the ISA's bounds; every NaN is 0x7fffffff. The
+coefficients are minimax fits made for the stated ranges, each rounded to f32 before the next was fitted.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions import half
+from gridstride.virtual.lowering.instructions.floats import Family, canonical, check, finish, is_nan, negative, operands
+from gridstride.virtual.lowering.ir import Builder, Value, constant
+from gridstride.virtual.ptx.module import Instruction
+
+EXP2 = (0.6931471824645996, 0.24022650718688965, 0.05550359562039375, 0.009618062525987625, 0.0013390984386205673,
+        0.000154628767631948)  # fmt: skip
+"""(2^x - 1) / x for |x| ≤ 1/2, within 2^-28 of 2^x."""
+
+LOG2 = (1.4426950216293335, -0.7213475108146667, 0.4809033274650574, -0.3606816828250885, 0.2883390486240387,
+        -0.23984543979167938, 0.20817366242408752, -0.19210554659366608, 0.16753992438316345,
+        -0.08788095414638519)  # fmt: skip
+"""log2(1 + x) / x for sqrt(1/2) ≤ 1 + x ≤ sqrt(2), within 2^-25."""
+
+SINE = (6.2831854820251465, -41.34176254272461, 81.60829162597656, -76.71897888183594, 40.80365753173828)
+"""sin(2πs) / s in s² for |s| ≤ 1/4, within 2^-25 of itself."""
+
+TANH = (0.9999999403953552, -0.33332380652427673, 0.1331101655960083, -0.05213627964258194, 0.015521692112088203)
+"""tanh(x) / x in x² for |x| ≤ 0.6, within 2^-23."""
+
+
+def single(x: float) -> float:
+    """The f32 nearest to x."""
+    value: float = struct.unpack("f", struct.pack("f", x))[0]
+    return value
+
+
+TURN = single(0.5 / math.pi)
+TURN_REST = single(0.5 / math.pi - TURN)
+"""1 / 2π as the sum of two f32."""
+
+TWICE_LOG2_E = single(2 / math.log(2))
+
+ROOT_HALF = 0x3F3504F3
+"""The bits of sqrt(1/2) as f32."""
+
+
+def polynomial(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
+    """c0 + c1 x + c2 x² + …, one fused multiply-add a step."""
+    total = constant(x.type, coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = b.intrinsic("fma", total, x, constant(x.type, c))
+    return total
+
+
+def exp2(b: Builder, x: Value) -> Value:
+    """2^x: 2^n · 2^f with n the nearest integer. The power of two is applied in halves, so subnormals round once."""
+    low, high = constant(x.type, -160.0), constant(x.type, 129.0)
+    inside = b.select(b.compare("ogt", x, low), x, low)
+    inside = b.select(b.compare("olt", inside, high), inside, high)
+    whole = b.intrinsic("rint", inside)
+    f = b.op("fsub", inside, whole)
+    mantissa = b.intrinsic("fma", f, polynomial(b, f, EXP2), constant(x.type, 1.0))
+    n = b.cast("fptosi", whole, "i32")
+    half_n = b.op("ashr", n, constant(n.type, 1))
+    result = b.op("fmul", mantissa, _power(b, half_n))
+    result = b.op("fmul", result, _power(b, b.op("sub", n, half_n)))
+    return canonical(b, b.select(is_nan(b, x), x, result))
+
+
+def _power(b: Builder, n: Value) -> Value:
+    """2^n for an n that gives a normal number."""
+    biased = b.op("add", n, constant(n.type, 127))
+    return b.cast("bitcast", b.op("shl", biased, constant(n.type, 23)), "float")
+
+
+def log2(b: Builder, x: Value) -> Value:
+    """log2 x: exponent plus the logarithm of a significand between sqrt(1/2) and sqrt(2)."""
+    small = b.compare("olt", x, constant(x.type, 2.0**-126))
+    scaled = b.select(small, b.op("fmul", x, constant(x.type, 2.0**24)), x)
+    word = b.cast("bitcast", scaled, "i32")
+    above = b.op("sub", word, constant(word.type, ROOT_HALF))
+    exponent = b.op("ashr", above, constant(word.type, 23))
+    significand = b.op("sub", word, b.op("shl", exponent, constant(word.type, 23)))
+    f = b.op("fsub", b.cast("bitcast", significand, "float"), constant(x.type, 1.0))
+    lowered = b.op("sub", exponent, constant(exponent.type, 24))
+    n = b.cast("sitofp", b.select(small, lowered, exponent), "float")
+    result = b.intrinsic("fma", f, polynomial(b, f, LOG2), n)
+    return canonical(b, _log2_edges(b, x, result))
+
+
+def _log2_edges(b: Builder, x: Value, result: Value) -> Value:
+    infinity = constant(x.type, math.inf)
+    result = b.select(b.compare("olt", x, infinity), result, x)
+    result = b.select(b.compare("olt", x, constant(x.type, 0.0)), constant(x.type, math.nan), result)
+    return b.select(b.compare("oeq", x, constant(x.type, 0.0)), constant(x.type, -math.inf), result)
+
+
+def _turns(b: Builder, x: Value) -> Value:
+    """x / 2π less the nearest integer: where on the circle the angle is, in [-1/2, 1/2]; NaN for infinite x."""
+    whole = b.intrinsic("rint", b.op("fmul", x, constant(x.type, TURN)))
+    near = b.intrinsic("fma", x, constant(x.type, TURN), negative(b, whole))
+    near = b.intrinsic("fma", x, constant(x.type, TURN_REST), near)
+    return b.op("fsub", near, b.intrinsic("rint", near))
+
+
+def _sine_of_turns(b: Builder, s: Value) -> Value:
+    """sin(2πs) for |s| ≤ 1/4, never beyond 1: the polynomial is one unit in the last place too high here and there."""
+    result = b.op("fmul", s, polynomial(b, b.op("fmul", s, s), SINE))
+    for bound, beyond in ((1.0, "ogt"), (-1.0, "olt")):
+        limit = constant(s.type, bound)
+        result = b.select(b.compare(beyond, result, limit), limit, result)
+    return result
+
+
+def sine(b: Builder, x: Value) -> Value:
+    """sin x for x in radians; sin(-0) is -0."""
+    s = _turns(b, x)
+    over = b.compare("ogt", b.intrinsic("fabs", s), constant(x.type, 0.25))
+    mirrored = b.op("fsub", b.intrinsic("copysign", constant(x.type, 0.5), s), s)
+    result = _sine_of_turns(b, b.select(over, mirrored, s))
+    return canonical(b, b.select(b.compare("oeq", x, constant(x.type, 0.0)), x, result))
+
+
+def cosine(b: Builder, x: Value) -> Value:
+    """cos x for x in radians."""
+    s = b.intrinsic("fabs", _turns(b, x))
+    return canonical(b, _sine_of_turns(b, b.op("fsub", constant(x.type, 0.25), s)))
+
+
+def tanh(b: Builder, x: Value) -> Value:
+    """tanh x: a polynomial near 0, else 1 - 2 / (e^2|x| + 1) with the sign of x."""
+    size = b.intrinsic("fabs", x)
+    power = exp2(b, b.op("fmul", size, constant(x.type, TWICE_LOG2_E)))
+    one = constant(x.type, 1.0)
+    below = b.op("fdiv", constant(x.type, 2.0), b.op("fadd", power, one))
+    far = b.intrinsic("copysign", b.op("fsub", one, below), x)
+    near = b.op("fmul", x, polynomial(b, b.op("fmul", x, x), TANH))
+    result = b.select(b.compare("olt", size, constant(x.type, 0.5625)), near, far)
+    return canonical(b, b.select(is_nan(b, x), x, result))
+
+
+def _family(compute: Callable[[Builder, Value], Value], halves: bool = False) -> Family:
+    def lower(cx: Lowering, ins: Instruction) -> None:
+        if halves and half.is_half(ins):
+            half.unary(cx, ins, compute)
+            return
+        check(cx, ins, {"approx", "ftz"})
+        if ins.types != ("f32",):
+            raise cx.unsupported(f"`{ins.name}`")
+        finish(cx, ins, compute(cx.b, operands(cx, ins, "f32", 1)[0]))
+
+    return lower
+
+
+FAMILY: dict[str, Family] = {
+    "sin": _family(sine), "cos": _family(cosine), "lg2": _family(log2),
+    "ex2": _family(exp2, halves=True), "tanh": _family(tanh, halves=True),
+}  # fmt: skip

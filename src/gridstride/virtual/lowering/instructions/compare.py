@@ -1,0 +1,128 @@
+"""Comparison and selection: setp, set, selp, slct, for integers and all float types."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.instructions import half
+from gridstride.virtual.lowering.instructions.floats import flush, flush_bits
+from gridstride.virtual.lowering.instructions.form import one_type, target, types_of
+from gridstride.virtual.lowering.ir import Builder, Value, constant, like
+from gridstride.virtual.ptx.module import Instruction, Pair, Vector
+from gridstride.virtual.ptx.types import TYPES
+
+_ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno"}
+_UNORDERED = {"equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge"}
+_FLOAT = {**_ORDERED, **_UNORDERED}
+_EQUALITY = {"eq": "eq", "ne": "ne"}
+_SIGNED = {**_EQUALITY, "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
+_UNSIGNED = {**_EQUALITY, "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"} | {
+    "lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"
+}  # fmt: skip
+_PREDICATES = {"bits": _EQUALITY, "signed": _SIGNED, "unsigned": _UNSIGNED, "float": _FLOAT}
+_HALVES = {"f16": half.F16, "f16x2": half.F16, "bf16": half.BF16, "bf16x2": half.BF16}
+_COMBINE = ("and", "or", "xor")
+_MODIFIERS = frozenset([*_SIGNED, *_UNSIGNED, *_FLOAT, *_COMBINE, "ftz"])
+_SCALARS = "b16 b32 b64 u16 u32 u64 s16 s32 s64"
+_PAIRS = ("f16x2", "bf16x2")
+_TYPES = f"{_SCALARS} f16 bf16 f32 f64 f16x2 bf16x2"
+_RESULTS = "u16 s16 u32 s32 f32 f16 bf16 f16x2 bf16x2"
+_ONES = {"f32": 1.0, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
+"""What `set` gives for true in a float type; in an integer type all bits are set."""
+
+
+def _halves(b: Builder, value: Value, kind: half.Half, *, packed: bool, ftz: bool) -> list[Value]:
+    """The f32 values of one half or, lowest first, of two."""
+    words = [value]
+    if packed:
+        words = [b.resize(value, "i16"), b.resize(b.op("lshr", value, constant(value.type, 16)), "i16")]
+    if ftz:
+        words = [flush_bits(b, w, kind.exponent, half.SIGN) for w in words]
+    return [half.widen(b, w, kind) for w in words]
+
+
+def _comparable(cx: Lowering, ins: Instruction, value: Value, ptx_type: str) -> list[Value]:
+    """What is compared of an operand: one value, or two of a packed type."""
+    ftz = "ftz" in ins.modifiers
+    if ptx_type in _HALVES:
+        return _halves(cx.b, value, _HALVES[ptx_type], packed=TYPES[ptx_type].lanes == 2, ftz=ftz)
+    return [flush(cx.b, value) if ftz and ptx_type == "f32" else value]
+
+
+def _compared(cx: Lowering, ins: Instruction, ptx_type: str) -> tuple[list[Value], Value | None, str]:
+    """The outcome per element, and the predicate it is combined with by the operation named."""
+    names = _PREDICATES.get(TYPES[ptx_type].kind, {})
+    name = names.get(ins.modifiers[0])
+    if name is None:
+        raise cx.unsupported(f"comparison `{ins.modifiers[0]}` of type `{ptx_type}`")
+    combine = ins.modifiers[1] if ins.modifiers[1] in _COMBINE else ""
+    if bool(combine) != (len(ins.operands) == 4):
+        raise cx.unsupported(f"`{ins.name}` with {len(ins.operands)} operands")
+    x, y, *c = cx.sources(ptx_type, ptx_type, *(["pred"] if combine else []))
+    pairs = zip(_comparable(cx, ins, x, ptx_type), _comparable(cx, ins, y, ptx_type), strict=True)
+    return [cx.b.compare(name, u, v) for u, v in pairs], c[0] if c else None, combine
+
+
+def _joined(cx: Lowering, outcome: Value, other: Value | None, combine: str) -> Value:
+    return outcome if other is None else cx.b.op(combine, outcome, other)
+
+
+def set_predicate(cx: Lowering, ins: Instruction) -> None:
+    """setp. The second destination gets the opposite comparison, or that of the upper halves of a packed type."""
+    (of,) = types_of(cx, ins, _TYPES, modifiers=_MODIFIERS, sources=(2, 3))
+    outcomes, other, combine = _compared(cx, ins, of)
+    both = ins.operands[0]
+    if not isinstance(both, Pair):
+        if len(outcomes) == 2:
+            raise cx.unsupported(f"`{ins.name}` with one destination")
+        cx.set(target(cx, ins), _joined(cx, outcomes[0], other, combine))
+        return
+    second = outcomes[1] if len(outcomes) == 2 else cx.negate(outcomes[0])
+    for where, outcome in zip((both.destination, both.predicate), (outcomes[0], second), strict=True):
+        if isinstance(where, Vector):
+            raise cx.unsupported(f"such a destination of `{ins.name}`")
+        cx.set(where, _joined(cx, outcome, other, combine))
+
+
+def set_value(cx: Lowering, ins: Instruction) -> None:
+    """set: true as 1.0 of a float type, or as all ones."""
+    b = cx.b
+    to, of = types_of(cx, ins, _RESULTS, _TYPES, modifiers=_MODIFIERS, sources=(2, 3))
+    target(cx, ins)
+    if (to in _PAIRS) != (of in _PAIRS):
+        raise cx.unsupported(f"`{ins.name}`")
+    outcomes, other, combine = _compared(cx, ins, of)
+    kind = llvm_type(TYPES[to].element) if to in _ONES else llvm_type(to)
+    one = _ONES.get(to, -1)
+    parts = []
+    for outcome in outcomes:
+        joined = _joined(cx, outcome, other, combine)
+        true = constant(like(kind, joined.type), one)
+        parts.append(b.select(joined, true, constant(true.type, 0)))
+    if len(parts) == 2:
+        low, high = (b.resize(p, "i32") for p in parts)
+        parts = [b.op("or", low, b.op("shl", high, constant(high.type, 16)))]
+    cx.set(ins.operands[0], parts[0], signed=to[0] == "s")
+
+
+def select(cx: Lowering, ins: Instruction) -> None:
+    """selp: a where the predicate holds, else b."""
+    t = one_type(cx, ins, f"{_SCALARS} f32 f64", sources=3)
+    x, y, c = cx.sources(t, t, "pred")
+    cx.set(ins.operands[0], cx.b.select(c, x, y), signed=t[0] == "s")
+
+
+def select_by_sign(cx: Lowering, ins: Instruction) -> None:
+    """slct: a where c ≥ 0 (-0 included), else b (NaN included)."""
+    b = cx.b
+    to, of = types_of(cx, ins, f"{_SCALARS} f32 f64", "s32 f32", modifiers=["ftz"], sources=3)
+    target(cx, ins)
+    x, y, c = cx.sources(to, to, of)
+    if of == "f32":
+        c = flush(b, c) if "ftz" in ins.modifiers else c
+        chosen = b.compare("oge", c, constant(c.type, 0.0))
+    else:
+        chosen = b.compare("sge", c, constant(c.type, 0))
+    cx.set(ins.operands[0], b.select(chosen, x, y), signed=to[0] == "s")
+
+
+FAMILY = {"setp": set_predicate, "set": set_value, "selp": select, "slct": select_by_sign}

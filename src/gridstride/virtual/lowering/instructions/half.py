@@ -1,0 +1,180 @@
+"""f16, f16x2, bf16 and bf16x2: held as their bits, computed in f32 and rounded once.
+
+A sum or product of two halves rounds the same from f32 as from the exact value, since f32 has more than twice their
+digits and two more. A fused multiply-add has not: there the exact sum is first rounded to odd, which keeps in the last
+digit that something was cut off. NaN results are NVIDIA's canonical 0x7fff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gridstride.virtual.lowering.function import Lowering, lanes_of
+from gridstride.virtual.lowering.instructions.extrema import extreme
+from gridstride.virtual.lowering.instructions.floats import check, flush_bits, holds_nan, saturate
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, count
+from gridstride.virtual.ptx.module import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """A 16-bit float: the mask of its exponent field."""
+
+    name: str
+    exponent: int
+
+
+F16, BF16 = Half("f16", 0x7C00), Half("bf16", 0x7F80)
+_TYPES = {"f16": F16, "f16x2": F16, "bf16": BF16, "bf16x2": BF16}
+SIGN, NAN = 0x8000, 0x7FFF
+
+
+def is_half(ins: Instruction) -> bool:
+    """True where an instruction works on halves."""
+    return bool(ins.types) and ins.types[-1] in _TYPES
+
+
+def _kind(cx: Lowering, ins: Instruction, allowed: set[str]) -> Half:
+    check(cx, ins, allowed)
+    if len(ins.types) != 1:
+        raise cx.unsupported(f"`{ins.name}`")
+    kind = _TYPES[ins.types[0]]
+    if kind is BF16 and ("sat" in ins.modifiers or ("ftz" in ins.modifiers and ins.opcode != "ex2")):
+        raise cx.unsupported(f"`{ins.name}`")
+    return kind
+
+
+# -- bits -------------------------------------------------------------------------------------------------------------
+def words(cx: Lowering, ins: Instruction, number: int) -> list[Value]:
+    """The sources as i16, two elements a lane for packed types, flushed where the instruction says .ftz."""
+    kind = _TYPES[ins.types[-1]]
+    values = [split(cx.b, v) for v in cx.sources(*[ins.types[-1]] * number)]
+    return [_flush(cx.b, v, kind) for v in values] if "ftz" in ins.modifiers else values
+
+
+def split(b: Builder, value: Value) -> Value:
+    """i32 as two i16, lowest first; i16 as it is."""
+    return b.bitcast(value, f"<{2 * lanes_of(value)} x i16>") if bits(value.type) == 32 else value
+
+
+def _set(cx: Lowering, ins: Instruction, value: Value) -> None:
+    """Writes halves, packed again where the type is."""
+    if "ftz" in ins.modifiers:
+        value = _flush(cx.b, value, _TYPES[ins.types[-1]])
+    if ins.types[-1].endswith("x2"):
+        pairs = count(value.type) // 2
+        value = cx.b.bitcast(value, f"<{pairs} x i32>" if pairs > 1 else "i32")
+    cx.set(ins.operands[0], value)
+
+
+def _flush(b: Builder, word: Value, kind: Half) -> Value:
+    return flush_bits(b, word, kind.exponent, SIGN)
+
+
+# -- conversion -------------------------------------------------------------------------------------------------------
+def widen(b: Builder, word: Value, kind: Half) -> Value:
+    """Bits of halves as f32, exactly."""
+    if kind is F16:
+        return b.cast("fpext", b.cast("bitcast", word, "half"), "float")
+    long = b.resize(word, "i32")
+    return b.cast("bitcast", b.op("shl", long, constant(long.type, 16)), "float")
+
+
+def narrow(b: Builder, x: Value, kind: Half) -> Value:
+    """f32 rounded to the nearest half, ties to even, as bits; NaN is 0x7fff."""
+    long = b.cast("bitcast", x, "i32")
+    if kind is F16:
+        word = b.cast("bitcast", b.cast("fptrunc", x, "half"), "i16")
+    else:
+        odd = b.op("and", b.op("lshr", long, constant(long.type, 16)), constant(long.type, 1))
+        up = b.op("add", b.op("add", long, constant(long.type, 0x7FFF)), odd)
+        word = b.resize(b.op("lshr", up, constant(long.type, 16)), "i16")
+    return b.select(holds_nan(b, long, 0x7F800000), constant(word.type, NAN), word)
+
+
+# -- fused multiply-add -----------------------------------------------------------------------------------------------
+def fused(b: Builder, kind: Half, x: Value, y: Value, z: Value) -> Value:
+    """x · y + z of halves given as f32, as an f32 that rounds to the right half."""
+    if kind is F16:
+        return _odd_sum(b, b.op("fmul", x, y), z)  # 22 digits and an exponent that f32 has: the product is exact
+    x, y, z = (b.cast("fpext", v, "double") for v in (x, y, z))
+    return _narrow_odd(b, _odd_sum(b, b.op("fmul", x, y), z))
+
+
+def _odd_sum(b: Builder, p: Value, c: Value) -> Value:
+    """p + c rounded to odd, from the rounded sum and its exact error (Knuth's two-sum)."""
+    s = b.op("fadd", p, c)
+    back = b.op("fsub", s, p)
+    error = b.op("fadd", b.op("fsub", p, b.op("fsub", s, back)), b.op("fsub", c, back))
+    inexact = b.compare("one", error, constant(error.type, 0.0))
+    integer = f"i{bits(s.type)}"
+    word, sign = b.cast("bitcast", s, integer), b.cast("bitcast", error, integer)
+    away = b.compare("slt", b.op("xor", word, sign), constant(word.type, 0))
+    return _to_odd(b, s, inexact, away)
+
+
+def _to_odd(b: Builder, s: Value, inexact: Value, away: Value) -> Value:
+    """A nearest value made odd: one step toward zero where rounding went `away` from it, then the last digit set."""
+    word = b.cast("bitcast", s, f"i{bits(s.type)}")
+    cut = b.op("sub", word, b.cast("zext", away, f"i{bits(s.type)}"))
+    odd = b.op("or", cut, constant(word.type, 1))
+    return b.cast("bitcast", b.select(inexact, odd, word), "float" if bits(s.type) == 32 else "double")
+
+
+def _narrow_odd(b: Builder, x: Value) -> Value:
+    """f64 to f32, rounded to odd."""
+    single = b.cast("fptrunc", x, "float")
+    back = b.cast("fpext", single, "double")
+    away = b.compare("ogt", b.intrinsic("fabs", back), b.intrinsic("fabs", x))
+    return _to_odd(b, single, b.compare("one", back, x), away)
+
+
+# -- instructions -----------------------------------------------------------------------------------------------------
+def compute(b: Builder, name: str, kind: Half, args: list[Value]) -> Value:
+    """fadd, fsub, fmul or fma of halves given as f32, as an f32 still to be rounded to a half."""
+    return fused(b, kind, *args) if name == "fma" else b.op(name, *args)
+
+
+def arithmetic(cx: Lowering, ins: Instruction, name: str) -> None:
+    """add, sub, mul, fma, with .ftz, .sat, .relu."""
+    b = cx.b
+    kind = _kind(cx, ins, {"rn", "ftz", "sat", "relu"} if name == "fma" else {"rn", "ftz", "sat"})
+    args = [widen(b, w, kind) for w in words(cx, ins, 3 if name == "fma" else 2)]
+    result = compute(b, name, kind, args)
+    if "sat" in ins.modifiers:
+        result = saturate(b, result)
+    if "relu" in ins.modifiers:
+        result = b.select(b.compare("ole", result, constant(result.type, 0.0)), constant(result.type, 0.0), result)
+    _set(cx, ins, narrow(b, result, kind))
+
+
+def unary(cx: Lowering, ins: Instruction, function: Callable[[Builder, Value], Value]) -> None:
+    """ex2, tanh: the f32 function, rounded."""
+    kind = _kind(cx, ins, {"approx", "ftz"})
+    (word,) = words(cx, ins, 1)
+    _set(cx, ins, narrow(cx.b, function(cx.b, widen(cx.b, word, kind)), kind))
+
+
+def absolute(cx: Lowering, ins: Instruction) -> None:
+    """abs."""
+    _kind(cx, ins, {"ftz"})
+    (word,) = words(cx, ins, 1)
+    _set(cx, ins, cx.b.op("and", word, constant(word.type, SIGN - 1)))
+
+
+def negate(cx: Lowering, ins: Instruction) -> None:
+    """neg."""
+    _kind(cx, ins, {"ftz"})
+    (word,) = words(cx, ins, 1)
+    _set(cx, ins, cx.b.op("xor", word, constant(word.type, SIGN)))
+
+
+def extremes(cx: Lowering, ins: Instruction, name: str) -> None:
+    """min, max."""
+    kind = _kind(cx, ins, {"ftz", "NaN", "abs", "xorsign"})
+    args = [widen(cx.b, w, kind) for w in words(cx, ins, len(ins.operands) - 1)]
+    _set(cx, ins, narrow(cx.b, extreme(cx.b, name, args, ins.modifiers), kind))
+
+
+__all__ = ["absolute", "arithmetic", "compute", "extremes", "is_half", "narrow", "negate", "unary", "widen"]

@@ -1,0 +1,92 @@
+"""tensormap.replace and tensormap.cp_fenceproxy: tensor maps that a kernel changes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions import memory
+from gridstride.virtual.lowering.instructions.asynchronous import address, site
+from gridstride.virtual.lowering.instructions.floats import check
+from gridstride.virtual.lowering.ir import Value, constant, wide
+from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED
+from gridstride.virtual.machine.layout import RANKS, TENSOR
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction
+
+_BYTES = 128
+_NAN = 0x7FFF7FFF7FFF7FFF
+"""Bits that are a NaN in every floating-point type a map may have."""
+
+WHOLE = {"global_address": "address", "rank": "rank"}
+INDEXED = {"box_dim": "box", "global_dim": "size", "global_stride": "stride"}
+ELEMENTS = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)
+"""Bytes of an element by the number of its type (PTX ISA, tensormap.replace: u8 u16 u32 s32 u64 s64 f16 f32 …)."""
+CHOSEN: dict[str, tuple[str, Callable[[int], int | None]]] = {
+    "elemtype": ("element", lambda n: ELEMENTS[n] if n < len(ELEMENTS) else None),
+    "swizzle_mode": ("swizzle", {0: 0, 1: 0x10, 2: 0x30, 3: 0x70}.get),
+    "fill_mode": ("fill", {0: 0, 1: _NAN}.get),
+}
+"""Fields whose value is a constant: the map's own field and what the constant stands for there."""
+
+_SPACES = {"global", "shared", "shared::cta"}
+
+
+def tensor_map(cx: Lowering, ins: Instruction) -> None:
+    """Both forms."""
+    if "cp_fenceproxy" in ins.modifiers:
+        _copy(cx, ins)
+        return
+    known = {"replace", "tile", *WHOLE, *INDEXED, *CHOSEN, "element_stride", "interleave_layout", *_SPACES}
+    check(cx, ins, known | {"b1024"})
+    field = next((m for m in ins.modifiers if m in known - _SPACES - {"replace", "tile"}), "")
+    values = ins.operands[1:]
+    if field in WHOLE and len(values) == 1:
+        value = cx.vector(values[0], "b64" if field == "global_address" else "b32")
+        one = constant(value.type, int(field == "rank"))  # the hardware's field holds the rank less one
+        _put(cx, ins, WHOLE[field], 0, cx.b.op("add", value, one))
+        return
+    constants = [v.bits for v in values if isinstance(v, Immediate)]
+    if field in INDEXED and len(values) == 2 and isinstance(values[0], Immediate) and values[0].bits < RANKS:
+        width = "b64" if field == "global_stride" else "b32"
+        _put(cx, ins, INDEXED[field], values[0].bits, cx.vector(values[1], width))
+    elif field in CHOSEN and len(constants) == len(values) == 1:
+        name, meaning = CHOSEN[field]
+        _chosen(cx, ins, name, meaning(constants[0]))
+    elif (field, constants) not in (("interleave_layout", [0]), *(("element_stride", [n, 1]) for n in range(RANKS))):
+        raise cx.unsupported(f"such a form of `{ins.name}`")
+
+
+def _chosen(cx: Lowering, ins: Instruction, name: str, value: int | None) -> None:
+    if value is None:
+        raise cx.unsupported(f"this value of `{ins.name}`")
+    _put(cx, ins, name, 0, constant(wide(TENSOR.type[name]), value))
+
+
+def _put(cx: Lowering, ins: Instruction, name: str, index: int, value: Value) -> None:
+    """Writes one field of the map that each lane names."""
+    where, size = address(cx, ins, 0), int(TENSOR.type[name][1:]) // 8
+    if index >= TENSOR.count[name]:
+        raise cx.unsupported(f"dimension {index} of `{ins.name}`")
+    access = Access(memory.space_of(ins), size, 1)
+    moved = Address(where.base, where.offset + TENSOR.offset[name] + size * index)
+    number = cx.program.site(cx, access)
+    memory._slow_store(cx, memory.vector_address(cx, moved, access.space), access, number, [value])
+
+
+def _copy(cx: Lowering, ins: Instruction) -> None:
+    """A map from shared to global memory, once for the warp."""
+    b, lanes = cx.b, cx.active()
+    to, origin = (memory.vector_address(cx, address(cx, ins, i), space) for i, space in enumerate(("global", "shared")))
+    with b.if_(b.compare("ne", lanes, constant("i32", 0))):
+        lane = b.call("i32", "llvm.cttz.i32", lanes, constant("i1", True))
+        size, align = constant("i32", _BYTES), constant("i32", _BYTES)
+        places = []
+        for addresses, space in ((to, GLOBAL), (origin, SHARED)):
+            one = b.resize(b.extract(addresses, lane), "i64")
+            kind = constant("i32", space)
+            places.append(b.call("ptr", "gs_range", cx.warp, site(cx), lane, one, size, align, kind))
+        b.call("void", "gs_move", *places, size, size)
+
+
+FAMILY = {"tensormap": tensor_map}

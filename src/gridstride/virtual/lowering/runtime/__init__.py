@@ -1,0 +1,1 @@
+"""The machine code that kernels call: scheduler, barriers, memory, counters, output."""

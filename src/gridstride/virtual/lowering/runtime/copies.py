@@ -1,0 +1,172 @@
+"""The runtime's asynchronous copies as they are issued: made at once in the fast build, queued in the observed one."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value
+from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED, _address, _search, _within
+from gridstride.virtual.lowering.runtime.output import row
+from gridstride.virtual.lowering.runtime.queue import NULL, inverted, present
+from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+from gridstride.virtual.machine.layout import (
+    ALLOCATION,
+    ARRIVING,
+    BULK_IN,
+    BULK_OUT,
+    COPY,
+    FAULT,
+    GROUPED,
+    LAUNCH,
+    WARP,
+)
+
+
+def emit_copies(m: Module) -> None:
+    """gs_range, gs_move, gs_copy, gs_bulk, gs_copies_arrive."""
+    _range(m)
+    _move(m)
+    _copy(m)
+    _bulk(m)
+    _arrive(m)
+
+
+def _range(m: Module) -> None:
+    """Where any number of bytes are, checked as a whole and aligned to `align`."""
+    head = ("ptr warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 align", "i32 space")
+    with m.function("ptr", "gs_range", *head) as (b, (warp, site, lane, address, size, align, space)):
+        lanes, bytes_ = b.op("shl", i32(1), lane), b.resize(size, "i64")
+        with b.if_(b.compare("eq", size, i32(0))):
+            b.ret(b.pointer(address))
+        odd = b.op("and", address, b.op("sub", b.resize(align, "i64"), i64(1)))
+        with b.if_(b.compare("ne", odd, i64(0))):
+            b.call("void", "gs_fault_in", warp, site, i32(FAULT["misaligned"]), lanes, address, align, space)
+        extent, base = b.get(warp, WARP, "shared_size"), b.get(warp, WARP, "shared")
+        shared = b.compare("eq", space, i32(SHARED))
+        with b.if_(b.op("and", shared, _within(b, address, bytes_, i64(0), extent))):
+            b.ret(b.offset(b.pointer(base), address))
+        with b.if_(inverted(b, shared)):
+            with b.if_(b.call("i1", "gs_heap_check", warp, site, lanes, address, size)):
+                b.ret(b.pointer(address))
+            found = _search(b, b.get(warp, WARP, "launch"), address)
+            start, length = (b.load("i64", b.offset(found, ALLOCATION.offset[f])) for f in ("start", "size"))
+            launch = b.get(warp, WARP, "launch")
+            parameters = _address(b, b.get(launch, LAUNCH, "params")), b.get(launch, LAUNCH, "param_size")
+            for window in ((start, length), (base, extent), parameters):
+                with b.if_(_within(b, address, bytes_, *window)):
+                    b.ret(b.pointer(address))
+        b.call("void", "gs_fault_in", warp, site, i32(FAULT["out_of_bounds"]), lanes, address, size, space)
+        b.unreachable()
+
+
+def _move(m: Module) -> None:
+    """`bytes` from source to target, then zeros up to `size`."""
+    signatures = {"llvm.memcpy.p0.p0.i64": "ptr, ptr, i64, i1", "llvm.memset.p0.i64": "ptr, i8, i64, i1"}
+    for name, types in signatures.items():
+        m.signatures[name] = f"declare void @{name}({types})"
+    head = ("ptr target", "ptr source", "i32 bytes", "i32 size")
+    with m.function("void", "gs_move", *head) as (b, (target, source, bytes_, size)):
+        sixteen = b.op("and", b.compare("eq", bytes_, i32(16)), b.compare("ule", size, i32(16)))
+        with b.if_(sixteen, likely=True):
+            b.store(b.load("i128", source, align=1), target, align=1)
+            b.ret()
+        long = b.resize(bytes_, "i64")
+        b.emit(f"call void @llvm.memcpy.p0.p0.i64({target!r}, {source!r}, {long!r}, i1 false)")
+        with b.if_(b.compare("ugt", size, bytes_)):
+            rest = b.resize(b.op("sub", size, bytes_), "i64")
+            b.emit(f"call void @llvm.memset.p0.i64({b.offset(target, long)!r}, i8 0, {rest!r}, i1 false)")
+
+
+def _copy(m: Module) -> None:
+    """cp.async: `size` bytes of shared memory for each lane, `bytes` of them from global memory."""
+    head = ("ptr warp", "i32 to", "i32 from", "i32 mask", "ptr targets", "ptr sources", "ptr counts", "i32 size")
+    with m.function("void", "gs_copy", *head) as (b, (warp, to, origin, mask, targets, sources, counts, size)):
+        queue, entry = b.get(warp, WARP, "copies"), b.alloca("ptr")
+        with b.if_(b.compare("eq", mask, i32(0))):
+            b.ret()
+        b.store(NULL, entry)
+        with b.if_(present(b, queue)):
+            b.store(b.call("ptr", "gs_copies_new", warp, queue, i32(GROUPED), to, mask, size), entry)
+        with b.lanes(mask) as lane:
+            target, source = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources))
+            bytes_ = b.resize(b.load("i64", row(b, counts, lane, 8)), "i32")
+            bytes_ = b.intrinsic("umin", bytes_, size)
+            place = b.call("ptr", "gs_resolve", warp, to, lane, target, size, i32(SHARED))
+            data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, size, i32(GLOBAL))
+            later = b.load("ptr", entry)
+            with b.if_(present(b, later)):
+                _fill(b, later, lane, place, data, bytes_)
+            with b.if_(inverted(b, present(b, later))):
+                b.call("void", "gs_move", place, data, bytes_, size)
+
+
+def _fill(b: Builder, entry: Value, lane: Value, place: Value, data: Value, bytes_: Value) -> None:
+    for name, pointer in (("target", place), ("source", data)):
+        b.store(b.define("i64", f"ptrtoint {pointer!r} to i64"), row(b, b.field(entry, COPY, name), lane, 8))
+    b.store(bytes_, row(b, b.field(entry, COPY, "bytes"), lane, 4))
+
+
+def _bulk(m: Module) -> None:
+    """cp.async.bulk: into shared memory, counted by a barrier in `barriers`; or, where that is null, out of it.
+
+    `reduce`: 0, or how what leaves is combined with what is there (runtime/reduce.py).
+    """
+    head = ("ptr warp", "i32 to", "i32 from", "i32 mask", "ptr targets", "ptr sources", "ptr counts", "ptr barriers",
+            "i32 to_space", "i32 from_space", "i32 reduce")  # fmt: skip
+    with m.function("void", "gs_bulk", *head) as (b, args):
+        warp, to, origin, mask, targets, sources, counts, barriers, to_space, from_space, reduce = args
+        queue, held = b.get(warp, WARP, "copies"), b.alloca("ptr")
+        counted = present(b, barriers)
+        with b.lanes(mask) as lane:
+            target, source, long = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources, counts))
+            bytes_ = b.resize(long, "i32")
+            with b.if_(b.compare("ne", b.op("and", bytes_, i32(15)), i32(0))):
+                fault, one = i32(FAULT["misaligned"]), b.op("shl", i32(1), lane)
+                b.call("void", "gs_fault", warp, to, fault, one, long, i32(16))
+            place = b.call("ptr", "gs_range", warp, to, lane, target, bytes_, i32(16), to_space)
+            data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, i32(16), from_space)
+            b.store(NULL, held)
+            with b.if_(counted):
+                b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, i32(SHARED), i32(0)), held)
+            with b.if_(inverted(b, counted)):
+                b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)
+            barrier, site = b.load("ptr", held), b.select(counted, to, origin)
+            with b.if_(present(b, queue)):
+                _bulk_later(b, warp, queue, site, lane, counted, (place, data, bytes_, barrier, reduce))
+            with b.if_(inverted(b, present(b, queue))):
+                b.call("void", "gs_deliver", place, data, bytes_, i32(0), reduce)
+                with b.if_(counted):
+                    less = b.op("sub", i64(0), b.resize(bytes_, "i64"))
+                    b.call("i64", "gs_mbarrier_apply", warp, to, lane, barrier, i64(0), less, i64(0))
+
+
+def _bulk_later(
+    b: Builder, warp: Value, queue: Value, site: Value, lane: Value, counted: Value, what: tuple[Value, ...]
+) -> None:
+    place, data, bytes_, barrier, reduce = what
+    kind = b.select(counted, i32(BULK_IN), i32(BULK_OUT))
+    entry = b.call("ptr", "gs_copies_new", warp, queue, kind, site, b.op("shl", i32(1), lane), i32(0))
+    _fill(b, entry, lane, place, data, bytes_)
+    word = b.define("i64", f"ptrtoint {barrier!r} to i64")
+    b.store(word, row(b, b.field(entry, COPY, "barrier"), lane, 8))
+    b.put(entry, COPY, "reduce", reduce)
+
+
+def _arrive(m: Module) -> None:
+    """cp.async.mbarrier.arrive: each lane arrives when its copies have landed; `more` expects it as one more first."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space", "i32 more")
+    with m.function("void", "gs_copies_arrive", *head) as (b, (warp, site, mask, where, space, more)):
+        queue, entry = b.get(warp, WARP, "copies"), b.alloca("ptr")
+        with b.if_(b.compare("eq", mask, i32(0))):
+            b.ret()
+        b.store(NULL, entry)
+        with b.if_(present(b, queue)):
+            b.store(b.call("ptr", "gs_copies_new", warp, queue, i32(ARRIVING), site, mask, i32(0)), entry)
+        extra = b.op("sub", i64(0), b.resize(more, "i64"))
+        with b.lanes(mask) as lane:
+            place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+            b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, extra, i64(0), i64(0))
+            later = b.load("ptr", entry)
+            with b.if_(present(b, later)):
+                word = b.define("i64", f"ptrtoint {place!r} to i64")
+                b.store(word, row(b, b.field(later, COPY, "barrier"), lane, 8))
+            with b.if_(inverted(b, present(b, later))):
+                b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, i64(1), i64(0), i64(0))

@@ -1,0 +1,180 @@
+"""The runtime's mbarrier: a 64-bit object in shared memory that counts arrivals and bytes, phase after phase.
+
+Bits 0-19: arrivals each phase expects; 20-39: those still missing; 40-60: bytes still to come, signed; 61-62: 01, which
+says that there is an object; 63: the phase. A block runs on one thread, so no access needs to be atomic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.output import row
+from gridstride.virtual.lowering.runtime.scheduler import _increment, _to_scheduler, i32, i64
+from gridstride.virtual.machine.layout import BLOCK, FAULT, SPINNING, WARP
+
+COUNT = (1 << 20) - 1
+"""The most arrivals, and bytes, that a phase can wait for."""
+
+ABSENT, BAD_COUNT, TOO_MANY, BAD_BYTES = range(1, 5)
+"""What is wrong with a use, as the fault's size says it to Python."""
+
+MAY_WAIT, MAY_YIELD = 1, 2
+"""Flags of `gs_mbarrier_test`: hold the warp until a phase ends; let the others run once."""
+
+_TAG = 1 << 61
+_TAG_MASK = 3 << 61
+
+
+def emit_mbarrier(m: Module) -> None:
+    """gs_mbarrier_init, _inval, _apply, _arrive, _test."""
+    _place(m)
+    _init(m)
+    _inval(m)
+    _apply(m)
+    _arrive(m)
+    _test(m)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The parts of an object, each an i64."""
+
+    expected: Value
+    missing: Value
+    bytes: Value
+    phase: Value
+
+
+def unpacked(b: Builder, word: Value) -> State:
+    """The parts of an object's 64 bits."""
+    low = b.op("and", word, i64(COUNT))
+    missing = b.op("and", b.op("lshr", word, i64(20)), i64(COUNT))
+    signed = b.op("ashr", b.op("shl", word, i64(3)), i64(43))
+    return State(low, missing, signed, b.op("lshr", word, i64(63)))
+
+
+def packed(b: Builder, s: State) -> Value:
+    """The 64 bits of an object."""
+    word = b.op("or", s.expected, b.op("shl", s.missing, i64(20)))
+    bytes_ = b.op("shl", b.op("and", s.bytes, i64((1 << 21) - 1)), i64(40))
+    word = b.op("or", b.op("or", word, bytes_), b.op("shl", s.phase, i64(63)))
+    return b.op("or", word, i64(_TAG))
+
+
+def _misuse(b: Builder, warp: Value, site: Value, lane: Value, what: int, value: Value) -> None:
+    kind = i32(FAULT["mbarrier"])
+    b.call("void", "gs_fault", warp, site, kind, b.op("shl", i32(1), lane), value, i32(what))
+
+
+def _place(m: Module) -> None:
+    """Where a lane's object is; one that no init made is a fault, unless it is about to be made."""
+    head = ("ptr warp", "i32 site", "i32 lane", "ptr where", "i32 space", "i32 fresh")
+    with m.function("ptr", "gs_mbarrier_place", *head) as (b, (warp, site, lane, where, space, fresh)):
+        address = b.load("i64", row(b, where, lane, 8))
+        place = b.call("ptr", "gs_resolve", warp, site, lane, address, i32(8), space)
+        tag = b.op("and", b.load("i64", place), i64(_TAG_MASK))
+        absent = b.op("and", b.compare("ne", tag, i64(_TAG)), b.compare("eq", fresh, i32(0)))
+        with b.if_(absent):
+            _misuse(b, warp, site, lane, ABSENT, address)
+        b.ret(place)
+
+
+def _init(m: Module) -> None:
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr counts")
+    with (
+        m.function("void", "gs_mbarrier_init", *head) as (b, (warp, site, mask, where, space, counts)),
+        b.lanes(mask) as lane,
+    ):
+        place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(1))
+        count = b.load("i64", row(b, counts, lane, 8))
+        bad = b.compare("uge", b.op("sub", count, i64(1)), i64(COUNT))
+        with b.if_(bad):
+            _misuse(b, warp, site, lane, BAD_COUNT, count)
+        b.store(packed(b, State(count, count, i64(0), i64(0))), place)
+
+
+def _inval(m: Module) -> None:
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space")
+    with m.function("void", "gs_mbarrier_inval", *head) as (b, (warp, site, mask, where, space)), b.lanes(mask) as lane:
+        place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+        b.store(i64(0), place)
+
+
+def _apply(m: Module) -> None:
+    """Takes arrivals, adds bytes to come, lowers what later phases expect; ends the phase when nothing is missing."""
+    head = ("ptr warp", "i32 site", "i32 lane", "ptr place", "i64 arrivals", "i64 bytes", "i64 dropped")
+    with m.function("i64", "gs_mbarrier_apply", *head) as (b, (warp, site, lane, place, arrivals, bytes_, dropped)):
+        old = b.load("i64", place)
+        s = unpacked(b, old)
+        missing, coming = b.op("sub", s.missing, arrivals), b.op("add", s.bytes, bytes_)
+        with b.if_(b.compare("ugt", missing, i64(COUNT))):
+            _misuse(b, warp, site, lane, TOO_MANY, s.expected)
+        with b.if_(b.compare("ugt", b.op("add", coming, i64(COUNT)), i64(2 * COUNT))):
+            _misuse(b, warp, site, lane, BAD_BYTES, coming)
+        expected = b.op("sub", s.expected, dropped)
+        nothing = b.compare("eq", b.op("or", missing, coming), i64(0))
+        with b.if_(nothing):
+            _increment(b, b.field(b.get(warp, WARP, "block"), BLOCK, "epoch"))
+        missing = b.select(nothing, expected, missing)
+        phase = b.op("xor", s.phase, b.resize(nothing, "i64"))
+        b.store(packed(b, State(expected, missing, coming, phase)), place)
+        b.ret(old)
+
+
+def _arrive(m: Module) -> None:
+    """gs_mbarrier_apply for every lane, with the old objects as states."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr arrivals", "ptr bytes", "ptr dropped",
+            "ptr states")  # fmt: skip
+    with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
+        warp, site, mask, where, space, *columns, states = args
+        b.call("void", "gs_race_sync", warp)
+        with b.lanes(mask) as lane:
+            place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+            values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
+            b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, *values), row(b, states, lane, 8))
+
+
+def _test(m: Module) -> None:
+    """The lanes whose phase (0 or 1 in `phases`) is over.
+
+    Where none is, copies land that the barrier counts, and the warp waits if the flags allow it.
+    """
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr phases", "i32 flags")
+    with m.function("i32", "gs_mbarrier_test", *head) as (b, (warp, site, mask, where, space, phases, flags)):
+        over, left, landed = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
+        b.store(flags, left)
+        with b.loop() as done:
+            b.store(i32(0), over)
+            with b.lanes(mask) as lane:
+                place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+                now = b.op("lshr", b.load("i64", place), i64(63))
+                past = b.compare("ne", now, b.load("i64", row(b, phases, lane, 8)))
+                bit = b.op("shl", b.resize(past, "i32"), lane)
+                b.store(b.op("or", b.load("i32", over), bit), over)
+            some = b.compare("ne", b.load("i32", over), i32(0))
+            b.break_if(b.op("or", some, b.compare("eq", mask, i32(0))), done)
+            b.store(i32(0), landed)
+            with b.if_(b.compare("ne", b.get(warp, WARP, "copies"), Value("null", "ptr"))), b.lanes(mask) as lane:
+                place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+                some = b.call("i32", "gs_copies_land", warp, place)
+                b.store(b.op("or", b.load("i32", landed), some), landed)
+            with b.if_(b.compare("eq", b.load("i32", landed), i32(0))):
+                allowed = b.load("i32", left)
+                b.break_if(b.compare("eq", allowed, i32(0)), done)
+                _wait(b, warp, site, mask, allowed, left)
+        b.call("void", "gs_race_sync", warp)
+        b.ret(b.load("i32", over))
+
+
+def _wait(b: Builder, warp: Value, site: Value, mask: Value, allowed: Value, left: Value) -> None:
+    """Holds a warp whose lanes are all here until some phase ends; else lets the others run once."""
+    together = b.compare("eq", mask, b.get(warp, WARP, "live"))
+    hold = b.op("and", together, b.compare("ne", b.op("and", allowed, i32(MAY_WAIT)), i32(0)))
+    b.put(warp, WARP, "site", site)
+    with b.if_(hold):
+        b.call("void", "gs_wait_any", warp)
+    with b.if_(b.op("xor", hold, constant("i1", True))):
+        b.store(i32(0), left)
+        b.put(warp, WARP, "state", SPINNING)
+        _to_scheduler(b, warp)

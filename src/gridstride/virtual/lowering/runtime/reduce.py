@@ -1,0 +1,56 @@
+"""The runtime's bulk reductions: shared memory combined element by element into global memory, each one atomically."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.instructions.atomic_operations import Operation, combine
+from gridstride.virtual.lowering.ir import Builder, Module, Value
+from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+
+_WORDS = ("b32", "b64")
+_HALVES = ("f16", "bf16")
+_BY_OPERATION = {
+    "add": (*_WORDS, "f32", "f64", *_HALVES), "min": _HALVES, "max": _HALVES, "umin": _WORDS, "umax": _WORDS,
+    "smin": _WORDS, "smax": _WORDS, "and": _WORDS, "or": _WORDS, "xor": _WORDS, "inc": ("b32",), "dec": ("b32",),
+}  # fmt: skip
+REDUCTIONS = tuple(Operation(op, type_) for op, types in _BY_OPERATION.items() for type_ in types)
+"""What cp.reduce.async.bulk can do; the runtime knows each by its place, counted from 1 (0: a copy)."""
+
+
+def emit_reduce(m: Module) -> None:
+    """gs_deliver: a copy, or one of the reductions."""
+    for number, what in enumerate(REDUCTIONS, 1):
+        _reduction(m, f"gs_reduce_{number}", what)
+    with m.function("void", "gs_deliver", "ptr target", "ptr source", "i32 bytes", "i32 size", "i32 reduce") as (
+        b,
+        args,
+    ):
+        target, source, bytes_, size, reduce = args
+        with b.if_(b.compare("eq", reduce, i32(0)), likely=True):
+            b.call("void", "gs_move", target, source, bytes_, size)
+            b.ret()
+        for number in range(1, len(REDUCTIONS) + 1):
+            with b.if_(b.compare("eq", reduce, i32(number))):
+                b.call("void", f"gs_reduce_{number}", target, source, bytes_)
+                b.ret()
+
+
+def _reduction(m: Module, name: str, what: Operation) -> None:
+    with m.function("void", name, "ptr target", "ptr source", "i32 bytes") as (b, (target, source, bytes_)):
+        end, at = b.resize(bytes_, "i64"), b.alloca("i64")
+        b.store(i64(0), at)
+        with b.loop() as done:
+            offset = b.load("i64", at)
+            b.break_if(b.compare("uge", offset, end), done)
+            b.store(b.op("add", offset, i64(what.size)), at)
+            _combined(b, what, b.offset(target, offset), b.load(what.scalar, b.offset(source, offset)))
+
+
+def _combined(b: Builder, what: Operation, place: Value, x: Value) -> None:
+    """place = place op x, until no other thread came between."""
+    integer = f"i{8 * what.size}"
+    with b.loop() as done:
+        old = b.define(integer, f"load atomic {integer}, ptr {place.name} monotonic, align {what.size}")
+        new = b.bitcast(combine(b, what, "global", b.bitcast(old, what.scalar), x), integer)
+        swap = f"cmpxchg ptr {place.name}, {old!r}, {new!r} seq_cst seq_cst, align {what.size}"
+        pair = b.define(f"{{ {integer}, i1 }}", swap)
+        b.break_if(b.define("i1", f"extractvalue {pair!r}, 1"), done)

@@ -1,0 +1,472 @@
+"""The virtual GPU's own machine code: the block scheduler, barriers, and the faults that end a launch."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.fibers import Processor, module_assembly
+from gridstride.virtual.machine.layout import (
+    BARRIERS,
+    BLOCK,
+    COPIES,
+    DONE,
+    FAULT,
+    LANES,
+    LAUNCH,
+    QUEUE_BYTES,
+    READY,
+    SPINNING,
+    WAITING,
+    WARP,
+    WORKER,
+)
+
+FINISHED, SPUN, STUCK = 0, 1, 2
+"""What `gs_run_block` gives back."""
+
+
+def i32(value: int) -> Value:
+    return constant("i32", value)
+
+
+def i64(value: int) -> Value:
+    return constant("i64", value)
+
+
+def emit_scheduler(m: Module, processor: Processor) -> None:
+    """Everything a kernel's code calls that is not about memory."""
+    m.preamble += module_assembly(processor)
+    m.signatures["gs_boot"] = "declare void @gs_boot()"
+    _faults(m)
+    _barriers(m)
+    _warp_main(m)
+    _open_slot(m)
+    _start_block(m, processor)
+    _run_block(m, processor)
+    _run(m)
+
+
+def _switch(b: Builder, save: Value, to: Value) -> None:
+    b.call("void", "gs_switch", save, to)
+
+
+def _to_scheduler(b: Builder, warp: Value) -> None:
+    worker = b.get(warp, WARP, "worker")
+    _switch(b, b.field(warp, WARP, "sp"), b.get(worker, WORKER, "scheduler"))
+
+
+# -- faults -----------------------------------------------------------------------------------------------------------
+def _faults(m: Module) -> None:
+    plain = ("ptr warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size")
+    spaced = (*plain, "i32 space")
+    with m.function("void", "gs_record", *spaced, cold=True) as (b, (warp, site, kind, lanes, address, size, space)):
+        launch = b.get(warp, WARP, "launch")
+        flag = b.field(launch, LAUNCH, "faulted")
+        pair = b.define("{ i32, i1 }", f"cmpxchg ptr {flag.name}, i32 0, i32 1 seq_cst seq_cst")
+        first = b.define("i1", f"extractvalue {{ i32, i1 }} {pair.name}, 1")
+        with b.if_(first):
+            fields = {"kind": kind, "site": site, "address": address, "size": size, "mask": lanes, "space": space}
+            for name, value in fields.items():
+                b.put(launch, LAUNCH, f"fault_{name}", value)
+            b.put(launch, LAUNCH, "fault_lane", b.call("i32", "llvm.cttz.i32", lanes, constant("i1", False)))
+            b.put(launch, LAUNCH, "fault_warp", b.get(warp, WARP, "warp"))
+            for axis in range(3):
+                b.put(launch, LAUNCH, "fault_ctaid", b.get(warp, WARP, "ctaid", axis), axis)
+        abort = b.field(launch, LAUNCH, "abort")
+        b.emit(f"store atomic i32 1, ptr {abort.name} seq_cst, align 4")
+    with m.function("void", "gs_leave", "ptr warp", cold=True) as (b, (warp,)):
+        b.put(warp, WARP, "state", DONE)
+        _to_scheduler(b, warp)
+        b.unreachable()
+    with m.function("void", "gs_fault_in", *spaced, cold=True) as (b, args):
+        b.call("void", "gs_record", *args)
+        b.call("void", "gs_leave", args[0])
+    with m.function("void", "gs_fault", *plain, cold=True) as (b, args):
+        b.call("void", "gs_fault_in", *args, i32(0))
+    with m.function("void", "gs_stop", "ptr warp", "i32 site", cold=True) as (b, (warp, site)):
+        # Python asks for a stop by the fault kind itself (timeout, interrupted); another warp's fault asks with 1.
+        launch = b.get(warp, WARP, "launch")
+        why = b.get(launch, LAUNCH, "abort", volatile=True)
+        with b.if_(b.compare("ugt", why, i32(1))):
+            b.call("void", "gs_record", warp, site, why, b.get(warp, WARP, "live"), i64(0), i32(0), i32(0))
+        b.call("void", "gs_leave", warp)
+
+
+# -- barriers ---------------------------------------------------------------------------------------------------------
+def _barriers(m: Module) -> None:
+    with m.function("void", "gs_complete", "ptr block", "i32 which") as (b, (block, which)):
+        index = b.resize(which, "i64")
+        arrived, expected = (_barrier_field(b, block, name, index) for name in ("arrived", "expected"))
+        count = b.load("i32", expected)
+        whole = b.compare("eq", count, i32(0))
+        needed = b.select(whole, b.get(block, BLOCK, "threads"), count)
+        have = b.load("i32", arrived)
+        full = b.op("and", b.compare("uge", have, needed), b.compare("ne", have, i32(0)))
+        with b.if_(full):
+            b.store(i32(0), arrived)
+            members, race = _barrier_field(b, block, "members", index), b.get(block, BLOCK, "race")
+            with b.if_(b.compare("ne", race, Value("null", "ptr"))):
+                b.call("void", "gs_race_barrier", race, b.load("i32", members))
+            b.store(i32(0), members)
+            votes = _barrier_field(b, block, "votes", index)
+            b.store(b.load("i32", votes), _barrier_field(b, block, "results", index))
+            b.store(i32(0), votes)
+            _increment(b, _barrier_field(b, block, "phases", index))
+            _increment(b, b.field(block, BLOCK, "epoch"))
+    with m.function("i64", "gs_arrive", "ptr warp", "i32 which", "i32 count", "i32 mask", "i32 vote", "i32 site") as (
+        b,
+        (warp, which, count, mask, vote, site),
+    ):
+        bad = b.compare("uge", which, i32(BARRIERS))
+        with b.if_(bad):
+            b.call("void", "gs_fault", warp, site, i32(FAULT["invalid_instruction"]), mask, i64(0), i32(0))
+        block, index = b.get(warp, WARP, "block"), b.resize(which, "i64")
+        b.put(warp, WARP, "site", site)
+        phase = b.load("i32", _barrier_field(b, block, "phases", index))
+        token = b.op("or", b.op("shl", index, i64(32)), b.resize(phase, "i64"))
+        present = b.call("i32", "llvm.ctpop.i32", mask)
+        # With a thread count, a warp counts whole, the lanes that left included.
+        entire = b.op("and", b.compare("ne", count, i32(0)), b.compare("eq", mask, b.get(warp, WARP, "live")))
+        _increment(b, _barrier_field(b, block, "arrived", index), b.select(entire, i32(LANES), present))
+        _increment(b, _barrier_field(b, block, "votes", index), b.call("i32", "llvm.ctpop.i32", vote))
+        b.store(count, _barrier_field(b, block, "expected", index))
+        members = _barrier_field(b, block, "members", index)
+        me = b.op("shl", i32(1), b.get(warp, WARP, "warp"))
+        b.store(b.op("or", b.load("i32", members), me), members)
+        b.call("void", "gs_complete", block, which)
+        b.ret(token)
+    with m.function("i1", "gs_gate_open", "ptr warp", "i64 token") as (b, (warp, token)):
+        block = b.get(warp, WARP, "block")
+        phases = _barrier_field(b, block, "phases", b.op("lshr", token, i64(32)))
+        b.ret(b.compare("ne", b.load("i32", phases), b.resize(token, "i32")))
+    with m.function("void", "gs_wait_any", "ptr warp") as (b, (warp,)):
+        block = b.get(warp, WARP, "block")
+        b.put(warp, WARP, "epoch", b.get(block, BLOCK, "epoch"))
+        b.put(warp, WARP, "state", WAITING)
+        # The next warp of the round can be switched to at once: going by the scheduler costs a second switch.
+        cursor = b.get(block, BLOCK, "cursor")
+        with b.if_(b.compare("ult", cursor, b.get(block, BLOCK, "warp_count")), likely=True):
+            after = _warp_at(b, block, cursor)
+            with b.if_(_can_run(b, block, after), likely=True):
+                b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
+                b.put(after, WARP, "state", READY)
+                _switch(b, b.field(warp, WARP, "sp"), b.get(after, WARP, "sp"))
+                b.ret()
+        _to_scheduler(b, warp)
+    _sync(m)
+    with m.function("void", "gs_wait", "ptr warp", "i64 token") as (b, (warp, token)), b.loop() as done:
+        b.break_if(b.call("i1", "gs_gate_open", warp, token), done)
+        b.call("void", "gs_wait_any", warp)
+    with m.function("i32", "gs_barrier_result", "ptr warp", "i32 which") as (b, (warp, which)):
+        block = b.get(warp, WARP, "block")
+        b.ret(b.load("i32", _barrier_field(b, block, "results", b.resize(which, "i64"))))
+    with m.function("void", "gs_yield", "ptr warp", "i32 state") as (b, (warp, state)):
+        b.put(warp, WARP, "state", state)
+        _to_scheduler(b, warp)
+    with m.function("void", "gs_exit", "ptr warp", "i32 mask") as (b, (warp, mask)):
+        block = b.get(warp, WARP, "block")
+        live = b.get(warp, WARP, "live")
+        gone = b.op("and", live, mask)
+        b.put(warp, WARP, "live", b.op("xor", live, gone))
+        leaving = b.call("i32", "llvm.ctpop.i32", gone)
+        b.put(block, BLOCK, "threads", b.op("sub", b.get(block, BLOCK, "threads"), leaving))
+        # Those left behind at a barrier may be all that it waits for; mostly nobody is at any.
+        arrived = b.load(f"<{BARRIERS} x i32>", b.field(block, BLOCK, "arrived"), align=4)
+        waited_for = b.call("i32", f"llvm.vector.reduce.or.v{BARRIERS}i32", arrived)
+        with b.if_(b.op("and", b.compare("ne", gone, i32(0)), b.compare("ne", waited_for, i32(0)))):
+            for number in range(BARRIERS):
+                b.call("void", "gs_complete", block, i32(number))
+
+
+def _sync(m: Module) -> None:
+    """`bar.sync 0` of a whole block that is not observed: what nearly every __syncthreads() is, in one short call."""
+    with m.function("void", "gs_sync", "ptr warp", "i32 mask", "i32 site") as (b, (warp, mask, site)):
+        block = b.get(warp, WARP, "block")
+        with b.if_(b.compare("ne", b.get(block, BLOCK, "race"), Value("null", "ptr"))):
+            token = b.call("i64", "gs_arrive", warp, i32(0), i32(0), mask, i32(0), site)
+            b.call("void", "gs_wait", warp, token)
+            b.ret()
+        b.put(warp, WARP, "site", site)
+        b.put(block, BLOCK, "expected", 0)
+        phases = b.field(block, BLOCK, "phases")
+        phase = b.load("i32", phases)
+        arrived = b.op("add", b.get(block, BLOCK, "arrived"), b.call("i32", "llvm.ctpop.i32", mask))
+        with b.if_(b.compare("uge", arrived, b.get(block, BLOCK, "threads"))):
+            b.put(block, BLOCK, "arrived", 0)
+            b.store(b.op("add", phase, i32(1)), phases)
+            _increment(b, b.field(block, BLOCK, "epoch"))
+            b.ret()
+        b.put(block, BLOCK, "arrived", arrived)
+        with b.loop() as open_:
+            b.call("void", "gs_wait_any", warp)
+            b.break_if(b.compare("ne", b.load("i32", phases), phase), open_)
+
+
+def _warp_at(b: Builder, block: Value, index: Value) -> Value:
+    return b.offset(b.get(block, BLOCK, "warps"), b.op("mul", b.resize(index, "i64"), i64(WARP.size)))
+
+
+def _barrier_field(b: Builder, block: Value, name: str, index: Value) -> Value:
+    return b.offset(b.field(block, BLOCK, name), b.op("mul", index, i64(4)))
+
+
+def _increment(b: Builder, pointer: Value, by: Value | None = None) -> None:
+    b.store(b.op("add", b.load("i32", pointer), by or i32(1)), pointer)
+
+
+# -- warps and blocks -------------------------------------------------------------------------------------------------
+def _warp_main(m: Module) -> None:
+    """A fiber's first function. Warps that never wait follow one another here: a switch would cost what they do."""
+    with m.function("void", "gs_warp_main", "ptr warp") as (b, (first,)):
+        launch, block = b.get(first, WARP, "launch"), b.get(first, WARP, "block")
+        entry, count = b.get(launch, LAUNCH, "entry"), b.get(block, BLOCK, "warp_count")
+        waits = b.compare("eq", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
+        at = b.alloca("ptr")
+        b.store(first, at)
+        with b.loop() as done:
+            warp = b.load("ptr", at)
+            b.emit(f"call void {entry.name}(ptr {warp.name})")
+            b.put(warp, WARP, "state", DONE)
+            b.call("void", "gs_copies_end", warp)
+            b.break_if(waits, done)
+            _increment(b, b.field(block, BLOCK, "finished"))
+            b.break_if(b.compare("uge", b.get(block, BLOCK, "finished"), count), done)
+            b.break_if(b.compare("ne", b.get(launch, LAUNCH, "abort", volatile=True), i32(0)), done)
+            b.store(b.offset(warp, i64(WARP.size)), at)
+        _to_scheduler(b, first)
+        b.unreachable()
+
+
+def _open_slot(m: Module) -> None:
+    """Fills in what the warps of a slot keep from block to block: a worker does it once for each slot it uses."""
+    with m.function("void", "gs_open_slot", "ptr worker", "i64 slot") as (b, (worker, slot)):
+        launch = b.get(worker, WORKER, "launch")
+        count = b.resize(b.get(launch, LAUNCH, "warps_per_block"), "i64")
+        block = b.offset(b.get(worker, WORKER, "blocks"), b.op("mul", slot, i64(BLOCK.size)))
+        shared = b.op("add", b.get(worker, WORKER, "shared"), b.op("mul", slot, b.get(worker, WORKER, "shared_stride")))
+        first = b.op("mul", slot, count)
+        warps = b.offset(b.get(worker, WORKER, "warps"), b.op("mul", first, i64(WARP.size)))
+        at = b.alloca("i64")
+        b.store(i64(0), at)
+        with b.loop() as done:
+            w = b.load("i64", at)
+            b.break_if(b.compare("uge", w, count), done)
+            warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
+            b.put(warp, WARP, "block", block)
+            b.put(warp, WARP, "shared", shared)
+            _open_warp(b, worker, launch, warp, b.op("add", first, w), w)
+            b.store(b.op("add", w, i64(1)), at)
+
+
+def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Value, w: Value) -> None:
+    """`number` counts the worker's warps, `w` the block's."""
+    # Kernels that never wait run their warps one after the other on one stack.
+    one = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
+    stack = b.op("mul", b.select(one, i64(0), number), b.get(worker, WORKER, "stack_size"))
+    bottom = b.op("add", b.get(worker, WORKER, "stacks"), stack)
+    b.put(warp, WARP, "stack_limit", b.op("add", bottom, i64(STACK_MARGIN)))
+    for name in ("launch", "sites", "counters"):
+        b.put(warp, WARP, name, b.get(worker, WORKER, name))
+    for name in ("params", "table", "shared_size"):
+        b.put(warp, WARP, name, b.get(launch, LAUNCH, name))
+    b.put(warp, WARP, "worker", worker)
+    local = b.op("mul", number, b.get(worker, WORKER, "local_stride"))
+    b.put(warp, WARP, "local", b.op("add", b.get(worker, WORKER, "local"), local))
+    tids = b.offset(b.get(launch, LAUNCH, "tids"), b.op("mul", w, i64(TID_RECORD)))
+    b.put(warp, WARP, "tids", tids)
+    b.put(warp, WARP, "mask", b.load("i32", b.offset(tids, 3 * 4 * LANES)))
+    b.put(warp, WARP, "warp", b.resize(w, "i32"))
+    queues = b.get(worker, WORKER, "copies")
+    own = b.offset(queues, b.op("mul", number, i64(QUEUE_BYTES)))
+    null = Value("null", "ptr")
+    b.put(warp, WARP, "copies", b.select(b.compare("ne", queues, null), own, null))
+    for axis in range(3):
+        b.put(warp, WARP, "tid", b.load("i32", b.offset(tids, 4 * LANES * axis)), axis)
+        b.put(warp, WARP, "ntid", b.get(launch, LAUNCH, "ntid", axis), axis)
+        b.put(warp, WARP, "nctaid", b.get(launch, LAUNCH, "grid", axis), axis)
+
+
+def _start_block(m: Module, processor: Processor) -> None:
+    """Fills in an open slot's block and warps for the block with the given linear index."""
+    with m.function("void", "gs_start_block", "ptr worker", "ptr block", "i64 index", "i64 slot") as (
+        b,
+        (worker, block, index, slot),
+    ):
+        launch = b.get(worker, WORKER, "launch")
+        count = b.get(launch, LAUNCH, "warps_per_block")
+        x, y = (b.resize(b.get(launch, LAUNCH, "grid", axis), "i64") for axis in range(2))
+        row = b.op("udiv", index, x)
+        place = (b.op("urem", index, x), b.op("urem", row, y), b.op("udiv", row, y))
+        ctaid = [b.resize(p, "i32") for p in place]
+        first = b.op("mul", slot, b.resize(count, "i64"))
+        warps = b.offset(b.get(worker, WORKER, "warps"), b.op("mul", first, i64(WARP.size)))
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {block.name}, i8 0, i64 {BLOCK.size}, i1 false)")
+        m.signatures["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+        b.put(block, BLOCK, "warps", warps)
+        b.put(block, BLOCK, "shared", b.get(warps, WARP, "shared"))
+        b.put(block, BLOCK, "threads", b.get(launch, LAUNCH, "threads_per_block"))
+        b.put(block, BLOCK, "warp_count", count)
+        b.put(block, BLOCK, "active", 1)
+        b.put(block, BLOCK, "index", index)
+        for axis in range(3):
+            b.put(block, BLOCK, "ctaid", ctaid[axis], axis)
+        observed = _observe_block(b, worker, block, launch, index, slot)
+        room = b.op("sub", b.get(worker, WORKER, "stack_size"), i64(STACK_MARGIN + 64 + processor.save))
+        at = b.alloca("i32")
+        b.store(i32(0), at)
+        with b.loop() as done:
+            w = b.load("i32", at)
+            b.break_if(b.compare("uge", w, count), done)
+            warp = _warp_at(b, block, w)
+            frame = b.pointer(b.op("add", b.get(warp, WARP, "stack_limit"), room))
+            _first_frame(b, processor, warp, frame)
+            b.put(warp, WARP, "sp", frame)
+            for axis in range(3):
+                b.put(warp, WARP, "ctaid", ctaid[axis], axis)
+            b.put(warp, WARP, "live", b.get(warp, WARP, "mask"))
+            b.put(warp, WARP, "state", READY)
+            b.put(warp, WARP, "site", 0xFFFFFFFF)
+            b.put(warp, WARP, "observed", observed)
+            copies = b.get(warp, WARP, "copies")
+            with b.if_(b.compare("ne", copies, Value("null", "ptr"))):
+                b.emit(f"call void @llvm.memset.p0.i64(ptr {copies.name}, i8 0, i64 {COPIES.size}, i1 false)")
+            b.store(b.op("add", w, i32(1)), at)
+
+
+def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index: Value, slot: Value) -> Value:
+    """1 where this block is one of those counted: every `sample`-th, none where that is 0."""
+    every = b.resize(b.get(launch, LAUNCH, "sample"), "i64")
+    some = b.intrinsic("umax", every, i64(1))
+    chosen = b.compare("eq", b.op("urem", index, some), i64(0))
+    chosen = b.op("and", chosen, b.compare("ne", every, i64(0)))
+    with b.if_(chosen):
+        race = b.get(worker, WORKER, "race")
+        with b.if_(b.compare("ne", race, Value("null", "ptr"))):
+            mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
+            b.put(block, BLOCK, "race", mine)
+            b.call("void", "gs_race_begin", mine)
+            # Shared memory holds anything when a block starts; here it is NaN, which shows in whatever it is used for.
+            start, size = b.pointer(b.get(block, BLOCK, "shared")), b.get(launch, LAUNCH, "shared_size")
+            b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 -1, i64 {size.name}, i1 false)")
+    return b.resize(chosen, "i32")
+
+
+def _first_frame(b: Builder, processor: Processor, warp: Value, frame: Value) -> None:
+    """What the first switch to a warp finds on its stack."""
+    b.store(warp, b.offset(frame, processor.warp))
+    b.emit(f"store ptr @gs_boot, ptr {b.offset(frame, processor.start).name}")
+
+
+STACK_MARGIN = 128 << 10
+"""Bytes of a stack that a function must find free when it is called: its frame has to fit."""
+
+TID_RECORD = 4 * LANES * 4
+"""Bytes per warp in the table that `LAUNCH.tids` points at: x, y and z of every lane, then the mask of lanes."""
+
+
+def _run_block(m: Module, processor: Processor) -> None:
+    """Runs a block's warps round-robin until all are done or none can go on."""
+    with m.function("i32", "gs_run_block", "ptr worker", "ptr block") as (b, (worker, block)):
+        launch = b.get(worker, WORKER, "launch")
+        count = b.get(block, BLOCK, "warp_count")
+        alone = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
+        ran, spun = (b.alloca("i32") for _ in range(2))
+        with b.loop() as done:
+            b.put(block, BLOCK, "cursor", 0)
+            for counter in (ran, spun):
+                b.store(i32(0), counter)
+            with b.loop() as round_over:
+                cursor = b.get(block, BLOCK, "cursor")
+                b.break_if(b.compare("uge", cursor, count), round_over)
+                b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
+                warp = _warp_at(b, block, cursor)
+                with b.if_(_can_run(b, block, warp)):
+                    b.put(warp, WARP, "state", READY)
+                    with b.if_(alone):
+                        # On their one stack the warps wrote their first frames over each other's: this one goes first.
+                        _first_frame(b, processor, warp, b.get(warp, WARP, "sp"))
+                    _switch(b, b.field(worker, WORKER, "scheduler"), b.get(warp, WARP, "sp"))
+                    abort = b.get(launch, LAUNCH, "abort", volatile=True)
+                    b.break_if(b.compare("ne", abort, i32(0)), done)
+                    b.break_if(alone, done)  # the others have run by now, and all have counted themselves
+                    # Warps hand over to one another: the one that came back is the one before the cursor.
+                    back = _warp_at(b, block, b.op("sub", b.get(block, BLOCK, "cursor"), i32(1)))
+                    state = b.get(back, WARP, "state")
+                    with b.if_(b.compare("eq", state, i32(DONE))):
+                        b.call("void", "gs_exit", back, i32(-1))
+                        _increment(b, b.field(block, BLOCK, "finished"))
+                    spinning = b.compare("eq", state, i32(SPINNING))
+                    _increment(b, spun, b.resize(spinning, "i32"))
+                    _increment(b, ran, b.resize(b.op("xor", spinning, constant("i1", True)), "i32"))
+            b.break_if(b.compare("eq", b.get(block, BLOCK, "finished"), count), done)
+            b.break_if(b.compare("eq", b.load("i32", ran), i32(0)), done)
+        over = b.compare("eq", b.get(block, BLOCK, "finished"), count)
+        waits = b.select(b.compare("ne", b.load("i32", spun), i32(0)), i32(SPUN), i32(STUCK))
+        b.ret(b.select(over, i32(FINISHED), waits))
+
+
+def _can_run(b: Builder, block: Value, warp: Value) -> Value:
+    state = b.get(warp, WARP, "state")
+    held = b.op(
+        "and",
+        b.compare("eq", state, i32(WAITING)),
+        b.compare("eq", b.get(warp, WARP, "epoch"), b.get(block, BLOCK, "epoch")),
+    )
+    return b.op("and", b.compare("ne", state, i32(DONE)), b.op("xor", held, constant("i1", True)))
+
+
+def _run(m: Module) -> None:
+    """One worker: takes blocks until none are left; opens another slot only when those it has are spinning."""
+    with m.function("void", "gs_run", "ptr worker") as (b, (worker,)):
+        launch, blocks = b.get(worker, WORKER, "launch"), b.get(worker, WORKER, "blocks")
+        total, slots = b.get(launch, LAUNCH, "blocks"), b.resize(b.get(worker, WORKER, "slots"), "i64")
+        open_slots, at, live, spun = (b.alloca("i64") for _ in range(4))
+        b.store(i64(1), open_slots)
+        b.call("void", "gs_open_slot", worker, i64(0))
+        with b.loop() as done:
+            for counter in (at, live, spun):
+                b.store(i64(0), counter)
+            with b.loop() as round_over:
+                abort = b.get(launch, LAUNCH, "abort", volatile=True)
+                b.break_if(b.compare("ne", abort, i32(0)), done)
+                slot = b.load("i64", at)
+                b.break_if(b.compare("uge", slot, b.load("i64", open_slots)), round_over)
+                b.store(b.op("add", slot, i64(1)), at)
+                block = b.offset(blocks, b.op("mul", slot, i64(BLOCK.size)))
+                _take(b, worker, launch, block, slot, total)
+                with b.if_(b.compare("ne", b.get(block, BLOCK, "active"), i32(0))):
+                    b.store(b.op("add", b.load("i64", live), i64(1)), live)
+                    result = b.call("i32", "gs_run_block", worker, block)
+                    abort = b.get(launch, LAUNCH, "abort", volatile=True)
+                    b.break_if(b.compare("ne", abort, i32(0)), done)
+                    with b.if_(b.compare("eq", result, i32(FINISHED))):
+                        b.put(block, BLOCK, "active", 0)
+                    with b.if_(b.compare("eq", result, i32(SPUN))):
+                        b.store(b.op("add", b.load("i64", spun), i64(1)), spun)
+                    with b.if_(b.compare("eq", result, i32(STUCK))):
+                        b.call("void", "gs_deadlock", block)
+            b.break_if(b.compare("eq", b.load("i64", live), i64(0)), done)
+            many = b.load("i64", open_slots)
+            more = b.op("and", b.compare("ne", b.load("i64", spun), i64(0)), b.compare("ult", many, slots))
+            with b.if_(more):
+                b.call("void", "gs_open_slot", worker, many)
+                b.store(b.op("add", many, i64(1)), open_slots)
+    with m.function("void", "gs_deadlock", "ptr block", cold=True) as (b, (block,)):
+        # The first warp that still waits stands for the block; Python reads the others from the block itself.
+        warps, at = b.get(block, BLOCK, "warps"), b.alloca("i64")
+        b.store(i64(0), at)
+        with b.loop() as found:
+            warp = b.offset(warps, b.op("mul", b.load("i64", at), i64(WARP.size)))
+            b.break_if(b.compare("eq", b.get(warp, WARP, "state"), i32(WAITING)), found)
+            b.store(b.op("add", b.load("i64", at), i64(1)), at)
+        warp = b.offset(warps, b.op("mul", b.load("i64", at), i64(WARP.size)))
+        live, site = b.get(warp, WARP, "live"), b.get(warp, WARP, "site")
+        b.call("void", "gs_record", warp, site, i32(FAULT["deadlock"]), live, i64(0), i32(0), i32(0))
+
+
+def _take(b: Builder, worker: Value, launch: Value, block: Value, slot: Value, total: Value) -> None:
+    """Gives an idle slot the next block of the grid, if there is one."""
+    with b.if_(b.compare("eq", b.get(block, BLOCK, "active"), i32(0))):
+        counter = b.field(launch, LAUNCH, "next")
+        index = b.define("i64", f"atomicrmw add ptr {counter.name}, i64 1 seq_cst")
+        with b.if_(b.compare("ult", index, total)):
+            b.call("void", "gs_start_block", worker, block, index, slot)

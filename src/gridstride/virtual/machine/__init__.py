@@ -1,0 +1,1 @@
+"""Memory, machine code, warps and blocks: what runs a lowered kernel."""

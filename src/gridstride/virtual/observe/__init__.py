@@ -1,0 +1,1 @@
+"""What a run can tell: counters, findings, how they show."""
