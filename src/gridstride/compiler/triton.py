@@ -1,17 +1,17 @@
-"""Triton functions to PTX, with no GPU and no driver: signature and constants checked, messages with the user's line."""
+"""Triton functions to PTX, with no GPU and no driver; signature and constants are checked before."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.compiler.diagnostics import CompileError
 from gridstride.compiler.frontends import require, version_of
 from gridstride.compiler.python_function import Place, digest
 from gridstride.compiler.signature import Parameter, Signature
+from gridstride.compiler.triton_messages import explained, first_line
 
 _CACHE_FORMAT = "1"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
@@ -84,7 +84,7 @@ def triton_function(
     return TritonFunction(
         function=jit,
         name=jit.__name__,
-        place=Place(jit.file_name, _first_line(jit)),
+        place=Place(jit.file_name, first_line(jit)),
         types=plain,
         aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
         constants=values,
@@ -148,15 +148,15 @@ def _constants(jit: Any, given: Mapping[str, Any], signature: Mapping[str, str] 
         if name not in jit.arg_names:
             raise ValueError(f"{jit.__name__} has no parameter {name!r}; it has {', '.join(jit.arg_names)}")
     values = dict(given)
+    by_name = signature if isinstance(signature, Mapping) else None
     for parameter in jit.params:
-        typed = isinstance(signature, Mapping) and signature.get(parameter.name, "constexpr") != "constexpr"
-        if parameter.has_default and parameter.name not in values and not typed:
-            if parameter.is_constexpr or isinstance(signature, Mapping):
-                values[parameter.name] = parameter.default
-        if parameter.is_constexpr and parameter.name not in values:
-            raise ValueError(
-                f"{jit.__name__}: {parameter.name} is a tl.constexpr and has no value: constants={{'{parameter.name}': …}}"
-            )
+        name = parameter.name
+        # A plain parameter with a default is left to it only where the signature names parameters and not this one.
+        untyped = by_name is not None and by_name.get(name, "constexpr") == "constexpr"
+        if name not in values and parameter.has_default and (parameter.is_constexpr or untyped):
+            values[name] = parameter.default
+        if name not in values and parameter.is_constexpr:
+            raise ValueError(f"{jit.__name__}: {name} is a tl.constexpr and has no value: constants={{'{name}': …}}")
     return {name: values[name] for name in jit.arg_names if name in values}
 
 
@@ -167,13 +167,17 @@ def _types(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] 
         listed = [each.strip() for each in signature.split(",")] if isinstance(signature, str) else list(signature)
         if len(listed) != len(runtime):
             wanted = ", ".join(runtime)
-            raise ValueError(f"{jit.__name__}: signature has {len(listed)} types for {len(runtime)} parameters ({wanted})")
+            raise ValueError(
+                f"{jit.__name__}: signature has {len(listed)} types for {len(runtime)} parameters ({wanted})"
+            )
         return dict(zip(runtime, listed, strict=True))
     for name, spelled in signature.items():
         if name not in jit.arg_names:
             raise ValueError(f"{jit.__name__} has no parameter {name!r}; it has {', '.join(jit.arg_names)}")
         if name in constants and spelled != "constexpr":
-            raise ValueError(f"{jit.__name__}: {name} is in constants and has type {spelled!r} in signature: choose one")
+            raise ValueError(
+                f"{jit.__name__}: {name} is in constants and has type {spelled!r} in signature: choose one"
+            )
     for name in runtime:
         if signature.get(name, "constexpr") == "constexpr":
             raise ValueError(f"{jit.__name__}: {name} has neither a type in signature nor a value in constants")
@@ -187,12 +191,6 @@ def _check_type(function: str, name: str, spelled: str) -> None:
             f"{function}: {name} is {spelled!r}, which is no type of Triton's: it is one of {', '.join(_DTYPES)}, "
             'as "*fp32" for an array of them'
         )
-
-
-def _first_line(jit: Any) -> int:
-    """Line of `def`; Triton counts the lines of its messages from there."""
-    line: int = getattr(jit, "def_file_line_number", None) or jit.starting_line_number
-    return line
 
 
 def _source(triton: Any, wanted: TritonFunction) -> Any:
@@ -215,7 +213,7 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
     try:
         compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # Triton raises its own errors, MLIR's RuntimeError, and whatever static code raises
-        raise _explained(wanted, error) from error
+        raise explained(wanted, error) from error
     known, ptx = compiled.metadata, compiled.asm["ptx"]
     return TritonCode(
         ptx=ptx,
@@ -230,49 +228,3 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
 def _parameter_count(ptx: str) -> int:
     header = ptx[ptx.index(".entry") :]
     return header[: header.index("{")].count(".param")
-
-
-def _explained(wanted: TritonFunction, error: BaseException) -> CompileError:
-    """The innermost place that Triton names in a function whose file is known."""
-    found = wanted.place.error(f"{type(error).__name__}: {error}")
-    for each in _causes(error):
-        node, source = getattr(each, "node", None), getattr(each, "src", None)
-        owner = _owner(wanted.function, source)
-        if owner is None or not hasattr(node, "lineno"):
-            continue
-        # Triton reads the function without its indentation.
-        line = _first_line(owner) + node.lineno - 1
-        column = node.col_offset + 1 + _indentation(owner)
-        message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
-        found = Place(owner.file_name, line).error(message, line=line, column=column)
-    return found
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    following: BaseException | None = error
-    while following is not None:
-        yield following
-        following = following.__cause__
-
-
-def _owner(function: Any, source: str | None) -> Any:
-    """The JITFunction that a source is of: the kernel, or one that it reaches through its globals."""
-    reached, waiting = set(), [function]
-    while source and waiting:
-        each = waiting.pop()
-        if each.src == source:
-            return each
-        reached.add(each)
-        names = each.fn.__code__.co_names
-        called = (each.fn.__globals__.get(name) for name in names)
-        waiting += [jit for jit in called if isinstance(jit, type(function)) and jit not in reached]
-    return None
-
-
-def _indentation(jit: Any) -> int:
-    line = Place(jit.file_name, _first_line(jit)).error("").diagnostics[0].source_line
-    return len(line) - len(line.lstrip())
-
-
-def _last_line(error: BaseException) -> str:
-    return str(error).strip().rpartition("\n")[2]

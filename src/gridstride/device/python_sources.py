@@ -9,6 +9,7 @@ from gridstride.device.sources import Unit
 
 if TYPE_CHECKING:
     from gridstride.compiler import Signature
+    from gridstride.compiler.numba import NumbaFunction
     from gridstride.compiler.triton import TritonCode, TritonFunction
 
 
@@ -42,3 +43,28 @@ class TritonSource:
         if arch not in self._codes:
             self._codes[arch] = compile_triton(self.function, arch=arch)
         return self._codes[arch]
+
+
+class NumbaSource:
+    """A function for Numba's CUDA compiler, compiled for each chip as it is asked for."""
+
+    def __init__(self, function: NumbaFunction) -> None:
+        self.function = function
+        self.filename = function.place.file
+        self.text = function.place.text
+        self._ptx: dict[str, str] = {}
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """The one kernel, each array spread over its PTX parameters."""
+        from gridstride.compiler.numba import numba_signature
+
+        return {self.function.name: numba_signature(self.function)}
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """PTX for `arch`; gridstride.CompileError."""
+        from gridstride.compiler.numba import compile_numba
+
+        if arch not in self._ptx:
+            self._ptx[arch] = compile_numba(self.function, arch=arch)
+        return Unit(self._ptx[arch])

@@ -1,4 +1,4 @@
-"""Triton kernels: `kernel[grid](…)`, where the block, shared memory and Triton's own parameters are given for the user."""
+"""Triton kernels: `kernel[grid](…)`; the block, shared memory and Triton's own parameters are given for the user."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def triton(
     """
     from gridstride.compiler.triton import triton_function
 
-    function = triton_function(
-        fn, signature=signature, constants=constants, num_warps=num_warps, num_stages=num_stages
-    )
+    function = triton_function(fn, signature=signature, constants=constants, num_warps=num_warps, num_stages=num_stages)
     module = TritonModule(function)
     module.code(choose())  # what does not compile says so here, not at the first launch
     return module
@@ -124,6 +122,12 @@ class TritonKernel(Kernel):
 
         return observed
 
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({self._shown()})>"
+
+    def _shown(self) -> str:
+        return ", ".join(f"{spelled} {name}" for name, spelled in self._module.function.types.items())
+
     def _run(
         self, grid: Any, block: Any, args: Sequence[Any], named: dict[str, Any], shared: int | None = None, **how: Any
     ) -> None:
@@ -163,8 +167,8 @@ class TritonKernel(Kernel):
         runtime = [name for name in function.types if name not in named]
         order = runtime if len(args) <= len(runtime) else [name for name in function.names if name not in named]
         if len(args) > len(order):
-            wanted = ", ".join(f"{spelled} {name}" for name, spelled in function.types.items())
-            raise LaunchError(f"{self.name} takes {len(function.types)} arguments ({wanted}), {len(args)} were given")
+            wanted = f"{len(function.types)} arguments ({self._shown()})" if function.types else "no arguments"
+            raise LaunchError(f"{self.name} takes {wanted}, {len(args)} were given")
         given = {**dict(zip(order, args, strict=False)), **named}
         for name in given.keys() - function.types.keys():
             self._check_constant(name, given[name])

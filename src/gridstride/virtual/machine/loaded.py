@@ -85,7 +85,6 @@ class VirtualKernel:
         self.static_shared = entry.static_shared
         self._most_threads = entry.most_threads
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
-        self._sessions: dict[tuple[int, Demand], tuple[Session, np.ndarray[Any, Any]]] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
-from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.machine.layout import FAULT, HEAP, HEAP_UNIT, LAUNCH, WARP
 
 

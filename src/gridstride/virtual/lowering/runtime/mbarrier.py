@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.common import i32, i64, increment, to_scheduler
 from gridstride.virtual.lowering.runtime.output import row
-from gridstride.virtual.lowering.runtime.scheduler import _increment, _to_scheduler, i32, i64
 from gridstride.virtual.machine.layout import BLOCK, FAULT, SPINNING, WARP
 
 COUNT = (1 << 20) - 1
@@ -115,7 +115,7 @@ def _apply(m: Module) -> None:
         expected = b.op("sub", s.expected, dropped)
         nothing = b.compare("eq", b.op("or", missing, coming), i64(0))
         with b.if_(nothing):
-            _increment(b, b.field(b.get(warp, WARP, "block"), BLOCK, "epoch"))
+            increment(b, b.field(b.get(warp, WARP, "block"), BLOCK, "epoch"))
         missing = b.select(nothing, expected, missing)
         phase = b.op("xor", s.phase, b.resize(nothing, "i64"))
         b.store(packed(b, State(expected, missing, coming, phase)), place)
@@ -177,4 +177,4 @@ def _wait(b: Builder, warp: Value, site: Value, mask: Value, allowed: Value, lef
     with b.if_(b.op("xor", hold, constant("i1", True))):
         b.store(i32(0), left)
         b.put(warp, WARP, "state", SPINNING)
-        _to_scheduler(b, warp)
+        to_scheduler(b, warp)

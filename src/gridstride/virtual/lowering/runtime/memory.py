@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, bits, constant, count, vector_constant, wide
-from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.machine.layout import ALLOCATION, BLOCK, FAULT, LANES, LAUNCH, SITE, WARP, WORKER
 
 HALF = LANES // 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
-from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.machine.layout import ASSERTED, BLOCK, FAULT, LAUNCH, OUTPUT, PRINTED, WARP
 
 OTHER, FLAG, LONG, STAR, WORD, WIDE, TEXT = range(7)

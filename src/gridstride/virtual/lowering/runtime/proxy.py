@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
-from gridstride.virtual.lowering.runtime.observe import _clock, _plane, _row, _warp_of
+from gridstride.virtual.lowering.runtime.common import i32, warp_at
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.queue import entries, present
-from gridstride.virtual.lowering.runtime.scheduler import _warp_at, i32
+from gridstride.virtual.lowering.runtime.races import clock_of, plane_of, row_of, warp_of
 from gridstride.virtual.machine.layout import ARRIVING, BLOCK, BULK_OUT, COPIES, COPY, FAULT, RACE, WARP
 
 
@@ -32,7 +32,7 @@ def _check(m: Module) -> None:
             number = b.load("i32", at)
             b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
             b.store(b.op("add", number, i32(1)), at)
-            queue = b.get(_warp_at(b, block, number), WARP, "copies")
+            queue = b.get(warp_at(b, block, number), WARP, "copies")
             with entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
                 kind = b.get(entry, COPY, "kind")
                 out = b.compare("eq", kind, i32(BULK_OUT))
@@ -76,7 +76,7 @@ def _fence(m: Module) -> None:
     with m.function("void", "gs_proxy_fence", "ptr warp") as (b, (warp,)):
         race = _race(b, warp)
         with b.if_(present(b, race)):
-            known = b.load(wide("i32"), _row(b, race, b.get(warp, WARP, "warp")), align=4)
+            known = b.load(wide("i32"), row_of(b, race, b.get(warp, WARP, "warp")), align=4)
             place = b.field(race, RACE, "fenced")
             b.store(b.intrinsic("umax", known, b.load(wide("i32"), place, align=4)), place, align=4)
 
@@ -87,7 +87,7 @@ def _landed(m: Module) -> None:
         race, own = _race(b, warp), b.get(warp, WARP, "warp")
         with b.if_(present(b, race)):
             place = row(b, b.field(race, RACE, "fenced"), own, 4)
-            b.store(b.intrinsic("umax", b.load("i32", place), _clock(b, race, own)), place)
+            b.store(b.intrinsic("umax", b.load("i32", place), clock_of(b, race, own)), place)
 
 
 def _fenced(m: Module) -> None:
@@ -107,8 +107,8 @@ def _fenced(m: Module) -> None:
             b.break_if(b.compare("uge", unit, end), done)
             b.store(b.op("add", unit, i32(1)), at)
             long = b.resize(unit, "i64")
-            then, writer = (b.load("i32", _plane(b, race, name, long)) for name in ("written", "writer"))
-            fenced = b.load("i32", row(b, b.field(race, RACE, "fenced"), _warp_of(b, writer), 4))
+            then, writer = (b.load("i32", plane_of(b, race, name, long)) for name in ("written", "writer"))
+            fenced = b.load("i32", row(b, b.field(race, RACE, "fenced"), warp_of(b, writer), 4))
             with b.if_(b.compare("ugt", then, fenced)):
                 address = b.op("shl", long, b.resize(shift, "i64"))
                 there, them = b.op("lshr", writer, i32(16)), b.op("and", writer, i32(0x1FFF))

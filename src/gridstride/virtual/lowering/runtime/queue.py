@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
+from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
 from gridstride.virtual.lowering.runtime.output import row
-from gridstride.virtual.lowering.runtime.scheduler import _warp_at, i32, i64
 from gridstride.virtual.machine.layout import (
     ARRIVING,
     BLOCK,
@@ -196,7 +196,7 @@ def _land(m: Module) -> None:
             number = b.load("i32", at)
             b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
             b.store(b.op("add", number, i32(1)), at)
-            other = _warp_at(b, block, number)
+            other = warp_at(b, block, number)
             queue = b.get(other, WARP, "copies")
             with entries(b, queue, b.get(queue, COPIES, "count")) as (index, entry):
                 kind = b.get(entry, COPY, "kind")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.instructions.atomic_operations import Operation, combine
 from gridstride.virtual.lowering.ir import Builder, Module, Value
-from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+from gridstride.virtual.lowering.runtime.common import i32, i64
 
 _WORDS = ("b32", "b64")
 _HALVES = ("f16", "bf16")

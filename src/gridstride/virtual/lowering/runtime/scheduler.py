@@ -1,11 +1,13 @@
-"""The virtual GPU's own machine code: the block scheduler, barriers, and the faults that end a launch."""
+"""The block scheduler: warps as fibers, blocks in slots, workers that take blocks until none are left."""
 
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.barriers import emit_barriers
+from gridstride.virtual.lowering.runtime.common import can_run, i32, i64, increment, switch, to_scheduler, warp_at
+from gridstride.virtual.lowering.runtime.faults import emit_faults
 from gridstride.virtual.lowering.runtime.fibers import Processor, module_assembly
 from gridstride.virtual.machine.layout import (
-    BARRIERS,
     BLOCK,
     COPIES,
     DONE,
@@ -24,193 +26,17 @@ FINISHED, SPUN, STUCK = 0, 1, 2
 """What `gs_run_block` gives back."""
 
 
-def i32(value: int) -> Value:
-    return constant("i32", value)
-
-
-def i64(value: int) -> Value:
-    return constant("i64", value)
-
-
 def emit_scheduler(m: Module, processor: Processor) -> None:
     """Everything a kernel's code calls that is not about memory."""
     m.preamble += module_assembly(processor)
     m.signatures["gs_boot"] = "declare void @gs_boot()"
-    _faults(m)
-    _barriers(m)
+    emit_faults(m)
+    emit_barriers(m)
     _warp_main(m)
     _open_slot(m)
     _start_block(m, processor)
     _run_block(m, processor)
     _run(m)
-
-
-def _switch(b: Builder, save: Value, to: Value) -> None:
-    b.call("void", "gs_switch", save, to)
-
-
-def _to_scheduler(b: Builder, warp: Value) -> None:
-    worker = b.get(warp, WARP, "worker")
-    _switch(b, b.field(warp, WARP, "sp"), b.get(worker, WORKER, "scheduler"))
-
-
-# -- faults -----------------------------------------------------------------------------------------------------------
-def _faults(m: Module) -> None:
-    plain = ("ptr warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size")
-    spaced = (*plain, "i32 space")
-    with m.function("void", "gs_record", *spaced, cold=True) as (b, (warp, site, kind, lanes, address, size, space)):
-        launch = b.get(warp, WARP, "launch")
-        flag = b.field(launch, LAUNCH, "faulted")
-        pair = b.define("{ i32, i1 }", f"cmpxchg ptr {flag.name}, i32 0, i32 1 seq_cst seq_cst")
-        first = b.define("i1", f"extractvalue {{ i32, i1 }} {pair.name}, 1")
-        with b.if_(first):
-            fields = {"kind": kind, "site": site, "address": address, "size": size, "mask": lanes, "space": space}
-            for name, value in fields.items():
-                b.put(launch, LAUNCH, f"fault_{name}", value)
-            b.put(launch, LAUNCH, "fault_lane", b.call("i32", "llvm.cttz.i32", lanes, constant("i1", False)))
-            b.put(launch, LAUNCH, "fault_warp", b.get(warp, WARP, "warp"))
-            for axis in range(3):
-                b.put(launch, LAUNCH, "fault_ctaid", b.get(warp, WARP, "ctaid", axis), axis)
-        abort = b.field(launch, LAUNCH, "abort")
-        b.emit(f"store atomic i32 1, ptr {abort.name} seq_cst, align 4")
-    with m.function("void", "gs_leave", "ptr warp", cold=True) as (b, (warp,)):
-        b.put(warp, WARP, "state", DONE)
-        _to_scheduler(b, warp)
-        b.unreachable()
-    with m.function("void", "gs_fault_in", *spaced, cold=True) as (b, args):
-        b.call("void", "gs_record", *args)
-        b.call("void", "gs_leave", args[0])
-    with m.function("void", "gs_fault", *plain, cold=True) as (b, args):
-        b.call("void", "gs_fault_in", *args, i32(0))
-    with m.function("void", "gs_stop", "ptr warp", "i32 site", cold=True) as (b, (warp, site)):
-        # Python asks for a stop by the fault kind itself (timeout, interrupted); another warp's fault asks with 1.
-        launch = b.get(warp, WARP, "launch")
-        why = b.get(launch, LAUNCH, "abort", volatile=True)
-        with b.if_(b.compare("ugt", why, i32(1))):
-            b.call("void", "gs_record", warp, site, why, b.get(warp, WARP, "live"), i64(0), i32(0), i32(0))
-        b.call("void", "gs_leave", warp)
-
-
-# -- barriers ---------------------------------------------------------------------------------------------------------
-def _barriers(m: Module) -> None:
-    with m.function("void", "gs_complete", "ptr block", "i32 which") as (b, (block, which)):
-        index = b.resize(which, "i64")
-        arrived, expected = (_barrier_field(b, block, name, index) for name in ("arrived", "expected"))
-        count = b.load("i32", expected)
-        whole = b.compare("eq", count, i32(0))
-        needed = b.select(whole, b.get(block, BLOCK, "threads"), count)
-        have = b.load("i32", arrived)
-        full = b.op("and", b.compare("uge", have, needed), b.compare("ne", have, i32(0)))
-        with b.if_(full):
-            b.store(i32(0), arrived)
-            members, race = _barrier_field(b, block, "members", index), b.get(block, BLOCK, "race")
-            with b.if_(b.compare("ne", race, Value("null", "ptr"))):
-                b.call("void", "gs_race_barrier", race, b.load("i32", members))
-            b.store(i32(0), members)
-            votes = _barrier_field(b, block, "votes", index)
-            b.store(b.load("i32", votes), _barrier_field(b, block, "results", index))
-            b.store(i32(0), votes)
-            _increment(b, _barrier_field(b, block, "phases", index))
-            _increment(b, b.field(block, BLOCK, "epoch"))
-    with m.function("i64", "gs_arrive", "ptr warp", "i32 which", "i32 count", "i32 mask", "i32 vote", "i32 site") as (
-        b,
-        (warp, which, count, mask, vote, site),
-    ):
-        bad = b.compare("uge", which, i32(BARRIERS))
-        with b.if_(bad):
-            b.call("void", "gs_fault", warp, site, i32(FAULT["invalid_instruction"]), mask, i64(0), i32(0))
-        block, index = b.get(warp, WARP, "block"), b.resize(which, "i64")
-        b.put(warp, WARP, "site", site)
-        phase = b.load("i32", _barrier_field(b, block, "phases", index))
-        token = b.op("or", b.op("shl", index, i64(32)), b.resize(phase, "i64"))
-        present = b.call("i32", "llvm.ctpop.i32", mask)
-        # With a thread count, a warp counts whole, the lanes that left included.
-        entire = b.op("and", b.compare("ne", count, i32(0)), b.compare("eq", mask, b.get(warp, WARP, "live")))
-        _increment(b, _barrier_field(b, block, "arrived", index), b.select(entire, i32(LANES), present))
-        _increment(b, _barrier_field(b, block, "votes", index), b.call("i32", "llvm.ctpop.i32", vote))
-        b.store(count, _barrier_field(b, block, "expected", index))
-        members = _barrier_field(b, block, "members", index)
-        me = b.op("shl", i32(1), b.get(warp, WARP, "warp"))
-        b.store(b.op("or", b.load("i32", members), me), members)
-        b.call("void", "gs_complete", block, which)
-        b.ret(token)
-    with m.function("i1", "gs_gate_open", "ptr warp", "i64 token") as (b, (warp, token)):
-        block = b.get(warp, WARP, "block")
-        phases = _barrier_field(b, block, "phases", b.op("lshr", token, i64(32)))
-        b.ret(b.compare("ne", b.load("i32", phases), b.resize(token, "i32")))
-    with m.function("void", "gs_wait_any", "ptr warp") as (b, (warp,)):
-        block = b.get(warp, WARP, "block")
-        b.put(warp, WARP, "epoch", b.get(block, BLOCK, "epoch"))
-        b.put(warp, WARP, "state", WAITING)
-        # The next warp of the round can be switched to at once: going by the scheduler costs a second switch.
-        cursor = b.get(block, BLOCK, "cursor")
-        with b.if_(b.compare("ult", cursor, b.get(block, BLOCK, "warp_count")), likely=True):
-            after = _warp_at(b, block, cursor)
-            with b.if_(_can_run(b, block, after), likely=True):
-                b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
-                b.put(after, WARP, "state", READY)
-                _switch(b, b.field(warp, WARP, "sp"), b.get(after, WARP, "sp"))
-                b.ret()
-        _to_scheduler(b, warp)
-    _sync(m)
-    with m.function("void", "gs_wait", "ptr warp", "i64 token") as (b, (warp, token)), b.loop() as done:
-        b.break_if(b.call("i1", "gs_gate_open", warp, token), done)
-        b.call("void", "gs_wait_any", warp)
-    with m.function("i32", "gs_barrier_result", "ptr warp", "i32 which") as (b, (warp, which)):
-        block = b.get(warp, WARP, "block")
-        b.ret(b.load("i32", _barrier_field(b, block, "results", b.resize(which, "i64"))))
-    with m.function("void", "gs_yield", "ptr warp", "i32 state") as (b, (warp, state)):
-        b.put(warp, WARP, "state", state)
-        _to_scheduler(b, warp)
-    with m.function("void", "gs_exit", "ptr warp", "i32 mask") as (b, (warp, mask)):
-        block = b.get(warp, WARP, "block")
-        live = b.get(warp, WARP, "live")
-        gone = b.op("and", live, mask)
-        b.put(warp, WARP, "live", b.op("xor", live, gone))
-        leaving = b.call("i32", "llvm.ctpop.i32", gone)
-        b.put(block, BLOCK, "threads", b.op("sub", b.get(block, BLOCK, "threads"), leaving))
-        # Those left behind at a barrier may be all that it waits for; mostly nobody is at any.
-        arrived = b.load(f"<{BARRIERS} x i32>", b.field(block, BLOCK, "arrived"), align=4)
-        waited_for = b.call("i32", f"llvm.vector.reduce.or.v{BARRIERS}i32", arrived)
-        with b.if_(b.op("and", b.compare("ne", gone, i32(0)), b.compare("ne", waited_for, i32(0)))):
-            for number in range(BARRIERS):
-                b.call("void", "gs_complete", block, i32(number))
-
-
-def _sync(m: Module) -> None:
-    """`bar.sync 0` of a whole block that is not observed: what nearly every __syncthreads() is, in one short call."""
-    with m.function("void", "gs_sync", "ptr warp", "i32 mask", "i32 site") as (b, (warp, mask, site)):
-        block = b.get(warp, WARP, "block")
-        with b.if_(b.compare("ne", b.get(block, BLOCK, "race"), Value("null", "ptr"))):
-            token = b.call("i64", "gs_arrive", warp, i32(0), i32(0), mask, i32(0), site)
-            b.call("void", "gs_wait", warp, token)
-            b.ret()
-        b.put(warp, WARP, "site", site)
-        b.put(block, BLOCK, "expected", 0)
-        phases = b.field(block, BLOCK, "phases")
-        phase = b.load("i32", phases)
-        arrived = b.op("add", b.get(block, BLOCK, "arrived"), b.call("i32", "llvm.ctpop.i32", mask))
-        with b.if_(b.compare("uge", arrived, b.get(block, BLOCK, "threads"))):
-            b.put(block, BLOCK, "arrived", 0)
-            b.store(b.op("add", phase, i32(1)), phases)
-            _increment(b, b.field(block, BLOCK, "epoch"))
-            b.ret()
-        b.put(block, BLOCK, "arrived", arrived)
-        with b.loop() as open_:
-            b.call("void", "gs_wait_any", warp)
-            b.break_if(b.compare("ne", b.load("i32", phases), phase), open_)
-
-
-def _warp_at(b: Builder, block: Value, index: Value) -> Value:
-    return b.offset(b.get(block, BLOCK, "warps"), b.op("mul", b.resize(index, "i64"), i64(WARP.size)))
-
-
-def _barrier_field(b: Builder, block: Value, name: str, index: Value) -> Value:
-    return b.offset(b.field(block, BLOCK, name), b.op("mul", index, i64(4)))
-
-
-def _increment(b: Builder, pointer: Value, by: Value | None = None) -> None:
-    b.store(b.op("add", b.load("i32", pointer), by or i32(1)), pointer)
 
 
 # -- warps and blocks -------------------------------------------------------------------------------------------------
@@ -228,11 +54,11 @@ def _warp_main(m: Module) -> None:
             b.put(warp, WARP, "state", DONE)
             b.call("void", "gs_copies_end", warp)
             b.break_if(waits, done)
-            _increment(b, b.field(block, BLOCK, "finished"))
+            increment(b, b.field(block, BLOCK, "finished"))
             b.break_if(b.compare("uge", b.get(block, BLOCK, "finished"), count), done)
             b.break_if(b.compare("ne", b.get(launch, LAUNCH, "abort", volatile=True), i32(0)), done)
             b.store(b.offset(warp, i64(WARP.size)), at)
-        _to_scheduler(b, first)
+        to_scheduler(b, first)
         b.unreachable()
 
 
@@ -316,7 +142,7 @@ def _start_block(m: Module, processor: Processor) -> None:
         with b.loop() as done:
             w = b.load("i32", at)
             b.break_if(b.compare("uge", w, count), done)
-            warp = _warp_at(b, block, w)
+            warp = warp_at(b, block, w)
             frame = b.pointer(b.op("add", b.get(warp, WARP, "stack_limit"), room))
             _first_frame(b, processor, warp, frame)
             b.put(warp, WARP, "sp", frame)
@@ -378,40 +204,30 @@ def _run_block(m: Module, processor: Processor) -> None:
                 cursor = b.get(block, BLOCK, "cursor")
                 b.break_if(b.compare("uge", cursor, count), round_over)
                 b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
-                warp = _warp_at(b, block, cursor)
-                with b.if_(_can_run(b, block, warp)):
+                warp = warp_at(b, block, cursor)
+                with b.if_(can_run(b, block, warp)):
                     b.put(warp, WARP, "state", READY)
                     with b.if_(alone):
                         # On their one stack the warps wrote their first frames over each other's: this one goes first.
                         _first_frame(b, processor, warp, b.get(warp, WARP, "sp"))
-                    _switch(b, b.field(worker, WORKER, "scheduler"), b.get(warp, WARP, "sp"))
+                    switch(b, b.field(worker, WORKER, "scheduler"), b.get(warp, WARP, "sp"))
                     abort = b.get(launch, LAUNCH, "abort", volatile=True)
                     b.break_if(b.compare("ne", abort, i32(0)), done)
                     b.break_if(alone, done)  # the others have run by now, and all have counted themselves
                     # Warps hand over to one another: the one that came back is the one before the cursor.
-                    back = _warp_at(b, block, b.op("sub", b.get(block, BLOCK, "cursor"), i32(1)))
+                    back = warp_at(b, block, b.op("sub", b.get(block, BLOCK, "cursor"), i32(1)))
                     state = b.get(back, WARP, "state")
                     with b.if_(b.compare("eq", state, i32(DONE))):
                         b.call("void", "gs_exit", back, i32(-1))
-                        _increment(b, b.field(block, BLOCK, "finished"))
+                        increment(b, b.field(block, BLOCK, "finished"))
                     spinning = b.compare("eq", state, i32(SPINNING))
-                    _increment(b, spun, b.resize(spinning, "i32"))
-                    _increment(b, ran, b.resize(b.op("xor", spinning, constant("i1", True)), "i32"))
+                    increment(b, spun, b.resize(spinning, "i32"))
+                    increment(b, ran, b.resize(b.op("xor", spinning, constant("i1", True)), "i32"))
             b.break_if(b.compare("eq", b.get(block, BLOCK, "finished"), count), done)
             b.break_if(b.compare("eq", b.load("i32", ran), i32(0)), done)
         over = b.compare("eq", b.get(block, BLOCK, "finished"), count)
         waits = b.select(b.compare("ne", b.load("i32", spun), i32(0)), i32(SPUN), i32(STUCK))
         b.ret(b.select(over, i32(FINISHED), waits))
-
-
-def _can_run(b: Builder, block: Value, warp: Value) -> Value:
-    state = b.get(warp, WARP, "state")
-    held = b.op(
-        "and",
-        b.compare("eq", state, i32(WAITING)),
-        b.compare("eq", b.get(warp, WARP, "epoch"), b.get(block, BLOCK, "epoch")),
-    )
-    return b.op("and", b.compare("ne", state, i32(DONE)), b.op("xor", held, constant("i1", True)))
 
 
 def _run(m: Module) -> None:

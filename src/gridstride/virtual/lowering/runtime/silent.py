@@ -8,7 +8,7 @@ severity "info").
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Module, Value, constant
-from gridstride.virtual.lowering.runtime.scheduler import i32, i64
+from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.machine.layout import BLOCK, LANES, RACE, WARP
 
 _NULL = Value("null", "ptr")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.queue import NULL, inverted
-from gridstride.virtual.lowering.runtime.scheduler import i32, i64
 from gridstride.virtual.machine.layout import (
     BULK_IN,
     BULK_OUT,

@@ -1,0 +1,204 @@
+"""Numba's CUDA functions to PTX, with no GPU and no driver: types given, messages with the user's line."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from gridstride.compiler.cache import shared as shared_cache
+from gridstride.compiler.frontends import require, version_of
+from gridstride.compiler.numba_messages import explained
+from gridstride.compiler.python_function import Place, digest, fingerprint, place_of
+from gridstride.compiler.signature import Parameter, Signature
+
+_CACHE_FORMAT = "1"  # of the entries; raise it when what is stored, or how Numba is called, changes
+_AT_LEAST = (0, 20)
+_COMPILING = threading.RLock()
+_INSTALL = "'numba-cuda[cu13]'"
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaArgument:
+    """One argument as a user gives it: `kind` "array", "scalar", "complex" or "tuple" (of `items`).
+
+    An array has `ndim` dimensions in `layout` C, F or A; `dtype` is NumPy's name. Arrays and tuples are several PTX
+    parameters: see `parameters`.
+    """
+
+    name: str
+    kind: str
+    spelled: str
+    dtype: str | None = None
+    ndim: int = 0
+    layout: str = "C"
+    writable: bool = True
+    items: tuple[NumbaArgument, ...] = ()
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The PTX parameters of this argument: of an array meminfo, parent, element count, element size, data, then
+        the shape and the strides in bytes (numba.core.datamodel, ArrayModel).
+        """
+        if self.kind == "array":
+            for part in ("meminfo", "parent"):
+                yield Parameter(f"{self.name}.{part}", "void*", True, None)
+            for part in ("size", "itemsize"):
+                yield Parameter(f"{self.name}.{part}", "int64", False, "int64")
+            yield Parameter(self.name, f"{'' if self.writable else 'const '}{self.spelled} *", True, self.dtype)
+            for part in (*(f"shape[{n}]" for n in range(self.ndim)), *(f"strides[{n}]" for n in range(self.ndim))):
+                yield Parameter(f"{self.name}.{part}", "int64", False, "int64")
+        elif self.items:
+            for item in self.items:
+                yield from item.parameters()
+        else:
+            yield Parameter(self.name, self.spelled, False, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaFunction:
+    """A Python function with the types of its arguments."""
+
+    function: Callable[..., Any]
+    name: str
+    place: Place
+    types: tuple[Any, ...]
+    arguments: tuple[NumbaArgument, ...]
+
+
+def numba_function(function: Any, signature: Any) -> NumbaFunction:
+    """Check what is to be compiled; ValueError says what does not fit.
+
+    `signature`: as Numba takes it, "void(float32[:], int32)", `void(float32[:], int32)` or a tuple of types; a function
+    decorated with @cuda.jit is taken too. RuntimeError where Numba's CUDA compiler is missing or too old.
+    """
+    _cuda()
+    function = getattr(function, "py_func", function)
+    if not hasattr(function, "__code__"):
+        raise ValueError(f"gs.numba takes a Python function, not a {type(function).__name__}")
+    name, code = function.__name__, function.__code__
+    names, types = code.co_varnames[: code.co_argcount], _types(name, signature)
+    if len(names) != len(types):
+        raise ValueError(f"{name} has {len(names)} parameters ({', '.join(names)}), signature has {len(types)} types")
+    arguments = tuple(_argument(name, each, type_) for each, type_ in zip(names, types, strict=True))
+    return NumbaFunction(function, name, place_of(function), types, arguments)
+
+
+def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> str:
+    """PTX for `arch` with the kernel under the function's own name; CompileError with the Python line."""
+    known_by = fingerprint(wanted.function)
+    cache = shared_cache("numba")
+    versions = version_of("numba", "numba-cuda", "llvmlite")
+    key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(wanted.types), arch])
+    cached = cache.get(key) if key else None
+    if cached is not None:
+        return str(json.loads(cached)["ptx"])
+    ptx = _compile(wanted, arch)
+    if key:
+        cache.put(key, json.dumps({"ptx": ptx}).encode())
+    return ptx
+
+
+def numba_signature(wanted: NumbaFunction) -> Signature:
+    """The kernel's PTX parameters as a launch checks them."""
+    parameters = tuple(each for argument in wanted.arguments for each in argument.parameters())
+    return Signature(wanted.name, parameters, (), wanted.place.line)
+
+
+def _cuda() -> Any:
+    what = "Numba's CUDA compiler"
+    cuda = require("numba.cuda", distribution="numba-cuda", at_least=_AT_LEAST, install=_INSTALL, what=what)
+    if not version_of("numba-cuda").removeprefix("numba-cuda").strip():
+        raise RuntimeError(f"{what} is a package of its own, numba-cuda, and is not here: pip install {_INSTALL}")
+    if not hasattr(cuda, "compile_ptx"):
+        raise RuntimeError("Numba's CUDA simulator is on (NUMBA_ENABLE_CUDASIM=1), which compiles nothing: unset it")
+    return cuda
+
+
+def _types(name: str, signature: Any) -> tuple[Any, ...]:
+    from numba.core import sigutils, types
+
+    if isinstance(signature, list):
+        signature = tuple(signature)
+    try:
+        arguments, returned = sigutils.normalize_signature(signature)
+    except Exception as error:  # a string is evaluated: whatever that raises
+        raise ValueError(f"{name}: signature {signature!r} is none of Numba's: {error}") from None
+    if returned not in (None, types.void):
+        raise ValueError(f"{name}: a kernel returns nothing, signature says {returned}: write void(…)")
+    return tuple(arguments)
+
+
+def _argument(function: str, name: str, type_: Any) -> NumbaArgument:
+    from numba.core import types
+
+    if isinstance(type_, types.Array):
+        dtype, layout = _dtype(type_.dtype), type_.layout
+        return NumbaArgument(name, "array", _spelled(type_), dtype, type_.ndim, layout, type_.mutable)
+    if isinstance(type_, (types.Integer, types.Float, types.Boolean)):
+        return NumbaArgument(name, "scalar", str(type_), _dtype(type_))
+    if isinstance(type_, types.Complex):
+        part = str(type_.underlying_float)
+        parts = tuple(NumbaArgument(f"{name}.{which}", "scalar", part, part) for which in ("real", "imag"))
+        return NumbaArgument(name, "complex", str(type_), items=parts)
+    if isinstance(type_, types.BaseTuple):
+        items = tuple(_argument(function, f"{name}[{n}]", each) for n, each in enumerate(type_.types))
+        return NumbaArgument(name, "tuple", str(type_), items=items)
+    raise ValueError(f"{function}: {name} is {type_}; a launch can give arrays, numbers and tuples of them")
+
+
+def _spelled(array: Any) -> str:
+    """An array type as a signature has it: "float32[:, ::1]"."""
+    axes = [":"] * array.ndim
+    if axes and array.layout != "A":
+        axes[-1 if array.layout == "C" else 0] = "::1"
+    return f"{array.dtype}[{', '.join(axes)}]"
+
+
+def _dtype(type_: Any) -> str | None:
+    """NumPy's name of a number's type; None for records and the like."""
+    name = str(type_)
+    known = re.fullmatch(r"u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|bool", name)
+    return name if known else None
+
+
+def _compile(wanted: NumbaFunction, arch: str) -> str:
+    cuda = _cuda()
+    chip = divmod(int("".join(filter(str.isdigit, arch))), 10)
+    from numba.core import types
+
+    try:
+        with _compiling_for(chip):
+            ptx, _ = cuda.compile_ptx(wanted.function, types.void(*wanted.types), lineinfo=True, cc=chip)
+    except Exception as error:  # Numba has errors of its own, of Python's kinds, and of NVVM
+        if _lacks_nvvm(error):
+            raise RuntimeError(f"Numba finds no NVVM, its CUDA back end ({error}): pip install {_INSTALL}") from error
+        raise explained(wanted, error) from error
+    entry = re.search(r"\.entry\s+([\w$]+)", ptx)
+    assert entry is not None
+    return str(ptx).replace(entry[1], wanted.name)
+
+
+@contextmanager
+def _compiling_for(chip: tuple[int, int]) -> Iterator[None]:
+    """Numba asks the driver which chip to compile device functions for, though the kernel's is given: answer for it."""
+    from numba.cuda import dispatcher
+
+    with _COMPILING:
+        ask = dispatcher.get_current_device
+        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=chip)
+        try:
+            yield
+        finally:
+            dispatcher.get_current_device = ask
+
+
+def _lacks_nvvm(error: BaseException) -> bool:
+    named = type(error).__name__
+    return named in ("NvvmSupportError", "DynamicLibNotFoundError") or (
+        isinstance(error, OSError) and "nvvm" in str(error)
+    )

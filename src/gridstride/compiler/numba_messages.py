@@ -1,0 +1,84 @@
+"""What Numba says about a function that it cannot compile, told with the user's file and line."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gridstride.compiler.diagnostics import CompileError
+from gridstride.compiler.python_function import Place
+
+if TYPE_CHECKING:
+    from gridstride.compiler.numba import NumbaFunction
+
+_NOTES = 7  # lines of a message: it may go on for a screen about each overload
+_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+) \((?P<at_line>\d+)\)')
+_NAME = re.compile(r"name '(\w+)' is not defined")
+
+
+def explained(wanted: NumbaFunction, error: BaseException) -> CompileError:
+    """What Numba raised as a CompileError with the user's line."""
+    place, column = _place(wanted, error)
+    told = list(_told(str(error), wanted.place.text or ""))
+    message = told[0].removesuffix(" Raised from None") if told else type(error).__name__
+    return place.error(message, line=place.line, column=column, notes=tuple(told[1:_NOTES]))
+
+
+def _told(text: str, source: str) -> Iterator[str]:
+    """The lines of a message, without those that name passes or repeat the source."""
+    code = {line.strip() for line in source.splitlines()}
+    for line in map(str.rstrip, text.splitlines()):
+        bare = line.strip()
+        repeated = bare in code or bare in ("", "^", "<source elided>")
+        if not repeated and not bare.startswith(("Failed in ", "During:", 'File "')):
+            yield line
+
+
+def _place(wanted: NumbaFunction, error: BaseException) -> tuple[Place, int]:
+    """The line that an error is about: Numba gives it, or says it, or knew it where it raised; else the function's."""
+    given: Any = getattr(error, "loc", None)
+    if getattr(given, "line", None):
+        return Place(given.filename, given.line), (given.col or 0) + 1 if given.col is not None else 0
+    file = wanted.place.file
+    undefined = _NAME.search(str(error))
+    if undefined:
+        used = _use_of(undefined[1], wanted)
+        if used is not None:
+            return Place(file, used[0]), used[1]
+    told = [int(m["line"] or m["at_line"]) for m in _PLACE.finditer(str(error)) if _same(m["file"] or m["at"], file)]
+    if told:
+        return Place(file, told[-1]), 0
+    known = _known_when_raised(error, file)
+    return (Place(file, known), 0) if known else (wanted.place, 0)
+
+
+def _same(shown: str, file: str) -> bool:
+    """Numba shortens paths below the working folder."""
+    return file.endswith(shown.lstrip("./"))
+
+
+def _use_of(name: str, wanted: NumbaFunction) -> tuple[int, int] | None:
+    """Line and column where the function uses a name."""
+    try:
+        tree = ast.parse(wanted.place.text or "")
+    except SyntaxError:
+        return None
+    last = max((line for *_, line in wanted.function.__code__.co_lines() if line), default=wanted.place.line)
+    uses = [(n.lineno, n.col_offset + 1) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+    return min((use for use in uses if wanted.place.line <= use[0] <= last), default=None)
+
+
+def _known_when_raised(error: BaseException, file: str) -> int:
+    """The line of the innermost statement that Numba was at: its type inference keeps a `loc` beside what it does."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        here: dict[str, Any] = trace.tb_frame.f_locals
+        # By __dict__: some of Numba's objects start the driver when they are asked for an attribute.
+        owners = (getattr(here.get(name), "__dict__", {}) for name in ("self", "inst"))
+        for holder in (here.get("loc"), *(owner.get("loc") for owner in owners)):
+            if holder is not None and getattr(holder, "filename", None) == file:
+                line = getattr(holder, "line", 0) or line
+        trace = trace.tb_next
+    return line

@@ -1,0 +1,64 @@
+"""What Triton says about a function that it cannot compile, told with the user's file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gridstride.compiler.diagnostics import CompileError
+from gridstride.compiler.python_function import Place
+
+if TYPE_CHECKING:
+    from gridstride.compiler.triton import TritonFunction
+
+
+def first_line(jit: Any) -> int:
+    """Line of `def`; Triton counts the lines of its messages from there."""
+    line: int = getattr(jit, "def_file_line_number", None) or jit.starting_line_number
+    return line
+
+
+def explained(wanted: TritonFunction, error: BaseException) -> CompileError:
+    """What Triton raised as a CompileError, at the innermost place that it names in a function whose file is known."""
+    found = wanted.place.error(f"{type(error).__name__}: {error}")
+    for each in _causes(error):
+        node: Any = getattr(each, "node", None)
+        owner = _owner(wanted.function, getattr(each, "src", None))
+        if owner is None or not hasattr(node, "lineno"):
+            continue
+        # Triton reads the function without its indentation.
+        line = first_line(owner) + node.lineno - 1
+        column = node.col_offset + 1 + _indentation(owner)
+        message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
+        found = Place(owner.file_name, line).error(message, line=line, column=column)
+    return found
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    following: BaseException | None = error
+    while following is not None:
+        yield following
+        following = following.__cause__
+
+
+def _owner(function: Any, source: str | None) -> Any:
+    """The JITFunction that a source is of: the kernel, or one that it reaches through its globals."""
+    reached, waiting = set(), [function]
+    while source and waiting:
+        each = waiting.pop()
+        if each.src == source:
+            return each
+        reached.add(each)
+        names = each.fn.__code__.co_names
+        called = (each.fn.__globals__.get(name) for name in names)
+        waiting += [jit for jit in called if isinstance(jit, type(function)) and jit not in reached]
+    return None
+
+
+def _indentation(jit: Any) -> int:
+    line = Place(jit.file_name, first_line(jit)).error("").diagnostics[0].source_line
+    return len(line) - len(line.lstrip())
+
+
+def _last_line(error: BaseException) -> str:
+    return str(error).strip().rpartition("\n")[2]
