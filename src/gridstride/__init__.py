@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
     from gridstride.device.triton import triton as triton
+    from gridstride.virtual.errors import UnsupportedInstruction as UnsupportedInstruction
+    from gridstride.virtual.errors import UnsupportedTarget as UnsupportedTarget
     from gridstride.virtual.gpu import VirtualGPU as VirtualGPU
     from gridstride.virtual.observe.findings import KernelFault as KernelFault
+    from gridstride.virtual.ptx.errors import PtxError as PtxError
 
 _HOMES = {
     "CompileError": "compiler",
@@ -47,8 +50,11 @@ _HOMES = {
     "NoDevice": "device.protocol",
     "OutOfDeviceMemory": "device.protocol",
     "PhysicalGPU": "device.physical",
+    "PtxError": "virtual.ptx.errors",
     "TensorMap": "device.tensor_map",
     "UnknownName": "device.protocol",
+    "UnsupportedInstruction": "virtual.errors",
+    "UnsupportedTarget": "virtual.errors",
     "VirtualGPU": "virtual.gpu",
     "cuda": "device.module",
     "empty": "device.arrays",

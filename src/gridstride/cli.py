@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -113,7 +114,13 @@ def main(words: Sequence[str] | None = None) -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # "×" on a terminal that knows ASCII only
+    warnings.simplefilter("default", RuntimeWarning)  # whatever the environment says, a warning is no failure here
+    warnings.showwarning = _warn
     sys.exit(_outcome(given))
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _installed_version() -> str:

@@ -40,7 +40,7 @@ def _place(wanted: NumbaFunction, error: BaseException) -> tuple[Place, int]:
     """The line that an error is about: Numba gives it, or says it, or knew it where it raised; else the function's."""
     given: Any = getattr(error, "loc", None)
     if getattr(given, "line", None):
-        return Place(given.filename, given.line), (given.col or 0) + 1 if given.col is not None else 0
+        return Place(given.filename, given.line), 0 if given.col is None else given.col + 1
     file = wanted.place.file
     undefined = _NAME.search(str(error))
     if undefined:

@@ -16,9 +16,14 @@ from gridstride.judge.problem import Array, Parameter, Problem, Sizes, Values
 _GUARD = 4096  # bytes on each side of a buffer: a multiple of the 256 that every allocation is aligned to
 _GUARD_BYTE = 0xA7
 _POISON_BYTES = 16 << 20  # a larger output is poisoned in parts of this size: the host need not hold all of it twice
-# Two poisons, one for each run: an element that holds its poison after both was never written. As floats of any width
-# both are NaN (0xFFFF… and 0x7FFF…); as whole numbers they differ in every byte, so no single value is both.
-_POISONS = {"f": (b"\xff\xff", b"\xff\x7f"), "other": (b"\xff\xff", b"\x5a\x5a")}
+# Two poisons, one for each run: an element that holds its poison after both was never written. As floats they are
+# signalling NaNs, which any arithmetic turns into other ones: a kernel that adds to what was there has written.
+_POISONS = {
+    ("f", 2): (0x7DA5, 0xFD5A),
+    ("f", 4): (0x7FA5A5A5, 0xFF9A5A5A),
+    ("f", 8): (0x7FF4A5A5A5A5A5A5, 0xFFF25A5A5A5A5A5A),
+}
+_OTHER_POISONS = (0xFF, 0x5A)  # every byte of anything else: whole numbers have no values to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,10 @@ def _poisoned(values: Array, run: int) -> Array:
 
 
 def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
-    pair = _POISONS["f" if dtype.kind == "f" else "other"][run]
-    return np.full(-(-nbytes // len(pair)), np.frombuffer(pair, np.uint16)).view(np.uint8)[:nbytes]
+    pair = _POISONS.get((dtype.kind, dtype.itemsize))
+    if pair is None:
+        return np.full(nbytes, _OTHER_POISONS[run], np.uint8)
+    return np.full(-(-nbytes // dtype.itemsize), pair[run], f"u{dtype.itemsize}").view(np.uint8)[:nbytes]
 
 
 def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...]) -> _Buffer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class UnsupportedInstruction(ValueError):
     """PTX that parses but asks for something the virtual GPU does not have.
@@ -16,3 +18,16 @@ class UnsupportedInstruction(ValueError):
 
 class UnsupportedTarget(ValueError):
     """PTX written for a chip that the virtual one is not."""
+
+
+def source_name(name: str) -> str:
+    """The name that the source gives a kernel, where the PTX has a mangled one: `_Z5saxpyifPKfPf` is saxpy."""
+    found = re.match(r"_ZN?\d", name)
+    parts, at = [], 3 if name.startswith("_ZN") else 2
+    while found and (length := re.match(r"\d+", name[at:])):
+        start = at + length.end()
+        at = start + int(length[0])
+        parts.append(name[start:at])
+        if not name.startswith("_ZN"):
+            break
+    return "::".join(parts) or name

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.errors import UnsupportedTarget
+from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.machine.loaded import source_name
 from gridstride.virtual.ptx import PtxError
 
 EMPTY = ".version 8.0\n.target {target}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"

@@ -86,7 +86,8 @@ def test_two_warps_that_write_one_place_race() -> None:
 
 
 def test_one_different_word_of_four_that_two_warps_write_is_a_race() -> None:
-    body = INIT + "    if (t % 32 == 0)\n        reinterpret_cast<int4*>(tile)[40] = {1, 2, t, 3};\n    __syncthreads();\n"
+    store = "    if (t % 32 == 0)\n        reinterpret_cast<int4*>(tile)[40] = {1, 2, t, 3};\n"
+    body = INIT + store + "    __syncthreads();\n"
     found = findings(body)
     assert [(f.line, f.address) for f in found] == [(line_of(body, "int4"), 4 * 162)]
 

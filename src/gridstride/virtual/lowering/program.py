@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from gridstride.virtual.errors import UnsupportedInstruction
+from gridstride.virtual.errors import UnsupportedInstruction, source_name
 from gridstride.virtual.lowering.ir import Module as IrModule
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
 from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
@@ -143,8 +143,9 @@ class Program:
     def unsupported(self, function: Function, ins: Instruction, what: str) -> UnsupportedInstruction:
         place = self.place(ins.loc)
         where = f"{place[0]}:{place[1]}: " if place else ""
+        which = f"`{ins.name}`, PTX line {ins.ptx_line}, in {source_name(function.name)}"
         return UnsupportedInstruction(
-            f"{where}the virtual GPU does not have {what} (`{ins.name}`, PTX line {ins.ptx_line}, in {function.name})",
+            f"{where}the virtual GPU does not have {what} ({which})",
             opcode=ins.opcode,
             ptx_line=ins.ptx_line,
             file=place[0] if place else None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.device.protocol import DeviceProperties, Dim3, LaunchError, Stream
-from gridstride.virtual.errors import UnsupportedTarget
+from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
 from gridstride.virtual.machine.layout import FAULT, LANES
@@ -229,16 +229,3 @@ def check_target(ptx: str, chip: DeviceProperties) -> None:
             f"the PTX is for sm_{found[1]}{found[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
             "another chip with gs.VirtualGPU(…)"
         )
-
-
-def source_name(name: str) -> str:
-    """The name that the source gives a kernel, where the PTX has a mangled one: `_Z5saxpyifPKfPf` is saxpy."""
-    found = re.match(r"_ZN?\d", name)
-    parts, at = [], 3 if name.startswith("_ZN") else 2
-    while found and (length := re.match(r"\d+", name[at:])):
-        start = at + length.end()
-        at = start + int(length[0])
-        parts.append(name[start:at])
-        if not name.startswith("_ZN"):
-            break
-    return "::".join(parts) or name

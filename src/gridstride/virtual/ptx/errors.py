@@ -8,7 +8,7 @@ from collections.abc import Iterable
 _WINDOW = 160  # characters of a source line that are shown: generated initialisers run to megabytes on one line
 
 
-class PtxError(Exception):
+class PtxError(ValueError):
     """Text that does not parse. `line` and `column` count from 1; `str()` shows file, place, message and caret."""
 
     def __init__(self, message: str, line: int, column: int, source_line: str, filename: str = "<ptx>") -> None:

@@ -1,0 +1,112 @@
+"""Numba's CUDA functions to PTX: what is checked before, what the messages say, what the cache keeps."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+import gridstride as gs
+from gridstride.compiler.numba import compile_numba, numba_function, numba_signature
+from gridstride.compiler.python_function import fingerprint
+
+pytest.importorskip("numba_cuda", reason="Numba's CUDA compiler is not installed: pip install 'numba-cuda[cu13]'")
+from numba import cuda, types  # noqa: E402
+
+SCALE = 3
+
+
+def scale(x, a):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= a * SCALE
+
+
+def test_the_kernel_has_the_name_of_its_function() -> None:
+    ptx = compile_numba(numba_function(scale, "void(float32[::1], float32)"))
+    assert ".entry scale(" in ptx
+    assert ".target sm_90" in ptx
+    assert f'"{__file__}"' in ptx
+
+
+def test_another_chip_is_another_target() -> None:
+    assert ".target sm_80" in compile_numba(numba_function(scale, "void(float32[::1], float32)"), arch="sm_80")
+
+
+@pytest.mark.parametrize("given", ["void(float64[:, ::1], int8)", (types.float64[:, ::1], types.int8)])
+def test_every_ptx_parameter_is_known(given) -> None:
+    signature = numba_signature(numba_function(scale, given))
+    names = "x.meminfo x.parent x.size x.itemsize x x.shape[0] x.shape[1] x.strides[0] x.strides[1] a"
+    assert [each.name for each in signature.parameters] == names.split()
+    assert (signature.parameters[4].type, signature.parameters[4].dtype) == ("float64[:, ::1] *", "float64")
+
+
+def test_the_second_time_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = numba_function(scale, "void(int64[::1], int64)")
+    first = compile_numba(wanted)
+    monkeypatch.setattr(cuda, "compile_ptx", lambda *args, **how: pytest.fail("compiled again"))
+    assert compile_numba(wanted) == first
+
+
+def test_a_global_that_changed_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = numba_function(scale, "void(int32[::1], int32)")
+    first = compile_numba(wanted)
+    monkeypatch.setitem(globals(), "SCALE", 7)
+    assert compile_numba(wanted) != first
+
+
+def test_a_global_whose_value_has_no_certain_text_is_never_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fingerprint(scale) is not None
+    monkeypatch.setitem(globals(), "SCALE", [1, 2])
+    assert fingerprint(scale) is None
+
+
+@pytest.mark.parametrize(
+    ("signature", "message"),
+    [
+        ("void(float32[:])", r"scale has 2 parameters \(x, a\), signature has 1 types"),
+        ("void(floot[:], int32)", "scale: signature .* is none of Numba's: name 'floot' is not defined"),
+        ("float32(float32[:], int32)", "a kernel returns nothing, signature says float32"),
+        (3, "scale: signature 3 is none of Numba's"),
+        ((types.float32[:], types.unicode_type), "scale: a is unicode_type; a launch can give arrays, numbers"),
+    ],
+)
+def test_what_does_not_fit_the_function_is_refused(signature, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gs.numba(scale, signature)
+
+
+def test_what_is_no_function_is_refused() -> None:
+    with pytest.raises(ValueError, match="gs.numba takes a Python function, not a int"):
+        gs.numba(3, "void()")
+
+
+def undefined(x):
+    x[0] = nowhere  # noqa: F821
+
+
+def untypable(x):
+    i = cuda.grid(1)
+    x[i] = "a" + i
+
+
+def no_such_attribute(x):
+    x[0].colour = 3
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "message"),
+    [
+        (undefined, "x[0] = nowhere", "name 'nowhere' is not defined"),
+        (untypable, 'x[i] = "a" + i', "No implementation of function"),
+        (no_such_attribute, "x[0].colour = 3", "Cannot resolve setattr"),
+    ],
+)
+def test_an_error_carries_the_line_of_python(function, line: str, message: str) -> None:
+    with pytest.raises(gs.CompileError) as caught:
+        gs.numba(function, "void(float32[:])")
+    error = caught.value
+    assert error.file == __file__
+    assert linecache.getline(__file__, error.line).strip().startswith(line)
+    assert message in error.message
+    assert line in str(error)
