@@ -11,7 +11,7 @@ from gridstride.compiler.numba import compile_numba, numba_function, numba_signa
 from gridstride.compiler.python_function import fingerprint
 
 pytest.importorskip("numba_cuda", reason="Numba's CUDA compiler is not installed: pip install 'numba-cuda[cu13]'")
-from numba import cuda, types  # noqa: E402
+from numba import cuda, types
 
 SCALE = 3
 
@@ -77,7 +77,7 @@ def test_what_does_not_fit_the_function_is_refused(signature, message: str) -> N
 
 
 def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(ValueError, match="gs.numba takes a Python function, not a int"):
+    with pytest.raises(ValueError, match=r"gs.numba takes a Python function, not a int"):
         gs.numba(3, "void()")
 
 

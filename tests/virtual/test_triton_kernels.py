@@ -27,7 +27,7 @@ def either(request: pytest.FixtureRequest) -> Iterator[gs.VirtualGPU]:
 def module(fn, **how) -> gs.Module:
     """The kernel, without the note that Hopper's own matrix instructions are to come."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is compiled for sm_80")
+        warnings.filterwarnings("ignore", message=".*is compiled for sm_89")
         return gs.triton(fn, **how)
 
 

@@ -306,3 +306,42 @@ def test_rounds_until_no_thread_of_the_block_has_work_left(gpu: gs.VirtualGPU) -
             break
         rounds += 1
     assert (out == rounds).all()
+
+
+ARMS = """
+extern "C" __global__ void arms(int* out, int w) {
+    const int t = threadIdx.x;
+    int x = 0;
+    for (int r = 0; r < 6; r++) {
+        if ((r + t) % 3 == 0) { asm volatile("barrier.sync 0;" ::: "memory"); x += 100; continue; }
+        if ((r + t) % 3 == 1) {
+            asm volatile("barrier.sync 0;" ::: "memory");
+            x += 10;
+            if (t % 5 == w) { asm volatile("barrier.sync 0;" ::: "memory"); x += 1000; r++; }
+            continue;
+        }
+        asm volatile("barrier.sync 0;" ::: "memory");
+        x += 1;
+    }
+    out[t] = x;
+}
+"""
+
+
+def what_arms_gives(t: int, w: int) -> int:
+    x = r = 0
+    while r < 6:
+        kind = (r + t) % 3
+        x += (100, 10, 1)[kind]
+        if kind == 1 and t % 5 == w:
+            x, r = x + 1000, r + 1
+        r += 1
+    return x
+
+
+@pytest.mark.parametrize("threads", [32, 64, 100])
+@pytest.mark.parametrize("w", [9, 1])
+def test_lanes_let_go_by_a_barrier_are_not_held_for_its_next_turn(gpu: gs.VirtualGPU, threads: int, w: int) -> None:
+    out = np.zeros(threads, np.int32)
+    gs.cuda(ARMS)["arms"][1, threads](out, w)
+    assert out.tolist() == [what_arms_gives(t, w) for t in range(threads)]

@@ -136,7 +136,8 @@ def _jit(function: Any) -> Any:
     if type(function).__name__ == "InterpretedFunction":
         raise ValueError(f"{name} was decorated under TRITON_INTERPRET=1, which leaves nothing to compile: unset it")
     if hasattr(function, "fn"):
-        raise ValueError(f"{name} is a Triton {type(function).__name__}: give its function, {name}.fn, and constants=…")
+        inner = getattr(function.fn, "__name__", "it")
+        raise ValueError(f"{inner} is wrapped in an {name}: give the function itself, {inner}.fn, and constants=…")
     if not callable(function) or not hasattr(function, "__code__"):
         raise ValueError(f"gs.triton takes a function decorated with @triton.jit, not a {type(function).__name__}")
     return triton.jit(function)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gridstride.device.protocol import Device
     from gridstride.virtual.observe.run import Run
 
-_OTHER_ARCH = "sm_80"  # whose tensor cores are reached by mma.sync
+_OTHER_ARCH = "sm_89"  # the last chip whose tensor cores Triton reaches by mma.sync, with fp8
 _OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?(wgmma|tcgen05)\.", re.MULTILINE)
 
 
@@ -64,7 +64,7 @@ class TritonModule(Module):
         return TritonKernel(self, name)
 
     def _source_on(self, device: Device) -> TritonSource:
-        """A virtual GPU that lacks Hopper's own matrix instructions is given the code of an A100, which it runs too."""
+        """A virtual GPU that lacks Hopper's own matrix instructions is given the code for sm_89, which it runs too."""
         lacking = _lacking(self._own.code(device.properties.arch).ptx) if device.kind == "virtual" else None
         if lacking is None:
             return self._own

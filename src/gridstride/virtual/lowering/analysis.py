@@ -133,7 +133,8 @@ def takers(code: Code, frontier: list[int], divergent: list[bool], held: int, b:
             candidates |= 1 << t if t is not None else 0
         for c in bits_of(candidates):
             # A higher block runs only when the lower ones are empty, unless the lower ones spin or wait at a barrier.
-            yield c, candidates & ~(1 << c) & (-1 if spins else held | -(2 << c))
+            # Lanes that a barrier let go run while others of the same block may be held for its next turn.
+            yield c, candidates & ~(1 << c) & (-1 if spins else held | -(2 << c)) | held & 1 << c
 
 
 def _held(code: Code, frontier: list[int]) -> int:

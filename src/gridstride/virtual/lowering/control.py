@@ -45,6 +45,8 @@ class Flow:
             for i, block in enumerate(self.code.blocks)
             if waits(last_of(block)) and self.facts.frontier[i] and self.code.successors[i]
         }
+        self.freed = {target: self.b.alloca("i32") for target in self.gates}
+        """Lanes that a barrier let go and that have not run yet, when others came to be held for its next turn."""
         self.budget = self.b.alloca("i32") if self.code.spin_edges else None
         self.turn = self.b.alloca("i32") if self.code.spin_edges else Value("", "ptr")
 
@@ -55,6 +57,8 @@ class Flow:
             b.store(constant("i32", 0), slot)
         for gate in self.gates.values():
             b.store(constant("i64", 0), gate)
+        for freed in self.freed.values():
+            b.store(constant("i32", 0), freed)
         if self.budget:
             b.store(constant("i32", SPIN_BUDGET), self.budget)
             b.store(constant("i32", -1), self.turn)
@@ -70,7 +74,9 @@ class Flow:
         b.terminated = True
         b.start(f"B{index}")
         mask = None
-        if not self.facts.whole[index]:
+        if index in self.gates:
+            mask = self._let_go(index)
+        elif not self.facts.whole[index]:
             mask = b.load("i32", self.pending[index])
             if self.tangled or self.can_wait >> index & 1:
                 b.store(constant("i32", 0), self.pending[index])
@@ -249,7 +255,10 @@ class Flow:
         """An i1: lanes wait for the block and no barrier holds them."""
         b = self.b
         waiting = b.compare("ne", b.load("i32", self.pending[target]), constant("i32", 0))
-        return b.op("and", waiting, self._open(target)) if target in self.gates else waiting
+        if target not in self.gates:
+            return waiting
+        freed = b.compare("ne", b.load("i32", self.freed[target]), constant("i32", 0))
+        return b.op("or", freed, b.op("and", waiting, self._open(target)))
 
     def _nobody(self, gated: Sequence[int], retry: str) -> None:
         """No block can run: wait where lanes are held at a barrier, else the function is over."""
@@ -370,8 +379,7 @@ class Flow:
             return
         cx.flush(self._live_after(index))
         (target,) = self.code.successors[index]
-        self._join(target, cx.current_mask())
-        b.store(phase, self.gates[target])
+        self._hold(target, phase)
         self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
 
     def _take_vote(self, ins: Instruction) -> None:
@@ -383,6 +391,25 @@ class Flow:
             # Votes count the lanes whose predicate is false for `and`, those where it is true for `or`.
             result = b.compare("eq" if "and" in ins.modifiers else "ne", result, constant("i32", 0))
         cx.set(ins.operands[0], result)
+
+    def _hold(self, target: int, phase: Value) -> None:
+        """Holds the block's lanes at a barrier; those it has let go meanwhile are not to wait again."""
+        b, zero = self.b, constant("i32", 0)
+        opened, was = self._open(target), b.load("i32", self.pending[target])
+        freed = b.op("or", b.load("i32", self.freed[target]), b.select(opened, was, zero))
+        b.store(freed, self.freed[target])
+        held = b.op("or", b.select(opened, zero, was), self.cx.current_mask())
+        b.store(held, self.pending[target])
+        b.store(phase, self.gates[target])
+
+    def _let_go(self, index: int) -> Value:
+        """The lanes that go on after a barrier: those let go before, else all that are held at the open gate."""
+        b, zero = self.b, constant("i32", 0)
+        freed, held = b.load("i32", self.freed[index]), b.load("i32", self.pending[index])
+        earlier = b.compare("ne", freed, zero)
+        b.store(zero, self.freed[index])
+        b.store(b.select(earlier, held, zero), self.pending[index])
+        return b.select(earlier, freed, held)
 
     def _open(self, target: int) -> Value:
         phase = self.b.load("i64", self.gates[target])
