@@ -1,8 +1,9 @@
 """The speed of the virtual GPU beside its peers: `python bench/virtual_gpu.py [row …]`; about three minutes.
 
-Peers (PoCL, Numba's CUDA simulator) are measured in the same run on the same core, where `make bench` could install
-them; one that is missing is named. Data are random, results are checked against NumPy, figures are medians. One-core
-comparisons use processor time, which on an idle machine is the time on the clock; both are in the JSON.
+Peers (PoCL, Numba's CUDA simulator, Triton's interpreter) are measured in the same run on the same core, where
+`make bench` could install them; one that is missing is named. Data are random, results are checked against NumPy,
+figures are medians. One-core comparisons use processor time, which on an idle machine is the time on the clock; both
+are in the JSON.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from common import (
     CORES,
     PEERS,
+    ROOT,
     NotMeasured,
     Row,
     Times,
@@ -270,9 +272,36 @@ def observed_rows() -> list[Row]:
     return [Row("observed build against fast build", f"{ratio:.1f}x", "within 8x", ratio <= 8, detail=detail)]
 
 
-def triton_rows() -> list[Row]:
-    why = "not measured: GridStride does not take Triton kernels yet"
-    return [Row("Triton kernel against its interpreter", "-", "40x", note=why)]
+# -- Triton -----------------------------------------------------------------------------------------------------------
+def triton_rows(*, n: int = 512) -> list[Row]:
+    """The same Triton functions as PTX here and in Triton's interpreter, taking turns on one core."""
+    ours: dict[str, Times] = {}
+    theirs: dict[str, Times] = {}
+    try:
+        with tempfile.TemporaryDirectory(prefix="gridstride-bench-") as cache:
+            for _ in range(ROUNDS):
+                version = _triton_times("gridstride", n, 5, ours, cache)
+                _triton_times("interpreter", n, 1, theirs, cache)
+    except NotMeasured as reason:
+        return [Row("Triton kernel against its interpreter", "-", "40x", note=f"not measured: {reason}")]
+    return [_triton_row(f"{version} {name}, n = {n}", ours[name], theirs[name]) for name in ours]
+
+
+def _triton_times(where: str, n: int, repeats: int, into: dict[str, Times], cache: str) -> str:
+    """Adds the times of each kernel; the version of Triton."""
+    path = {"PYTHONPATH": str(ROOT / "src"), "GRIDSTRIDE_CACHE": cache}
+    seed = np.random.randint(2**31)
+    told = run_script("peers/triton_kernels.py", where, n, repeats, seed, python=PEERS, **path)
+    for name, each in told["kernels"].items():
+        into[name] = into.get(name, Times((), ())) + _times(each)
+    return str(told["peer"])
+
+
+def _triton_row(name: str, ours: Times, theirs: Times) -> Row:
+    ratio = theirs.cpu_median / ours.cpu_median
+    figure = f"{ratio:.0f}x ({1e3 * ours.cpu_median:.1f} ms, {1e3 * theirs.cpu_median:.0f} in the interpreter)"
+    detail = {**_detail(ours), "interpreter": _detail(theirs), "ratio_on_the_clock": theirs.median / ours.median}
+    return Row(name, figure, "40x", ratio >= 40, detail=detail)
 
 
 ROWS = {

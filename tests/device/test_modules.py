@@ -139,9 +139,9 @@ def test_a_variable_is_an_array_of_the_device(fake, module):
         module.symbol("fitler")
 
 
-def test_names_not_there_yet_are_refused_with_a_list():
-    with pytest.raises(AttributeError, match=r"gridstride has no 'triton'; it has device, .*cuda"):
-        gs.triton  # noqa: B018
+def test_names_that_are_not_there_are_refused_with_a_list():
+    with pytest.raises(AttributeError, match=r"gridstride has no 'opencl'; it has device, .*cuda"):
+        gs.opencl  # noqa: B018
 
 
 # Layout of parameters

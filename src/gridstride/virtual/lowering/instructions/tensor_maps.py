@@ -11,8 +11,8 @@ from gridstride.virtual.lowering.instructions.asynchronous import address, site
 from gridstride.virtual.lowering.instructions.floats import check
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED
-from gridstride.virtual.machine.layout import RANKS, TENSOR
-from gridstride.virtual.ptx.module import Address, Immediate, Instruction
+from gridstride.virtual.machine.layout import RANKS, TENSOR, TENSOR_MAGIC
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand
 
 _BYTES = 128
 _NAN = 0x7FFF7FFF7FFF7FFF
@@ -45,6 +45,7 @@ def tensor_map(cx: Lowering, ins: Instruction) -> None:
         value = cx.vector(values[0], "b64" if field == "global_address" else "b32")
         one = constant(value.type, int(field == "rank"))  # the hardware's field holds the rank less one
         _put(cx, ins, WHOLE[field], 0, cx.b.op("add", value, one))
+        _complete(cx, ins, field, values[0])
         return
     constants = [v.bits for v in values if isinstance(v, Immediate)]
     if field in INDEXED and len(values) == 2 and isinstance(values[0], Immediate) and values[0].bits < RANKS:
@@ -53,8 +54,24 @@ def tensor_map(cx: Lowering, ins: Instruction) -> None:
     elif field in CHOSEN and len(constants) == len(values) == 1:
         name, meaning = CHOSEN[field]
         _chosen(cx, ins, name, meaning(constants[0]))
-    elif (field, constants) not in (("interleave_layout", [0]), *(("element_stride", [n, 1]) for n in range(RANKS))):
+    elif (field, constants) != ("interleave_layout", [0]) and not (field == "element_stride" and _one(cx, values)):
         raise cx.unsupported(f"such a form of `{ins.name}`")
+
+
+def _complete(cx: Lowering, ins: Instruction, field: str, value: Operand) -> None:
+    """What our maps have and the hardware's do not, for one that is written into zeros, as Triton's are."""
+    one = constant(wide("i32"), 1)
+    if field == "global_address":
+        _put(cx, ins, "magic", 0, constant(wide("i32"), TENSOR_MAGIC))
+    elif isinstance(value, Immediate):
+        for axis in range(value.bits + 1, RANKS):  # dimensions that the map has no longer
+            _put(cx, ins, "box", axis, one)
+            _put(cx, ins, "size", axis, one)
+
+
+def _one(cx: Lowering, values: tuple[Operand, ...]) -> bool:
+    """Whether the value for a dimension is known to be 1: Triton moves it into a register first."""
+    return len(values) == 2 and cx.uniform(values[1]) and repr(cx.scalar(values[1], "b32")) == "i32 1"
 
 
 def _chosen(cx: Lowering, ins: Instruction, name: str, value: int | None) -> None:
