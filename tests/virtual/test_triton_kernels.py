@@ -183,6 +183,107 @@ def test_scan_over_warps(either: gs.VirtualGPU) -> None:
     assert (out == x.cumsum()).all()
 
 
+@triton.jit
+def doubled_by_descriptors(x_ptr, out_ptr, M, N, B: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, shape=[M, N], strides=[N, 1], block_shape=[B, B])
+    out = tl.make_tensor_descriptor(out_ptr, shape=[M, N], strides=[N, 1], block_shape=[B, B])
+    m, n = tl.program_id(0) * B, tl.program_id(1) * B
+    out.store([m, n], x.load([m, n]) * 2)
+
+
+def test_tensor_maps_made_in_the_scratch_that_triton_asks_for(either: gs.VirtualGPU) -> None:
+    made = module(doubled_by_descriptors, signature="*fp32:16, *fp32:16, i32, i32:16", constants={"B": 16})
+    assert made.code(either).scratch
+    x, out = RNG.random((50, 64), np.float32), np.zeros((50, 64), np.float32)
+    made["doubled_by_descriptors"][4, 4](x, out, 50, 64)
+    assert (out == 2 * x).all()
+
+
+@triton.jit
+def locked(lock_ptr, count_ptr):
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(count_ptr, tl.load(count_ptr) + 1)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock_ptr, 0)
+
+
+def test_a_lock_that_programs_wait_for(either: gs.VirtualGPU) -> None:
+    kernel = module(locked, signature=["*i32", "*i32"])["locked"]
+    lock, count = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    kernel[20](lock, count)
+    assert (lock[0], count[0]) == (0, 20)
+
+
+def adder() -> gs.Kernel:
+    return module(add, signature="*fp32, *fp32, *fp32, i32", constants={"BLOCK": 256})["add"]
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        lambda kernel, *args: kernel[4](*args),
+        lambda kernel, *args: kernel[(4,)](*args, BLOCK=256, num_warps=4),
+        lambda kernel, *args: kernel[(4,)](*args, 256),
+        lambda kernel, *args: kernel[lambda meta: (1024 // meta["BLOCK"],)](*args[:3], n=args[3]),
+        lambda kernel, *args: kernel[(4,), 128](*args),
+        lambda kernel, *args: kernel.launch(grid=4, args=args),
+        lambda kernel, *args: kernel.launch(grid=4, block=128, args=args),
+    ],
+)
+def test_ways_to_launch(gpu: gs.VirtualGPU, launch) -> None:
+    x, y, out = (gs.to_device(RNG.random(1000, np.float32)) for _ in range(3))
+    launch(adder(), x, y, out, 1000)
+    assert (out.numpy() == x.numpy() + y.numpy()).all()
+
+
+ARRAY = np.zeros(8, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [
+        (lambda kernel: kernel[1](ARRAY, ARRAY), "no value for out_ptr, n"),
+        (lambda kernel: kernel[1](*[ARRAY] * 7), r"takes 4 arguments \(\*fp32 x_ptr, .*\), 7 were given"),
+        (lambda kernel: kernel[1](ARRAY, ARRAY, ARRAY, 8, BLOCK=64), "compiled with BLOCK=256, not 64"),
+        (lambda kernel: kernel[1](ARRAY, ARRAY, ARRAY, 8, m=3), "no parameter 'm'; it has x_ptr"),
+        (lambda kernel: kernel[1](ARRAY, ARRAY, np.zeros(8), 8), r"out_ptr is \*fp32, an array of float64 was given"),
+        (lambda kernel: kernel[1](ARRAY, ARRAY, ARRAY, 1.5), "n is i32, 1.5 is a float"),
+        (lambda kernel: kernel[(1,), 64](ARRAY, ARRAY, ARRAY, 8), r"block = 64, but a program is 128 threads"),
+        (lambda kernel: kernel.launch(grid=1, shared=64, args=()), "shared = 64, but Triton uses 0 bytes"),
+    ],
+)
+def test_what_does_not_fit_is_refused(gpu: gs.VirtualGPU, launch, message: str) -> None:
+    with pytest.raises(gs.LaunchError, match=message):
+        launch(adder())
+
+
+def test_a_promise_of_alignment_is_held_to(gpu: gs.VirtualGPU) -> None:
+    kernel = module(add, signature="*fp32, *fp32, *fp32, i32:16", constants={"BLOCK": 256})["add"]
+    with pytest.raises(gs.LaunchError, match="n = 100 is no multiple of 16, which ':16' in the signature promises"):
+        kernel[1](ARRAY, ARRAY, ARRAY, 100)
+
+
+def test_observe_counts_by_line_of_python(gpu: gs.VirtualGPU) -> None:
+    x = RNG.random(1024, np.float32)
+    run = adder().observe(4)(x, x.copy(), np.zeros_like(x), 1024)
+    assert run.findings == ()
+    assert run.counters.global_sectors == 3 * 1024 * 4 // 32
+
+
+def test_hopper_code_that_is_replaced_is_said(gpu: gs.VirtualGPU) -> None:
+    from gridstride.virtual.lowering.families import FAMILIES
+
+    tile = {"PRECISION": "tf32", "BM": 64, "BN": 64, "BK": 32}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = gs.triton(matmul, signature="*fp16, *fp16, *fp32, i32, i32, i32", constants=tile)
+        made["matmul"]
+    replaced = [str(each.message) for each in said if "is compiled for sm_89" in str(each.message)]
+    assert len(replaced) == int("wgmma" not in FAMILIES)
+    assert (".target sm_89" in made.ptx) == bool(replaced)
+
+
 def test_a_fault_names_the_line_of_python(gpu: gs.VirtualGPU) -> None:
     kernel = module(add, signature=["*fp32", "*fp32", "*fp32", "i32"], constants={"BLOCK": 256})["add"]
     x = np.zeros(1000, np.float32)

@@ -1,0 +1,181 @@
+"""Conformance: what a physical GPU makes of random PTX programs, bit for bit, against the virtual GPU.
+
+    python bench/conformance.py record tests/virtual/fixtures/conformance_h200.npz --count 2400    # with a GPU
+    python bench/conformance.py compare    # the virtual GPU against the recording, anywhere
+    python bench/conformance.py explain    # with a GPU: compare, then both results of the first wrong statements
+
+A recording holds a digest of every slot of every program of `tests/virtual/conformance_programs.py`; the programs are
+made again from their numbers. NaNs count as equal whatever their payload; other payloads are counted apart. A program's
+first slot that differs is its disagreement: what comes after may follow from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests" / "virtual"
+sys.path[:0] = [str(ROOT / "src"), str(TESTS)]
+
+import conformance_programs as programs  # noqa: E402
+
+import gridstride as gs  # noqa: E402
+
+FIXTURE = TESTS / "fixtures" / "conformance_h200.npz"
+PER_MODULE = 50
+"""Programs in one PTX module: enough that loading costs little, few enough that one failure names its place."""
+
+SHOWN = 60
+"""Most disagreements to print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Programs `first`… of one module, with the digests recorded of them."""
+
+    first: int
+    values: np.ndarray
+    bits: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the virtual GPU made of a group: slots whose values, and whose NaNs' payloads alone, differ."""
+
+    first: int
+    wrong: list[tuple[int, int]]
+    payloads: list[tuple[int, int]]
+    failure: str = ""
+
+
+def record(path: Path, count: int) -> None:
+    """Runs programs 0 to count - 1 on the physical GPU and stores the digests of what comes out."""
+    values, bits = [], []
+    with gs.use("physical"):
+        for first in range(0, count, PER_MODULE):
+            some = [programs.program(seed) for seed in range(first, min(count, first + PER_MODULE))]
+            one, other = programs.digests(some, programs.run(some))
+            values.append(one)
+            bits.append(other)
+            print(f"{first + len(some)} of {count}", file=sys.stderr)
+    sample = programs.version([programs.program(seed) for seed in range(PER_MODULE)])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, version=sample, values=np.concatenate(values), bits=np.concatenate(bits))
+    print(f"{count} programs, {path.stat().st_size} bytes")
+
+
+def groups(path: Path) -> list[Group]:
+    """The recording, module by module; SystemExit where it is of other programs than are made now."""
+    with np.load(path) as recorded:
+        values, bits, version = recorded["values"], recorded["bits"], str(recorded["version"])
+    if version != programs.version([programs.program(seed) for seed in range(PER_MODULE)]):
+        sys.exit(f"{path}: recorded from other programs than conformance_programs.py makes now; record again")
+    return [Group(i, values[i : i + PER_MODULE], bits[i : i + PER_MODULE]) for i in range(0, len(values), PER_MODULE)]
+
+
+def held(group: Group) -> Outcome:
+    """Runs a group on the virtual GPU, on one core, and holds it against the recording."""
+    some = [programs.program(seed) for seed in range(group.first, group.first + len(group.values))]
+    try:
+        with gs.use(gs.VirtualGPU(workers=1, memory=256 << 20)):
+            values, bits = programs.digests(some, programs.run(some))
+    except gs.DeviceError as error:
+        return Outcome(group.first, [], [], str(error))
+    wrong = values != group.values
+    return Outcome(group.first, _places(wrong, group.first), _places((bits != group.bits) & ~wrong, group.first))
+
+
+def _places(which: np.ndarray, first: int) -> list[tuple[int, int]]:
+    """(program, slot) of what is set, for the slots that a program has."""
+    return [(first + int(p), int(s)) for p, s in zip(*np.nonzero(which), strict=True)]
+
+
+def compare(path: Path) -> list[tuple[int, int]]:
+    """Prints the agreement by family and the statements that differ; returns the first place of each program."""
+    work = groups(path)
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        outcomes = list(pool.map(held, work))
+    wrong = [place for each in outcomes for place in each.wrong]
+    payloads = [place for each in outcomes for place in each.payloads]
+    firsts = [place for i, place in enumerate(wrong) if i == 0 or wrong[i - 1][0] != place[0]]
+    count = sum(len(each.values) for each in work)
+    for each in outcomes:
+        if each.failure:
+            print(f"programs from {each.first} failed: {each.failure}")
+    _by_family(count, firsts, payloads)
+    for seed, slot in firsts[:SHOWN]:
+        print(f"program {seed} slot {slot}: {programs.program(seed).slots[slot].text}")
+    print(f"{count - len(firsts)} of {count} programs agree")
+    return firsts
+
+
+def _by_family(count: int, firsts: list[tuple[int, int]], payloads: list[tuple[int, int]]) -> None:
+    made = {seed: programs.program(seed) for seed in range(count)}
+    statements = Counter(slot.family for each in made.values() for slot in each.slots)
+    wrong, differ = (Counter(made[p].slots[s].family for p, s in places) for places in (firsts, payloads))
+    print(f"{'family':12s}{'results':>9s}{'first to differ':>17s}{'payloads differ':>17s}")
+    for family, number in sorted(statements.items()):
+        print(f"{family:12s}{number:9d}{wrong[family]:17d}{differ[family]:17d}")
+    names = Counter(made[p].slots[s].text.rsplit("; ", 1)[-1].split(" ")[0] for p, s in payloads)
+    print("payloads differ most often after", ", ".join(f"{n} {c}" for n, c in names.most_common(12)) or "nothing")
+
+
+def explain(path: Path) -> None:
+    """Compares, then runs the programs that disagree on both GPUs and prints the first statement's operands and results."""
+    for seed, slot in compare(path)[:SHOWN]:
+        each = programs.program(seed)
+        with gs.use("physical"):
+            wanted = programs.run([each])[0]
+        with gs.use(gs.VirtualGPU(workers=1, memory=256 << 20)):
+            ours = programs.run([each])[0]
+        kind = each.slots[slot].kind
+        lanes = np.flatnonzero(
+            programs.without_payloads(kind, ours[slot]) != programs.without_payloads(kind, wanted[slot])
+        )
+        print(f"\nprogram {seed} slot {slot}: {each.slots[slot].text}: threads {lanes.tolist()}")
+        for lane in lanes[:3]:
+            operands = _operands(each, slot, ours, int(lane))
+            print(f"  thread {lane}: {operands}: {ours[slot, lane]:#x} here, {wanted[slot, lane]:#x} on the GPU")
+
+
+def _operands(each: programs.Program, slot: int, ours: np.ndarray, lane: int) -> str:
+    """The registers of a slot's statement with the values they had before it, as far as slots tell."""
+    text, rows, found = each.slots[slot].text, programs.rows(), []
+    for register in sorted(set(re.findall(r"%[a-z]\d+", text))):
+        before = [s for s in range(slot) if each.slots[s].register == register and each.slots[s].text != text]
+        if before:
+            found.append(f"{register} = {int(ours[before[-1], lane]):#x}")
+        elif register in rows:
+            width = 8 * programs.BYTES[register[1]]
+            found.append(f"{register} = {int(programs.inputs(each.seed)[rows[register], lane]) % (1 << width):#x}")
+    return ", ".join(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    recorder = commands.add_parser("record")
+    recorder.add_argument("path", type=Path)
+    recorder.add_argument("--count", type=int, default=2400)
+    recorder.set_defaults(work=record)
+    for name, function in (("compare", compare), ("explain", explain)):
+        comparer = commands.add_parser(name)
+        comparer.add_argument("path", type=Path, nargs="?", default=FIXTURE)
+        comparer.set_defaults(work=function)
+    given = vars(parser.parse_args())
+    work = given.pop("work")
+    work(**given)
+
+
+if __name__ == "__main__":
+    main()
