@@ -2,7 +2,9 @@
 
     python bench/conformance.py record tests/virtual/fixtures/conformance_h200.npz --count 2400    # with a GPU
     python bench/conformance.py compare    # the virtual GPU against the recording, anywhere
-    python bench/conformance.py explain    # with a GPU: compare, then both results of the first wrong statements
+
+`record … --outputs DIR` also keeps what every program gave, for `explain … --outputs DIR`: compare, then operands and
+results of the first wrong statements.
 
 A recording holds a digest of every slot of every program of `tests/virtual/conformance_programs.py`; the programs are
 made again from their numbers. NaNs count as equal whatever their payload; other payloads are counted apart. A program's
@@ -18,6 +20,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -34,6 +37,9 @@ import gridstride as gs  # noqa: E402
 FIXTURE = TESTS / "fixtures" / "conformance_h200.npz"
 PER_MODULE = 50
 """Programs in one PTX module: enough that loading costs little, few enough that one failure names its place."""
+
+RECORDERS = 8
+"""Processes that record at a time: most of the time goes into the driver's compiler."""
 
 SHOWN = 60
 """Most disagreements to print."""
@@ -58,20 +64,31 @@ class Outcome:
     failure: str = ""
 
 
-def record(path: Path, count: int) -> None:
-    """Runs programs 0 to count - 1 on the physical GPU and stores the digests of what comes out."""
-    values, bits = [], []
-    with gs.use("physical"):
-        for first in range(0, count, PER_MODULE):
-            some = [programs.program(seed) for seed in range(first, min(count, first + PER_MODULE))]
-            one, other = programs.digests(some, programs.run(some))
-            values.append(one)
-            bits.append(other)
-            print(f"{first + len(some)} of {count}", file=sys.stderr)
+def record(path: Path, count: int, outputs: Path | None) -> None:
+    """Runs programs 0 to count - 1 on the physical GPU and stores the digests of what comes out.
+
+    `outputs`: a folder for what every program gave, which `explain` reads.
+    """
+    if outputs is not None:
+        outputs.mkdir(parents=True, exist_ok=True)
+    ranges = [range(first, min(count, first + PER_MODULE)) for first in range(0, count, PER_MODULE)]
+    with ProcessPoolExecutor(RECORDERS, get_context("spawn")) as pool:
+        found = list(pool.map(recorded, ranges, repeat(outputs)))
+    values, bits = (np.concatenate([each[i] for each in found]) for i in range(2))
     sample = programs.version([programs.program(seed) for seed in range(PER_MODULE)])
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, version=sample, values=np.concatenate(values), bits=np.concatenate(bits))
+    np.savez_compressed(path, version=sample, values=values, bits=bits)
     print(f"{count} programs, {path.stat().st_size} bytes")
+
+
+def recorded(seeds: range, outputs: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """Digests of some programs from the physical GPU, whose results go to the folder too."""
+    some = [programs.program(seed) for seed in seeds]
+    with gs.use("physical"):
+        found = programs.run(some)
+    if outputs is not None:
+        np.savez_compressed(outputs / f"{seeds[0]}.npz", found)
+    return programs.digests(some, found)
 
 
 def groups(path: Path) -> list[Group]:
@@ -130,31 +147,29 @@ def _by_family(count: int, firsts: list[tuple[int, int]], payloads: list[tuple[i
     print("payloads differ most often after", ", ".join(f"{n} {c}" for n, c in names.most_common(12)) or "nothing")
 
 
-def explain(path: Path) -> None:
-    """Compares, then runs the programs that disagree on both GPUs and prints the first statement's operands and results."""
+def explain(path: Path, outputs: Path) -> None:
+    """Compares, then prints the first wrong statement's operands and results on both GPUs, from a folder of outputs."""
     for seed, slot in compare(path)[:SHOWN]:
         each = programs.program(seed)
-        with gs.use("physical"):
-            wanted = programs.run([each])[0]
+        with np.load(outputs / f"{seed // PER_MODULE * PER_MODULE}.npz") as kept:
+            wanted = kept["arr_0"][seed % PER_MODULE]
         with gs.use(gs.VirtualGPU(workers=1, memory=256 << 20)):
             ours = programs.run([each])[0]
-        kind = each.slots[slot].kind
-        lanes = np.flatnonzero(
-            programs.without_payloads(kind, ours[slot]) != programs.without_payloads(kind, wanted[slot])
-        )
-        print(f"\nprogram {seed} slot {slot}: {each.slots[slot].text}: threads {lanes.tolist()}")
+        differs = np.not_equal(*(programs.without_payloads(each.slots[slot].kind, x[slot]) for x in (ours, wanted)))
+        lanes = np.flatnonzero(differs).tolist()
+        print(f"\nprogram {seed} slot {slot}: {each.slots[slot].text}: threads {lanes}")
         for lane in lanes[:3]:
-            operands = _operands(each, slot, ours, int(lane))
+            operands = _operands(each, slot, wanted, lane)
             print(f"  thread {lane}: {operands}: {ours[slot, lane]:#x} here, {wanted[slot, lane]:#x} on the GPU")
 
 
-def _operands(each: programs.Program, slot: int, ours: np.ndarray, lane: int) -> str:
+def _operands(each: programs.Program, slot: int, output: np.ndarray, lane: int) -> str:
     """The registers of a slot's statement with the values they had before it, as far as slots tell."""
     text, rows, found = each.slots[slot].text, programs.rows(), []
     for register in sorted(set(re.findall(r"%[a-z]\d+", text))):
         before = [s for s in range(slot) if each.slots[s].register == register and each.slots[s].text != text]
         if before:
-            found.append(f"{register} = {int(ours[before[-1], lane]):#x}")
+            found.append(f"{register} = {int(output[before[-1], lane]):#x}")
         elif register in rows:
             width = 8 * programs.BYTES[register[1]]
             found.append(f"{register} = {int(programs.inputs(each.seed)[rows[register], lane]) % (1 << width):#x}")
@@ -164,17 +179,16 @@ def _operands(each: programs.Program, slot: int, ours: np.ndarray, lane: int) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    recorder = commands.add_parser("record")
-    recorder.add_argument("path", type=Path)
-    recorder.add_argument("--count", type=int, default=2400)
-    recorder.set_defaults(work=record)
-    for name, function in (("compare", compare), ("explain", explain)):
-        comparer = commands.add_parser(name)
-        comparer.add_argument("path", type=Path, nargs="?", default=FIXTURE)
-        comparer.set_defaults(work=function)
+    for function in (record, compare, explain):
+        command = commands.add_parser(function.__name__)
+        command.add_argument("path", type=Path, nargs="?", default=FIXTURE)
+        if function is record:
+            command.add_argument("--count", type=int, default=2400)
+        if function is not compare:
+            command.add_argument("--outputs", type=Path, required=function is explain)
+        command.set_defaults(work=function)
     given = vars(parser.parse_args())
-    work = given.pop("work")
-    work(**given)
+    given.pop("work")(**given)
 
 
 if __name__ == "__main__":

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from gridstride.device.module import ptx as ptx
     from gridstride.device.numba import numba as numba
     from gridstride.device.physical import PhysicalGPU as PhysicalGPU
-    from gridstride.device.protocol import DeviceError as DeviceError
-    from gridstride.device.protocol import DeviceLost as DeviceLost
-    from gridstride.device.protocol import LaunchError as LaunchError
-    from gridstride.device.protocol import NoDevice as NoDevice
-    from gridstride.device.protocol import OutOfDeviceMemory as OutOfDeviceMemory
-    from gridstride.device.protocol import UnknownName as UnknownName
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
     from gridstride.device.triton import triton as triton
+    from gridstride.protocol import DeviceError as DeviceError
+    from gridstride.protocol import DeviceLost as DeviceLost
+    from gridstride.protocol import LaunchError as LaunchError
+    from gridstride.protocol import NoDevice as NoDevice
+    from gridstride.protocol import OutOfDeviceMemory as OutOfDeviceMemory
+    from gridstride.protocol import UnknownName as UnknownName
     from gridstride.virtual.errors import UnsupportedInstruction as UnsupportedInstruction
     from gridstride.virtual.errors import UnsupportedTarget as UnsupportedTarget
     from gridstride.virtual.gpu import VirtualGPU as VirtualGPU
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 _HOMES = {
     "CompileError": "compiler",
     "DeviceArray": "device.arrays",
-    "DeviceError": "device.protocol",
-    "DeviceLost": "device.protocol",
+    "DeviceError": "protocol",
+    "DeviceLost": "protocol",
     "Kernel": "device.kernel",
     "KernelFault": "virtual.observe.findings",
-    "LaunchError": "device.protocol",
+    "LaunchError": "protocol",
     "Module": "device.module",
-    "NoDevice": "device.protocol",
-    "OutOfDeviceMemory": "device.protocol",
+    "NoDevice": "protocol",
+    "OutOfDeviceMemory": "protocol",
     "PhysicalGPU": "device.physical",
     "PtxError": "virtual.ptx.errors",
     "TensorMap": "device.tensor_map",
-    "UnknownName": "device.protocol",
+    "UnknownName": "protocol",
     "UnsupportedInstruction": "virtual.errors",
     "UnsupportedTarget": "virtual.errors",
     "VirtualGPU": "virtual.gpu",

@@ -13,7 +13,7 @@ import pytest
 import gridstride as gs
 from gridstride.device.driver import physical_count
 from gridstride.device.entries import entry_parameters
-from gridstride.device.protocol import DeviceProperties, OutOfDeviceMemory, ParameterLayout
+from gridstride.protocol import DeviceProperties, OutOfDeviceMemory, ParameterLayout
 
 H200 = DeviceProperties(
     name="fake h200",

@@ -7,7 +7,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.device.entries import entry_parameters
-from gridstride.device.protocol import ParameterLayout
+from gridstride.protocol import ParameterLayout
 
 SOURCE = """
 __constant__ float filter[4];

@@ -86,7 +86,7 @@ def _bits() -> list[str]:
         *(f"bfi.{t} {{{KINDS[t]}=}}, {{{KINDS[t]}}}, {{{KINDS[t]}}}, {{r}}, {{lut}}" for t in words),
         *(_form(f"bmsk.{mode}.b32", "b32", "u32", "u32") for mode in ("clamp", "wrap")),
         *(_form(f"szext.{mode}.{t}", t, t, "u32") for mode, t in product(("clamp", "wrap"), ("u32", "s32"))),
-        *(_form(f"prmt.b32{m}", "b32", "b32", "b32", "b32") for m in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16")),
+        *(_form(f"prmt.b32{mode}", *["b32"] * 4) for mode in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16")),
         "lop3.b32 {r=}, {r}, {r}, {r}, {lut}",
         "lop3.b32 {r=}, {r}, {r}, {ri}, {lut}",
         "fns.b32 {r=}, {r}, {k}, {ri}",
@@ -147,7 +147,8 @@ def _signs() -> list[str]:
         *_same("abs neg", ("f64",), 1),
         number.format("%s0") + "copysign.f32 {f=}, %s0, {f}",
         double.format("%z0") + "copysign.f64 {g=}, %z0, {g}",
-        *(number.format("%s0") + number.format("%s1") + f"{op}.xorsign.abs.f32 {{f=}}, %s0, %s1" for op in ("min", "max")),
+        number.format("%s0") + number.format("%s1") + "min.xorsign.abs.f32 {f=}, %s0, %s1",
+        number.format("%s0") + number.format("%s1") + "max.xorsign.abs.f32 {f=}, %s0, %s1",
         number.format("%s0") + "mov.b32 {r=}, %s0",
         double.format("%z0") + "mov.b64 {d=}, %z0",
         *(_form(f"testp.{c}.{t}", "pred", t) for c, t in product(classes, ("f32", "f64"))),
@@ -255,7 +256,10 @@ def _comparisons() -> list[str]:
         found.append(f"setp.{c}.{t} {{p=}}|{{p=}}, {{{KINDS[t]}}}, {{{KINDS[t]}}}")
         found.append(_form(f"set.{c}.{t}.{t}", t, t, t))
     found += [_form(f"selp.{t}", t, t, t, "pred") for t in ("b16", "b32", "b64", "f32", "f64")]
-    found += [_form(f"slct.{t}.{c}", t, t, t, c, literals=False) for t, c in product(("b32", "b64", "f32", "f64"), ("s32", "f32"))]
+    found += [
+        _form(f"slct.{t}.{c}", t, t, t, c, literals=False)
+        for t, c in product(("b32", "b64", "f32", "f64"), ("s32", "f32"))
+    ]
     return found  # fmt: skip
 
 
@@ -294,8 +298,10 @@ def _warps() -> list[str]:
         before = split if guard else ""
         found += [before + f"{guard}vote.sync.{m}.pred {{p=}}, {{p}}, {mask}" for m in ("all", "any", "uni")]
         found.append(before + f"{guard}vote.sync.ballot.b32 {{r=}}, {{p}}, {mask}")
-        found += [before + f"{guard}redux.sync.{op}.{t} {{r=}}, {{r}}, {mask}"
-                  for op, t in product(("add", "min", "max"), ("u32", "s32"))]
+        found += [
+            before + f"{guard}redux.sync.{op}.{t} {{r=}}, {{r}}, {mask}"
+            for op, t in product(("add", "min", "max"), ("u32", "s32"))
+        ]
         found += [before + f"{guard}redux.sync.{op}.b32 {{r=}}, {{r}}, {mask}" for op in ("and", "or", "xor")]
         found.append(before + f"{guard}match.any.sync.b32 {{r=}}, {{r}}, {mask}")
         found.append(before + f"{guard}match.all.sync.b32 {{r=}}|{{p=}}, {{r}}, {mask}")
@@ -318,7 +324,9 @@ def _blocks() -> list[str]:
         )
     operations = [(op, t) for op, t in product(("add", "min", "max"), _WIDE) if (op, t) != ("add", "s64")]
     operations += [(op, t) for op, t in product(("and", "or", "xor"), ("b32", "b64"))]
-    for (op, t), (space, base), guard in product(operations, (("global", "%cells"), ("shared", "%common")), ("", "@{p} ")):
+    for (op, t), (space, base), guard in product(
+        operations, (("global", "%cells"), ("shared", "%common")), ("", "@{p} ")
+    ):
         at = f"[{base}+{{cell}}]"
         found.append(
             f"{guard}red.{space}.{op}.{t} {at}, {{{KINDS[t]}}}; bar.sync 0; ld.{space}.b{t[1:]} {{{KINDS[t]}=}}, {at}"

@@ -1,8 +1,8 @@
 """Random PTX programs whose results are held against a physical GPU's: each is a number, from which all follows.
 
-A program is one kernel for one block of THREADS threads. It fills its registers from the input, runs 20 to 60 statements
-(some under branches and in loops), and after each stores what was written in a slot of the output: 8 bytes a thread. The
-last slots hold all registers. What a slot holds is known by kind, so that NaNs can be told from numbers.
+A program is one kernel for one block of THREADS threads. It fills its registers from the input, runs 20 to 60
+statements (some under branches and in loops), and after each stores what was written in a slot of the output: 8 bytes a
+thread. The last slots hold all registers. What a slot holds is known by kind, so that NaNs can be told from numbers.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _SLOT = re.compile(r"\{(\w+?)(i?)(=?)\}")
 _WORDS = (0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 255, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, -(2**31), -1, -2)
 _FLOATS = (0x00000000, 0x80000000, 0x3F800000, 0xBF800000, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0x7F800000,
            0xFF800000, 0x7FC00001, 0x3F7FFFFF, 0x4F000000, 0xCF000000, 0x4B800001, 0x3F000000, 0x477FF000)  # fmt: skip
+_DOUBLES = (0.0, -0.0, 1.0, -1.5, 2.0**-1074, 1e308, 3.7, 2.0**31)
 _SCALES = {"f": (23, 8), "g": (52, 11), "x": (10, 5), "y": (7, 8)}
 """Digits and exponent bits of the float kinds."""
 
@@ -73,7 +74,7 @@ class _Writer:
         if kind == "f":
             return f"0f{rng.choice(_FLOATS) if rng.random() < 0.7 else rng.getrandbits(32):08X}"
         if kind == "g":
-            return f"0d{np.float64(rng.choice((0.0, -0.0, 1.0, -1.5, 2.0**-1074, 1e308, 3.7, 2.0**31))).view(np.uint64):016X}"
+            return f"0d{np.float64(rng.choice(_DOUBLES)).view(np.uint64):016X}"
         if kind == "h":
             return str(rng.choice((0, 1, 2, 7, 15, 16, 255, 0x7FFF, -1, -0x8000)))
         return str(rng.choice(_WORDS) if rng.random() < 0.8 else rng.randrange(-(2**31), 2**31))
@@ -208,10 +209,8 @@ class _Writer:
                 type_ = _TYPES.get(kind, f"b{8 * BYTES[kind]}")
                 self.emit(f"ld.global.{type_} %{kind}{i}, [%in+{8 * THREADS * row}]")
                 row += 1
-        for i, test in enumerate(("setp.lt.s32 %p0, %r0, %r1", "setp.lt.u32 %p1, %t1, 11", "setp.gt.s32 %p2, %r2, 3",
-                                  "setp.ne.s32 %p3, %r3, %r3")):  # fmt: skip
-            assert i < POOLS["p"]
-            self.emit(test)
+        for test in ("lt.s32 %p0, %r0, %r1", "lt.u32 %p1, %t1, 11", "gt.s32 %p2, %r2, 3", "ne.s32 %p3, %r3, %r3"):
+            self.emit(f"setp.{test}")
 
     def finish(self) -> None:
         for kind, number in POOLS.items():
@@ -220,10 +219,11 @@ class _Writer:
         self.emit("ret")
 
     def text(self, name: str) -> str:
+        parameters = ".param .u64 p_in, .param .u64 p_out, .param .u64 p_cells, .param .u32 p_index"
         registers = [f"    .reg .{_TYPES.get(k, f'b{8 * BYTES[k]}')} %{k}<{n}>;" for k, n in POOLS.items()]
         return "\n".join(
             [
-                f".visible .entry {name}(.param .u64 p_in, .param .u64 p_out, .param .u64 p_cells, .param .u32 p_index)",
+                f".visible .entry {name}({parameters})",
                 "{",
                 *registers,
                 f"    .reg .pred %q<4>, %m<{self.loops + 1}>;",

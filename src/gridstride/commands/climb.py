@@ -14,9 +14,9 @@ from gridstride.commands.target import device_of, folder_of, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
-    from gridstride.device.protocol import Device
     from gridstride.judge.find import Folder
     from gridstride.judge.ladder import Ladder
+    from gridstride.protocol import Device
 
 
 def run(

@@ -17,9 +17,9 @@ from gridstride.virtual.observe.figures import aligned, percent, short, times
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gridstride.device.protocol import DeviceProperties
     from gridstride.judge.ladder import Ladder
     from gridstride.judge.verdict import Rejection, RungResult
+    from gridstride.protocol import DeviceProperties
 
 _INDENT = "    "
 _FLUSH_LEFT = ("rung", "verdict", "limit")

@@ -146,7 +146,7 @@ def _size(folder: Path) -> int:
 
 def _gpu() -> Check:
     from gridstride.device.driver import driver_present, physical_count
-    from gridstride.device.protocol import DeviceError
+    from gridstride.protocol import DeviceError
 
     if not driver_present():
         return Check("devices", "physical GPU", "none: no NVIDIA driver", None, "nothing needs one, but for real times")
@@ -166,7 +166,7 @@ def _gpu() -> Check:
 
 def _chosen() -> Check:
     from gridstride.device.choice import device
-    from gridstride.device.protocol import DeviceError
+    from gridstride.protocol import DeviceError
 
     try:
         chosen = device()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:
-    from gridstride.device.protocol import Device
     from gridstride.judge.find import Folder
+    from gridstride.protocol import Device
 
 KINDS = ("virtual", "physical")
 _TIME_LIMIT = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says otherwise
@@ -19,7 +19,7 @@ _TIME_LIMIT = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says ot
 def device_of(kind: str | None, chip: str | None) -> Device:
     """The device to judge on. A chip alone means the virtual GPU."""
     from gridstride.device.choice import device
-    from gridstride.device.protocol import DeviceError
+    from gridstride.protocol import DeviceError
 
     kind = kind if kind is not None else "virtual" if chip is not None else None
     if kind is not None and kind not in KINDS:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gridstride.device.protocol import Device
+    from gridstride.protocol import Device
 
 
 class _CallableModule(ModuleType):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.device.choice import device as choose
-from gridstride.device.protocol import DeviceError
 from gridstride.device.views import host_array
+from gridstride.protocol import DeviceError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from gridstride.device.protocol import Device
+    from gridstride.protocol import Device
 
 
 class DeviceArray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gridstride.device.driver import physical_count
 
 if TYPE_CHECKING:
-    from gridstride.device.protocol import Device
+    from gridstride.protocol import Device
 
 _VARIABLE = "GRIDSTRIDE_DEVICE"
 _KINDS = ("physical", "virtual")

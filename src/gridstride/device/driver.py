@@ -7,7 +7,7 @@ import functools
 import sys
 from typing import Any
 
-from gridstride.device.protocol import DeviceError, DeviceLost, LaunchError, NoDevice, OutOfDeviceMemory
+from gridstride.protocol import DeviceError, DeviceLost, LaunchError, NoDevice, OutOfDeviceMemory
 
 _MEND = "set GRIDSTRIDE_DEVICE=virtual to run on the virtual GPU"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from math import prod
 
-from gridstride.device.protocol import ParameterLayout
+from gridstride.protocol import ParameterLayout
 
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?")
 _PARAMETER = re.compile(

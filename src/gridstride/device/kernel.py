@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from gridstride.device.choice import device as choose
 from gridstride.device.physical_streams import as_stream
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
-from gridstride.device.protocol import DeviceError, LaunchError
 from gridstride.device.scalars import Convert, Field, packer, scalar_field
 from gridstride.device.shape import Shape, check_shape, shape
+from gridstride.protocol import DeviceError, LaunchError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gridstride.device.arrays import DeviceArray
     from gridstride.device.module import Module
     from gridstride.device.parameters import KernelParameter
-    from gridstride.device.protocol import Device, DeviceKernel, Stream
+    from gridstride.protocol import Device, DeviceKernel, Stream
     from gridstride.virtual.observe.run import Run
 
 _SHAPES_KEPT = 256

@@ -15,14 +15,14 @@ from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
 from gridstride.device.kernel import BoundKernel, Kernel
 from gridstride.device.parameters import parameters
-from gridstride.device.protocol import UnknownName
 from gridstride.device.sources import CudaSource, PtxSource, Source, split_expression
+from gridstride.protocol import UnknownName
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from gridstride.compiler import Signature
-    from gridstride.device.protocol import Device, DeviceModule
+    from gridstride.protocol import Device, DeviceModule
 
 _DEVICES_KEPT = 4  # a module in a loop over fresh virtual GPUs must not keep all their memories alive
 

@@ -12,8 +12,8 @@ from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module
-from gridstride.device.protocol import LaunchError
 from gridstride.device.python_sources import NumbaSource
+from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:
     from gridstride.compiler.numba import NumbaArgument, NumbaFunction

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gridstride.device.protocol import ParameterLayout
+from gridstride.protocol import ParameterLayout
 
 if TYPE_CHECKING:
     from gridstride.compiler import Parameter, Signature

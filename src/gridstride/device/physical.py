@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gridstride.device.driver import bindings, check, core, newest_ptx, physical_count
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
-from gridstride.device.protocol import DeviceLost, DeviceProperties, NoDevice
+from gridstride.protocol import DeviceLost, DeviceProperties, NoDevice
 
 if TYPE_CHECKING:
     import numpy as np

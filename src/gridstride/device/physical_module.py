@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.device.driver import bindings, failure
 from gridstride.device.entries import entry_parameters
-from gridstride.device.protocol import DeviceError, Dim3, ParameterLayout, Stream
+from gridstride.protocol import DeviceError, Dim3, ParameterLayout, Stream
 
 if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gridstride.device.driver import bindings
-from gridstride.device.protocol import DeviceError, LaunchError, Stream
+from gridstride.protocol import DeviceError, LaunchError, Stream
 
 if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU
-    from gridstride.device.protocol import Device, Event
+    from gridstride.protocol import Device, Event
 
 _NOT_READY = 600
 

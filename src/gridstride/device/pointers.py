@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from gridstride.device.arrays import DeviceArray
-from gridstride.device.protocol import DeviceError, LaunchError
 from gridstride.device.scalars import Convert
 from gridstride.device.views import ArrayView, array_view
+from gridstride.protocol import DeviceError, LaunchError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from gridstride.device.protocol import Device
+    from gridstride.protocol import Device
 
 # C has one kind of byte: char, signed and unsigned char and bool arrays hold the same thing.
 _BYTES = frozenset({"int8", "uint8", "bool"})

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.device.protocol import LaunchError
+from gridstride.protocol import LaunchError
 
 Convert = Callable[[Any], Any]
 

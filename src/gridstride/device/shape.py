@@ -6,10 +6,10 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gridstride.device.protocol import Dim3, LaunchError
+from gridstride.protocol import Dim3, LaunchError
 
 if TYPE_CHECKING:
-    from gridstride.device.protocol import Device, DeviceKernel
+    from gridstride.protocol import Device, DeviceKernel
 
 _AXES = "xyz"
 _MOST_BLOCKS_IN_CLUSTER = 16  # with the kernel's consent, on chips that have clusters

@@ -12,14 +12,14 @@ from gridstride.device.arrays import DeviceArray, empty
 from gridstride.device.choice import device as choose
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module
-from gridstride.device.protocol import LaunchError
 from gridstride.device.python_sources import TritonSource
 from gridstride.device.scalars import whole
 from gridstride.device.shape import dim3
+from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:
     from gridstride.compiler.triton import TritonCode, TritonFunction
-    from gridstride.device.protocol import Device
+    from gridstride.protocol import Device
     from gridstride.virtual.observe.run import Run
 
 _OTHER_ARCH = "sm_89"  # the last chip whose tensor cores Triton reaches by mma.sync, with fp8

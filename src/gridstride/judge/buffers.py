@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gridstride.device.arrays import DeviceArray, empty
-from gridstride.device.protocol import Device
 from gridstride.judge.problem import Array, Parameter, Problem, Sizes, Values
+from gridstride.protocol import Device
 
 _GUARD = 4096  # bytes on each side of a buffer: a multiple of the 256 that every allocation is aligned to
 _GUARD_BYTE = 0xA7

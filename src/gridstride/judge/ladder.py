@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.device.choice import device as choose
-from gridstride.device.protocol import Device
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile, read_kernel
@@ -20,6 +19,7 @@ from gridstride.judge.runnable import RefusedError, Runnable, build
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
+from gridstride.protocol import Device
 from gridstride.virtual.chips import names as chips
 from gridstride.virtual.gpu import VirtualGPU
 

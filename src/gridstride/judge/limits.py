@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gridstride.device.protocol import DeviceProperties
+from gridstride.protocol import DeviceProperties
 
 # CUDA C++ Programming Guide, "Arithmetic Instructions": results per clock and multiprocessor for 32-bit add, multiply
 # and multiply-add, by compute capability.

@@ -10,10 +10,10 @@ from gridstride.compiler import CompileError
 from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
-from gridstride.device.protocol import Device, DeviceError, UnknownName
 from gridstride.judge.header import KernelFile, Launch, LaunchShape
 from gridstride.judge.problem import Problem, Sizes
 from gridstride.judge.verdict import Finding
+from gridstride.protocol import Device, DeviceError, UnknownName
 
 MULTIPROCESSORS = "SMS"  # what a launch expression calls the number of multiprocessors
 

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from gridstride.device.choice import use
-from gridstride.device.protocol import Device, Stream
 from gridstride.judge.buffers import Buffers
 from gridstride.judge.data import generate
 from gridstride.judge.pieces import Answer, answers
 from gridstride.judge.problem import Case, Peer, Problem, Values
 from gridstride.judge.runnable import Runnable
+from gridstride.protocol import Device, Stream
 
 _L2_TIMES = 3  # sets of buffers together hold at least this many L2 caches
 _FEWEST_SETS = 2

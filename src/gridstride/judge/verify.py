@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.device.protocol import DeviceError, LaunchError
 from gridstride.judge.buffers import Buffers, never_written
 from gridstride.judge.data import generate, widened
 from gridstride.judge.patterns import Evidence, describe
@@ -17,6 +16,7 @@ from gridstride.judge.runnable import Runnable
 from gridstride.judge.symbols import ExpressionError
 from gridstride.judge.tolerance import Comparison, Expected, compare, expect
 from gridstride.judge.verdict import Finding
+from gridstride.protocol import DeviceError, LaunchError
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.observe.findings import KernelFault
 

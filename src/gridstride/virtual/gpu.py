@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.device.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gridstride.device.protocol import DeviceProperties
+from gridstride.protocol import DeviceProperties
 
 _FOLDER = Path(__file__).parent
 _PARTITIONS = 4

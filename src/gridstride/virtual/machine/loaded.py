@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.device.protocol import DeviceProperties, Dim3, LaunchError, Stream
+from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.device.protocol import ParameterLayout
+from gridstride.protocol import ParameterLayout
 from gridstride.virtual.lowering.program import FUNCTION_BASE, parameter_layout, shared_bytes
 from gridstride.virtual.machine import engine
 from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
