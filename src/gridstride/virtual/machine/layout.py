@@ -77,21 +77,25 @@ shadow of shared memory, null if not observed."""
 WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
-    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr""",
+    local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
+    row:i64 row_end:i64""",
 )
-"""One operating-system thread that runs blocks; it owns the stacks, shared and local memory of its slots."""
+"""One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
+local memory of its slots."""
 
 LAUNCH = Layout(
     "launch",
     """entry:ptr params:ptr table:ptr allocations:ptr allocation_count:i64 tids:ptr
-    grid:i32[3] ntid:i32[3] warps_per_block:i32 threads_per_block:i32 blocks:i64 next:i64 shared_size:i64 local_size:i64
+    grid:i32[3] ntid:i32[3] warps_per_block:i32 threads_per_block:i32 blocks:i64 shared_size:i64 local_size:i64
     abort:i32 faulted:i32 fault_kind:i32 fault_site:i32 fault_lane:i32 fault_warp:i32 fault_ctaid:i32[3] fault_size:i32
     fault_address:i64 fault_mask:i32
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
-    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]""",
+    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
+    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7]""",
 )
-"""One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block.
+"""One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
+worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
 `output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
 workspace, its upper half first."""

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
     from gridstride.virtual.observe.run import Run
 
+MOST_IN_A_ROW = 64
+"""Blocks that a worker takes at a time from a large grid."""
+
 MANY_WARPS = 64
 """Warps in a grid from which on more than one thread runs it: waking a thread costs what some warps cost."""
 
@@ -158,6 +161,7 @@ class VirtualKernel:
         record["grid"], record["ntid"] = grid, block
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
+        record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
         record["multiprocessors"] = device.properties.multiprocessors
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address

@@ -237,6 +237,8 @@ def _run(m: Module) -> None:
         total, slots = b.get(launch, LAUNCH, "blocks"), b.resize(b.get(worker, WORKER, "slots"), "i64")
         open_slots, at, live, spun = (b.alloca("i64") for _ in range(4))
         b.store(i64(1), open_slots)
+        for name in ("row", "row_end"):
+            b.put(worker, WORKER, name, 0)
         b.call("void", "gs_open_slot", worker, i64(0))
         with b.loop() as done:
             for counter in (at, live, spun):
@@ -282,7 +284,13 @@ def _run(m: Module) -> None:
 def _take(b: Builder, worker: Value, launch: Value, block: Value, slot: Value, total: Value) -> None:
     """Gives an idle slot the next block of the grid, if there is one."""
     with b.if_(b.compare("eq", b.get(block, BLOCK, "active"), i32(0))):
-        counter = b.field(launch, LAUNCH, "next")
-        index = b.define("i64", f"atomicrmw add ptr {counter.name}, i64 1 seq_cst")
+        with b.if_(b.compare("uge", b.get(worker, WORKER, "row"), b.get(worker, WORKER, "row_end"))):
+            # Some blocks in a row at a time: cores that took turns would each fetch the other's memory ahead too.
+            counter, many = b.field(launch, LAUNCH, "next"), b.get(launch, LAUNCH, "in_a_row")
+            first = b.define("i64", f"atomicrmw add ptr {counter.name}, i64 {many.name} seq_cst")
+            b.put(worker, WORKER, "row", first)
+            b.put(worker, WORKER, "row_end", b.intrinsic("umin", b.op("add", first, many), total))
+        index = b.get(worker, WORKER, "row")
+        b.put(worker, WORKER, "row", b.op("add", index, i64(1)))
         with b.if_(b.compare("ult", index, total)):
             b.call("void", "gs_start_block", worker, block, index, slot)
