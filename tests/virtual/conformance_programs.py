@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from conformance_forms import FAMILIES, TOGETHER
+from conformance_forms import FAMILIES, TOGETHER, UNGUARDED
 
 import gridstride as gs
 
@@ -135,7 +135,8 @@ class _Writer:
         while "{cell}" in form and self.cells == CELLS:
             form = self.rng.choice(families[family])
         text, written = self._filled(form)
-        if ";" not in text and family not in TOGETHER and self.rng.random() < 0.12:
+        guarded = ";" not in text and family not in TOGETHER and not text.startswith(tuple(f"{o}." for o in UNGUARDED))
+        if guarded and self.rng.random() < 0.12:
             text = f"@{self.rng.choice(('', '!'))}%p{self.rng.randrange(POOLS['p'])} {text}"
         for line in text.split("; "):
             self.emit(line)
@@ -299,7 +300,8 @@ def _floats(rng: np.random.Generator, kind: str) -> np.ndarray:
     plain = np.where(rng.random(THREADS) < 0.5, fraction >> np.uint64(digits - 3) << np.uint64(digits - 3), 0)
     fraction = np.where(rng.random(THREADS) < 0.4, plain.astype(np.uint64), fraction)
     sign = rng.integers(0, 2, THREADS, np.uint64)
-    return sign << np.uint64(digits + size) | exponent.astype(np.uint64) << np.uint64(digits) | fraction
+    word: np.ndarray = sign << np.uint64(digits + size) | exponent.astype(np.uint64) << np.uint64(digits) | fraction
+    return word
 
 
 # -- results ----------------------------------------------------------------------------------------------------------

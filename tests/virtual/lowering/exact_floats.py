@@ -6,8 +6,8 @@ Numbers are Python floats, which hold every value of f32, f64, f16 and bf16; NaN
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -125,6 +125,14 @@ def saturate(x: float) -> float:
     return 0.0 if math.isnan(x) or x <= 0 else min(x, 1.0)
 
 
+def _underflows(operation: Callable[..., float], form: Format, mode: str, operands: Sequence[float]) -> bool:
+    """True where a product is subnormal if rounded as though exponents had no end: what an H200 flushes."""
+    if operation not in (mul, fma):
+        return False
+    endless = replace(form, lowest=2 * form.lowest - form.digits)
+    return 0 < abs(operation(endless, mode, *operands)) < float(form.tiny)
+
+
 def instruction(
     operation: Callable[..., float], form: Format, *, mode: str = "rn", ftz: bool = False, sat: bool = False
 ) -> Callable[..., float]:
@@ -133,7 +141,8 @@ def instruction(
     def compute(*args: float) -> float:
         operands = [flush(form, a) for a in args] if ftz else args
         result = operation(form, mode, *operands)
-        result = flush(form, result) if ftz else result
+        if ftz:
+            result = math.copysign(0.0, result) if _underflows(operation, form, mode, operands) else flush(form, result)
         return saturate(result) if sat else result
 
     return compute

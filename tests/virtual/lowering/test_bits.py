@@ -47,12 +47,17 @@ def test_bfind(t: str) -> None:
     against(models, [np.array(values, TYPES[t])], np.uint32)
 
 
+def place(number: int, width: int) -> int:
+    """A position or length as an H200 takes it: its low byte for 32-bit values, all of it for 64-bit ones."""
+    return number & 0xFF if width == 32 else number
+
+
 @pytest.mark.parametrize("t", ["u32", "s32", "u64", "s64"])
 def test_bfe(t: str) -> None:
     width = int(t[1:])
 
     def model(x: int, start: int, length: int) -> int:
-        start, length = start & 0xFF, length & 0xFF
+        start, length = place(start, width), place(length, width)
         bit = [x >> i & 1 for i in range(width)]
         sign = 0 if t[0] == "u" or not length else bit[min(start + length - 1, width - 1)]
         return sum((bit[start + i] if i < length and start + i < width else sign) << i for i in range(width))
@@ -65,8 +70,8 @@ def test_bfe(t: str) -> None:
 @pytest.mark.parametrize("width", [32, 64])
 def test_bfi(width: int) -> None:
     def model(x: int, into: int, start: int, length: int) -> int:
-        start, length = start & 0xFF, length & 0xFF
-        for i in range(length):
+        start, length = place(start, width), place(length, width)
+        for i in range(min(length, width)):
             if start + i < width:
                 into = into & ~(1 << start + i) | (x >> i & 1) << start + i
         return into
@@ -112,6 +117,8 @@ def test_bmsk_and_szext() -> None:
 
 def test_fns() -> None:
     def model(mask: int, base: int, offset: int) -> int:
+        if offset == -(2**31):
+            return 0  # on an H200
         if offset == 0:
             return base if mask >> base & 1 else -1
         places = range(base, 32) if offset > 0 else range(base, -1, -1)

@@ -145,6 +145,16 @@ def test_a_setp_may_write_the_predicate_it_reads() -> None:
     assert run_instructions([text], [x], bool)[0].tolist() == (x > 9).tolist()
 
 
+@pytest.mark.parametrize("pair", ["%p0|%p1", "%p1|%p0"])
+def test_a_setp_may_write_its_guard(pair: str) -> None:
+    x = np.arange(40, dtype=np.int32)
+    text = f"setp.gt.s32 %p0, {{a}}, 9; setp.lt.s32 %p1, {{a}}, 0; @%p0 setp.lt.s32 {pair}, {{a}}, 20; "
+    text += "selp.u32 %t0, 2, 0, %p1; selp.u32 %t1, 1, 0, %p0; or.b32 {d}, %t0, %t1;"
+    got = run_instructions([text], [x], np.uint32)[0]
+    first, second = (1, 2) if pair.startswith("%p0") else (2, 1)
+    assert got.tolist() == [0 if v <= 9 else first if v < 20 else second for v in x.tolist()]
+
+
 def test_logic_of_predicates() -> None:
     inputs = grid([0, 1], [0, 1], dtypes=[bool, bool])
     models: Predicates = {

@@ -169,6 +169,22 @@ def test_f64_to_f32(mode: str) -> None:
     against(models, [interesting("f64", "f32")], np.uint32)
 
 
+def test_flushing_counts_as_if_exponents_had_no_end() -> None:
+    """2⁻¹²⁶ · (1 - k · 2⁻²⁷) has the tie to 2⁻¹²⁶ at k = 4 with all 24 digits, at 8 with subnormal steps (an H200)."""
+    values = np.array([2.0**-126 * (1 - k * 2.0**-27) for k in range(17)])
+    kept = {"rn": 4, "rz": 0, "rm": 0, "rp": 7}  # the greatest k that rounds up to 2⁻¹²⁶
+    texts = [f"cvt.{mode}.ftz.f32.f64 {{d}}, {{a}};" for mode in kept]
+    for got, most in zip(run_instructions(texts, [values], np.float32), kept.values(), strict=True):
+        assert got.tolist() == [2.0**-126 if k <= most else 0 for k in range(17)]
+
+
+def test_a_subnormal_f32_counts_on_its_way_to_f16() -> None:
+    bits = np.array([1, 0x7FFFFF, 0x80000001], np.uint32).view(np.float32)
+    up, down = run_instructions([f"cvt.{m}.ftz.f16.f32 {{d}}, {{a}};" for m in ("rp", "rm")], [bits], np.uint16)
+    assert up.tolist() == [1, 1, 0x8000]
+    assert down.tolist() == [0, 0, 0x8001]
+
+
 def check_values(text: str, bits: np.ndarray, to: str, model: Callable[[int], float | Fraction]) -> None:
     """Where any NaN will do: ISA and hardware leave its bits open."""
     target = FORMATS[to]

@@ -56,10 +56,16 @@ def amounts(cx: Lowering, like: Value, *values: Value) -> list[Value]:
     return [b.resize(v, f"i{width}") for v in values]
 
 
-def _bytes(cx: Lowering, like: Value, *values: Value) -> list[Value]:
-    """The low eight bits of u32 operands, in the type of the value they act on."""
-    low = [cx.b.op("and", v, constant(v.type, 0xFF)) for v in values]
-    return [cx.b.resize(v, f"i{bits(like.type)}") for v in low]
+def _places(cx: Lowering, like: Value, *values: Value) -> list[Value]:
+    """Positions and lengths of bit fields (u32), in the type of the value they act on.
+
+    Of 32-bit values the low eight bits count. PTX says so of 64-bit ones too, but an H200 takes all 32 bits there: a
+    position of 256 is past the end.
+    """
+    width = bits(like.type)
+    if width == 32:
+        return [cx.b.op("and", v, constant(v.type, 0xFF)) for v in values]
+    return [cx.b.resize(v, f"i{width}") for v in values]
 
 
 def count_ones(cx: Lowering, ins: Instruction) -> None:
@@ -106,7 +112,7 @@ def extract_field(cx: Lowering, ins: Instruction) -> None:
     """bfe: what a signed field lacks past the top of a is filled with the sign."""
     b, t = cx.b, one_type(cx, ins, NUMBERS, sources=3)
     x, start, length = cx.sources(t, "u32", "u32")
-    start, length = _bytes(cx, x, start, length)
+    start, length = _places(cx, x, start, length)
     if t[0] == "u":
         moved = shift_right(b, x, start)
         cx.set(ins.operands[0], b.op("and", moved, low_mask(b, length)))
@@ -125,7 +131,7 @@ def insert_field(cx: Lowering, ins: Instruction) -> None:
     """bfi: the low bits of a in the place of bits of b."""
     b, t = cx.b, one_type(cx, ins, WORDS, sources=4)
     x, into, start, length = cx.sources(t, t, "u32", "u32")
-    start, length = _bytes(cx, x, start, length)
+    start, length = _places(cx, x, start, length)
     mask = shift_left(b, low_mask(b, length), start)
     moved = shift_left(b, x, start)
     # into ^ ((into ^ moved) & mask) takes `moved` where the mask is set.
@@ -157,7 +163,10 @@ def sign_extend(cx: Lowering, ins: Instruction) -> None:
 
 
 def find_nth(cx: Lowering, ins: Instruction) -> None:
-    """fns: the |offset|-th set bit of a mask, from a base upwards or downwards; all ones where there is none."""
+    """fns: the |offset|-th set bit of a mask, from a base upwards or downwards; all ones where there is none.
+
+    For the offset whose magnitude does not fit, -2³¹, an H200 gives 0.
+    """
     b = cx.b
     one_type(cx, ins, "b32", sources=3)
     mask, base, offset = cx.sources("b32", "u32", "s32")
@@ -174,7 +183,9 @@ def find_nth(cx: Lowering, ins: Instruction) -> None:
     found = b.compare("ult", n, b.intrinsic("ctpop", word))
     place = _nth(cx, word, n)
     place = b.select(down, b.op("sub", top, place), place)
-    cx.set(ins.operands[0], b.select(found, place, constant(mask.type, -1)))
+    place = b.select(found, place, constant(mask.type, -1))
+    lowest = b.compare("eq", offset, constant(offset.type, -(1 << 31)))
+    cx.set(ins.operands[0], b.select(lowest, zero, place))
 
 
 def _nth(cx: Lowering, word: Value, n: Value) -> Value:

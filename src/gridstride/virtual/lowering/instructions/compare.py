@@ -7,7 +7,7 @@ from gridstride.virtual.lowering.instructions import half
 from gridstride.virtual.lowering.instructions.floats import flush, flush_bits
 from gridstride.virtual.lowering.instructions.form import one_type, target, types_of
 from gridstride.virtual.lowering.ir import Builder, Value, constant, like
-from gridstride.virtual.ptx.module import Instruction, Pair, Vector
+from gridstride.virtual.ptx.module import Instruction, Operand, Pair, Vector
 from gridstride.virtual.ptx.types import TYPES
 
 _ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno"}
@@ -77,10 +77,15 @@ def set_predicate(cx: Lowering, ins: Instruction) -> None:
         cx.set(target(cx, ins), _joined(cx, outcomes[0], other, combine))
         return
     second = outcomes[1] if len(outcomes) == 2 else cx.negate(outcomes[0])
-    for where, outcome in zip((both.destination, both.predicate), (outcomes[0], second), strict=True):
+    results = zip((both.destination, both.predicate), (outcomes[0], second), strict=True)
+    for where, outcome in sorted(results, key=lambda result: _is_guard(ins, result[0])):  # the guard is written last
         if isinstance(where, Vector):
             raise cx.unsupported(f"such a destination of `{ins.name}`")
         cx.set(where, _joined(cx, outcome, other, combine))
+
+
+def _is_guard(ins: Instruction, where: Operand) -> bool:
+    return ins.guard is not None and where == ins.guard.register
 
 
 def set_value(cx: Lowering, ins: Instruction) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions import fp8, half, move
-from gridstride.virtual.lowering.instructions.floats import flush, is_nan, saturate
+from gridstride.virtual.lowering.instructions.floats import flush, flush_tiny, is_nan, raise_tiny, saturate
 from gridstride.virtual.lowering.instructions.form import target, types_of
 from gridstride.virtual.lowering.instructions.narrowing import (
     MODES,
@@ -20,7 +20,7 @@ from gridstride.virtual.lowering.instructions.narrowing import (
     to_single,
     to_tf32,
 )
-from gridstride.virtual.lowering.ir import Builder, Value, constant
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant
 from gridstride.virtual.ptx.module import Instruction
 from gridstride.virtual.ptx.types import TYPES
 
@@ -105,10 +105,14 @@ def _pack_integers(cx: Lowering, ins: Instruction) -> None:
 
 # -- floats to integers -----------------------------------------------------------------------------------------------
 def _floats(cx: Lowering, ins: Instruction, values: Iterable[Value], of: str) -> list[Value]:
-    """Sources as f32, or f64 where they are; subnormal f32 flushed where the instruction says so."""
+    """Sources as f32, or f64 where they are; subnormal f32 flushed where the instruction says so.
+
+    To f16 an H200 rounds a subnormal f32 as it is, whatever .ftz says: away from 0 that gives the least f16.
+    """
     if of in _HALVES:
         return [half.widen(cx.b, v, _HALVES[of]) for v in values]
-    return [flush(cx.b, v) if of == "f32" and "ftz" in ins.modifiers else v for v in values]
+    flushed = of == "f32" and "ftz" in ins.modifiers and ins.types[0] != "f16"
+    return [flush(cx.b, v) if flushed else v for v in values]
 
 
 def _whole_number(b: Builder, ins: Instruction, x: Value) -> Value:
@@ -163,8 +167,10 @@ def _rounded(cx: Lowering, ins: Instruction, x: Value, to: str, mode: str) -> Va
     if to == "f64":
         return b.cast("fpext", x, "double")
     if to == "f32":
-        x = to_single(b, x, mode)
-        return flush(b, x) if "ftz" in ins.modifiers else x
+        single = to_single(b, x, mode)
+        if "ftz" not in ins.modifiers:
+            return single
+        return flush(b, x) if bits(x.type) == 32 else flush_tiny(b, single, to_single(b, raise_tiny(b, x), mode))
     kind = _HALVES[to]
     word = to_half(b, to_single(b, x, ODD), kind, mode)
     return _limited(b, ins, word, _INFINITY[kind], _INFINITY[kind] - 1)

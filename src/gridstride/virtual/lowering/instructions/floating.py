@@ -2,7 +2,7 @@
 
 Results are those of IEEE 754 in the rounding the instruction names. `.approx` and `.full` forms are computed exactly
 where a division or a square root does it: closer than the ISA asks. `.ftz` makes zeros of subnormal inputs and results,
-sign kept; a result counts as subnormal after rounding.
+sign kept; a result counts as subnormal after rounding, which for mul and fma is `flush_tiny`'s.
 
 A NaN that div, rcp, sqrt, rsqrt, min, max or a directed rounding gives as f32 is NVIDIA's canonical 0x7fffffff. Plain
 add, sub, mul and fma, which kernels spend their time in, give whatever NaN the processor makes (0xffc00000 for an
@@ -22,9 +22,11 @@ from gridstride.virtual.lowering.instructions.floats import (
     check,
     finish,
     flush_f64,
+    flush_tiny,
     is_nan,
     negative,
     operands,
+    raise_tiny,
 )
 from gridstride.virtual.lowering.instructions.rounding import directed, mode_of
 from gridstride.virtual.lowering.ir import Value, constant, like
@@ -62,7 +64,12 @@ def _arithmetic(name: str, count: int) -> Family:
             half.arithmetic(cx, ins, name)
             return
         kind = _kind(cx, ins, ROUNDINGS | {"ftz", "sat"})
-        finish(cx, ins, rounded(cx, ins, name, operands(cx, ins, kind, count)))
+        args = operands(cx, ins, kind, count)
+        result = rounded(cx, ins, name, args)
+        if "ftz" in ins.modifiers and name in ("fmul", "fma"):  # sums alone are exact where they are subnormal
+            raised = [a if i == 1 else raise_tiny(cx.b, a) for i, a in enumerate(args)]
+            result = flush_tiny(cx.b, result, rounded(cx, ins, name, raised))
+        finish(cx, ins, result)
 
     return lower
 

@@ -38,9 +38,28 @@ def finish(cx: Lowering, ins: Instruction, result: Value) -> None:
     cx.set(ins.operands[0], result)
 
 
+RAISE = 24
+"""Digits of an f32: what is subnormal has all of them once it is 2²⁴ times larger."""
+
+
 def flush(b: Builder, x: Value) -> Value:
     """Subnormal f32 numbers as zeros of the same sign."""
     return _flushed(b, x, "i32", 0x7F800000, 0x80000000)
+
+
+def flush_tiny(b: Builder, x: Value, raised: Value) -> Value:
+    """An f32 result as a zero where it is subnormal; `raised` is the same result from operands 2²⁴ times larger.
+
+    A result counts as subnormal by the rounding it would have if exponents had no end (H200; x86's own mode too): one
+    that only the steps between subnormal numbers take up to 2⁻¹²⁶ is flushed.
+    """
+    tiny = b.compare("olt", b.intrinsic("fabs", raised), constant(x.type, 2.0 ** (RAISE - 126)))
+    return b.select(tiny, b.intrinsic("copysign", constant(x.type, 0.0), x), x)
+
+
+def raise_tiny(b: Builder, x: Value) -> Value:
+    """x by 2²⁴: exact where it matters, for flush_tiny."""
+    return b.op("fmul", x, constant(x.type, 2.0**RAISE))
 
 
 def flush_f64(b: Builder, x: Value) -> Value:

@@ -28,6 +28,8 @@ class Half:
 F16, BF16 = Half("f16", 0x7C00), Half("bf16", 0x7F80)
 _TYPES = {"f16": F16, "f16x2": F16, "bf16": BF16, "bf16x2": BF16}
 SIGN, NAN = 0x8000, 0x7FFF
+LEAST_KEPT = 2.0**-14 * (1 - 2.0**-12)
+"""What 11 digits round to f16's smallest normal number; a tie goes up to it, being even."""
 
 
 def is_half(ins: Instruction) -> bool:
@@ -136,12 +138,20 @@ def compute(b: Builder, name: str, kind: Half, args: list[Value]) -> Value:
     return fused(b, kind, *args) if name == "fma" else b.op(name, *args)
 
 
+def _without_tiny(b: Builder, x: Value) -> Value:
+    """Zero where an f16 result is subnormal if rounded as though exponents had no end: see `floats.flush_tiny`."""
+    tiny = b.compare("olt", b.intrinsic("fabs", x), constant(x.type, LEAST_KEPT))
+    return b.select(tiny, b.intrinsic("copysign", constant(x.type, 0.0), x), x)
+
+
 def arithmetic(cx: Lowering, ins: Instruction, name: str) -> None:
     """add, sub, mul, fma, with .ftz, .sat, .relu."""
     b = cx.b
     kind = _kind(cx, ins, {"rn", "ftz", "sat", "relu"} if name == "fma" else {"rn", "ftz", "sat"})
     args = [widen(b, w, kind) for w in words(cx, ins, 3 if name == "fma" else 2)]
     result = compute(b, name, kind, args)
+    if "ftz" in ins.modifiers and name in ("fmul", "fma"):  # sums alone are exact where they are subnormal
+        result = _without_tiny(b, result)
     if "sat" in ins.modifiers:
         result = saturate(b, result)
     if "relu" in ins.modifiers:
