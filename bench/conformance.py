@@ -15,7 +15,6 @@ first slot that differs is its disagreement: what comes after may follow from it
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -33,11 +32,11 @@ TESTS = ROOT / "tests" / "virtual"
 sys.path[:0] = [str(ROOT / "src"), str(TESTS)]
 
 import conformance_programs as programs  # noqa: E402
+from common import save  # noqa: E402
 
 import gridstride as gs  # noqa: E402
 
 FIXTURE = TESTS / "fixtures" / "conformance_h200.npz"
-RESULTS = ROOT / "bench" / "results" / "conformance.json"
 PER_MODULE = 50
 """Programs in one PTX module: enough that loading costs little, few enough that one failure names its place."""
 
@@ -149,7 +148,7 @@ def compare(path: Path) -> list[tuple[int, int]]:
     failed = sum(len(one.values) for one, each in zip(work, outcomes, strict=True) if each.failure)
     print(f"{count - failed - len(firsts)} of {count} programs agree")
     summary = {"programs": count, "agree": count - failed - len(firsts), "families": families, "differ": differing}
-    RESULTS.write_text(json.dumps(summary, indent=1) + "\n")
+    save("conformance", summary)
     return firsts
 
 
