@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,14 @@ def test_a_text_seen_before_is_loaded_and_launched_without_parsing(monkeypatch: 
     assert run() == 42
 
 
-def test_what_the_machine_code_is_made_of_decides_its_version() -> None:
-    assert engine.version() != engine.sources()
-    assert engine.sources() == engine.sources.__wrapped__()
+@pytest.mark.parametrize("file", ["ptx/parser.py", "lowering/ir.py", "lowering/runtime/races.py", "machine/layout.py"])
+def test_a_change_in_any_room_that_makes_machine_code_is_another_version(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "__file__", str(tmp_path / "machine" / "engine.py"))
+    changed = tmp_path / file
+    changed.parent.mkdir(parents=True)
+    changed.write_text("before")
+    before = engine.sources.__wrapped__()
+    changed.write_text("after")
+    assert engine.sources.__wrapped__() != before

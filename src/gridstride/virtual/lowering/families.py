@@ -35,10 +35,7 @@ def _collect() -> dict[str, Family]:
         *("matrix", "asynchronous", "mbarrier", "tensor_maps"),
     )
     for room in rooms:
-        try:
-            module = import_module(f"gridstride.virtual.lowering.instructions.{room}")
-        except ImportError:
-            continue
+        module = import_module(f"gridstride.virtual.lowering.instructions.{room}")
         found.update(getattr(module, "FAMILY", {}))
         for opcode, floating in getattr(module, "FLOATING", {}).items():
             found[opcode] = _by_type(found.get(opcode), floating)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +11,7 @@ from typing import Any
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.lowering import lanes
 from gridstride.virtual.lowering.analysis import Code, Facts, is_uniform, special_shape, varies, width_of
-from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, element, like, vector_constant, wide
+from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, element, vector_constant, wide
 from gridstride.virtual.lowering.lanes import Linear
 from gridstride.virtual.lowering.program import Program
 from gridstride.virtual.lowering.transfer import BlockShape, linear_result
@@ -418,11 +418,3 @@ LINEAR_OPCODES = frozenset("add sub mul mad shl shr and or mov cvta cvt".split()
 def lanes_of(value: Value) -> int:
     """1 for a scalar, else the number of lanes."""
     return LANES if value.wide else 1
-
-
-def same(b: Builder, values: Sequence[Value]) -> list[Value]:
-    """Scalars splatted where any value is a vector."""
-    return [b.splat(v) for v in values] if any(v.wide for v in values) else list(values)
-
-
-__all__ = ["Lowering", "lanes_of", "like", "llvm_type", "same"]
