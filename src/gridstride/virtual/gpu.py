@@ -20,6 +20,7 @@ from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
 from gridstride.virtual.machine.workers import Helpers, cores
+from gridstride.virtual.observe.findings import KernelFault
 
 PRINTF_BUFFER = 1 << 20
 HEAP = 8 << 20
@@ -52,6 +53,8 @@ class VirtualGPU:
         self.chip = self.model.key
         self.name = f"virtual {self.chip}"
         self.sanitize = sanitize
+        self.faults: list[KernelFault] = []
+        """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order."""
         self.workers = _at_least_one("workers", cores() if workers is None else workers)
         self.memory = _at_least_one("memory", self._most_memory() if memory is None else memory)
         limit = _limit_from_environment() if time_limit is None else time_limit

@@ -111,9 +111,11 @@ class VirtualKernel:
         if cluster is not None and cluster != (1, 1, 1):
             raise LaunchError(f"{self.title}: the virtual GPU has no clusters yet (cluster={cluster})")
         if self.module.device.sanitize:
-            run = self.observe(grid, block, packed, shared, cooperative=cooperative)
+            from gridstride.virtual.observe.run import observe
+
+            run = observe(self, grid, block, packed, shared, cooperative)
             if run.findings:
-                raise KernelFault(run.findings)
+                raise KernelFault(run.findings, self.module.source)
             return
         with self.module.device.lock:
             variant = self.variant(block)
@@ -126,7 +128,10 @@ class VirtualKernel:
         """Runs the grid on the observed build: the run holds counters and findings."""
         from gridstride.virtual.observe.run import observe
 
-        return observe(self, grid, block, packed, shared, cooperative)
+        run = observe(self, grid, block, packed, shared, cooperative)
+        if run.findings:
+            self.module.device.faults.append(KernelFault(run.findings, self.module.source))
+        return run
 
     # -- inside -------------------------------------------------------------------------------------------------------
     def _session(self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool) -> Session:
@@ -218,7 +223,7 @@ class VirtualKernel:
             raise KeyboardInterrupt
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
-        raise KernelFault((found,))
+        raise KernelFault((found,), self.module.source)
 
 
 def check_target(ptx: str, chip: DeviceProperties) -> None:

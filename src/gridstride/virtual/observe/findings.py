@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gridstride.virtual.observe.excerpt import excerpt
+
 Dim3 = tuple[int, int, int]
 
 
@@ -42,14 +44,21 @@ class Finding:
 
 
 class KernelFault(RuntimeError):
-    """A launch that was stopped. `findings` says why; the first one's fields are also the exception's own."""
+    """A launch that was stopped. `findings` says why; the first one's fields are also the exception's own.
 
-    def __init__(self, findings: tuple[Finding, ...]) -> None:
-        self.findings = findings
+    With the kernel's `source`, tracebacks show the lines of it that the findings are about.
+    """
+
+    def __init__(self, findings: tuple[Finding, ...], source: str | None = None) -> None:
+        self.findings, self.source = findings, source
         super().__init__("\n".join(map(str, findings)))
+        for place in dict.fromkeys((each.file, each.line) for each in findings):
+            shown = excerpt(*place, source)
+            if shown is not None:
+                self.add_note(shown)
 
-    def __reduce__(self) -> tuple[type[KernelFault], tuple[tuple[Finding, ...]]]:
-        return KernelFault, (self.findings,)
+    def __reduce__(self) -> tuple[type[KernelFault], tuple[tuple[Finding, ...], str | None]]:
+        return KernelFault, (self.findings, self.source)
 
     @property
     def kind(self) -> str:
