@@ -87,7 +87,7 @@ class Counting:
             b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
 
     def sync(self, cx: Lowering) -> None:
-        """After an atomic or a fence: the warp knows what others released before."""
+        """At an atomic, an ordered access or a fence: the warp knows what others released before."""
         if {"proxy", "async"} <= set(cx.ins.modifiers):
             cx.b.call("void", "gs_proxy_fence", cx.warp)
         cx.b.call("void", "gs_race_sync", cx.warp)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
-from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
+from gridstride.virtual.lowering.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.machine.layout import (
     ARRIVING,
@@ -77,6 +77,10 @@ def _new(m: Module) -> None:
             b.put(entry, COPY, name, value)
         for name in ("tensor", "reduce"):
             b.put(entry, COPY, name, 0)
+        counted = b.op("or", b.compare("eq", kind, i32(BULK_IN)), b.compare("eq", kind, i32(ARRIVING)))
+        with b.if_(counted):
+            # A warp that waits for the barrier lands what it counts: it must look again, for now there is more.
+            increment(b, b.field(b.get(warp, WARP, "block"), BLOCK, "epoch"))
         grouped = b.compare("eq", kind, i32(GROUPED))
         groups = (b.load(wide("i32"), b.field(queue, COPIES, n), align=4) for n in ("committed", "bulk_committed"))
         b.store(b.select(grouped, *groups), b.field(entry, COPY, "group"), align=4)
