@@ -70,9 +70,10 @@ def _allowed(spelled: str, dtype: str | None) -> frozenset[str] | None:
         return None
     if dtype in _BYTES:
         return _BYTES
-    # float2 is how CUDA spells a complex number too.
+    # float2 is how CUDA spells a complex number too; NumPy itself has no bfloat16, so its bits may come as they are.
     paired = {"float2": {"complex64"}, "double2": {"complex128"}}
-    return frozenset({dtype}).union(*(also for name, also in paired.items() if name in spelled))
+    bits = {"uint16"} if dtype == "bfloat16" else set[str]()
+    return frozenset({dtype}).union(bits, *(also for name, also in paired.items() if name in spelled))
 
 
 def _wrong_dtype(where: str, spelled: str, given: str) -> LaunchError:
