@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: Bloc
 
 
 def digest(text: str) -> str:
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    return sha256(text.encode()).hexdigest()[:32]
 
 
 def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tuple[Tables, bytes]:
