@@ -92,6 +92,37 @@ def problems(as_json: Json = False) -> int:
     return _run("problems", as_json=as_json)
 
 
+problem = typer.Typer(name="problem", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(problem, help="Write a problem of your own, and prove that it can judge.")
+
+
+@problem.command("new")
+def problem_new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and _.")],
+    folder: Annotated[
+        str | None, typer.Option("--in", metavar="DIR", help="Where to make the folder NAME; here by default.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Write a problem that works, to be changed into your own."""
+    return _run("problem", "new", name, folder=folder, as_json=as_json)
+
+
+@problem.command("prove")
+def problem_prove(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder of a problem.py, or a problem's name.")],
+    device: DeviceName = None,
+    chip: ChipName = None,
+    as_json: Json = False,
+) -> int:
+    """Prove that a problem can judge.
+
+    Its rungs and the reference in its own precision must pass; zeros, constants, copies, shifted indices, missing
+    tails, lower precision and the kernels in wrong/ must not.
+    """
+    return _run("problem", "prove", folder, device=device, chip=chip, as_json=as_json)
+
+
 @app.command()
 def chips(as_json: Json = False) -> int:
     """List the GPUs that the virtual one can be."""

@@ -1,0 +1,97 @@
+"""`gridstride problem`: writing a problem of one's own, and proving that it can judge."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+
+if TYPE_CHECKING:
+    from gridstride.judge.prove import Trial
+
+_TEMPLATE = Path(__file__).parent.parent / "judge" / "template"
+
+
+def run(action: str, what: str, **options: Any) -> bool:
+    """One of the actions by its name."""
+    return new(what, **options) if action == "new" else prove(what, **options)
+
+
+def new(name: str, *, folder: str | None, as_json: bool) -> bool:
+    """Write a problem that works, to be changed into one's own."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise WrongUse(f"{name!r} is no name for a problem: use lower-case letters, digits and _, a letter first")
+    target = Path(folder or ".") / name
+    if target.exists():
+        raise WrongUse(f"{target} is there already: choose another name, or another folder with --in")
+    try:
+        written = _write(target, name)
+    except OSError as error:
+        raise WrongUse(f"{target} cannot be written: {error.strerror}") from error
+    if as_json:
+        emit({"problem": name, "folder": str(target), "files": written})
+        return True
+    console = stdout()
+    for file in written:
+        console.print(f"wrote {target / file}")
+    console.print(f"\nSay what it computes in {target / 'problem.py'}, then:  gridstride problem prove {target}")
+    return True
+
+
+def _write(target: Path, name: str) -> list[str]:
+    files = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    written = []
+    for file in files:
+        inside = file.relative_to(_TEMPLATE)
+        path = target / (inside.with_suffix("") if inside.suffix == ".template" else inside)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.read_text().replace("NAME", name))
+        written.append(str(path.relative_to(target)))
+    return written
+
+
+def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) -> bool:
+    """Show every trial, and say whether the problem may judge."""
+    from gridstride.judge.header import HeaderError
+    from gridstride.judge.problem import ProblemError
+    from gridstride.judge.prove import prove as trials_of
+
+    folder, chosen = folder_of(problem), device_of(device, chip)
+    trials: list[Trial] = []
+    with kernels_print_on_stderr(), Progress(_steps(folder)) as progress:
+        try:
+            trials.extend(trials_of(folder, device=chosen, progress=progress.step))
+        except (ProblemError, HeaderError) as error:
+            raise WrongUse(str(error)) from error
+    held = all(trial.held for trial in trials)
+    if as_json:
+        emit({"problem": folder.problem.name, "verdict": "pass" if held else "fail",
+              "trials": [trial.json() for trial in trials]})  # fmt: skip
+    else:
+        _show(trials, folder.problem.name, where(chosen))
+    return held
+
+
+def _steps(folder: Any) -> int:
+    from gridstride.judge.imposters import imposters
+
+    return 1 + len(list(imposters(folder.problem))) + len(folder.rungs()) + len(folder.wrong())
+
+
+def _show(trials: list[Trial], name: str, device: str) -> None:
+    console = stdout()
+    width = max(len(trial.name) for trial in trials)
+    for trial in trials:
+        outcome = "passes" if trial.passed else "is rejected"
+        console.print(f"{'ok  ' if trial.held else 'FAIL'}  {trial.name:{width}}  {outcome}: {trial.reason}",
+                      style=None if trial.held else "bold red")  # fmt: skip
+    failed = sum(not trial.held for trial in trials)
+    console.print()
+    if failed:
+        console.print(f"{name} must not judge yet: {failed} of {len(trials)} trials went wrong.", style="bold red")
+    else:
+        console.print(f"{name} can judge: {len(trials)} trials on {device}, right told from wrong in each.",
+                      style="green")  # fmt: skip

@@ -1,0 +1,111 @@
+"""Proving a problem: what is right passes, what is wrong is told from it, and a problem that cannot is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridstride.commands.problem import new
+from gridstride.judge.cases import public_cases
+from gridstride.judge.find import find, problem_names
+from gridstride.judge.imposters import imposters, right_values, round_to
+from gridstride.judge.problem import ProblemError
+from gridstride.judge.prove import Trial, prove
+from gridstride.judge.verify import prepare
+
+
+@pytest.fixture
+def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A problem as `problem new` writes it."""
+    assert new("soft", folder=str(tmp_path), as_json=False)
+    return tmp_path / "soft"
+
+
+def edit(folder: Path, old: str, new: str, *, file: str = "problem.py") -> None:
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new))
+
+
+def trials(folder: Path) -> dict[str, Trial]:
+    return {trial.name: trial for trial in prove(find(folder), device="virtual")}
+
+
+def test_a_new_problem_can_judge(folder: Path) -> None:
+    found = trials(folder)
+    assert all(trial.held for trial in found.values())
+    assert {"zeros", "a constant", "an input", "off by one", "missing tail", "tf32", "bfloat16"} <= set(found)
+    assert {"rungs/01_naive", "wrong/unguarded_tail"} <= set(found)
+
+
+@pytest.mark.parametrize("name", problem_names())
+def test_the_shipped_problems_know_every_imposter(name: str) -> None:
+    problem = find(name).problem
+    prepared = prepare(problem, public_cases(problem))
+    from gridstride.judge.prove import _imposter, _same_precision
+
+    assert _same_precision(problem, prepared).passed
+    found = [_imposter(problem, imposter, prepared) for imposter in imposters(problem)]
+    assert len([trial for trial in found if trial is not None]) >= 4
+    assert [trial.reason for trial in found if trial is not None and trial.passed] == []
+
+
+def test_an_answer_of_zeros_cannot_be_told_from_a_kernel_that_writes_none(folder: Path) -> None:
+    edit(folder, 'return {"y": v["x"] * v["x"] + 1}', 'return {"y": 0 * v["x"]}')
+    edit(folder, "exact=True", 'exact=True, without={"nonfinite": "0 * Inf"}')
+    found = trials(folder)
+    assert "zeros" not in found  # right in every case: no imposter
+    assert not found["rungs/01_naive"].held
+
+
+def test_a_tolerance_that_is_too_wide_lets_lower_precision_pass(folder: Path) -> None:
+    edit(folder, 'terms="2"', 'terms="100000000"')
+    edit(folder, "exact=True", "exact=False")
+    trial = trials(folder)["tf32"]
+    assert not trial.held
+    assert "tolerance is too wide" in trial.reason
+    assert "10 fraction bits" in trial.reason
+
+
+def test_a_tolerance_that_is_too_tight_fails_the_reference_itself(folder: Path) -> None:
+    edit(folder, 'return {"y": v["x"] * v["x"] + 1}\n\n\nproblem', 'return {"y": v["x"] * 1e-9}\n\n\nproblem')
+    trial = trials(folder)["the reference in the problem's own precision"]
+    assert not trial.held
+    assert "too tight" in trial.reason
+
+
+def test_a_wrong_kernel_that_is_right_is_a_trial_that_went_wrong(folder: Path) -> None:
+    shutil.copy(folder / "rungs" / "01_naive.cu", folder / "wrong" / "harmless.cu")
+    edit(folder, "// grid: ceil(n/256)", "// grid: ceil(n/256)\n// expect: race", file="wrong/harmless.cu")
+    trial = trials(folder)["wrong/harmless"]
+    assert not trial.held
+    assert trial.reason == "race expected, nothing found"
+
+
+def test_a_reference_that_raises_is_said_by_name(folder: Path) -> None:
+    edit(folder, 'return {"y": v["x"] * v["x"] + 1}\n\n\ndef', 'return {"y": v["z"]}\n\n\ndef')
+    with pytest.raises(ProblemError, match="problem soft: the reference fails: KeyError: 'z'"):
+        trials(folder)
+
+
+@pytest.mark.parametrize("bits", [3, 7, 10, 23])
+def test_rounding_keeps_so_many_fraction_bits(bits: int) -> None:
+    x = np.random.default_rng(0).standard_normal(1000)
+    rounded = round_to(x, bits)
+    assert isinstance(rounded, np.ndarray)
+    assert (abs(rounded - x) <= abs(x) * 2.0 ** -(bits + 1)).all()
+    fraction, _ = np.frexp(rounded)
+    assert (fraction * 2.0 ** (bits + 1) % 1 == 0).all()
+    assert round_to(3, bits) == 3
+
+
+def test_an_imposter_is_wrong_in_every_case_it_makes(folder: Path) -> None:
+    problem = find(folder).problem
+    for one in prepare(problem, public_cases(problem)):
+        right = right_values(problem, one)["y"]
+        for imposter in imposters(problem):
+            made = imposter.make(problem, one)
+            assert made is None or not np.array_equal(made["y"], right, equal_nan=True), imposter.name
