@@ -11,6 +11,7 @@ from gridstride.judge.data import kinds
 from gridstride.judge.problem import Case, Problem
 
 _HIDDEN = 4  # fresh cases in each judging
+_CHIPS = (None, None, 1, 3)  # multiprocessors that a hidden case's grid is made for; None: the device's own
 
 
 def all_cases(problem: Problem, *, seed: int, hidden: int = _HIDDEN) -> tuple[Case, ...]:
@@ -21,12 +22,14 @@ def all_cases(problem: Problem, *, seed: int, hidden: int = _HIDDEN) -> tuple[Ca
 def public_cases(problem: Problem) -> tuple[Case, ...]:
     """Every public shape with random data, and every other kind of data on the largest public shape.
 
-    The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them.
+    The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them. It is run
+    as on a chip of one multiprocessor, too.
     """
     shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
     largest = max(problem.public, key=lambda sizes: prod(sizes.values()))
     rest = [kind for kind in kinds(problem) if kind != "normal"]
-    return (*shapes, *(Case(largest, kind, len(shapes) + number) for number, kind in enumerate(rest)))
+    others = (Case(largest, kind, len(shapes) + number) for number, kind in enumerate(rest))
+    return (*shapes, Case(largest, "normal", len(shapes) + len(rest), multiprocessors=1), *others)
 
 
 def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[Case, ...]:
@@ -39,6 +42,7 @@ def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[
             next(order),
             draw.randrange(2**31),
             hidden=True,
+            multiprocessors=draw.choice(_CHIPS),
         )
         for _ in range(count)
     )

@@ -66,16 +66,22 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One input to run on: sizes, the kind of data, and the seed it is drawn from."""
+    """One input to run on: sizes, the kind of data, and the seed it is drawn from.
+
+    `multiprocessors` is what a launch expression over the chip's size is told instead of the truth: a grid of a few
+    blocks makes a grid-stride loop go round where the real one would cover a small input at once.
+    """
 
     sizes: Sizes
     data: str
     seed: int
     hidden: bool = False
+    multiprocessors: int | None = None
 
     def __str__(self) -> str:
         sizes = " ".join(f"{name}={value}" for name, value in self.sizes.items())
-        return f"{sizes}, {self.data} data{f', seed {self.seed}' if self.hidden else ''}"
+        chip = f", on {self.multiprocessors} SMs" if self.multiprocessors else ""
+        return f"{sizes}, {self.data} data{chip}{f', seed {self.seed}' if self.hidden else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
 from gridstride.judge.header import KernelFile, Launch, LaunchShape
-from gridstride.judge.problem import Problem, Sizes
+from gridstride.judge.problem import Case, Problem, Sizes
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, UnknownName
 
@@ -34,20 +34,21 @@ class Runnable:
     launch: Launch
     device: Device
 
-    def shape(self, sizes: Sizes) -> LaunchShape:
-        """Grid and block for these sizes on this device."""
-        return self.launch.shape({**sizes, MULTIPROCESSORS: self.device.properties.multiprocessors})
+    def shape(self, sizes: Sizes, multiprocessors: int | None = None) -> LaunchShape:
+        """Grid and block for these sizes on this device, or on one of so many multiprocessors."""
+        many = multiprocessors or self.device.properties.multiprocessors
+        return self.launch.shape({**sizes, MULTIPROCESSORS: many})
 
-    def run(self, sizes: Sizes, arguments: Sequence[Any]) -> None:
+    def run(self, case: Case, arguments: Sequence[Any]) -> None:
         """Launch once and wait."""
-        shape = self.shape(sizes)
+        shape = self.shape(case.sizes, case.multiprocessors)
         with use(self.device):
             self.kernel.launch(grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared)
             self.device.synchronize()
 
-    def observe(self, sizes: Sizes, arguments: Sequence[Any]) -> Any:
+    def observe(self, case: Case, arguments: Sequence[Any]) -> Any:
         """Launch once on the virtual GPU with counters and sanitizer; gives the run."""
-        shape = self.shape(sizes)
+        shape = self.shape(case.sizes, case.multiprocessors)
         with use(self.device):
             return self.kernel.observe(shape.grid, shape.block, shape.shared)(*arguments)
 

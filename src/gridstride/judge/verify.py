@@ -113,7 +113,7 @@ def observe(problem: Problem, runnable: Runnable, one: Prepared) -> tuple[Any, t
     buffers = Buffers(runnable.device, problem, one.case.sizes, one.inputs)
     buffers.fill(0)
     try:
-        run = runnable.observe(one.case.sizes, buffers.arguments)
+        run = runnable.observe(one.case, buffers.arguments)
     except KernelFault as fault:
         return None, _translated(fault.findings, one.case)
     if run.findings:
@@ -131,8 +131,8 @@ def totals(run: Any) -> dict[str, float]:
 def _launch(runnable: Runnable, case: Case, buffers: Buffers, *, sanitize: bool) -> tuple[Finding, ...]:
     """One of the runs; the first one on the virtual GPU is under the sanitizer, which is slower and sees more."""
     if sanitize and runnable.device.kind == "virtual":
-        return _translated(runnable.observe(case.sizes, buffers.arguments).findings, case)
-    runnable.run(case.sizes, buffers.arguments)
+        return _translated(runnable.observe(case, buffers.arguments).findings, case)
+    runnable.run(case, buffers.arguments)
     return ()
 
 
@@ -180,6 +180,6 @@ def _judge_results(
 def _wrong(runnable: Runnable, one: Prepared, name: str, runs: tuple[Array, Array], comparison: Comparison) -> Finding:
     expected = one.expected[name].values
     pattern = describe(Evidence(runs[0], expected, comparison.wrong, never_written(*runs)))
-    shape = runnable.shape(one.case.sizes)
+    shape = runnable.shape(one.case.sizes, one.case.multiprocessors)
     message = f"{name}: {pattern} (launched with {shape}; {one.case})"
     return Finding("wrong_result", message, pattern=pattern.name)

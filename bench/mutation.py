@@ -1,0 +1,145 @@
+"""How many mistakes the judge sees: every rung of every ladder with one small mistake in it, judged.
+
+    python bench/mutation.py [PROBLEM …] [--each N] [--workers N]
+
+Of each rung N mutants (40 unless told, 0 for all) are drawn. A mutant that compiles and passes is run again on many
+more cases next to the rung that it was made from: where its results on whole numbers or anything that the sanitizer
+finds differ, the judge has missed it; where nothing does, it is taken for equivalent. Both are listed, to be looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from common import save
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+import gridstride as gs
+from gridstride.judge.buffers import Buffers
+from gridstride.judge.cases import hidden_cases
+from gridstride.judge.data import generate
+from gridstride.judge.find import Folder, find, problem_names
+from gridstride.judge.header import KernelFile
+from gridstride.judge.ladder import Ladder
+from gridstride.judge.mutants import Mutant, compilable, mutants
+from gridstride.judge.problem import Case
+from gridstride.judge.runnable import Runnable, build
+
+SEED = 20261121
+MORE_CASES = 40
+TIME_LIMIT = 1.5
+UNBUILDABLE = ("compile_error", "launch", "unsupported")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a mutant: "no kernel", "rejected", "missed" or "equivalent"; `found` says what was found."""
+
+    problem: str
+    rung: str
+    kind: str
+    mutant: str
+    outcome: str
+    found: str
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("problems", nargs="*", default=problem_names())
+    words.add_argument("--each", type=int, default=40, metavar="N", help="mutants of each rung, 0 for all")
+    words.add_argument("--workers", type=int, default=2, metavar="N")
+    asked = words.parse_args()
+    rungs = [(name, file.name, asked.each) for name in asked.problems for file in find(name).rungs()]
+    found: list[Outcome] = []
+    with ProcessPoolExecutor(asked.workers) as pool:
+        for (problem, rung, _), outcomes in zip(rungs, pool.map(judge_rung, rungs), strict=True):
+            found += outcomes
+            print(f"{problem}/{rung}: {dict(Counter(o.outcome for o in outcomes))}", file=sys.stderr, flush=True)
+    publish(found, asked.each)
+
+
+def publish(found: list[Outcome], each: int) -> None:
+    """The figure, by kind of mistake, and the mutants to be looked at."""
+    live = [o for o in found if o.outcome in ("rejected", "missed")]
+    rejected = sum(o.outcome == "rejected" for o in live)
+    kinds = sorted({o.kind for o in found})
+    rows = {k: dict(Counter(o.outcome for o in found if o.kind == k)) for k in kinds}
+    share = rejected / max(1, len(live))
+    print(f"{len(found)} mutants, {len(live)} of them wrong, {rejected} rejected: {100 * share:.2f} %")
+    for kind, row in rows.items():
+        print(f"  {kind:22} {row}")
+    for outcome in ("missed", "equivalent"):
+        for o in found:
+            if o.outcome == outcome:
+                print(f"  {outcome}: {o.problem}/{o.rung} {o.mutant} ({o.found})")
+    looked_at = [asdict(o) for o in found if o.outcome in ("missed", "equivalent")]
+    findings = dict(Counter(o.found for o in found if o.outcome == "rejected"))
+    save("mutation", {"mutants": len(found), "wrong": len(live), "rejected": rejected, "share": share, "each": each,
+                      "seed": SEED, "kinds": rows, "findings": findings, "survivors": looked_at})  # fmt: skip
+
+
+def judge_rung(asked: tuple[str, str, int]) -> list[Outcome]:
+    """The outcomes of one rung's mutants."""
+    problem, rung, each = asked
+    ladder = ladder_of(problem)
+    file = next(f for f in ladder.files if f.name == rung)
+    made = list(mutants(file.source))
+    if each and len(made) > each:
+        made = random.Random(f"{problem} {rung} {SEED}").sample(made, each)
+    return [outcome(ladder, file, mutant) for mutant in made]
+
+
+@cache
+def ladder_of(problem: str) -> Ladder:
+    return Ladder(find(problem), device=gs.VirtualGPU(workers=1, time_limit=TIME_LIMIT), seed=SEED)
+
+
+def outcome(ladder: Ladder, file: KernelFile, mutant: Mutant) -> Outcome:
+    changed = replace(file, source=compilable(mutant))
+    result = ladder.judge(changed)
+    kinds = sorted({f.kind for f in result.findings})
+    if kinds:
+        what = "no kernel" if set(kinds) <= set(UNBUILDABLE) else "rejected"
+    else:
+        kinds = list(differences(ladder.folder, ladder, file, changed))[:1]
+        what = "missed" if kinds else "equivalent"
+    return Outcome(ladder.problem.name, file.name, mutant.kind, str(mutant), what, ", ".join(kinds) or "nothing")
+
+
+def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: KernelFile) -> Iterator[str]:
+    """What a mutant that passed does differently in many more cases, in words."""
+    problem, device = folder.problem, ladder.device
+    right, other = (build(problem, each, device) for each in (file, changed))
+    for case in hidden_cases(problem, seed=SEED + 1, count=MORE_CASES):
+        whole = replace(case, data="whole") if "whole" not in problem.without else case
+        try:
+            wanted, given = (results(ladder, each, whole) for each in (right, other))
+        except gs.KernelFault as fault:
+            yield f"{fault.kind} at {whole}"
+            continue
+        if any(not np.array_equal(wanted[n], given[n], equal_nan=wanted[n].dtype.kind == "f") for n in wanted):
+            yield f"other results at {whole}"
+
+
+def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndarray]:
+    """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
+    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case))
+    buffers.fill(0)
+    found = runnable.observe(case, buffers.arguments).findings
+    if found:
+        raise gs.KernelFault(found)
+    return buffers.results()
+
+
+if __name__ == "__main__":
+    main()
