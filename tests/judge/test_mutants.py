@@ -42,7 +42,7 @@ def made(kind: str) -> list[Mutant]:
         ("minimum and maximum", ["max -> min"]),
         ("wrong axis", ["blockIdx.x -> blockIdx.y", *["threadIdx.x -> threadIdx.y"] * 2]),
         ("half precision", ["max(tile[0][k], 0.0f) -> gridstride_half(max(tile[0][k], 0.0f))"]),
-        ("wrong stride", ["1 -> 2", "32 -> 33", "32 -> 31", "0 -> 1"]),
+        ("wrong stride", ["1 -> 2", "32 -> 33", "32 -> 31", "0 -> 1", "0 -> 1"]),
     ],
 )
 def test_a_mistake_is_made_at_every_place(kind: str, changes: list[str]) -> None:
