@@ -13,7 +13,7 @@ from gridstride.compiler.python_function import Place, digest
 from gridstride.compiler.signature import Parameter, Signature
 from gridstride.compiler.triton_messages import explained, first_line
 
-_CACHE_FORMAT = "1"  # of the entries; raise it when what is stored, or how Triton is called, changes
+_CACHE_FORMAT = "2"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
 _ALIGNED = ":16"
 _DTYPES = {
@@ -217,13 +217,30 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
         raise explained(wanted, error) from error
     known, ptx = compiled.metadata, compiled.asm["ptx"]
     return TritonCode(
-        ptx=ptx,
+        ptx=_in_their_lines(ptx),
         entry=known.name,
         threads=32 * known.num_warps,
         shared=known.shared,
         scratch=getattr(known, "global_scratch_size", 0),
         hidden=_parameter_count(ptx) - len(wanted.types),
     )
+
+
+def _in_their_lines(ptx: str) -> str:
+    """LLVM counts lines on within inline assembly, in which Triton loads and stores; all of it belongs to the
+    line that it begins with.
+    """
+    kept, inside, located = [], False, False
+    for line in ptx.splitlines(keepends=True):
+        words = line.strip()
+        if words in ("// begin inline asm", "// end inline asm"):
+            inside, located = words.startswith("// begin"), False
+        elif inside and words.startswith(".loc"):
+            if located:
+                continue
+            located = True
+        kept.append(line)
+    return "".join(kept)
 
 
 def _parameter_count(ptx: str) -> int:

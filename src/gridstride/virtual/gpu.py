@@ -19,6 +19,7 @@ from gridstride.virtual.machine.heap import Heap
 from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
+from gridstride.virtual.machine.shadow import Shadow
 from gridstride.virtual.machine.workers import Helpers, cores
 from gridstride.virtual.observe.findings import KernelFault
 
@@ -36,10 +37,11 @@ TIME_LIMIT = 120.0
 class VirtualGPU:
     """A GPU that is not there.
 
-    `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build and raises
-    what it finds. `workers`: threads that run blocks, one per core by default. `memory`: bytes of global memory, by
-    default the chip's or three quarters of this machine's, whichever is less. `time_limit`: seconds per launch.
-    `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in kernels shares out.
+    `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build, which
+    sees all of its blocks, and raises what it finds. `workers`: threads that run blocks, one per core by default.
+    `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less.
+    `time_limit`: seconds per launch. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in
+    kernels shares out.
     ValueError for an unknown chip or a number out of range.
     """
 
@@ -84,6 +86,11 @@ class VirtualGPU:
             # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
             self._arena = Arena(-(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE)
         return self._arena
+
+    @functools.cached_property
+    def shadow(self) -> Shadow:
+        """What the sanitizer remembers of global memory."""
+        return Shadow(self.arena)
 
     @functools.cached_property
     def grid_workspace(self) -> int:

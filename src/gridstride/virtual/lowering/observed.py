@@ -8,9 +8,9 @@ from typing import Any
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
+from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.machine.layout import BLOCK_STRONG, FAULT, LANES, PLAIN, STRONG
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 
 ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
@@ -27,12 +27,14 @@ class Counting:
         self.accesses: dict[int, dict[str, Any]] = {}
         self.size = 0
         self.unit = 4
-        """Bytes of shared memory that share one entry of the race detector's shadow."""
+        self.global_unit = 16
+        """Bytes of shared, and of global memory that share one entry of the race detector's shadow."""
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
         accesses = [{"site": site, **a} for site, a in self.accesses.items()]
-        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, "unit": self.unit}
+        units = {"unit": self.unit, "global_unit": self.global_unit}
+        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, **units}
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -57,7 +59,9 @@ class Counting:
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
-        """Counts a load, store, atom or red (`kind`) or cp.async ("async"); shared ones are checked for races."""
+        """Counts a load, store, atom or red (`kind`) or a cp.async's sides ("fetch", "async"), and looks for races; for
+        those of a cp.async the copy itself does, which knows what it moves.
+        """
         if access.space not in ("global", "shared", "generic", "const"):
             return
         at = self._take(len(ACCESS_COUNTERS))
@@ -67,16 +71,20 @@ class Counting:
                                "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
         if access.space == "shared":
             self.unit = min(self.unit, access.size)
+        elif access.space != "const":
+            self.global_unit = min(self.global_unit, access.size)
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
+            if access.space in ("global", "generic") and kind != "fetch":
+                _global(cx, site, addresses, size, kind)
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
-        """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""
-        if access.space != "shared" or ordered(cx.ins):
+        """Ahead of `access` for a plain store: what it writes, for the race detector."""
+        if ordered(cx.ins):
             return
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
@@ -90,7 +98,16 @@ class Counting:
         """At an atomic, an ordered access or a fence: the warp knows what others released before."""
         if {"proxy", "async"} <= set(cx.ins.modifiers):
             cx.b.call("void", "gs_proxy_fence", cx.warp)
-        cx.b.call("void", "gs_race_sync", cx.warp)
+        name = "sync" if _scope(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
+        cx.b.call("void", f"gs_race_{name}", cx.warp)
+
+    def acquired(self, cx: Lowering) -> None:
+        """After an atomic, or a load that sees others' writes; one of shared memory has told its block already."""
+        space = space_of(cx.ins)
+        if space == "generic" and ordered(cx.ins):
+            cx.b.call("void", "gs_race_sync", cx.warp)  # it may have been shared memory after all
+        if space != "shared":
+            cx.b.call("void", "gs_race_acquire", cx.warp)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
@@ -98,7 +115,10 @@ class Counting:
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
-        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and not _only_leaves(cx, f)]
+        # Those held at this barrier already have come, as have their siblings when a lane that waited joins them.
+        held = set(cx.code.successors[index])
+        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and f not in held]
+        waiting = [f for f in waiting if not _only_leaves(cx, f)]
         if not waiting:
             return
         missing = b.load("i32", pending[waiting[0]])
@@ -122,6 +142,34 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
     if kind == "async":
         return "shared_async"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+
+
+def _scope(ins: Instruction) -> int:
+    """Among which threads an instruction's order holds."""
+    return BLOCK_STRONG if "cta" in ins.modifiers else STRONG
+
+
+def _plain(cx: Lowering) -> int:
+    """How strong a plain access is. Triton lets all warps of a block load what one of them needs, and store it over:
+    within a block its programs are sequential, and what its threads do there says nothing.
+    """
+    return BLOCK_STRONG if cx.program.module.generator.startswith("LLVM NVPTX") else PLAIN
+
+
+def _global(cx: Lowering, site: int, addresses: Value, size: Value, kind: str) -> None:
+    """Looks for races of an access to global memory; one that releases does so before it."""
+    b, atomic = cx.b, kind in ("atom", "red")
+    releases = {"release", "acq_rel"} & set(cx.ins.modifiers)
+    if releases and _scope(cx.ins) == STRONG:
+        b.call("void", "gs_race_fence", cx.warp)
+    elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
+        b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory
+    strength = _scope(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)
+    writes = atomic or kind == "store"
+    name, long = f"gs_global_{'store' if writes else 'load'}", b.resize(addresses, "i64")
+    b.call("void", name, cx.warp, constant("i32", site), cx.active(), long, size, constant("i32", strength))
+    if kind == "store":
+        b.call("void", "gs_race_stored", cx.warp)
 
 
 def _only_leaves(cx: Lowering, block: int) -> bool:

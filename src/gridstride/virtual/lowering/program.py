@@ -32,6 +32,7 @@ class Observer(Protocol):
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
+    def acquired(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
 
 
@@ -48,6 +49,9 @@ class Blind:
         """Adds nothing."""
 
     def sync(self, cx: Lowering) -> None:
+        """Adds nothing."""
+
+    def acquired(self, cx: Lowering) -> None:
         """Adds nothing."""
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:

@@ -133,15 +133,18 @@ def _runtime() -> tuple[Any, Any]:
 
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.copies import emit_copies
+    from gridstride.virtual.lowering.runtime.global_races import emit_global_races
     from gridstride.virtual.lowering.runtime.heap import emit_heap
     from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
     from gridstride.virtual.lowering.runtime.memory import emit_memory
     from gridstride.virtual.lowering.runtime.observe import emit_observe
     from gridstride.virtual.lowering.runtime.output import emit_output
+    from gridstride.virtual.lowering.runtime.pairs import emit_pairs
     from gridstride.virtual.lowering.runtime.proxy import emit_proxy
     from gridstride.virtual.lowering.runtime.queue import emit_queue
     from gridstride.virtual.lowering.runtime.reduce import emit_reduce
     from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
+    from gridstride.virtual.lowering.runtime.stamps import emit_stamps
     from gridstride.virtual.lowering.runtime.tensor import emit_tensor
 
     processor = PROCESSORS.get(platform.machine())
@@ -159,6 +162,9 @@ def _runtime_module() -> Module:
     emit_proxy(module)
     emit_reduce(module)
     emit_tensor(module)
+    emit_stamps(module)
+    emit_global_races(module)
+    emit_pairs(module)
     return module
 
 

@@ -92,7 +92,7 @@ LAUNCH = Layout(
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
-    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7]""",
+    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
@@ -154,24 +154,56 @@ HEAP_UNIT = 32
 
 FINDING = Layout(
     "finding",
-    "kind:i32 site:i32 warp:i32 lane:i32 ctaid:i32[3] other_site:i32 other_warp:i32 other_lane:i32 address:i64",
+    """kind:i32 site:i32 warp:i32 lane:i32 ctaid:i32[3] other_site:i32 other_warp:i32 other_lane:i32 address:i64
+    other_block:i64 space:i32 writes:i32""",
     align=8,
 )
-"""Something wrong that did not stop the launch: a race, a barrier that only part of a warp reached."""
+"""Something wrong that did not stop the launch: a race, a barrier that only part of a warp reached. Of a race in global
+memory (`space` 1) the other side may be in another block, of linear index `other_block`; `writes` says who wrote."""
 
 MAX_FINDINGS = 256
 
 RACE = Layout(
     "race",
     """clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
-    where:ptr values:ptr size:i32""",
+    where:ptr values:ptr size:i32 first:i32 pending:i32 released_at:i32 shadow:ptr block:i64
+    acquired:i32[32] current:i32[32]""",
 )
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
 `floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
-planes. While a plain store is looked at, `where` and `values` are its addresses and elements of `size` bytes."""
+planes. While a plain store is looked at, `where` and `values` are its addresses and elements of `size` bytes.
+
+For races between blocks (SHADOW): the block's linear index and `first` stamp, the latest of its stamps that is not
+published (`pending`), each warp's `current` stamp, and when it last acquired what other blocks have published
+(`released_at`: for all)."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
+
+SHADOW = Layout(
+    "shadow",
+    """clock:i32 alone:i32[31] base:i32 shift:i32 start:i64 units:i64 written:ptr read:ptr read_before:ptr
+    events:ptr event_limit:i32 spare:i32 pairs:ptr""",
+)
+"""The shadow of global memory: `start` is the address of the first of its `units` units of 1 << `shift` bytes. `clock`
+gives stamps, which never come twice; those of this launch are `base` and later. An entry of a plane is stamp << 32 |
+site << 8 | strength << 5 | lane of an access, 0 for none: last write, last read, last read of an earlier block.
+"""
+
+SHADOW_PLANES = ("written", "read", "read_before")
+
+PLAIN, BLOCK_STRONG, STRONG = range(3)
+"""Strength of an access: not at all, within its block, everywhere. Two that are strong for one another do not race."""
+
+EVENT = Layout("event", "who:i64 published:i32 next:i32", align=16)
+"""Entry stamp - `base` of the table of events: block << 5 | warp that works under the stamp, the clock when a fence
+published what it had done (0: not yet), and the block's stamp before that was not published."""
+
+PAIR = Layout("pair", "key:i64 count:i64", align=16)
+"""How many findings of one kind there were between two sites: kind << 56 | site << 28 | other site."""
+
+PAIRS = 256
+"""Entries, a power of two; of findings between more pairs of sites only the first are told."""
 
 ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 """A live allocation, sorted by start: what a bounds check is made against."""

@@ -113,7 +113,7 @@ class VirtualKernel:
         if self.module.device.sanitize:
             from gridstride.virtual.observe.run import observe
 
-            run = observe(self, grid, block, packed, shared, cooperative)
+            run = observe(self, grid, block, packed, shared, cooperative, sampled=False)
             if run.findings:
                 raise KernelFault(run.findings, self.module.source)
             return
@@ -125,7 +125,10 @@ class VirtualKernel:
     def observe(
         self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False
     ) -> Run:  # fmt: skip
-        """Runs the grid on the observed build: the run holds counters and findings."""
+        """Runs the grid on the observed build: the run holds counters and findings.
+
+        Of large grids some blocks stand for all, and races are looked for among those.
+        """
         from gridstride.virtual.observe.run import observe
 
         run = observe(self, grid, block, packed, shared, cooperative)
@@ -174,6 +177,8 @@ class VirtualKernel:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(block)
         record["tids"] = session.thread_table.ctypes.data
+        if sample:
+            record["shadow"] = device.shadow.open(tables.extra["global_unit"])
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data
         layout = self.parameters

@@ -114,7 +114,7 @@ class Session:
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
             self._fill(index, room, tables, fibers, stack)
-            if demand.race_shift >= 0 and demand.shared:
+            if demand.race_shift >= 0:
                 self._shadow(index)
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:

@@ -135,7 +135,8 @@ def _totals(run: Run) -> str:
         f"{short(counters.bank_conflicts)} bank conflicts",
     ]
     counted, blocks = counters.sampled
-    return ", ".join(parts) + ("" if counters.exact else f"; {counted} of {blocks} blocks counted and scaled up")
+    scaled = f"; {counted} of {blocks} blocks counted and scaled up, races looked for among them"
+    return ", ".join(parts) + ("" if counters.exact else scaled)
 
 
 def _prediction(run: Run) -> str:

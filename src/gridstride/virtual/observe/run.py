@@ -16,8 +16,10 @@ from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
 from gridstride.virtual.observe.predict import Prediction, predict
+from gridstride.virtual.observe.races import global_race
 
 if TYPE_CHECKING:
+    from gridstride.virtual.gpu import VirtualGPU
     from gridstride.virtual.machine.loaded import VirtualKernel
 
 ALL_COUNTED = 128
@@ -35,7 +37,8 @@ def sample_step(grid: Dim3) -> int:
 @dataclass(frozen=True, slots=True)
 class Run:
     """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run; `heap` is
-    its use of the device heap.
+    its use of the device heap. Of a large grid some blocks stand for all (`counters.sampled`), and races are looked for
+    among those: VirtualGPU(sanitize=True) looks at every block.
     """
 
     kernel: str
@@ -62,11 +65,14 @@ class Run:
         return html(self)
 
 
-def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, cooperative: bool) -> Run:
+def observe(
+    kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, cooperative: bool, *,
+    sampled: bool = True,
+) -> Run:  # fmt: skip
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
     device = kernel.module.device
     total = grid[0] * grid[1] * grid[2]
-    sample = sample_step(grid)
+    sample = sample_step(grid) if sampled else 1
     with device.lock:
         variant = kernel.variant(block, observed=True)
         session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
@@ -79,19 +85,26 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
             stopped = fault.findings
         raw = np.sum(session.counters, axis=0)
         counters = collect(raw, variant.tables.extra, -(-total // sample), total)
-        found = stopped + reported(kernel.title, block, session, variant)
+        found = stopped + reported(kernel.title, block, session, variant, device)
+        device.shadow.close()
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
     return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
                device.heap.use(before))  # fmt: skip
 
 
-def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:
+def reported(
+    kernel: str, block: Dim3, session: Session, variant: Variant, device: VirtualGPU
+) -> tuple[Finding, ...]:  # fmt: skip
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
     seen: dict[tuple[Any, ...], Finding] = {}
+    grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
     for record in session.findings[:count]:
-        found = _finding(kernel, block, record, variant)
+        if record["space"]:
+            found = global_race(kernel, grid, block, record, variant, device.arena, device.shadow.pairs)
+        else:
+            found = _finding(kernel, block, record, variant)
         other = found.other.line if found.other else None
         seen.setdefault((found.kind, found.line, other), found)
     return tuple(seen.values())

@@ -3,7 +3,7 @@
 // entry: sum_lost_updates
 // block: 256
 // grid: ceil(n/256)
-// expect: wrong_result
+// expect: race
 
 extern "C" __global__ void sum_lost_updates(const float* x, float* total, int n)
 {

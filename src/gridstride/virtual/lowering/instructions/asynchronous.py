@@ -129,7 +129,7 @@ def _later(cx: Lowering, to: Address, origin: Address, counts: Value | None, wor
     """The observed build: counted here, copied when waited for."""
     there, here = Access("shared", 4, words), Access("global", 4, words)
     numbers = cx.program.site(cx, there), cx.program.site(cx, here)
-    cx.program.observer.access(cx, numbers[1], here, origin, "load")
+    cx.program.observer.access(cx, numbers[1], here, origin, "fetch")
     cx.program.observer.access(cx, numbers[0], there, to, "async")
     sites = constant("i32", numbers[0]), constant("i32", numbers[1])
     _runtime(cx, to, origin, counts or constant(wide("i32"), 4 * words), words, sites)

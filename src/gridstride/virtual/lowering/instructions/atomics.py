@@ -100,6 +100,8 @@ def _write(
     results = [_call(cx, parts, site, _moved(cx, where, size * j), targets[j], c) for j, c in enumerate(columns)]
     if {"acquire", "release", "acq_rel"} & set(cx.ins.modifiers):
         cx.program.observer.sync(cx)
+    elif parts.space != "shared":
+        cx.program.observer.acquired(cx)
     for target, result in zip(targets, results, strict=True):
         if result is not None:
             cx.set(target, result)

@@ -52,7 +52,7 @@ def load(cx: Lowering, ins: Instruction) -> None:
         values = _load(cx, address, access)
         if ordered(ins):
             cx.b.emit("fence acquire")
-            cx.program.observer.sync(cx)
+            cx.program.observer.acquired(cx)
     signed = ins.types[-1][0] == "s"
     for target, value in zip(_items(ins.operands[0]), values, strict=True):
         cx.set(target, value, signed=signed)
@@ -69,7 +69,6 @@ def store(cx: Lowering, ins: Instruction) -> None:
         return
     if ordered(ins):
         cx.b.emit("fence release")
-        cx.program.observer.sync(cx)
     if access.space == "local":
         _local_store(cx, address, access, [cx.vector(i, ptx_type) for i in items])
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.ir import Builder, Module, Value
+from gridstride.virtual.lowering.ir import Builder, Module, Value, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED, _address, _search, _within
 from gridstride.virtual.lowering.runtime.output import row
@@ -16,6 +16,7 @@ from gridstride.virtual.machine.layout import (
     FAULT,
     GROUPED,
     LAUNCH,
+    PLAIN,
     WARP,
 )
 
@@ -85,6 +86,10 @@ def _copy(m: Module) -> None:
         b.store(NULL, entry)
         with b.if_(present(b, queue)):
             b.store(b.call("ptr", "gs_copies_new", warp, queue, i32(GROUPED), to, mask, size), entry)
+            # Lanes that fill up with zeros do not read what is there.
+            whole = b.compare("uge", b.load(wide("i64"), counts), b.splat(b.resize(size, "i64")))
+            reading = b.op("and", mask, b.bitcast(whole, "i32"))
+            b.call("void", "gs_global_load", warp, origin, reading, b.load(wide("i64"), sources), size, i32(PLAIN))
         with b.lanes(mask) as lane:
             target, source = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources))
             bytes_ = b.resize(b.load("i64", row(b, counts, lane, 8)), "i32")

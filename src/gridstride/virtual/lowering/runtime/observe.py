@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
+from gridstride.virtual.lowering.runtime.pairs import new_pair
 from gridstride.virtual.lowering.runtime.races import emit_races
 from gridstride.virtual.lowering.runtime.silent import emit_silent
 from gridstride.virtual.machine.layout import (
@@ -64,7 +65,12 @@ def _first(b: Builder, mask: Value) -> Value:
 def _distinct(b: Builder, keys: Value, mask: Value) -> Value:
     """How many different keys the lanes of the mask have."""
     count, left = b.alloca("i32"), b.alloca("i32")
-    # Keys that never fall from lane to lane, the usual case, are counted by where they change.
+    # Keys that never fall from lane to lane, the usual case, are counted by where they change; those of halves that are
+    # alike, in one of them.
+    low, high = (b.shuffle(keys, [HALF * h + i for i in range(HALF)]) for h in range(2))
+    alike = b.compare("eq", b.bitcast(b.compare("eq", low, high), f"i{HALF}"), constant(f"i{HALF}", -1))
+    again = b.shuffle(low, [*range(HALF)] + [HALF - 1] * HALF)
+    keys = b.select(b.op("and", alike, b.compare("eq", mask, i32(-1))), again, keys)
     before = b.shuffle(keys, [0, *range(LANES - 1)])
     full = b.compare("eq", mask, i32(-1))
     rising = b.compare("eq", b.bitcast(b.compare("uge", keys, before), "i32"), i32(-1))
@@ -114,6 +120,7 @@ def _count_shared(m: Module) -> None:
         _bump(b, warp, at, 0, i32(1))
         lanes = _popcount(b, mask)
         _bump(b, warp, at, 5, lanes)
+        _count_simple(b, warp, at, mask, address, size)
         words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
         per_part = b.op("udiv", i32(LANES), words)
         twins = b.op("or", _twins(b, mask, address, 1), _twins(b, mask, address, 2))
@@ -135,6 +142,33 @@ def _count_shared(m: Module) -> None:
         _bump(b, warp, at, 3, b.load("i32", total))
         _bump(b, warp, at, 4, b.load("i32", ideal))
     _wavefronts(m)
+
+
+def _count_simple(b: Builder, warp: Value, at: Value, mask: Value, address: Value, size: Value) -> None:
+    """Counts the usual patterns of whole warps, of a word or less each, and returns: a row, one that both halves share,
+    a word for each half.
+    """
+    with b.if_(b.op("and", b.compare("eq", mask, i32(-1)), b.compare("ule", size, i32(4)))):
+        word = b.op("lshr", address, constant(address.type, 2))
+        distance = b.op("sub", word, b.splat(b.extract(word, 0)))
+        row = _mask_of(b, b.compare("eq", distance, vector_constant("i32", range(LANES))))
+        again = _mask_of(b, b.compare("eq", distance, vector_constant("i32", [*range(HALF)] * 2)))
+        one = b.op("or", b.compare("eq", row, i32(-1)), b.compare("eq", again, i32(-1)))
+        upper = b.splat(b.extract(distance, HALF))
+        firsts = b.shuffle(constant(distance.type, 0), [0] * HALF + [LANES] * HALF, upper)
+        two = b.compare("eq", _mask_of(b, b.compare("eq", distance, firsts)), i32(-1))
+        apart = b.extract(upper, 0)
+        same_bank = b.compare("eq", b.op("and", apart, i32(BANKS - 1)), i32(0))
+        conflict = b.op("and", b.compare("ne", apart, i32(0)), same_bank)
+        with b.if_(b.op("or", one, two)):
+            more = b.op("and", two, conflict)
+            _bump(b, warp, at, 3, b.op("add", i32(1), b.resize(more, "i32")))
+            _bump(b, warp, at, 4, i32(1))
+            b.ret()
+
+
+def _mask_of(b: Builder, bits: Value) -> Value:
+    return b.bitcast(bits, "i32")
 
 
 def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:
@@ -191,10 +225,14 @@ def _wavefronts(m: Module) -> None:
 
 
 def _report(m: Module) -> None:
-    """Adds a finding that does not stop the launch. `who` is warp << 8 | lane of the other side."""
+    """Adds a finding that does not stop the launch, the first of its kind between two sites. `who` is warp << 8 | lane
+    of the other side.
+    """
     head = ("ptr warp", "i32 kind", "i32 site", "i32 lane", "i32 other", "i32 who", "i64 address")
     with m.function("void", "gs_report", *head, cold=True) as (b, (warp, kind, site, lane, other, who, address)):
         launch = b.get(warp, WARP, "launch")
+        with b.if_(b.op("xor", new_pair(b, launch, kind, site, other), constant("i1", True))):
+            b.ret()
         counter = b.field(launch, LAUNCH, "finding_count")
         index = b.define("i32", f"atomicrmw add ptr {counter.name}, i32 1 seq_cst")
         with b.if_(b.compare("ult", index, i32(MAX_FINDINGS))):

@@ -6,7 +6,8 @@ from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wid
 from gridstride.virtual.lowering.runtime.common import i32, warp_at
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.queue import entries, present
-from gridstride.virtual.lowering.runtime.races import clock_of, plane_of, row_of, warp_of
+from gridstride.virtual.lowering.runtime.races import clock_of, plane_of, warp_of
+from gridstride.virtual.lowering.runtime.stamps import row_of
 from gridstride.virtual.machine.layout import ARRIVING, BLOCK, BULK_OUT, COPIES, COPY, FAULT, RACE, WARP
 
 

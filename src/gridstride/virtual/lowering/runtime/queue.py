@@ -21,6 +21,8 @@ from gridstride.virtual.machine.layout import (
     COPY,
     GROUPED,
     MAX_COPIES,
+    PLAIN,
+    STRONG,
     WARP,
 )
 
@@ -139,7 +141,21 @@ def _perform(b: Builder, warp: Value, entry: Value, lane: Value, target: Value, 
         b.call("void", "gs_tensor_move", warp, site, lane, map_, corner, shared, b.resize(out, "i32"))
     with b.if_(inverted(b, box)):
         size, reduce = (b.get(entry, COPY, f) for f in ("size", "reduce"))
+        _tell_global(b, warp, entry, lane, target, source, bytes_)
         b.call("void", "gs_deliver", b.pointer(target), b.pointer(source), bytes_, size, reduce)
+
+
+def _tell_global(
+    b: Builder, warp: Value, entry: Value, lane: Value, target: Value, source: Value, bytes_: Value
+) -> None:  # fmt: skip
+    """A bulk copy's other side as a read or write of global memory at this moment; tensor copies tell of each row."""
+    kind, site, long = b.get(entry, COPY, "kind"), b.get(entry, COPY, "site"), b.resize(bytes_, "i64")
+    with b.if_(b.compare("eq", kind, i32(BULK_OUT))):
+        plain = b.compare("eq", b.get(entry, COPY, "reduce"), i32(0))
+        data, strength = b.select(plain, b.pointer(source), NULL), b.select(plain, i32(PLAIN), i32(STRONG))
+        b.call("void", "gs_global_range_store", warp, site, lane, target, long, strength, data)
+    with b.if_(b.compare("eq", kind, i32(BULK_IN))):
+        b.call("void", "gs_global_range_load", warp, site, lane, source, long, i32(PLAIN), NULL)
 
 
 def _tell(

@@ -169,7 +169,7 @@ def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index
         with b.if_(b.compare("ne", race, Value("null", "ptr"))):
             mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
             b.put(block, BLOCK, "race", mine)
-            b.call("void", "gs_race_begin", mine)
+            b.call("void", "gs_race_begin", mine, b.get(launch, LAUNCH, "shadow"), index)
             # Shared memory holds anything when a block starts; here it is NaN, which shows in whatever it is used for.
             start, size = b.pointer(b.get(block, BLOCK, "shared")), b.get(launch, LAUNCH, "shared_size")
             b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 -1, i64 {size.name}, i1 false)")

@@ -12,6 +12,7 @@ from gridstride.virtual.machine.layout import (
     BULK_OUT,
     COPY,
     FAULT,
+    PLAIN,
     RANKS,
     TENSOR,
     TENSOR_MAGIC,
@@ -95,6 +96,11 @@ def _move(m: Module) -> None:
                 touched = b.resize(b.op("mul", b.op("sub", high, low), size), "i32")
                 first = b.op("add", start, b.op("mul", low, size))
                 b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
+                told = (warp, site, lane, first, b.resize(touched, "i64"), i32(PLAIN), NULL)
+                with b.if_(b.compare("eq", out, i32(0))):
+                    b.call("void", "gs_global_range_load", *told)
+                with b.if_(b.compare("ne", out, i32(0))):
+                    b.call("void", "gs_global_range_store", *told)
             end = b.select(some, high, low)  # a row outside of the tensor has no elements
             _chunks(b, warp, map_, shared, out, r, start, (corners[0], box[0], size), low, end)
 
