@@ -10,7 +10,7 @@ from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.machine.layout import BLOCK_STRONG, FAULT, LANES, PLAIN, STRONG
+from gridstride.virtual.machine.layout import BLOCK_STRONG, CHECKED, FAULT, LANES, PLAIN, STRONG
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 
 ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
@@ -149,6 +149,9 @@ def _scope(ins: Instruction) -> int:
     return BLOCK_STRONG if "cta" in ins.modifiers else STRONG
 
 
+_CHECKING = ("cas", "min", "max", "and", "or")
+
+
 def _plain(cx: Lowering) -> int:
     """How strong a plain access is. Triton lets all warps of a block load what one of them needs, and store it over:
     within a block its programs are sequential, and what its threads do there says nothing.
@@ -165,6 +168,8 @@ def _global(cx: Lowering, site: int, addresses: Value, size: Value, kind: str) -
     elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
         b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory
     strength = _scope(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)
+    if atomic and strength == STRONG and set(_CHECKING) & set(cx.ins.modifiers):
+        strength = CHECKED
     writes = atomic or kind == "store"
     name, long = f"gs_global_{'store' if writes else 'load'}", b.resize(addresses, "i64")
     b.call("void", name, cx.warp, constant("i32", site), cx.active(), long, size, constant("i32", strength))

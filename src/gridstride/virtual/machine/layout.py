@@ -192,8 +192,12 @@ site << 8 | strength << 5 | lane of an access, 0 for none: last write, last read
 
 SHADOW_PLANES = ("written", "read", "read_before")
 
-PLAIN, BLOCK_STRONG, STRONG = range(3)
-"""Strength of an access: not at all, within its block, everywhere. Two that are strong for one another do not race."""
+PLAIN, BLOCK_STRONG, STRONG, CHECKED = range(4)
+"""Strength of an access: not at all, within its block, everywhere. Two that are strong for one another do not race.
+
+CHECKED: strong everywhere, and of a kind that looks at the value itself (cas, min, max, and, or). Searches, hash tables
+and relaxations read such words plainly first, to save the atomic, and an old value does no harm: those are no races.
+"""
 
 EVENT = Layout("event", "who:i64 published:i32 next:i32", align=16)
 """Entry stamp - `base` of the table of events: block << 5 | warp that works under the stamp, the clock when a fence

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, suffix, vector_constant, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.stamps import entry
-from gridstride.virtual.machine.layout import BLOCK, LANES, RACE, SHADOW, SHADOW_PLANES, STRONG, WARP
+from gridstride.virtual.machine.layout import BLOCK, CHECKED, LANES, RACE, SHADOW, SHADOW_PLANES, STRONG, WARP
 
 HALF = LANES // 2
 _RECORDS, _STAMPS, _BITS = f"<{HALF} x i64>", f"<{HALF} x i32>", f"<{HALF} x i1>"
@@ -257,8 +257,8 @@ def _look(
     base, silent = b.splat(_earliest(b, b.get(shadow, SHADOW, "base")), HALF), b.alloca("i16")
     b.store(constant("i16", 0), silent)
 
-    def meet(records: Value) -> None:
-        """Looks for races with entries of this launch, but for those of this warp since it last met others."""
+    def meet(records: Value, *, read: bool) -> None:
+        """Looks for races with reads or writes of this launch, but for this warp's own since it last met others."""
         recent = b.op("and", b.bitcast(b.compare("uge", records, base), "i16"), mask)
         idle, slow = b.new_label("idle"), b.new_label("slow")
         b.branch(b.compare("eq", recent, constant("i16", 0)), idle, slow, likely=True)
@@ -267,6 +267,9 @@ def _look(
         # Two that are strong everywhere never race, and counters have many of them.
         both = b.op("and", b.op("and", records, entries), constant(_RECORDS, STRONG << 5))
         weak = b.compare("eq", both, constant(_RECORDS, 0))
+        if kind == "load" or read:
+            checked = b.op("and", records if kind == "load" else entries, constant(_RECORDS, CHECKED << 5))
+            weak = b.op("and", weak, b.compare("ne", checked, constant(_RECORDS, CHECKED << 5)))
         suspects = b.op("and", recent, b.bitcast(b.op("and", others, weak), "i16"))
         with b.if_(b.compare("ne", suspects, constant("i16", 0))):
             more = b.call("i16", f"gs_global_meet_{kind}", warp, race, shadow, units, entries, records, suspects)
@@ -277,11 +280,12 @@ def _look(
     last = load("read" if kind == "load" else "written")
     _known(b, last, entries, mask)
     if kind == "load":
-        meet(load("written"))
+        meet(load("written"), read=False)
         _remember_read(b, race, base, last, entries, mask, store)
         return
-    for records in (last, load("read"), load("read_before")):
-        meet(records)
+    meet(last, read=False)
+    for plane in ("read", "read_before"):
+        meet(load(plane), read=True)
     quiet = b.load("i16", silent)
     with b.if_(b.compare("eq", quiet, constant("i16", 0)), likely=True):
         store("written", entries, None)
