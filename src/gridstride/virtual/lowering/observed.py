@@ -10,6 +10,7 @@ from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 
@@ -65,7 +66,8 @@ class Counting:
         file, line = place or (None, None)
         self.accesses[site] = {"at": at, "file": file, "line": line, "space": access.space, "kind": kind,
                                "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
-        if access.space == "shared":
+        team = cx.program.clusters and in_shared(cx.ins)
+        if access.space == "shared" or team:
             self.unit = min(self.unit, access.size)
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
@@ -73,6 +75,8 @@ class Counting:
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
+            if team and kind != "async":
+                watch_cluster(cx, site, access, addresses, kind)
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""
@@ -98,7 +102,10 @@ class Counting:
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
-        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and not _only_leaves(cx, f)]
+        # Those that this same barrier holds came before; one lane may have had something to wait for first.
+        held = cx.code.successors[index]
+        ahead = [f for f in bits_of(cx.facts.frontier[index]) if f > index and f not in held]
+        waiting = [f for f in ahead if not _only_leaves(cx, f)]
         if not waiting:
             return
         missing = b.load("i32", pending[waiting[0]])

@@ -72,6 +72,7 @@ def _race_clocks(m: Module) -> None:
             clock = b.get(race, RACE, "clock")
             b.put(race, RACE, "clock", b.intrinsic("umax", clock, ahead))
             b.store(b.insert(both, ahead, own), row, align=4)
+            b.call("void", "gs_team_sync", warp)
 
 
 def _present(b: Builder, pointer: Value) -> Value:
