@@ -276,3 +276,48 @@ extern "C" __global__ void tile(const __grid_constant__ Map map_, float *o) {
 """
 )
 """A tile that the blocks of a cluster load together; the map's box has as many rows as one block loads."""
+
+MATMUL = (
+    BARRIERS
+    + """
+extern "C" __global__ void matmul(const float *a, const float *b, float *c, int steps) {
+    // Two blocks of a cluster have 16 rows of C each and share the tiles of B: each fetches half of every tile for both.
+    // Warp 0 produces, warps 1 and 2 consume; a stage is free when the consumers of both blocks have told both producers.
+    constexpr int STAGES = 3, TILE = 256;
+    __shared__ alignas(128) float as[STAGES][TILE], bs[STAGES][TILE];
+    __shared__ word full[STAGES], empty[STAGES];
+    int t = threadIdx.x, warp = t / 32, lane = t % 32;
+    unsigned own = rank();
+    if (t == 0) for (int i = 0; i < STAGES; ++i) { init(&full[i], 1); init(&empty[i], 4); }
+    cluster_sync();
+    if (warp == 0) {
+        if (lane == 0)
+            for (int k = 0; k < steps; ++k) {
+                int s = k % STAGES;
+                if (k >= STAGES) wait(&empty[s], (k / STAGES - 1) % 2);
+                expect(&full[s], 2 * TILE * 4);
+                const float *mine = a + (blockIdx.x * steps + k) * TILE, *half = b + k * TILE + own * TILE / 2;
+                asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 1024, "
+                    "[%2];" :: "r"(at(as[s])), "l"(mine), "r"(at(&full[s])) : "memory");
+                asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                    "[%0], [%1], 512, [%2], %3;" :: "r"(at(bs[s] + own * TILE / 2)), "l"(half), "r"(at(&full[s])),
+                    "h"((unsigned short)3) : "memory");
+            }
+    } else {
+        float sum[4] = {};
+        int i = t - 32, column = i % 16, row = i / 16 * 4;
+        for (int k = 0; k < steps; ++k) {
+            int s = k % STAGES;
+            wait(&full[s], k / STAGES % 2);
+            for (int j = 0; j < 16; ++j)
+                for (int r = 0; r < 4; ++r) sum[r] += as[s][(row + r) * 16 + j] * bs[s][j * 16 + column];
+            __syncwarp();
+            if (lane < 2) arrive_remote(map(at(&empty[s]), lane));
+        }
+        for (int r = 0; r < 4; ++r) c[(blockIdx.x * 16 + row + r) * 16 + column] = sum[r];
+    }
+    cluster_sync();
+}
+"""
+)
+"""A pipeline as fast matrix multiplications have it: multicast tiles, full and empty barriers across two blocks."""

@@ -80,6 +80,15 @@ def test_blocks_load_a_tile_together(machine: str, size: int) -> None:
         assert (out[block] == tile * np.float32(block % size + 1)).all()
 
 
+@pytest.mark.parametrize("steps", [1, 3, 8])
+def test_a_matrix_product_with_a_pipeline_across_blocks(machine: str, steps: int) -> None:
+    draw = np.random.default_rng(5)
+    a, b = (draw.integers(-4, 5, (n, steps, 16, 16)).astype(np.float32) for n in (4, 1))
+    c = np.zeros((4, 16, 16), np.float32)
+    launch(ck.MATMUL, "matmul", 4, 96, 2, a, b, c, steps)
+    assert (c == np.einsum("nkij,kjl->nil", a, b[0])).all()
+
+
 REDUCE = (
     ck.BARRIERS
     + """
