@@ -66,9 +66,11 @@ class Kernel:
         bound = self._module.on(device).bound(self.name)
         bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+    def observe(
+        self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
+    ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(n, x, y)`."""
-        wanted = shape(grid, block, shared)
+        wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: self.bound().observe(wanted, args)
 
     def symbol(self, name: str, dtype: DTypeLike = "uint8") -> DeviceArray:
@@ -134,7 +136,10 @@ class BoundKernel:
             )
         values = self._checked(wanted, args)
         with Staging(self.device, values) as staging:
-            run: Run = observe(wanted.grid, wanted.block, self._pack(*values), wanted.shared)
+            packed = self._pack(*values)
+            how: dict[str, Any] = {"cooperative": True} if wanted.cooperative else {}
+            how |= {"cluster": wanted.cluster} if wanted.cluster else {}
+            run: Run = observe(wanted.grid, wanted.block, packed, wanted.shared, **how)
             staging.copy_back()
         return run
 

@@ -71,9 +71,11 @@ class NumbaKernel(Kernel):
         how = {"shared": shared, "stream": stream, "cooperative": cooperative, "cluster": cluster}
         super().launch(grid=grid, block=block, args=self._spread(args), **how)
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+    def observe(
+        self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
+    ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(x, y)`."""
-        observed = super().observe(grid, block, shared)
+        observed = super().observe(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: observed(*self._spread(args))
 
     def __repr__(self) -> str:

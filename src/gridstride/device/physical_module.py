@@ -73,6 +73,7 @@ class PhysicalKernel:
         self.max_threads = self._attribute(attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
         self.registers = self._attribute(attribute.CU_FUNC_ATTRIBUTE_NUM_REGS)
         self.local_bytes = self._attribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+        self.required_cluster = self._required_cluster(attribute)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} on {self._device.name}, {self.registers} registers>"
@@ -91,7 +92,9 @@ class PhysicalKernel:
         device, driver = self._device, bindings()
         handle = device.current_stream() if stream is None else stream.handle
         with device.current():
-            self._prepare(shared, cluster)
+            self._prepare(shared, cluster or self.required_cluster)
+            if cluster == self.required_cluster:
+                cluster = None  # the driver takes it from the kernel
             pointers = self._pointers(packed)
             if cooperative or cluster is not None:
                 config = _config(driver, grid, block, shared, handle, cooperative, cluster)
@@ -100,6 +103,14 @@ class PhysicalKernel:
                 result = driver.cuLaunchKernel(self._function, *grid, *block, shared, handle, pointers, 0)
             if int(result[0]):
                 device.check(result, f"launching {self.name} with grid {grid}, block {block}, {shared} dynamic bytes")
+
+    def _required_cluster(self, attribute: Any) -> Dim3 | None:
+        """What __cluster_dims__ says; None where it says nothing."""
+        x, y, z = (
+            self._attribute(getattr(attribute, f"CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_{axis}"))
+            for axis in ("WIDTH", "HEIGHT", "DEPTH")
+        )
+        return (x, max(y, 1), max(z, 1)) if x else None
 
     def _prepare(self, shared: int, cluster: Dim3 | None) -> None:
         """Opt in to more shared memory or larger clusters than every kernel may have."""

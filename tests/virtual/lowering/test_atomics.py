@@ -479,7 +479,7 @@ def test_an_atomic_outside_its_array_is_found() -> None:
 @pytest.mark.parametrize(
     "text",
     ["atom.global.add.b32 {d}, [{cell}], {a};", "atom.global.inc.u64 {d}, [{cell}], 1;",
-     "atom.shared::cluster.add.u32 {d}, [{cell}], {a};", "red.global.min.f32 [{cell}], {a};"],
+     "red.global.min.f32 [{cell}], {a};"],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction

@@ -348,9 +348,7 @@ def test_a_sleeping_warp_lets_the_others_run() -> None:
     assert (out == 7).all()
 
 
-@pytest.mark.parametrize(
-    "text", ["shfl.sync.up.b64 {d}, {a}, 1, 0, -1;", "redux.sync.and.u32 {d}, {a}, -1;", "barrier.cluster.wait;"]
-)
+@pytest.mark.parametrize("text", ["shfl.sync.up.b64 {d}, {a}, 1, 0, -1;", "redux.sync.and.u32 {d}, {a}, -1;"])
 def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction
 

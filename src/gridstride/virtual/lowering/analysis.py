@@ -35,7 +35,7 @@ from gridstride.virtual.ptx.module import (
 )
 
 VARYING_OPCODES = frozenset(
-    "addc subc madc atom call shfl match elect ldmatrix mma wmma wgmma movmatrix tex tld4 suld mapa getctarank "
+    "addc subc madc atom call shfl match elect ldmatrix mma wmma wgmma movmatrix tex tld4 suld "
     "activemask lanemask stacksave alloca".split()
 )
 """Opcodes whose results differ between lanes whatever the operands are."""
@@ -113,9 +113,10 @@ def leaves(ins: Instruction | None) -> bool:
 
 def waits(ins: Instruction | None) -> bool:
     """True for a barrier that holds its lanes back."""
-    return (
-        ins is not None and ins.opcode in ("bar", "barrier") and not {"warp", "arrive", "cluster"} & set(ins.modifiers)
-    )
+    if ins is None or ins.opcode not in ("bar", "barrier"):
+        return False
+    said = set(ins.modifiers)
+    return "wait" in said if "cluster" in said else not {"warp", "arrive"} & said
 
 
 def last_of(block: list[Instruction]) -> Instruction | None:

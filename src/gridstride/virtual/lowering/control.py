@@ -362,12 +362,21 @@ class Flow:
     def _barrier(self, index: int, last: Instruction) -> None:
         """`bar.sync`, `bar.red`, `barrier.sync`: the block's lanes arrive, then wait."""
         cx, b = self.cx, self.b
-        which, count, vote = barrier_operands(cx, last)
+        cluster = "cluster" in last.modifiers
+        zero = constant("i32", 0)
+        which, count, vote = (zero, zero, zero) if cluster else barrier_operands(cx, last)
         number = cx.program.site(cx)
         site = constant("i32", number)
         cx.program.observer.barrier(cx, index, number, self.pending)
         together = not self.facts.frontier[index]
-        if together and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
+        passed: Value | None = None
+        if cluster:
+            if not together:
+                passed = b.call("i32", "gs_cluster_passed", cx.warp, cx.current_mask())
+            phase = b.call("i64", "gs_cluster_token", cx.warp, site, cx.current_mask())
+            if together:
+                b.call("void", "gs_wait", cx.warp, phase)
+        elif together and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
             b.call("void", "gs_sync", cx.warp, cx.current_mask(), site)
         else:
             phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
@@ -379,7 +388,7 @@ class Flow:
             return
         cx.flush(self._live_after(index))
         (target,) = self.code.successors[index]
-        self._hold(target, phase)
+        self._hold(target, phase, passed)
         self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
 
     def _take_vote(self, ins: Instruction) -> None:
@@ -392,13 +401,20 @@ class Flow:
             result = b.compare("eq" if "and" in ins.modifiers else "ne", result, constant("i32", 0))
         cx.set(ins.operands[0], result)
 
-    def _hold(self, target: int, phase: Value) -> None:
-        """Holds the block's lanes at a barrier; those it has let go meanwhile are not to wait again."""
+    def _hold(self, target: int, phase: Value, passed: Value | None) -> None:
+        """Holds the block's lanes at a barrier; those it has let go meanwhile are not to wait again.
+
+        `passed`: of the lanes, those whose turn at the cluster's barrier is over already.
+        """
         b, zero = self.b, constant("i32", 0)
         opened, was = self._open(target), b.load("i32", self.pending[target])
         freed = b.op("or", b.load("i32", self.freed[target]), b.select(opened, was, zero))
+        here = self.cx.current_mask()
+        if passed is not None:
+            here, freed = b.op("xor", here, passed), b.op("or", freed, passed)
+            phase = b.select(b.compare("ne", here, zero), phase, b.load("i64", self.gates[target]))
         b.store(freed, self.freed[target])
-        held = b.op("or", b.select(opened, zero, was), self.cx.current_mask())
+        held = b.op("or", b.select(opened, zero, was), here)
         b.store(held, self.pending[target])
         b.store(phase, self.gates[target])
 

@@ -40,6 +40,7 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
         spins=any(s for _, s in flags),
         recursive=program.recursive,
         stack=machine_frame(program.entry) + min(len(program.functions) - 1, 4) * program.callee_frame,
+        clusters=program.clusters,
     )
 
 

@@ -91,6 +91,11 @@ def _around(s: Instruction, key: str, habits: Habits) -> Iterator[Statement]:
 
 
 def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
+    if "cluster" in s.modifiers:
+        yield replace(s, opcode="bar")
+        yield Label(f"%held{key}")
+        yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+        return
     red = "red" in s.modifiers
     voting = tuple("vote" if m == "red" else m for m in s.modifiers if m != "aligned")
     if s.opcode == "bar" or "aligned" in s.modifiers:

@@ -10,6 +10,7 @@ from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
 from gridstride.virtual.machine.layout import BLOCK_STRONG, CHECKED, FAULT, LANES, PLAIN, STRONG
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 
@@ -69,7 +70,8 @@ class Counting:
         file, line = place or (None, None)
         self.accesses[site] = {"at": at, "file": file, "line": line, "space": access.space, "kind": kind,
                                "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
-        if access.space == "shared":
+        team = cx.program.clusters and in_shared(cx.ins)
+        if access.space == "shared" or team:
             self.unit = min(self.unit, access.size)
         elif access.space != "const":
             self.global_unit = min(self.global_unit, access.size)
@@ -81,6 +83,8 @@ class Counting:
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
             if access.space in ("global", "generic") and kind != "fetch":
                 _global(cx, site, addresses, size, kind)
+            if team and kind != "async":
+                watch_cluster(cx, site, access, addresses, kind)
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Ahead of `access` for a plain store: what it writes, for the race detector."""

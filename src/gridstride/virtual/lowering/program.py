@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from gridstride.virtual.errors import UnsupportedInstruction, source_name
+from gridstride.virtual.lowering.clusters import knows_clusters
 from gridstride.virtual.lowering.ir import Module as IrModule
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
 from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
@@ -85,6 +86,7 @@ class Lowered:
     spins: bool
     recursive: bool
     stack: int
+    clusters: bool
 
 
 @dataclass(slots=True)
@@ -122,6 +124,7 @@ class Program:
         self.callee_frame = max((machine_frame(f) for f in self.functions if f.kind == "func"), default=0)
         self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions)
         self._scratch: dict[str, Scratch] = {}
+        self.clusters = knows_clusters(self.functions)
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
 
     # -- sites --------------------------------------------------------------------------------------------------------

@@ -132,11 +132,16 @@ def _runtime() -> tuple[Any, Any]:
 
 
 def _runtime_module() -> Module:
+    from gridstride.virtual.lowering.runtime.cluster_barrier import emit_cluster_barrier
+    from gridstride.virtual.lowering.runtime.cluster_memory import emit_cluster_memory
+    from gridstride.virtual.lowering.runtime.cluster_races import emit_cluster_races
+    from gridstride.virtual.lowering.runtime.clusters import emit_clusters
     from gridstride.virtual.lowering.runtime.copies import emit_copies
     from gridstride.virtual.lowering.runtime.global_races import emit_global_races
     from gridstride.virtual.lowering.runtime.heap import emit_heap
     from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
     from gridstride.virtual.lowering.runtime.memory import emit_memory
+    from gridstride.virtual.lowering.runtime.multicast import emit_multicast
     from gridstride.virtual.lowering.runtime.observe import emit_observe
     from gridstride.virtual.lowering.runtime.output import emit_output
     from gridstride.virtual.lowering.runtime.pairs import emit_pairs
@@ -165,6 +170,11 @@ def _runtime_module() -> Module:
     emit_stamps(module)
     emit_global_races(module)
     emit_pairs(module)
+    emit_clusters(module)
+    emit_cluster_barrier(module)
+    emit_cluster_memory(module)
+    emit_multicast(module)
+    emit_cluster_races(module)
     return module
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
+from gridstride.virtual.machine import clusters
 from gridstride.virtual.machine.layout import FAULTS, LANES, SPINNING, WAITING
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
@@ -15,7 +17,7 @@ from gridstride.virtual.observe.findings import Finding
 if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
 
-ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free")
+ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free", "exited_block")
 """Kinds that are about an address."""
 
 NOWHERE = 0xFFFFFFFF
@@ -75,7 +77,7 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
             return f"stopped after {limit}: the loop here had not ended ({more})"
         case "deadlock":
-            return _deadlock(session, tables)
+            return clusters.deadlock(session, tables) if session.demand.cluster else _deadlock(session, tables)
         case "stack_overflow":
             return "the calls go deeper than the stack: does the recursion end?"
         case "trap":
@@ -97,6 +99,10 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             )
         case "mbarrier":
             return _mbarrier(record)
+        case "exited_block":
+            return clusters.exited(f"{_verb(place)} of {int(record['fault_size'])} bytes", record)
+        case "cluster_barrier":
+            return clusters.barrier_misuse(record)
         case "invalid_free":
             return _wrong_free(record, device)
         case "invalid_instruction":
@@ -177,6 +183,8 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, device: V
     if space == 1:
         held = int(record["shared_size"])
         return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes"
+    if space == CLUSTER_SPACE:
+        return f"{what} at {clusters.place_in_cluster(record)}"
     if space == 2:
         return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"
     if device.heap.block(address) is not None:

@@ -54,12 +54,14 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr cluster_arrived:i32 cluster_turn:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
-is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build."""
+is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build. `cluster_arrived` are the
+lanes that arrived at the cluster's barrier and have not waited for it yet, `cluster_turn` the lowest bit of the turn
+that they came for."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -67,18 +69,19 @@ READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 BLOCK = Layout(
     "block",
     f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 cursor:i32
-    index:i64 arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}]
-    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr""",
+    index:i64 arrived:i32[{BARRIERS}] phases:i32[{BARRIERS + 1}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}]
+    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr cluster:ptr rank:i32""",
 )
 """One resident block and its barriers. `cursor` is the next warp of the round; `phases` counts completions of each
 barrier, `epoch` of all; `votes`/`results` serve `bar.red`; `members` are the warps that arrived; `race` is the block's
-shadow of shared memory, null if not observed."""
+shadow of shared memory, null if not observed. The last of `phases` counts the turns of the cluster's barrier; `cluster`
+is null where blocks run on their own."""
 
 WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
     local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
-    row:i64 row_end:i64""",
+    row:i64 row_end:i64 clusters:ptr taken:i64 team_race:ptr team_race_stride:i64""",
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
 local memory of its slots."""
@@ -92,13 +95,30 @@ LAUNCH = Layout(
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
-    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr""",
+    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr
+    cluster:i32[3] cluster_size:i32 explicit_cluster:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
 `output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
-workspace, its upper half first."""
+workspace, its upper half first. `cluster_size` is 0 where blocks run on their own, whatever the clusters are."""
+
+MOST_BLOCKS_IN_CLUSTER = 16
+"""With the kernel's consent; 8 without."""
+
+RANK_SHIFT = 24
+"""Shared memory of a cluster's blocks lies this power of two apart. The same bits of a `shared::cluster` address hold
+the block's rank plus 1, or 0 for the block's own."""
+
+CLUSTER = Layout(
+    "cluster",
+    """blocks:ptr shared:i64 size:i32 active:i32 threads:i32 arrived:i32 turn:i32 ended:i32 index:i32[3] id:i64
+    race:ptr""",
+)
+"""A cluster whose blocks are resident, in consecutive slots of one worker: `blocks` and `shared` are those of rank 0.
+`threads` have not ended yet, `arrived` have come to the cluster's barrier in its `turn`; `ended` is a mask of ranks;
+`index` is %clusterid. `race` is the shadow of all its shared memory, null if not observed."""
 
 COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:i32[32]")
 """Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed."""
@@ -208,6 +228,19 @@ PAIR = Layout("pair", "key:i64 count:i64", align=16)
 
 PAIRS = 256
 """Entries, a power of two; of findings between more pairs of sites only the first are told."""
+CLUSTER_RACE = Layout(
+    "cluster_race",
+    f"""clock:i32 units:i32 each:i32 shift:i32 waiting:i32 start:i32 told:i32 released:i32[{MOST_BLOCKS_IN_CLUSTER}]
+    arriving:i32[{MOST_BLOCKS_IN_CLUSTER}] opened:i32[{MOST_BLOCKS_IN_CLUSTER}] seen:i32[{MOST_BLOCKS_IN_CLUSTER**2}]
+    touched:i32[{MOST_BLOCKS_IN_CLUSTER**2}] toucher:i32[{MOST_BLOCKS_IN_CLUSTER**2}]""",
+)
+"""Head of a cluster's shadow: vector clocks of its blocks, what arrivals at its barrier gave (in this turn, in the one
+that opened last), the ranks that are held there, when block q last used block r's memory (`touched[r * 16 + q]`) and
+which thread, then the planes, with `each` of the `units` for a block. Clocks begin at `start`; `told` are the ranks
+that have been told that they came too early."""
+
+CLUSTER_PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before", "changed", "changer")
+"""i32 per unit: clock and who (site << 16 | rank << 10 | warp << 5 | lane) of the last write, two reads and atomic."""
 
 ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 """A live allocation, sorted by start: what a bounds check is made against."""
@@ -220,7 +253,7 @@ SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
-    "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence",
+    "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence", "exited_block", "cluster_barrier", "unstarted_block",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

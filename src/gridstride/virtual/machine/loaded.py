@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
+from gridstride.virtual.machine.clusters import cluster_of
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
@@ -87,6 +89,9 @@ class VirtualKernel:
         self.parameters = entry.parameters
         self.static_shared = entry.static_shared
         self._most_threads = entry.most_threads
+        self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
+        self.needs_cluster = "explicitcluster" in entry.flags
+        self.grid_of_clusters = "blocksareclusters" in entry.flags
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
@@ -108,22 +113,21 @@ class VirtualKernel:
         cooperative: bool = False, cluster: Dim3 | None = None,
     ) -> None:  # fmt: skip
         """Runs the grid to its end; KernelFault says what was wrong."""
-        if cluster is not None and cluster != (1, 1, 1):
-            raise LaunchError(f"{self.title}: the virtual GPU has no clusters yet (cluster={cluster})")
         if self.module.device.sanitize:
             from gridstride.virtual.observe.run import observe
 
-            run = observe(self, grid, block, packed, shared, cooperative, sampled=False)
+            run = observe(self, grid, block, packed, shared, cooperative, cluster, sampled=False)
             if run.findings:
                 raise KernelFault(run.findings, self.module.source)
             return
         with self.module.device.lock:
             variant = self.variant(block)
-            session = self._session(variant, grid, block, shared, cooperative)
+            session = self._session(variant, grid, block, shared, cooperative, cluster)
             self.run(session, variant, grid, block, packed)
 
     def observe(
-        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False
+        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False,
+        cluster: Dim3 | None = None,
     ) -> Run:  # fmt: skip
         """Runs the grid on the observed build: the run holds counters and findings.
 
@@ -131,25 +135,28 @@ class VirtualKernel:
         """
         from gridstride.virtual.observe.run import observe
 
-        run = observe(self, grid, block, packed, shared, cooperative)
+        run = observe(self, grid, block, packed, shared, cooperative, cluster)
         if run.findings:
             self.module.device.faults.append(KernelFault(run.findings, self.module.source))
         return run
 
     # -- inside -------------------------------------------------------------------------------------------------------
-    def _session(self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool) -> Session:
-        key = (variant, grid, block, shared, cooperative)
+    def _session(
+        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool, cluster: Dim3 | None
+    ) -> Session:
+        key = (variant, grid, block, shared, cooperative, cluster)
         if self._last is not None and self._last[0] == key:
             session: Session = self._last[1]
         else:
-            session = self.prepare(variant, grid, block, shared, cooperative)
+            session = self.prepare(variant, grid, block, shared, cooperative, cluster=cluster)
             self._last = (key, session)
         self.refresh(session)
         return session
 
     def prepare(
-        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, sample: int = 0
-    ) -> Session:
+        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, sample: int = 0,
+        cluster: Dim3 | None = None,
+    ) -> Session:  # fmt: skip
         """A session with everything filled in that does not change from launch to launch.
 
         `sample`: every so many blocks one is observed; 0 on the fast build.
@@ -159,12 +166,16 @@ class VirtualKernel:
         threads = block[0] * block[1] * block[2]
         warps = -(-threads // LANES)
         extent = tables.static_shared + shared
-        slots = self._slots(variant, total, threads, warps, extent, cooperative)
-        workers = min(device.workers, total) if total * warps >= MANY_WARPS else 1
+        team = cluster_of(self, grid, cluster)
+        size = math.prod(team) if tables.clusters else 0
+        slots = self._slots(variant, total, threads, warps, extent, cooperative, size or 1)
+        workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
-        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift), device.rooms)
+        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift, size), device.rooms)
         record = session.launch
+        record["cluster"], record["cluster_size"] = team, size
+        record["explicit_cluster"] = (cluster or self.required_cluster) is not None
         record["entry"] = variant.code.kernel
         record["grid"], record["ntid"] = grid, block
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
@@ -185,17 +196,21 @@ class VirtualKernel:
         record["param_size"] = layout[-1].offset + layout[-1].size if layout else 0
         return session
 
-    def _slots(self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool) -> int:
+    def _slots(
+        self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool, team: int
+    ) -> int:
+        """Blocks that a worker holds at a time, whole clusters of `team` of them."""
         if not (variant.tables.spins or cooperative):
-            return 1
+            return team
         chip = self.module.device.model
-        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors
+        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors // team * team
         if cooperative and total > resident:
             raise LaunchError(
                 f"{self.title}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
                 f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
             )
-        return min(total, resident, most_slots(variant.tables, warps))
+        most = most_slots(variant.tables, warps) // team * team
+        return max(team, min(total, resident, most))
 
     def refresh(self, session: Session) -> None:
         """Gives a session the allocations of now, where they changed."""

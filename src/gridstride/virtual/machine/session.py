@@ -13,6 +13,9 @@ from gridstride.virtual.lowering.runtime.scheduler import TID_RECORD
 from gridstride.virtual.machine.arena import reserve
 from gridstride.virtual.machine.layout import (
     BLOCK,
+    CLUSTER,
+    CLUSTER_PLANES,
+    CLUSTER_RACE,
     FINDING,
     LANES,
     LAUNCH,
@@ -20,6 +23,7 @@ from gridstride.virtual.machine.layout import (
     PLANES,
     QUEUE_BYTES,
     RACE,
+    RANK_SHIFT,
     WARP,
     WORKER,
 )
@@ -80,6 +84,8 @@ class Demand:
     sample: int = 0
     race_shift: int = -1
     """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
+    cluster: int = 0
+    """Blocks in a cluster whose blocks know of it; 0 where blocks run on their own. `slots` is a multiple of it."""
 
 
 class Session:
@@ -110,6 +116,7 @@ class Session:
         stack = stack_size(tables)
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
+        self.clusters: list[Array] = []
         self._rented: list[mmap.mmap] = []
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
@@ -120,6 +127,10 @@ class Session:
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
         shared = -(-max(demand.shared, 1) // SHARED_ALIGN) * SHARED_ALIGN
+        if demand.cluster:
+            shared = 1 << RANK_SHIFT
+            self.clusters.append(np.zeros(demand.slots // demand.cluster, CLUSTER.dtype()))
+            record["clusters"] = self.clusters[-1].ctypes.data
         local = tables.local_size * LANES
         record["launch"] = self.launch_address
         record["blocks"], record["warps"] = self.blocks[index].ctypes.data, self.warps[index].ctypes.data
@@ -149,6 +160,22 @@ class Session:
             head = memory[skip + stride * slot :][: RACE.size].view(RACE.dtype())
             head["words"], head["shift"], head["warps"] = units, self.demand.race_shift, self.demand.warps
         self.workers[index]["race"], self.workers[index]["race_stride"] = base, stride
+        if self.demand.cluster:
+            self._team_shadow(index, units)
+
+    def _team_shadow(self, index: int, each: int) -> None:
+        """The same between the blocks of clusters, one for each cluster that the worker holds."""
+        demand, units = self.demand, each * self.demand.cluster
+        stride = -(-(CLUSTER_RACE.size + 4 * len(CLUSTER_PLANES) * units) // 64) * 64
+        groups = demand.slots // demand.cluster
+        memory = np.zeros(stride * groups + 64, np.uint8)
+        base = -(-memory.ctypes.data // 64) * 64
+        self.shadows.append(memory)
+        skip = base - memory.ctypes.data
+        for group in range(groups):
+            head = memory[skip + stride * group :][: CLUSTER_RACE.size].view(CLUSTER_RACE.dtype())
+            head["units"], head["each"], head["shift"] = units, each, demand.race_shift
+        self.workers[index]["team_race"], self.workers[index]["team_race_stride"] = base, stride
 
     def restart(self) -> None:
         """Clears what the last launch left."""
@@ -159,6 +186,8 @@ class Session:
         launch["output_used"] = launch["output_lost"] = 0
         for blocks in self.blocks:
             blocks["active"] = 0
+        for clusters in self.clusters:
+            clusters["active"] = 0
 
     def stopped(self) -> bool:
         """True where the launch did not run to its end."""

@@ -17,16 +17,23 @@ from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel. `static_shared` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do not."""
+    """A kernel. `static_shared` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do not;
+    `cluster` and `most_cluster` likewise (.reqnctapercluster, .maxclusterrank); `flags` as the PTX names them.
+    """
 
     name: str
     parameters: tuple[ParameterLayout, ...]
     static_shared: int
     most_threads: int | None
+    cluster: tuple[int, int, int] | None = None
+    most_cluster: int | None = None
+    flags: tuple[str, ...] = ()
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Entry:
-        return Entry(**{**data, "parameters": tuple(ParameterLayout(**p) for p in data["parameters"])})
+        cluster = None if data["cluster"] is None else tuple(data["cluster"])
+        parameters = tuple(ParameterLayout(**p) for p in data["parameters"])
+        return Entry(**{**data, "parameters": parameters, "cluster": cluster, "flags": tuple(data["flags"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,12 @@ def summarise(module: Module) -> Summary:
 def _entry(module: Module, function: Function) -> Entry:
     given = [math.prod(function.directives[d]) for d in ("maxntid", "reqntid") if function.directives.get(d)]
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
-    return Entry(function.name, layouts, shared_bytes(module, function), min(given, default=None))
+    x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    cluster = (x, y, z) if "reqnctapercluster" in function.directives else None
+    (most,) = function.directives.get("maxclusterrank") or (None,)
+    flags = tuple(f for f in ("explicitcluster", "blocksareclusters") if f in function.directives)
+    shared = shared_bytes(module, function)
+    return Entry(function.name, layouts, shared, min(given, default=None), cluster, most, flags)
 
 
 def _parameter(variable: Variable, offset: int) -> ParameterLayout:

@@ -46,6 +46,8 @@ class Tables:
     recursive: bool
     stack: int
     extra: dict[str, Any]
+    clusters: bool = False
+    """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster."""
 
     def to_json(self) -> bytes:
         # Places as bare rows: a kernel has hundreds, and loading it should not spend its time on their field names.
@@ -106,6 +108,7 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tu
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
         lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
+        lowered.clusters,
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
 

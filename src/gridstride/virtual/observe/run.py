@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.virtual.machine.clusters import cluster_of
 from gridstride.virtual.machine.faults import thread_of
 from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.observe import clusters
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
 from gridstride.virtual.observe.predict import Prediction, predict
@@ -26,9 +28,12 @@ ALL_COUNTED = 128
 """Blocks up to which every one is counted; of larger grids about this many are, spread evenly."""
 
 
-def sample_step(grid: Dim3) -> int:
-    """Every how many blocks one is counted: never a multiple of a row, or one column of blocks would stand for all."""
-    step = -(-grid[0] * grid[1] * grid[2] // ALL_COUNTED)
+def sample_step(grid: Dim3, team: int = 1) -> int:
+    """Every how many blocks one is counted: never a multiple of a row, or one column of blocks would stand for all.
+
+    Where clusters of `team` blocks are counted whole, the grid is one of clusters.
+    """
+    step = -(-grid[0] * grid[1] * grid[2] * team // ALL_COUNTED)
     while step > 1 and math.gcd(step, grid[0] * grid[1]) > 1:
         step += 1
     return step
@@ -66,16 +71,26 @@ class Run:
 
 
 def observe(
-    kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, cooperative: bool, *,
+    kernel: VirtualKernel,
+    grid: Dim3,
+    block: Dim3,
+    packed: bytes,
+    shared: int,
+    cooperative: bool,
+    cluster: Dim3 | None = None,
+    *,
     sampled: bool = True,
-) -> Run:  # fmt: skip
+) -> Run:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
     device = kernel.module.device
     total = grid[0] * grid[1] * grid[2]
-    sample = sample_step(grid) if sampled else 1
     with device.lock:
         variant = kernel.variant(block, observed=True)
-        session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
+        shape = cluster_of(kernel, grid, cluster) if variant.tables.clusters else (1, 1, 1)
+        team = math.prod(shape)
+        clusters = (grid[0] // shape[0], grid[1] // shape[1], grid[2] // shape[2])
+        sample = sample_step(clusters, team) if sampled else 1
+        session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample, cluster=cluster)
         kernel.refresh(session)
         stopped: tuple[Finding, ...] = ()
         before = device.heap.use()
@@ -84,7 +99,7 @@ def observe(
         except KernelFault as fault:
             stopped = fault.findings
         raw = np.sum(session.counters, axis=0)
-        counters = collect(raw, variant.tables.extra, -(-total // sample), total)
+        counters = collect(raw, variant.tables.extra, -(-total // team // sample) * team, total)
         found = stopped + reported(kernel.title, block, session, variant, device)
         device.shadow.close()
     extent = variant.tables.static_shared + shared
@@ -98,35 +113,47 @@ def reported(
 ) -> tuple[Finding, ...]:  # fmt: skip
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
+    cluster: Dim3 = tuple(int(n) for n in session.launch["cluster"][0])  # type: ignore[assignment]
     seen: dict[tuple[Any, ...], Finding] = {}
     grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
     for record in session.findings[:count]:
         if record["space"]:
             found = global_race(kernel, grid, block, record, variant, device.arena, device.shadow.pairs)
         else:
-            found = _finding(kernel, block, record, variant)
+            found = _finding(kernel, block, record, variant, cluster)
         other = found.other.line if found.other else None
         seen.setdefault((found.kind, found.line, other), found)
     return tuple(seen.values())
 
 
-def _finding(kernel: str, block: Dim3, record: Any, variant: Variant) -> Finding:
+def _finding(kernel: str, block: Dim3, record: Any, variant: Variant, cluster: Dim3) -> Finding:
     kind = FAULTS[int(record["kind"])]
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
     them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]))
     file, line = (here.file, here.line) if here else (None, None)
-    other = Access(_verb(there), there.file if there else None, there.line if there else None, ctaid, them)
+    at = clusters.Place.of(int(record["address"]))
+    elsewhere = ctaid if at.other is None else clusters.block_of(ctaid, cluster, at.other)
+    other = Access(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
     if kind == "barrier_divergence":
         message = (
             f"only part of the warp reached this barrier: thread {them} went past it; "
             "every thread of a block must come to the same __syncthreads()"
         )
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
-    address = int(record["address"])
+    address = at.offset
+    if at.owner is not None:
+        owner = clusters.block_of(ctaid, cluster, at.owner)
+        if kind in ("exited_block", "unstarted_block"):
+            say = clusters.ended if kind == "exited_block" else clusters.early
+            message = say(here, thread, owner, at.owner)
+            return Finding(kind, message, kernel, file, line, ctaid, thread)
+        message = clusters.race(here, thread, at, owner, elsewhere, them, there)
+        return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
     if kind in ASYNCHRONOUS:
-        message = _asynchronous(kind, thread, them, address, here, other.line)
+        they = str(them) if at.other is None else f"{them} of block {elsewhere}"
+        message = _asynchronous(kind, thread, they, address, here, other.line)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
     message = (
         f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
@@ -138,7 +165,7 @@ def _finding(kernel: str, block: Dim3, record: Any, variant: Variant) -> Finding
 ASYNCHRONOUS = ("unwaited_copy", "proxy_fence")
 
 
-def _asynchronous(kind: str, thread: Dim3, them: Dim3, address: int, here: Place | None, line: int | None) -> str:
+def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: Place | None, line: int | None) -> str:
     if kind == "proxy_fence":
         return (
             f"the bulk copy reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "

@@ -6,8 +6,16 @@ from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering import lanes
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.instructions.clusters import (
+    from_generic,
+    in_cluster,
+    load_remote,
+    store_remote,
+    to_generic,
+)
 from gridstride.virtual.lowering.ir import Value, bits, constant, vector_constant, wide
 from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Register, Symbol, Vector
 from gridstride.virtual.ptx.types import TYPES
@@ -28,6 +36,16 @@ def space_of(ins: Instruction) -> str:
 def ordered(ins: Instruction) -> bool:
     """True where other threads' writes must be seen: volatile, relaxed, acquire, release."""
     return bool({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"} & set(ins.modifiers))
+
+
+def remote(ins: Instruction) -> bool:
+    """True where the address may be in another block of the cluster."""
+    return "shared::cluster" in ins.modifiers
+
+
+def number_of(ins: Instruction, space: str) -> int:
+    """The number by which the runtime knows the space of an instruction's address."""
+    return CLUSTER_SPACE if space == "shared" and remote(ins) else SPACES[space]
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
@@ -60,6 +78,11 @@ def load(cx: Lowering, ins: Instruction) -> None:
 
 def store(cx: Lowering, ins: Instruction) -> None:
     """st."""
+    if "async" in ins.modifiers:
+        from gridstride.virtual.lowering.instructions.remote_stores import store_async
+
+        store_async(cx, ins)
+        return
     access, address = _parts(cx, ins, ins.operands[0], ins.operands[1])
     ptx_type = f"b{8 * access.size}"
     items = _items(ins.operands[1])
@@ -112,6 +135,9 @@ def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
     form = linear_address(cx, address, access.space)
     groups = layout.groups_of(cx, form) if form is not None else None
     cx.program.observer.access(cx, site, access, address, "load")
+    if remote(cx.ins):
+        uniform = form is not None and form.uniform
+        return load_remote(cx, vector_address(cx, address, access.space), access, site, uniform=uniform)
     if form is None or groups is None:
         return _load_varying(cx, vector_address(cx, address, access.space), access, site)
     uniform = form.uniform
@@ -182,6 +208,10 @@ def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand,
     groups = layout.groups_of(cx, form) if form is not None else None
     cx.program.observer.storing(cx, access, address, items, ptx_type)
     cx.program.observer.access(cx, site, access, address, "store")
+    if remote(cx.ins):
+        values = [cx.vector(i, ptx_type) for i in items]
+        store_remote(cx, vector_address(cx, address, access.space), access, site, values)
+        return
     if form is None or groups is None:
         values = [cx.vector(i, ptx_type) for i in items]
         _slow_store(cx, vector_address(cx, address, access.space), access, site, values, quick=True)
@@ -285,6 +315,10 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
         return
     b = cx.b
     long = b.resize(source, "i64")
+    if remote(ins):
+        result = from_generic(cx, long) if "to" in ins.modifiers else to_generic(cx, long)
+        cx.set(ins.operands[0], b.resize(result, llvm_type(type_)))
+        return
     base = cx.field(space)
     if space == "local":
         stride = b.splat(cx.program.local_stride(cx))
@@ -300,6 +334,10 @@ def is_space(cx: Lowering, ins: Instruction) -> None:
     """isspacep."""
     b, space = cx.b, space_of(ins)
     (address,) = cx.sources("b64")
+    if cx.program.clusters and (remote(ins) or space not in ("shared", "local")):
+        inside = in_cluster(cx, address)
+        cx.set(ins.operands[0], inside if remote(ins) else cx.negate(inside))
+        return
     if space in ("shared", "local"):
         base, size = cx.program.window(cx, space)
         distance = b.op("sub", address, b.splat(base) if address.wide else base)

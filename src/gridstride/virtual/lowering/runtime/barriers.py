@@ -125,6 +125,9 @@ def _leaving(m: Module) -> None:
         gone = b.op("and", live, mask)
         b.put(warp, WARP, "live", b.op("xor", live, gone))
         leaving = b.call("i32", "llvm.ctpop.i32", gone)
+        cluster = b.get(block, BLOCK, "cluster")
+        with b.if_(b.compare("ne", cluster, Value("null", "ptr"))):
+            b.call("void", "gs_cluster_exit", warp, cluster, gone)
         b.put(block, BLOCK, "threads", b.op("sub", b.get(block, BLOCK, "threads"), leaving))
         # Those left behind at a barrier may be all that it waits for; mostly nobody is at any.
         arrived = b.load(f"<{BARRIERS} x i32>", b.field(block, BLOCK, "arrived"), align=4)

@@ -1,7 +1,7 @@
 """The runtime's mbarrier: a 64-bit object in shared memory that counts arrivals and bytes, phase after phase.
 
 Bits 0-19: arrivals each phase expects; 20-39: those still missing; 40-60: bytes still to come, signed; 61-62: 01, which
-says that there is an object; 63: the phase. A block runs on one thread, so no access needs to be atomic.
+says that there is an object; 63: the phase. A cluster runs on one thread, so no access needs to be atomic.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _apply(m: Module) -> None:
         expected = b.op("sub", s.expected, dropped)
         nothing = b.compare("eq", b.op("or", missing, coming), i64(0))
         with b.if_(nothing):
-            increment(b, b.field(b.get(warp, WARP, "block"), BLOCK, "epoch"))
+            increment(b, b.field(b.call("ptr", "gs_owner", warp, place), BLOCK, "epoch"))
         missing = b.select(nothing, expected, missing)
         phase = b.op("xor", s.phase, b.resize(nothing, "i64"))
         b.store(packed(b, State(expected, missing, coming, phase)), place)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
+from gridstride.virtual.lowering.runtime.clusters import team
 from gridstride.virtual.lowering.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.machine.layout import (
@@ -41,6 +42,11 @@ def emit_queue(m: Module) -> None:
 
 def present(b: Builder, x: Value) -> Value:
     return b.compare("ne", x, NULL)
+
+
+def wake(b: Builder, warp: Value, barrier: Value) -> None:
+    """Whoever waits for a barrier already is to look again: a copy that it counts has been queued."""
+    increment(b, b.field(b.call("ptr", "gs_owner", warp, barrier), BLOCK, "epoch"))
 
 
 def inverted(b: Builder, x: Value) -> Value:
@@ -123,7 +129,8 @@ def _land_entry(m: Module) -> None:
             bytes_ = b.load("i32", row(b, b.field(entry, COPY, "bytes"), lane, 4))
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
-                _tell(b, warp, kind, site, lane, target, source, b.intrinsic("umax", size, bytes_))
+                reduces = b.compare("ne", b.get(entry, COPY, "reduce"), i32(0))
+                _tell(b, warp, kind, reduces, site, lane, target, source, b.intrinsic("umax", size, bytes_))
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
                 b.call("void", "gs_race_sync", warp)
@@ -159,9 +166,15 @@ def _tell_global(
 
 
 def _tell(
-    b: Builder, warp: Value, kind: Value, site: Value, lane: Value, target: Value, source: Value, size: Value
-) -> None:
+    b: Builder, warp: Value, kind: Value, reduces: Value, site: Value, lane: Value, target: Value, source: Value,
+    size: Value,
+) -> None:  # fmt: skip
     """The copy as a read or write of shared memory at this moment."""
+    reads = b.compare("ult", b.op("sub", source, b.get(warp, WARP, "shared")), b.get(warp, WARP, "shared_size"))
+    with b.if_(reads):
+        b.call("void", "gs_team_copied", warp, site, lane, source, size, i32(0))
+    with b.if_(b.compare("ne", kind, i32(BULK_OUT))):
+        b.call("void", "gs_team_copied", warp, site, lane, target, size, b.select(reduces, i32(2), i32(1)))
     out = b.compare("eq", kind, i32(BULK_OUT))
     base, mask = b.get(warp, WARP, "shared"), b.op("shl", i32(1), lane)
     offset = b.splat(b.resize(b.op("sub", b.select(out, source, target), base), "i32"))
@@ -203,7 +216,7 @@ def _wait(m: Module) -> None:
 
 
 def _land(m: Module) -> None:
-    """Lands what a barrier counts, in all queues of the block; gives 1 where there was something."""
+    """Lands what a barrier counts, in all queues of the block or its cluster; gives 1 where there was something."""
     with m.function("i32", "gs_copies_land", "ptr warp", "ptr barrier") as (b, (warp, barrier)):
         landed, at = b.alloca("i32"), b.alloca("i32")
         b.store(i32(0), landed)
@@ -211,25 +224,30 @@ def _land(m: Module) -> None:
             b.ret(i32(0))
         block = b.get(warp, WARP, "block")
         wanted = b.splat(b.define("i64", f"ptrtoint {barrier!r} to i64"))
-        b.store(i32(0), at)
-        with b.loop() as done:
-            number = b.load("i32", at)
-            b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
-            b.store(b.op("add", number, i32(1)), at)
-            other = warp_at(b, block, number)
-            queue = b.get(other, WARP, "copies")
-            with entries(b, queue, b.get(queue, COPIES, "count")) as (index, entry):
-                kind = b.get(entry, COPY, "kind")
-                mine = b.compare("eq", b.load(wide("i64"), b.field(entry, COPY, "barrier"), align=8), wanted)
-                lanes = b.op("and", b.bitcast(mine, "i32"), b.get(entry, COPY, "mask"))
-                counted = b.op("or", b.compare("eq", kind, i32(BULK_IN)), b.compare("eq", kind, i32(ARRIVING)))
-                with b.if_(b.op("and", counted, b.compare("ne", lanes, i32(0)))):
-                    b.store(i32(1), landed)
-                    with b.if_(b.compare("eq", kind, i32(ARRIVING))):
-                        _before(b, other, queue, index, lanes)
-                    b.call("void", "gs_copies_do", other, entry, lanes)
-            b.call("void", "gs_copies_trim", queue)
+        with team(b, block) as member:
+            b.store(i32(0), at)
+            with b.loop() as done:
+                number = b.load("i32", at)
+                b.break_if(b.compare("uge", number, b.get(member, BLOCK, "warp_count")), done)
+                b.store(b.op("add", number, i32(1)), at)
+                _land_of(b, warp_at(b, member, number), wanted, landed)
         b.ret(b.load("i32", landed))
+
+
+def _land_of(b: Builder, other: Value, wanted: Value, landed: Value) -> None:
+    """Lands what is in one warp's queue for the barrier."""
+    queue = b.get(other, WARP, "copies")
+    with entries(b, queue, b.get(queue, COPIES, "count")) as (index, entry):
+        kind = b.get(entry, COPY, "kind")
+        mine = b.compare("eq", b.load(wide("i64"), b.field(entry, COPY, "barrier"), align=8), wanted)
+        lanes = b.op("and", b.bitcast(mine, "i32"), b.get(entry, COPY, "mask"))
+        counted = b.op("or", b.compare("eq", kind, i32(BULK_IN)), b.compare("eq", kind, i32(ARRIVING)))
+        with b.if_(b.op("and", counted, b.compare("ne", lanes, i32(0)))):
+            b.store(i32(1), landed)
+            with b.if_(b.compare("eq", kind, i32(ARRIVING))):
+                _before(b, other, queue, index, lanes)
+            b.call("void", "gs_copies_do", other, entry, lanes)
+    b.call("void", "gs_copies_trim", queue)
 
 
 def _before(b: Builder, warp: Value, queue: Value, end: Value, lanes: Value) -> None:

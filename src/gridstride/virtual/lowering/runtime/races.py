@@ -108,6 +108,7 @@ def _race_sync(m: Module) -> None:
                 b.store(b.insert(both, ahead, own), row, align=4)
                 b.store(ahead, entry(b, b.field(race, RACE, "current"), own))
                 b.call("void", "gs_stamp_enter", race, ahead, own)
+                b.call("void", "gs_team_sync", warp)
 
 
 def _present(b: Builder, pointer: Value) -> Value:

@@ -135,7 +135,10 @@ def _start_block(m: Module, processor: Processor) -> None:
         b.put(block, BLOCK, "index", index)
         for axis in range(3):
             b.put(block, BLOCK, "ctaid", ctaid[axis], axis)
-        observed = _observe_block(b, worker, block, launch, index, slot)
+        # Of clusters whole ones are observed.
+        alone = b.compare("eq", b.get(launch, LAUNCH, "cluster_size"), i32(0))
+        which = b.select(alone, index, b.get(worker, WORKER, "taken"))
+        observed = _observe_block(b, worker, block, launch, which, slot)
         room = b.op("sub", b.get(worker, WORKER, "stack_size"), i64(STACK_MARGIN + 64 + processor.save))
         at = b.alloca("i32")
         b.store(i32(0), at)
@@ -152,6 +155,7 @@ def _start_block(m: Module, processor: Processor) -> None:
             b.put(warp, WARP, "state", READY)
             b.put(warp, WARP, "site", 0xFFFFFFFF)
             b.put(warp, WARP, "observed", observed)
+            b.put(warp, WARP, "cluster_arrived", 0)
             copies = b.get(warp, WARP, "copies")
             with b.if_(b.compare("ne", copies, Value("null", "ptr"))):
                 b.emit(f"call void @llvm.memset.p0.i64(ptr {copies.name}, i8 0, i64 {COPIES.size}, i1 false)")
@@ -234,6 +238,9 @@ def _run(m: Module) -> None:
     """One worker: takes blocks until none are left; opens another slot only when those it has are spinning."""
     with m.function("void", "gs_run", "ptr worker") as (b, (worker,)):
         launch, blocks = b.get(worker, WORKER, "launch"), b.get(worker, WORKER, "blocks")
+        with b.if_(b.compare("ne", b.get(launch, LAUNCH, "cluster_size"), i32(0))):
+            b.call("void", "gs_run_clusters", worker)
+            b.ret()
         total, slots = b.get(launch, LAUNCH, "blocks"), b.resize(b.get(worker, WORKER, "slots"), "i64")
         open_slots, at, live, spun = (b.alloca("i64") for _ in range(4))
         b.store(i64(1), open_slots)
