@@ -1,0 +1,42 @@
+"""Cube maps: the face that a direction points at, and where on it."""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.common import i32
+from gridstride.virtual.lowering.runtime.coordinates import FRACTION, SPAN, span
+
+FACES = 6
+
+
+def emit_cubes(m: Module) -> None:
+    """gs_cube: face, and the f32 bits of both normalised coordinates, of a direction given as f32 bits.
+
+    The largest of |z|, |y|, |x| decides, the first named where they are equal (H200). A direction of zeros or NaN points
+    at the middle of a face.
+    """
+    with m.function(SPAN, "gs_cube", "i32 x", "i32 y", "i32 z") as (b, words):
+        x, y, z = (b.bitcast(word, "float") for word in words)
+        ax, ay, az = (b.intrinsic("fabs", v) for v in (x, y, z))
+        is_z = b.op("and", b.compare("uge", az, ax), b.compare("uge", az, ay))
+        is_y = b.op("and", b.op("xor", is_z, constant("i1", True)), b.compare("uge", ay, ax))
+        major = b.select(is_z, z, b.select(is_y, y, x))
+        size = b.intrinsic("fabs", major)
+        back = b.compare("olt", major, constant("float", 0.0))
+        minus_x, minus_y, minus_z = (b.define("float", f"fneg float {v.name}") for v in (x, y, z))
+        # Programming guide, cubemap textures: s and t of each face.
+        s = b.select(is_z, b.select(back, minus_x, x), b.select(is_y, x, b.select(back, z, minus_z)))
+        t = b.select(is_y, b.select(back, minus_z, z), minus_y)
+        pair = b.select(is_z, i32(4), b.select(is_y, i32(2), i32(0)))
+        face = b.op("add", pair, b.resize(back, "i32"))
+        b.ret(span(b, face, _place(b, s, size), _place(b, t, size)))
+
+
+def _place(b: Builder, part: Value, size: Value) -> Value:
+    """(part / size + 1) / 2, cut to the bits that a normalised coordinate keeps."""
+    ratio = b.define("double", f"fpext float {b.op('fdiv', part, size).name} to double")
+    ratio = b.select(b.compare("uno", ratio, ratio), constant("double", 0.0), ratio)
+    unit = constant("double", 2.0 ** (FRACTION - 1))
+    fixed = b.intrinsic("floor", b.op("fmul", b.op("fadd", ratio, constant("double", 1.0)), unit))
+    place = b.op("fmul", fixed, constant("double", 2.0**-FRACTION))
+    return b.bitcast(b.define("float", f"fptrunc double {place.name} to float"), "i32")
