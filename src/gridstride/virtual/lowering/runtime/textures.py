@@ -9,6 +9,7 @@ from gridstride.virtual.lowering.runtime.filtering import emit_filtering
 from gridstride.virtual.lowering.runtime.gradients import emit_gradients
 from gridstride.virtual.lowering.runtime.requests import emit_requests
 from gridstride.virtual.lowering.runtime.sampling import emit_sampling
+from gridstride.virtual.lowering.runtime.surfaces import emit_surfaces
 from gridstride.virtual.lowering.runtime.texels import emit_texels
 
 
@@ -21,3 +22,4 @@ def emit_textures(m: Module) -> None:
     emit_sampling(m)
     emit_gradients(m)
     emit_requests(m)
+    emit_surfaces(m)
