@@ -31,7 +31,7 @@ TRUE = constant("i1", True)
 
 
 def emit_requests(m: Module) -> None:
-    """gs_object, gs_object_fault, gs_lod, gs_texture_lane, gs_texture, gs_texture_query."""
+    """gs_object, gs_object_fault, gs_level, gs_lod, gs_texture_lane, gs_texture, gs_object_query."""
     _object_fault(m)
     _object(m)
     _levels(m)
@@ -81,14 +81,16 @@ def _object(m: Module) -> None:
 
 
 def _levels(m: Module) -> None:
-    """The level of a sample in 1/256, within the texture's range; `word` is f32 bits, `given` 0 where there is none."""
-    with m.function("i32", "gs_lod", "ptr object", "i32 word", "i32 given") as (b, (object_, word, given)):
+    """A level given as f32 bits in 1/256; and a level with the texture's bias, held within its range."""
+    with m.function("i32", "gs_level", "i32 word") as (b, (word,)):
         level = b.define("double", f"fpext float {b.bitcast(word, 'float').name} to double")
         level = b.select(b.compare("uno", level, level), constant("double", 0.0), level)
         level = b.intrinsic("minnum", b.intrinsic("maxnum", level, constant("double", -64.0)), constant("double", 64.0))
         scaled = b.op("fmul", level, constant("double", 256.0))
-        fixed = b.op("add", b.define("i32", f"fptosi {scaled!r} to i32"), b.get(object_, OBJECT, "bias"))
-        wanted = b.select(b.compare("ne", given, i32(0)), fixed, i32(0))
+        b.ret(b.define("i32", f"fptosi {scaled!r} to i32"))
+    with m.function("i32", "gs_lod", "ptr object", "i32 level", "i1 given") as (b, (object_, level, given)):
+        # Without a level or differences the hardware takes the first level, and no bias.
+        wanted = b.select(given, b.op("add", level, b.get(object_, OBJECT, "bias")), i32(0))
         low, high = b.get(object_, OBJECT, "low"), b.get(object_, OBJECT, "high")
         b.ret(b.intrinsic("smin", b.intrinsic("smax", wanted, low), high))
 
@@ -118,22 +120,18 @@ def _lane(m: Module) -> None:
             channel = b.op("sub", b.op("lshr", form, i32(GATHER_SHIFT)), i32(1))
             b.ret(b.call(WORDS, "gs_gather_texels", object_, x, y, layer, channel))
         b.terminated = False
-        lod = b.alloca("i32")
-        b.store(b.call("i32", "gs_lod", object_, _word(b, request, LOD, lane), has_word(b, form, LEVEL)), lod)
+        level = b.alloca("i32")
+        b.store(b.call("i32", "gs_level", _word(b, request, LOD, lane)), level)
         with b.if_(has(b, form, GRADIENT)):
             steps = [_word(b, request, GRADIENTS + j, lane) for j in range(6)]
-            b.store(b.call("i32", "gs_gradient_lod", object_, form, *steps), lod)
+            b.store(b.call("i32", "gs_gradient_lod", object_, *steps), level)
+        lod = b.call("i32", "gs_lod", object_, b.load("i32", level), has(b, form, LEVEL | GRADIENT))
         with b.if_(has(b, form, CUBE)):
             face, s, t = parts(b, b.call(SPAN, "gs_cube", x, y, z))
             index = b.op("add", b.op("mul", layer, i32(FACES)), face)
-            b.ret(b.call(WORDS, "gs_sample", object_, s, t, i32(0), index, b.load("i32", lod)))
+            b.ret(b.call(WORDS, "gs_sample", object_, s, t, i32(0), index, lod))
         b.terminated = False
-        b.ret(b.call(WORDS, "gs_sample", object_, x, y, z, layer, b.load("i32", lod)))
-
-
-def has_word(b: Builder, form: Value, flag: int) -> Value:
-    """Not 0 where the form has the flag."""
-    return b.op("and", form, i32(flag))
+        b.ret(b.call(WORDS, "gs_sample", object_, x, y, z, layer, lod))
 
 
 def _check_shape(
