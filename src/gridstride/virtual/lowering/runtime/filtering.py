@@ -61,13 +61,15 @@ def _weighted(b: Builder, sum_: Value | None, value: Value, weight: Value) -> Va
 def _aligned(m: Module) -> None:
     """Four taps of floating texels of which `bits` are kept below the largest one's exponent; the sum, not times 1/256.
 
-    An infinity or NaN with a weight makes the sum what arithmetic makes of it.
+    `carry` is added to a texel's bits before its exponent is taken. An infinity or NaN with a weight makes the sum what
+    arithmetic makes of it.
     """
-    with m.function(FOUR, "gs_quad_aligned", "ptr values", "ptr weights", "i64 bits") as (b, (values, weights, kept)):
+    head = ("ptr values", "ptr weights", "i64 bits", "i64 carry")
+    with m.function(FOUR, "gs_quad_aligned", *head) as (b, (values, weights, kept, carry)):
         taps = [_tap(b, values, weights, j) for j in range(QUAD)]
         most: Value | None = None
         for value, weight in taps:
-            word = b.bitcast(value, _LONGS)
+            word = b.op("add", b.bitcast(value, _LONGS), _splat(b, carry))
             exponent = b.op("lshr", b.op("and", word, _longs(b, _EXPONENT)), _longs(b, 52))
             exponent = b.select(_splat(b, b.compare("eq", weight, i32(0))), _longs(b, 0), exponent)
             most = exponent if most is None else b.intrinsic("umax", most, exponent)

@@ -25,6 +25,8 @@ SHAPE = 31
 
 HALF_BITS, FLOAT_BITS, LIGHT_BITS = 15, 28, 8
 """Bits of a texel that the filter keeps below the largest: of f16, f32 and sRGB."""
+LIGHT_CARRY = 1 << 48
+"""sRGB: a texel of 15/16 of a power of two and more counts as that power, for nearly all bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,16 @@ def _share(b: Builder, of: Value, total: Value) -> Value:
 def _sum(b: Builder, object_: Value, values: Value, weights: Value) -> None:
     format_ = b.get(object_, OBJECT, "format")
     with b.if_(b.compare("eq", format_, i32(FLOAT32)), likely=True):
-        b.ret(b.call(FOUR, "gs_quad_aligned", values, weights, i64(FLOAT_BITS)))
+        b.ret(b.call(FOUR, "gs_quad_aligned", values, weights, i64(FLOAT_BITS), i64(0)))
     b.terminated = False
     with b.if_(b.compare("eq", format_, i32(FLOAT16))):
-        b.ret(b.call(FOUR, "gs_quad_aligned", values, weights, i64(HALF_BITS)))
+        b.ret(b.call(FOUR, "gs_quad_aligned", values, weights, i64(HALF_BITS), i64(0)))
     b.terminated = False
     plain = b.call(FOUR, "gs_quad_plain", values, weights)
     with b.if_(b.compare("eq", b.get(object_, OBJECT, "srgb"), i32(0))):
         b.ret(plain)
     b.terminated = False
-    light = b.call(FOUR, "gs_quad_aligned", values, weights, i64(LIGHT_BITS))
+    light = b.call(FOUR, "gs_quad_aligned", values, weights, i64(LIGHT_BITS), i64(LIGHT_CARRY))
     b.ret(b.shuffle(light, [0, 1, 2, 7], plain))
 
 
