@@ -27,15 +27,16 @@ __global__ void invert(cudaTextureObject_t t, cudaSurfaceObject_t s, int w, int 
 }
 __global__ void around(cudaSurfaceObject_t s, int4* clamped, int4* zeroed) {
     int x = threadIdx.x % 9 - 2, y = threadIdx.x / 9 - 2, i = threadIdx.x;
-    short2 c = surf2Dread<short2>(s, x * 4, y, cudaBoundaryModeClamp), z = surf2Dread<short2>(s, x * 4, y, cudaBoundaryModeZero);
+    short2 c = surf2Dread<short2>(s, x * 4, y, cudaBoundaryModeClamp);
+    short2 z = surf2Dread<short2>(s, x * 4, y, cudaBoundaryModeZero);
     clamped[i] = make_int4(c.x, c.y, 0, 0); zeroed[i] = make_int4(z.x, z.y, 0, 0);
 }
 __global__ void scatter(cudaSurfaceObject_t s) {
     int x = threadIdx.x % 9 - 2, y = threadIdx.x / 9 - 2;
     surf2Dwrite((float)threadIdx.x + 1, s, x * 4, y, cudaBoundaryModeZero);
 }
-__global__ void deep(cudaSurfaceObject_t volume, cudaSurfaceObject_t images, cudaSurfaceObject_t rows, cudaSurfaceObject_t row,
-                     cudaSurfaceObject_t cube) {
+__global__ void deep(cudaSurfaceObject_t volume, cudaSurfaceObject_t images, cudaSurfaceObject_t rows,
+                     cudaSurfaceObject_t row, cudaSurfaceObject_t cube) {
     int x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
     surf3Dwrite(surf3Dread<long long>(volume, x * 8, y, z) + 1, volume, x * 8, y, z);
     surf2DLayeredwrite((short)(100 * z + 10 * y + x), images, x * 2, y, z);
@@ -59,7 +60,7 @@ __global__ void sizes(cudaSurfaceObject_t s, unsigned* out) {
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def module(request: pytest.FixtureRequest):  # noqa: ANN201
+def module(request: pytest.FixtureRequest):
     for _ in opened(request.param):
         yield gs.cuda(SOURCE)
 
@@ -109,7 +110,10 @@ def test_writes_outside_can_be_dropped(module: gs.Module) -> None:
 
 def test_every_dimension(module: gs.Module) -> None:
     volume = gs.surface(np.arange(24, dtype=np.int64).view(np.int32).reshape(2, 3, 4, 2), channels=2)
-    images, rows = gs.surface((2, 3, 4), np.int16, layered=True), gs.surface((3, 4, 2), np.float32, channels=2, layered=True)
+    images, rows = (
+        gs.surface((2, 3, 4), np.int16, layered=True),
+        gs.surface((3, 4, 2), np.float32, channels=2, layered=True),
+    )
     row, cube = gs.surface((4, 4), np.int32, channels=4), gs.surface((6, 4, 4), cubemap=True)
     module["deep"][1, (4, 3, 2)](volume, images, rows, row, cube)
     z, y, x = np.mgrid[:2, :3, :4]

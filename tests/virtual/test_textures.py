@@ -15,14 +15,18 @@ SOURCE = """
 #define AT(n) int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= (n)) return
 #define XY int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y
 extern "C" {
-__global__ void read1(cudaTextureObject_t t, const float* at, int n, float* out) { AT(n); out[i] = tex1D<float>(t, at[3 * i]); }
+__global__ void read1(cudaTextureObject_t t, const float* at, int n, float* out) {
+    AT(n); out[i] = tex1D<float>(t, at[3 * i]);
+}
 __global__ void read2(cudaTextureObject_t t, const float* at, int n, float* out) {
     AT(n); out[i] = tex2D<float>(t, at[3 * i], at[3 * i + 1]);
 }
 __global__ void read3(cudaTextureObject_t t, const float* at, int n, float* out) {
     AT(n); out[i] = tex3D<float>(t, at[3 * i], at[3 * i + 1], at[3 * i + 2]);
 }
-__global__ void fetch(cudaTextureObject_t t, const int* at, int n, int4* out) { AT(n); out[i] = tex1Dfetch<int4>(t, at[i]); }
+__global__ void fetch(cudaTextureObject_t t, const int* at, int n, int4* out) {
+    AT(n); out[i] = tex1Dfetch<int4>(t, at[i]);
+}
 __global__ void rotate(cudaTextureObject_t t, int w, int h, float c, float s, float* out) {
     XY; if (x >= w || y >= h) return;
     float u = x + 0.5f - w / 2, v = y + 0.5f - h / 2;
@@ -65,13 +69,15 @@ __global__ void sizes(cudaTextureObject_t t, unsigned* out) {
     asm("txq.depth.b32 %0, [%1];" : "=r"(out[2]) : "l"(t));
 }
 __device__ __noinline__ float through(cudaTextureObject_t t, int i) { return tex1Dfetch<float>(t, i); }
-__global__ void chosen(const cudaTextureObject_t* of, float* out) { out[threadIdx.x] = through(of[threadIdx.x % 2], threadIdx.x); }
+__global__ void chosen(const cudaTextureObject_t* of, float* out) {
+    out[threadIdx.x] = through(of[threadIdx.x % 2], threadIdx.x);
+}
 }
 """
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def module(request: pytest.FixtureRequest):  # noqa: ANN201
+def module(request: pytest.FixtureRequest):
     for _ in opened(request.param):
         yield gs.cuda(SOURCE)
 

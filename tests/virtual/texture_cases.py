@@ -1,4 +1,4 @@
-"""Texture reads recorded on an H200 (fixtures/textures_h200.npz): each case's texels, modes, coordinates and results."""
+"""Texture reads recorded on an H200 (fixtures/textures_h200.npz): texels, modes, coordinates and results."""
 
 from __future__ import annotations
 
@@ -62,8 +62,10 @@ def _read(file: dict[str, np.ndarray]) -> Iterator[Case]:
             taken += rows
         levels = tuple(file[f"texels{case['texels']}.{level}"] for level in range(case["levels"]))
         kernel = kernels.setdefault((case["call"], case["out"]), f"read{len(kernels)}")
-        yield Case(name, case["call"], case["out"], levels, case["place"] == "linear", case["how"], coordinates, results,
-                   case.get("near", ""), kernel)  # fmt: skip
+        place, near = case["place"], case.get("near", "")
+        yield Case(
+            name, case["call"], case["out"], levels, place == "linear", case["how"], coordinates, results, near, kernel
+        )
 
 
 def source(some: Sequence[Case]) -> str:

@@ -1,4 +1,4 @@
-"""What a texture read gives, in NumPy: the programming guide's formulas with the roundings that NVIDIA's hardware has."""
+"""What a texture read gives, in NumPy: the programming guide's formulas with the roundings of NVIDIA's hardware."""
 
 from __future__ import annotations
 

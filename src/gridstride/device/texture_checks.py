@@ -37,13 +37,17 @@ def layout_of(
     spatial = tuple(shape)
     if channels > 1:
         if not spatial or spatial[-1] != channels:
-            raise ValueError(f"{what}: shape {tuple(shape)} with channels={channels}: the last axis must have that many")
+            raise ValueError(
+                f"{what}: shape {tuple(shape)} with channels={channels}: the last axis must have that many"
+            )
         spatial = spatial[:-1]
     kind = _kind(what, tuple(shape), spatial, layered, cubemap)
     limits = (_SURFACE_LIMITS if surface else _LIMITS)[kind]
     for size, limit in zip(spatial, limits, strict=True):
         if not 1 <= size <= limit:
-            raise ValueError(f"{what}: shape {tuple(shape)}: a dimension of {size} texels; here 1 to {limit} are possible")
+            raise ValueError(
+                f"{what}: shape {tuple(shape)}: a dimension of {size} texels; here 1 to {limit} are possible"
+            )
     layers = spatial[0] if layered else 0
     inner = spatial[int(layered) + int(cubemap) :]
     width, height, depth = (*inner[::-1], 0, 0, 0)[:3]
@@ -68,13 +72,13 @@ def linear_layout(what: str, shape: Sequence[int], dtype: np.dtype[Any], channel
     spatial = len(shape) - (channels > 1)
     if spatial not in (1, 2):
         raise ValueError(
-            f"{what}: a device array is read in place as linear memory, in one or two dimensions, not as {tuple(shape)}: "
-            "pass a NumPy array, which goes to a CUDA array"
+            f"{what}: a device array is read in place as linear memory, in one or two dimensions, not as "
+            f"{tuple(shape)}: pass a NumPy array, which goes to a CUDA array"
         )
     if spatial == 1:
         flat = int(np.prod(shape[:1]))
-        if flat > LINEAR_TEXELS:
-            raise ValueError(f"{what}: {flat} texels of linear memory; {LINEAR_TEXELS} are possible")
+        if not 1 <= flat <= LINEAR_TEXELS:
+            raise ValueError(f"{what}: {flat} texels of linear memory; 1 to {LINEAR_TEXELS} are possible")
         found = layout_of(what, (1, *shape[1:]), dtype, channels)
         width, height = flat, 0
     else:
@@ -83,8 +87,8 @@ def linear_layout(what: str, shape: Sequence[int], dtype: np.dtype[Any], channel
     row = width * channels * dtype.itemsize
     if height and row % PITCH_ALIGNMENT:
         raise ValueError(
-            f"{what}: rows of {row} bytes: in place they must be a multiple of {PITCH_ALIGNMENT} (texturePitchAlignment): "
-            "pad the rows, or pass a NumPy array"
+            f"{what}: rows of {row} bytes: in place they must be a multiple of {PITCH_ALIGNMENT} "
+            "(texturePitchAlignment): pad the rows, or pass a NumPy array"
         )
     if address % 512 and address % 256:
         raise ValueError(f"{what}: the device array starts at {address:#x}, which is not a multiple of 256")
@@ -110,9 +114,13 @@ def sampling_of(
     floating = layout.dtype in ("float16", "float32")
     _check_reading(layout, filter, read, srgb, floating)
     _check_addressing(layout, modes, normalized)
+    if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in modes):
+        raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     low, high = (0.0, float(layout.levels - 1)) if lod_range is None else lod_range
     if not 0 <= low <= high or not -16 <= lod_bias < 16:
-        raise ValueError(f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16")
+        raise ValueError(
+            f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16"
+        )
     return Sampling(
         (modes[0], modes[1], modes[2]), filter, normalized or layout.cubemap, read, srgb,
         (border_color[0], border_color[1], border_color[2], border_color[3]), mipmap_filter, float(lod_bias),
@@ -127,7 +135,9 @@ def _one_of(name: str, value: object, known: Sequence[str]) -> None:
 
 def _check_reading(layout: ImageLayout, filter: str, read: str, srgb: bool, floating: bool) -> None:
     if read == "normalized_float" and layout.dtype in ("uint32", "int32"):
-        raise ValueError(f"texture: read='normalized_float' of {layout.dtype}: only 8- and 16-bit integers become floats")
+        raise ValueError(
+            f"texture: read='normalized_float' of {layout.dtype}: only 8- and 16-bit integers become floats"
+        )
     if filter == "linear" and not floating and read == "element":
         raise ValueError(
             f"texture: filter='linear' of {layout.dtype} texels: integers are filtered as floats only, with "
@@ -141,7 +151,5 @@ def _check_addressing(layout: ImageLayout, modes: Sequence[str], normalized: boo
     turning = [mode for mode in modes if mode in ("wrap", "mirror")]
     if turning and not normalized and not layout.cubemap:
         raise ValueError(f"texture: address={turning[0]!r} needs normalized=True: coordinates from 0 to 1")
-    if layout.pitch and not layout.height and (normalized or any(mode != "clamp" for mode in modes)):
-        raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     if layout.levels > 1 and not normalized and not layout.cubemap:
         raise ValueError("texture: mipmaps need normalized=True, for the levels have different sizes")

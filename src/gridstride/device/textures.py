@@ -160,7 +160,7 @@ def texture(
 
 
 def surface(
-    shape_or_array: object, dtype: DTypeLike = None, *, channels: int = 1, layered: bool = False,
+    shape_or_array: object, dtype: DTypeLike | None = None, *, channels: int = 1, layered: bool = False,
     cubemap: bool = False, device: Device | str | None = None,
 ) -> Surface:  # fmt: skip
     """A surface over zeros of a shape and dtype (float32 if not said), or over a copy of a host array.

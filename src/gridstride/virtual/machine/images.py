@@ -1,4 +1,4 @@
-"""Texels and texture and surface objects of the virtual GPU: memory in the arena, and the table that kernels look in."""
+"""Texels of the virtual GPU, in the arena, and the table of texture and surface objects that kernels look in."""
 
 from __future__ import annotations
 
@@ -148,11 +148,21 @@ def _border(layout: ImageLayout, sampling: Sampling) -> Array:
     elif dtype.kind in "iu" and sampling.read == "normalized_float":
         most, signed = np.iinfo(dtype).max, dtype.kind == "i"
         steps = np.floor(np.clip(colour, -float(signed), 1).astype(np.float64) * most + 0.5 * signed)
-        colour = (steps / most).astype(np.float32)
+        fractions = (steps / most).astype(np.float32)
+        if sampling.srgb:
+            fractions[:3] = _eight_bits(np.clip(colour[:3], 0, 1))
+        colour = fractions
     elif dtype.kind in "iu":
         unsigned = np.dtype(f"u{dtype.itemsize}")
         return colour.view(np.uint32).astype(unsigned).view(dtype).astype(np.int32).view(np.uint32)
     return colour.view(np.uint32)
+
+
+def _eight_bits(light: Array) -> Array:
+    """Rounded to eight significant bits, as light is kept of sRGB."""
+    mantissa, exponent = np.frexp(light)
+    rounded: Array = np.ldexp(np.floor(mantissa * 256 + 0.5), exponent - 8)
+    return rounded
 
 
 def _shape(layout: ImageLayout) -> int:

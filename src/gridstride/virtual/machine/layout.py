@@ -200,14 +200,13 @@ MOST_LEVELS = 18
 
 OBJECT = Layout(
     "object",
-    f"""handle:i64 format:i32 channels:i32 width:i32 height:i32 depth:i32 layers:i32 cubemap:i32 linear:i32 shape:i32 levels:i32
-    filter:i32 mip_filter:i32 normalized:i32 floats:i32 srgb:i32 address:i32[3] border:i32[4] bias:i32 low:i32 high:i32
-    texel:i32 pitch:i64 level:i64[{MOST_LEVELS}]""",
+    f"""handle:i64 format:i32 channels:i32 width:i32 height:i32 depth:i32 layers:i32 cubemap:i32 linear:i32 shape:i32
+    levels:i32 filter:i32 mip_filter:i32 normalized:i32 floats:i32 srgb:i32 address:i32[3] border:i32[4] bias:i32
+    low:i32 high:i32 texel:i32 pitch:i64 level:i64[{MOST_LEVELS}]""",
 )
 """A texture or surface object: texels of `texel` bytes at `level[0]` and so on, rows `pitch` bytes apart on level 0.
-`shape` in the words of
-runtime/sampling.py. Sizes are 0 where a texture does not have that dimension; `floats`: integers are read as normalised floats; `border` as
-the registers get it; `bias` and the range of levels in 1/256."""
+Sizes are 0 where there is no such dimension; `shape` says the same in the words of runtime/sampling.py. `floats`:
+integers are read as normalised floats; `border` is as the registers get it; `bias` and the range of levels in 1/256."""
 
 FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
 ADDRESS_MODES = ("clamp", "wrap", "mirror", "border")

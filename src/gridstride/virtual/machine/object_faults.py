@@ -35,8 +35,8 @@ def object_message(kind: str, record: Any, place: Place | None, device: VirtualG
             return _geometry(kind, found, size & SHAPE, place)
         case "misaligned":
             return (
-                f"x = {_signed(number)} bytes for {size} bytes at once: x of a surface access counts bytes and must be a "
-                f"multiple of {size}: multiply the index by the element's size"
+                f"x = {_signed(number)} bytes for {size} bytes at once: x of a surface access counts bytes and must be "
+                f"a multiple of {size}: multiply the index by the element's size"
             )
     return _outside(found, number, size, place)
 
@@ -76,8 +76,8 @@ def _outside(found: Any, where: int, third: int, place: Place | None) -> str:
             extent.append(f"{count} {word}")
     verb = "read" if place is not None and place.name.startswith("suld") else "write"
     return (
-        f"{verb} at {', '.join(at)}, outside of the surface ({', '.join(extent)}): the hardware stops the kernel there; "
-        "check the index first, or pass cudaBoundaryModeZero or cudaBoundaryModeClamp"
+        f"{verb} at {', '.join(at)}, outside of the surface ({', '.join(extent)}): the hardware stops the kernel "
+        "there; check the index first, or pass cudaBoundaryModeZero or cudaBoundaryModeClamp"
     )
 
 

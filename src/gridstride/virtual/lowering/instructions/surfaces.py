@@ -61,9 +61,7 @@ def reduce(cx: Lowering, ins: Instruction) -> None:
     cx.b.call("void", "gs_surface_reduce", *arguments, values, *words)
 
 
-def _access(
-    cx: Lowering, ins: Instruction, at: Operand | None, vector: Operand | None
-) -> tuple[int, int, list[Value]]:
+def _access(cx: Lowering, ins: Instruction, at: Operand | None, vector: Operand | None) -> tuple[int, int, list[Value]]:
     """Bytes of an element, how many there are, and the runtime's first arguments."""
     check(cx, ins, {"b", "v2", "v4", *_GEOMETRIES, *_MODES})
     types = ins.types

@@ -78,7 +78,7 @@ def texture(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"such a form of `{ins.name}`")
     result, given = ins.types
     integer = given == "s32"
-    if not geometry or given not in ("f32", "s32") or (gather and (geometry not in ("2d", "a2d") or integer)):
+    if not geometry or given not in ("f32", "s32") or (gather and (geometry != "2d" or integer)):
         raise cx.unsupported(f"`{ins.name}`")
     area = scratch(cx)
     handle(cx, address.base, area.handles)
@@ -109,11 +109,9 @@ def _store(cx: Lowering, request: Value, index: int, value: Value) -> None:
     cx.b.store(value, cx.b.offset(request, ROW * index))
 
 
-def _levels(
-    cx: Lowering, ins: Instruction, lod: str, more: tuple[Operand, ...], request: Value, form: int
-) -> int:
+def _levels(cx: Lowering, ins: Instruction, lod: str, more: tuple[Operand, ...], request: Value, form: int) -> int:
     """The flags of an explicit level or of differences, which go to their rows; .base and nothing mean level 0."""
-    if lod == "level" and len(more) == 1:
+    if lod == "level" and len(more) == 1 and not form & INTEGER:
         _store(cx, request, LOD, cx.vector(more[0], "b32"))
         return LEVEL
     _store(cx, request, LOD, _ZERO)
@@ -125,7 +123,9 @@ def _levels(
                 _store(cx, request, GRADIENTS + 3 * j + axis, value)
         return GRADIENT
     if more or lod in ("level", "grad"):
-        raise cx.unsupported(f"such a form of `{ins.name}` (offsets and depth comparison are not there)")
+        raise cx.unsupported(
+            f"such a form of `{ins.name}` (offsets, depth comparison, and levels of whole coordinates are not there)"
+        )
     return 0
 
 

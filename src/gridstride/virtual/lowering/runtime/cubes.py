@@ -12,8 +12,8 @@ FACES = 6
 def emit_cubes(m: Module) -> None:
     """gs_cube: face, and the f32 bits of both normalised coordinates, of a direction given as f32 bits.
 
-    The largest of |z|, |y|, |x| decides, the first named where they are equal; infinities and NaN are less than 0 there,
-    and lie in the middle of the face (H200).
+    The largest of |z|, |y|, |x| decides, the first named where they are equal; infinities and NaN are less than 0, and
+    lie in the middle of the face (H200).
     """
     with m.function(SPAN, "gs_cube", "i32 x", "i32 y", "i32 z") as (b, words):
         x, y, z = (b.bitcast(word, "float") for word in words)
@@ -22,7 +22,9 @@ def emit_cubes(m: Module) -> None:
         is_y = b.op("and", b.op("xor", is_z, constant("i1", True)), b.compare("oge", ay, ax))
         major = b.select(is_z, z, b.select(is_y, y, x))
         size = b.select(is_z, az, b.select(is_y, ay, ax))
-        back = b.op("and", b.compare("olt", major, constant("float", 0.0)), b.compare("ogt", size, constant("float", 0.0)))
+        back = b.op(
+            "and", b.compare("olt", major, constant("float", 0.0)), b.compare("ogt", size, constant("float", 0.0))
+        )
         minus_x, minus_y, minus_z = (b.define("float", f"fneg float {v.name}") for v in (x, y, z))
         # Programming guide, cubemap textures: s and t of each face.
         s = b.select(is_z, b.select(back, minus_x, x), b.select(is_y, x, b.select(back, z, minus_z)))

@@ -139,21 +139,23 @@ def _round_half(m: Module) -> None:
 
 
 def _round_integer(m: Module) -> None:
-    """Sums of 1/256 of normalised integers (in 16 bits; signed bytes as they are) to f32 bits of their fractions.
-
-    Signed bytes: within one unit of 2⁻¹⁵ of the hardware (equal for 97 % of all sums), the rest is exact.
-    """
+    """Sums of 1/256 of normalised integers (in 16 bits; signed bytes as they are) to f32 bits of their fractions."""
     with m.function("<4 x i32>", "gs_round_integer", f"{FOUR} sum", "i32 format") as (b, (sum_, format_)):
         byte = _splat(b, b.compare("eq", format_, i32(_SIGNED_8)))
-        # 32512 = 127 · 256 is 1; 33025 / 32768 is nearly 32767 / 32512.
-        held = b.intrinsic("minnum", b.intrinsic("maxnum", sum_, four(-32512.0)), four(32512.0))
-        widened = b.op("fadd", b.op("fmul", held, four(33025.0 / 32768)), four(14336.0 / 32768))
-        plain = b.op("fadd", b.op("fmul", sum_, four(1 / 256)), four(0.5))
-        units = b.intrinsic("floor", b.select(byte, widened, plain))
+        plain = b.intrinsic("floor", b.op("fadd", b.op("fmul", sum_, four(1 / 256)), four(0.5)))
+        units = b.select(byte, _widened(b, sum_), plain)
         single = b.define("<4 x float>", f"fptrunc {units!r} to <4 x float>")
         signed = _splat(b, b.compare("eq", b.op("and", format_, i32(1)), i32(1)))
         most = b.select(signed, constant("<4 x float>", 32767.0), constant("<4 x float>", 65535.0))
         b.ret(b.bitcast(b.op("fdiv", single, most), "<4 x i32>"))
+
+
+def _widened(b: Builder, sum_: Value) -> Value:
+    """Signed bytes, of which 127 · 256 is 1, in 1/32767: S + (S + 16 · (S >> 12) + 64 >> 7) in whole numbers."""
+    held = b.intrinsic("minnum", b.intrinsic("maxnum", sum_, four(-32512.0)), four(32512.0))
+    coarse = b.intrinsic("floor", b.op("fmul", held, four(2.0**-12)))
+    more = b.op("fadd", b.op("fadd", held, b.op("fmul", coarse, four(16.0))), four(64.0))
+    return b.op("fadd", held, b.intrinsic("floor", b.op("fmul", more, four(2.0**-7))))
 
 
 __all__ = ["FLOAT16", "FLOAT32", "FOUR", "OBJECT", "emit_filtering", "four", "i64"]

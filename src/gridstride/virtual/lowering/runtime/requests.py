@@ -66,9 +66,7 @@ def _object(m: Module) -> None:
         table = b.get(b.get(warp, WARP, "launch"), LAUNCH, "objects")
         slot = b.op("and", handle, i64(OBJECT_SLOTS - 1))
         record = b.offset(table, b.op("mul", slot, i64(OBJECT.size)))
-        live = b.op(
-            "and", b.compare("eq", b.get(record, OBJECT, "handle"), handle), b.compare("ne", handle, i64(0))
-        )
+        live = b.op("and", b.compare("eq", b.get(record, OBJECT, "handle"), handle), b.compare("ne", handle, i64(0)))
         right = b.compare("eq", b.op("lshr", handle, i64(48)), tag)
         with b.if_(b.op("and", live, right), likely=True):
             b.ret(record)
@@ -111,10 +109,7 @@ def _lane(m: Module) -> None:
         layer = b.intrinsic("umin", _word(b, request, LAYER, lane), b.op("sub", layers, i32(1)))
         layer = b.select(has(b, form, LAYERED), layer, i32(0))
         with b.if_(has(b, form, INTEGER)):
-            level = b.intrinsic("smax", _word(b, request, LOD, lane), i32(0))
-            last = b.op("sub", b.get(object_, OBJECT, "levels"), i32(1))
-            level = b.select(has(b, form, LEVEL), b.intrinsic("umin", level, last), i32(0))
-            b.ret(b.call(WORDS, "gs_fetch_texel", object_, level, x, y, z, layer))
+            b.ret(b.call(WORDS, "gs_fetch_texel", object_, x, y, z, layer))
         b.terminated = False
         with b.if_(b.compare("uge", form, i32(1 << GATHER_SHIFT))):
             channel = b.op("sub", b.op("lshr", form, i32(GATHER_SHIFT)), i32(1))
@@ -149,12 +144,12 @@ def _check_shape(
 def _warp(m: Module) -> None:
     """tex and tld4: `handles` and `request` hold a column for each lane, `out` gets four words for each."""
     head = ("ptr warp", "i32 site", "i32 mask", "i32 form", "ptr handles", "ptr request", "ptr out")
-    with m.function("void", "gs_texture", *head) as (b, (warp, site, mask, form, handles, request, out)):
-        with b.lanes(mask) as lane:
-            handle = b.load("i64", row(b, handles, lane, 8))
-            words = b.call(WORDS, "gs_texture_lane", warp, site, lane, form, handle, request)
-            for j in range(4):
-                b.store(b.extract(words, j), b.offset(row(b, out, lane, 4), ROW * j))
+    with m.function("void", "gs_texture", *head) as (b, args), b.lanes(args[2]) as lane:
+        warp, site, _, form, handles, request, out = args
+        handle = b.load("i64", row(b, handles, lane, 8))
+        words = b.call(WORDS, "gs_texture_lane", warp, site, lane, form, handle, request)
+        for j in range(4):
+            b.store(b.extract(words, j), b.offset(row(b, out, lane, 4), ROW * j))
 
 
 def _query(m: Module) -> None:
@@ -168,12 +163,15 @@ def _query(m: Module) -> None:
             width, height, depth, layers, cube, linear = (
                 b.get(object_, OBJECT, name) for name in ("width", "height", "depth", "layers", "cubemap", "linear")
             )
-            # A one-dimensional array is one texel high to a texture, and not high to a surface (H200).
-            flat = b.select(b.op("or", surface, b.compare("ne", linear, i32(0))), i32(0), i32(1))
-            high = b.intrinsic("umax", height, flat)
-            faces = b.op("mul", b.op("mul", b.op("and", cube, b.resize(surface, "i32")), i32(FACES)), i32(1))
-            many = b.op("mul", b.intrinsic("umax", layers, i32(1)), faces)
-            deep = b.select(b.compare("ne", faces, i32(0)), many, b.op("or", depth, layers))
+            # As an H200 answers: an array of one dimension is one texel high to a texture and not high to a surface, or
+            # as high as it has layers; a cube's faces are depth to a surface.
+            rows = b.compare("eq", b.op("or", height, linear), i32(0))
+            flat = b.select(surface, i32(0), i32(1))
+            high = b.select(rows, b.intrinsic("umax", layers, flat), height)
+            faces = b.op("and", b.resize(surface, "i32"), cube)
+            cubes = b.op("mul", b.intrinsic("umax", layers, i32(1)), i32(FACES))
+            deep = b.op("or", depth, b.select(rows, i32(0), layers))
+            deep = b.select(b.compare("ne", faces, i32(0)), cubes, deep)
             found = b.select(b.compare("eq", what, i32(0)), width, b.select(b.compare("eq", what, i32(1)), high, deep))
             b.store(found, row(b, out, lane, 4))
 

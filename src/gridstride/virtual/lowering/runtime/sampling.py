@@ -45,13 +45,14 @@ def level_of(b: Builder, object_: Value, level: Value) -> Level:
     """The level with the given number; the first row pitch is the record's, the others' rows are packed."""
     long = b.resize(level, "i64")
     start = b.load("i64", b.offset(b.field(object_, OBJECT, "level"), b.op("mul", long, i64(8))))
-    sizes = []
-    for name in ("width", "height", "depth"):
-        sizes.append(b.intrinsic("umax", b.op("lshr", b.get(object_, OBJECT, name), level), i32(1)))
+    width, height, depth = (
+        b.intrinsic("umax", b.op("lshr", b.get(object_, OBJECT, name), level), i32(1))
+        for name in ("width", "height", "depth")
+    )
     texel = b.resize(b.get(object_, OBJECT, "texel"), "i64")
-    packed = b.op("mul", b.resize(sizes[0], "i64"), texel)
+    packed = b.op("mul", b.resize(width, "i64"), texel)
     pitch = b.select(b.compare("eq", level, i32(0)), b.get(object_, OBJECT, "pitch"), packed)
-    return Level(start, *sizes, pitch, b.op("mul", pitch, b.resize(sizes[1], "i64")))
+    return Level(start, width, height, depth, pitch, b.op("mul", pitch, b.resize(height, "i64")))
 
 
 def emit_sampling(m: Module) -> None:
@@ -195,15 +196,15 @@ def _gather(m: Module) -> None:
 
 
 def _fetch(m: Module) -> None:
-    """The texel at whole coordinates; zeros outside."""
-    head = ("ptr object", "i32 level", "i32 x", "i32 y", "i32 z", "i32 layer")
-    with m.function(WORDS, "gs_fetch_texel", *head) as (b, (object_, level, x, y, z, layer)):
-        at = level_of(b, object_, level)
+    """The texel of the first level at whole coordinates; zeros outside, whatever the address modes (H200)."""
+    head = ("ptr object", "i32 x", "i32 y", "i32 z", "i32 layer")
+    with m.function(WORDS, "gs_fetch_texel", *head) as (b, (object_, x, y, z, layer)):
         inside = constant("i1", True)
+        at = level_of(b, object_, i32(0))
         for index, size in ((x, at.width), (y, at.height), (z, at.depth)):
             inside = b.op("and", inside, b.compare("ult", index, size))
         with b.if_(b.op("xor", inside, constant("i1", True))):
             b.ret(constant(WORDS, 0))
         b.terminated = False
-        place = b.call("ptr", "gs_place", object_, level, x, y, b.op("add", z, layer))
+        place = b.call("ptr", "gs_place", object_, i32(0), x, y, b.op("add", z, layer))
         b.ret(b.call(WORDS, "gs_texel_bits", object_, place))

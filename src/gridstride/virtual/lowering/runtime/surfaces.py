@@ -51,6 +51,9 @@ def _place(m: Module) -> None:
             within = b.op("and", b.compare("sle", index, last), b.compare("sge", index, i32(0)))
             inside = b.op("and", inside, within)
             held.append(b.intrinsic("smin", b.intrinsic("smax", index, i32(0)), last))
+        # The nearest layer of a negative one is the last: the hardware takes layers as unsigned.
+        layered = b.compare("ne", b.op("and", form, i32(LAYERED)), i32(0))
+        held[2] = b.select(layered, b.intrinsic("umin", third, lasts[2]), held[2])
         with b.if_(b.op("xor", inside, constant("i1", True))):
             with b.if_(b.compare("eq", mode, i32(TRAP))):
                 object_fault(b, "outside", *who, where, third)
@@ -89,9 +92,7 @@ def _move(m: Module) -> None:
             b.store(constant("i128", 0), zeros)
             with b.lanes(mask) as lane:
                 long, handle = b.resize(lane, "i64"), b.load("i64", row(b, handles, lane, 8))
-                place = b.call(
-                    "ptr", "gs_surface_place", warp, site, lane, form, handle, request, total, mode
-                )
+                place = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, total, mode)
                 outside = b.compare("eq", place, NULL)
                 if loads:
                     _copy_elements(b, b.select(outside, zeros, place), values, long, size, count, loads=True)
