@@ -16,7 +16,7 @@ SPAN = "{ i32, i32, i32 }"
 FRACTION = 21
 """Bits of a normalised coordinate below the point."""
 _FAR = 2.0**30
-_CLAMP, _WRAP, _MIRROR, _BORDER = range(len(ADDRESS_MODES))
+_CLAMP, _WRAP, _MIRROR = (ADDRESS_MODES.index(mode) for mode in ("clamp", "wrap", "mirror"))
 
 
 def parts(b: Builder, span: Value) -> list[Value]:
@@ -70,16 +70,15 @@ def _long(b: Builder, x: Value) -> Value:
 
 def _normalized(b: Builder, x: Value, mode: Value, size: Value, smooth: Value) -> Value:
     """Texels, or 1/256 of them less half a texel, of a coordinate that counts the whole axis as 1."""
-    far = b.select(b.compare("eq", mode, i32(_WRAP)), constant("double", _FAR), constant("double", _FAR))
-    held = b.intrinsic("minnum", b.intrinsic("maxnum", x, b.define("double", f"fneg {far!r}")), far)
-    fixed = _long(b, b.intrinsic("floor", b.op("fmul", held, constant("double", 2.0**FRACTION))))
+    scaled = b.op("fmul", _held(b, x, _FAR), constant("double", 2.0**FRACTION))
+    fixed = _long(b, b.intrinsic("floor", scaled))
     once, twice = (b.op("and", fixed, i64((1 << FRACTION + n) - 1)) for n in (0, 1))
     near = b.intrinsic("smin", b.intrinsic("smax", fixed, i64(-1 << 30)), i64(1 << 30))
     turned = b.select(b.compare("eq", mode, i32(_WRAP)), once, near)
     turned = b.select(b.compare("eq", mode, i32(_MIRROR)), twice, turned)
-    scaled = b.op("mul", turned, size)
-    fine = b.op("ashr", b.op("add", scaled, i64(1 << FRACTION - 9)), i64(FRACTION - 8))
-    return b.select(smooth, b.op("sub", fine, i64(128)), b.op("ashr", scaled, i64(FRACTION)))
+    texels = b.op("mul", turned, size)
+    fine = b.op("ashr", b.op("add", texels, i64(1 << FRACTION - 9)), i64(FRACTION - 8))
+    return b.select(smooth, b.op("sub", fine, i64(128)), b.op("ashr", texels, i64(FRACTION)))
 
 
 def _texels(b: Builder, x: Value, smooth: Value) -> Value:

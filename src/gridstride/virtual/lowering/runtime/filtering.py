@@ -8,8 +8,8 @@ a time, and the sum of it all is rounded half away from zero to the texels' own 
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
-from gridstride.virtual.lowering.runtime.common import i32, i64
-from gridstride.virtual.machine.layout import FORMATS, OBJECT
+from gridstride.virtual.lowering.runtime.common import i32
+from gridstride.virtual.machine.layout import FORMATS
 
 QUAD = 4
 FOUR = "<4 x double>"
@@ -156,6 +156,3 @@ def _widened(b: Builder, sum_: Value) -> Value:
     coarse = b.intrinsic("floor", b.op("fmul", held, four(2.0**-12)))
     more = b.op("fadd", b.op("fadd", held, b.op("fmul", coarse, four(16.0))), four(64.0))
     return b.op("fadd", held, b.intrinsic("floor", b.op("fmul", more, four(2.0**-7))))
-
-
-__all__ = ["FLOAT16", "FLOAT32", "FOUR", "OBJECT", "emit_filtering", "four", "i64"]

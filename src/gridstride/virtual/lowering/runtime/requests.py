@@ -25,7 +25,7 @@ from gridstride.virtual.lowering.runtime.sampling import (
     Z,
 )
 from gridstride.virtual.lowering.runtime.texels import WORDS
-from gridstride.virtual.machine.layout import FAULT, LAUNCH, OBJECT, OBJECT_FAULTS, OBJECT_SLOTS, WARP
+from gridstride.virtual.machine.layout import FAULT, LAUNCH, OBJECT, OBJECT_FAULTS, OBJECT_SLOTS, TEXTURE_TAG, WARP
 
 TRUE = constant("i1", True)
 
@@ -101,7 +101,7 @@ def _lane(m: Module) -> None:
     """One lane's sample; its coordinates must fit the texture's shape."""
     head = ("ptr warp", "i32 site", "i32 lane", "i32 form", "i64 handle", "ptr request")
     with m.function(WORDS, "gs_texture_lane", *head) as (b, (warp, site, lane, form, handle, request)):
-        kind, tag = i32(FAULT["texture"]), i64(0x7478)
+        kind, tag = i32(FAULT["texture"]), i64(TEXTURE_TAG)
         object_ = b.call("ptr", "gs_object", warp, site, lane, handle, tag, kind)
         _check_shape(b, object_, warp, site, lane, form, handle, kind)
         x, y, z = (_word(b, request, index, lane) for index in (X, Y, Z))
@@ -174,6 +174,3 @@ def _query(m: Module) -> None:
             deep = b.select(b.compare("ne", faces, i32(0)), cubes, deep)
             found = b.select(b.compare("eq", what, i32(0)), width, b.select(b.compare("eq", what, i32(1)), high, deep))
             b.store(found, row(b, out, lane, 4))
-
-
-__all__ = ["WORDS", "emit_requests", "object_fault"]

@@ -43,28 +43,32 @@ def _place(m: Module) -> None:
         with b.if_(b.compare("ne", b.op("and", x, b.op("sub", size, i32(1))), i32(0))):
             object_fault(b, "misaligned", *who, where, size)
         at = level_of(b, object_, i32(0))
-        texel = b.get(object_, OBJECT, "texel")
-        lasts = [b.op("sub", b.op("mul", at.width, texel), size)]
+        lasts = [b.op("sub", b.op("mul", at.width, b.get(object_, OBJECT, "texel")), size)]
         lasts += [b.op("sub", n, i32(1)) for n in (at.height, _slices(b, object_))]
-        inside, held = constant("i1", True), []
-        for index, last in zip((x, y, third), lasts, strict=True):
-            within = b.op("and", b.compare("sle", index, last), b.compare("sge", index, i32(0)))
-            inside = b.op("and", inside, within)
-            held.append(b.intrinsic("smin", b.intrinsic("smax", index, i32(0)), last))
-        # The nearest layer of a negative one is the last: the hardware takes layers as unsigned.
-        layered = b.compare("ne", b.op("and", form, i32(LAYERED)), i32(0))
-        held[2] = b.select(layered, b.intrinsic("umin", third, lasts[2]), held[2])
+        held, inside = _held(b, [x, y, third], lasts, form)
         with b.if_(b.op("xor", inside, constant("i1", True))):
             with b.if_(b.compare("eq", mode, i32(TRAP))):
                 object_fault(b, "outside", *who, where, third)
-            wide = b.compare("slt", lasts[0], i32(0))  # the surface is narrower than the access
-            with b.if_(b.op("or", b.compare("eq", mode, i32(ZERO)), wide)):
+            narrow = b.compare("slt", lasts[0], i32(0))  # the whole surface is narrower than the access
+            with b.if_(b.op("or", b.compare("eq", mode, i32(ZERO)), narrow)):
                 b.ret(NULL)
             b.terminated = False
         offset = b.resize(held[0], "i64")
         for index, stride in ((held[1], at.pitch), (held[2], at.slice)):
             offset = b.op("add", offset, b.op("mul", b.resize(index, "i64"), stride))
         b.ret(b.pointer(b.op("add", at.start, offset)))
+
+
+def _held(b: Builder, place: list[Value], lasts: list[Value], form: Value) -> tuple[list[Value], Value]:
+    """The nearest coordinates inside, and an i1: they are the ones given."""
+    inside, held = constant("i1", True), []
+    for index, last in zip(place, lasts, strict=True):
+        held.append(b.intrinsic("smin", b.intrinsic("smax", index, i32(0)), last))
+        inside = b.op("and", inside, b.compare("eq", index, held[-1]))
+    # The nearest layer of a negative one is the last: the hardware takes layers as unsigned.
+    layered = b.compare("ne", b.op("and", form, i32(LAYERED)), i32(0))
+    held[2] = b.select(layered, b.intrinsic("umin", place[2], lasts[2]), held[2])
+    return held, inside
 
 
 def _shape(b: Builder, object_: Value) -> Value:

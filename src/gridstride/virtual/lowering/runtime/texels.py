@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
 from gridstride.virtual.lowering.runtime.common import i32
-from gridstride.virtual.lowering.runtime.filtering import FLOAT16, FLOAT32, FOUR, four
-from gridstride.virtual.machine.layout import FORMATS, OBJECT
+from gridstride.virtual.lowering.runtime.filtering import FLOAT16, FOUR, four
+from gridstride.virtual.machine.layout import OBJECT
 
 NULL = Value("null", "ptr")
 WORDS = "<4 x i32>"
@@ -25,7 +25,6 @@ SRGB = """
 """What a linear light an sRGB byte is: 256 f16 numbers in hexadecimal, recorded on an H200 (8 significant bits)."""
 
 _BYTES = (1, 1, 2, 2, 4, 4, 2, 4)
-_PAIRED = {FORMATS.index("uint8"): 257.0}
 
 
 def emit_texels(m: Module) -> None:
@@ -167,6 +166,3 @@ def _border_values(b: Builder, object_: Value, words: Value, format_: Value) -> 
     linear = b.splat(b.compare("ne", b.get(object_, OBJECT, "srgb"), i32(0)), 4)
     colour = b.shuffle(fraction, [0, 1, 2, 7], whole)
     return b.select(linear, colour, whole)
-
-
-__all__ = ["FLOAT32", "NULL", "WORDS", "emit_texels"]
