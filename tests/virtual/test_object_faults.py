@@ -83,6 +83,14 @@ def test_a_write_past_the_edge_traps(gpu: gs.VirtualGPU, module: gs.Module, sani
     assert "z = 2, outside of the surface (4 texels of 2 bytes, 4 rows, 2 deep)" in str(deep)
 
 
+def test_a_formatted_write_of_other_channels(gpu: gs.VirtualGPU) -> None:
+    module = gs.cuda("""extern "C" __global__ void k(cudaSurfaceObject_t s) {
+        asm volatile("sust.p.2d.v2.b32.trap [%0, {%1, %1}], {%1, %1};" :: "l"(s), "r"(0)); }""")
+    assert "`sust.p` of 2 channels, and this surface has 4" in str(
+        fault(module, "k", gs.surface((2, 2, 4), np.uint8, channels=4))
+    )
+
+
 def test_x_that_was_not_multiplied(module: gs.Module) -> None:
     found = fault(module, "write", gs.surface((3, 32)), 1, 0)
     assert found.thread == (1, 0, 0)
@@ -122,7 +130,7 @@ def test_texture_references_are_refused(gpu: gs.VirtualGPU) -> None:
     ("text", "why"),
     [
         ("tex.2dms.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1,%r1,%r1,%r1}];", "2dms"),
-        ("sust.p.2d.b32.trap [%rd1, {%r1,%r1}], {%r1};", "p"),
+        ("sured.p.add.2d.u32.trap [%rd1, {%r1,%r1}], %r1;", "p"),
         ("txq.channel_order.b32 %r1, [%rd1];", "channel_order"),
         ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}], {%r1,%r1};", "offsets"),
     ],

@@ -51,6 +51,13 @@ __global__ void reduce(cudaSurfaceObject_t sum, cudaSurfaceObject_t most, cudaSu
     asm volatile("sured.b.max.1d.s32.clamp [%0, {%1}], %2;" :: "l"(most), "r"(i * 4), "r"(i - 50));
     asm volatile("sured.b.min.1d.u32.zero [%0, {%1}], %2;" :: "l"(least), "r"(i * 4), "r"(i - 50));
 }
+__global__ void put(cudaSurfaceObject_t s, const int4* values, int n) {
+    for (int i = 0; i < n; ++i) {
+        int4 v = values[i];
+        asm volatile("sust.p.2d.v4.b32.zero [%0, {%1, %2}], {%3, %4, %5, %6};"
+            :: "l"(s), "r"(i % 8 - 1), "r"(i / 8), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w));
+    }
+}
 __global__ void sizes(cudaSurfaceObject_t s, unsigned* out) {
     asm("suq.width.b32 %0, [%1];" : "=r"(out[0]) : "l"(s)); asm("suq.height.b32 %0, [%1];" : "=r"(out[1]) : "l"(s));
     asm("suq.depth.b32 %0, [%1];" : "=r"(out[2]) : "l"(s));
@@ -140,3 +147,34 @@ def test_a_surface_knows_its_size(module: gs.Module) -> None:
                           (gs.surface((6, 4, 4), cubemap=True), [4, 4, 6]), (gs.surface(9), [9, 0, 0])):  # fmt: skip
         module["sizes"][1, 1](surface, out)
         assert out.tolist() == size
+
+
+WORDS = [0, 1, -1, 127, 128, 255, 256, 300, 32767, 32768, 65535, 65536, -128, -129, -32768, -40000]
+FLOATS = [0.5, 1.0, -1.0, 2.0, 1e-3, 65504.0, 70000.0, 1 / 3, 1e-6, -3e-8]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32"])
+def test_formatted_writes_convert(module: gs.Module, dtype: str) -> None:
+    """Integers stop at their limits, unsigned formats take words as unsigned; halves are cut towards zero."""
+    floating = dtype.startswith("float")
+    words = np.array(FLOATS, np.float32).view(np.int32) if floating else np.array(WORDS, np.int32)
+    values = np.repeat(words[:, None], 4, axis=1) + (0 if floating else [[0, 0, 0, 1]])
+    surface = gs.surface((2, 6, 4), dtype, channels=4)
+    module["put"][1, 1](surface, values.astype(np.int32), len(values))
+    want = np.zeros((2, 6, 4), dtype)
+    for i, value in enumerate(values.astype(np.int32)):
+        if 1 <= i % 8 <= 6:  # x - 1 is outside elsewhere
+            want[i // 8, i % 8 - 1] = converted(value, dtype)
+    assert (surface.numpy() == want).all()
+
+
+def converted(words: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "float32":
+        return words.view(np.float32)
+    if dtype == "float16":
+        exact = words.view(np.float32).astype(np.float64)
+        unit = 2.0 ** (np.maximum(np.frexp(exact)[1], -13) - 11)
+        return np.clip(np.trunc(exact / unit) * unit, -65504, 65504).astype(np.float16)
+    info = np.iinfo(dtype)
+    given = words.view(np.uint32) if info.min == 0 else words
+    return np.clip(given.astype(np.int64), info.min, info.max).astype(dtype)

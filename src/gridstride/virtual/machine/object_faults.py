@@ -33,6 +33,8 @@ def object_message(kind: str, record: Any, place: Place | None, device: VirtualG
             return f"a {other} object where a {kind} object is needed: {_MAKERS[kind]} makes one"
         case "geometry":
             return _geometry(kind, found, size & SHAPE, place)
+        case "form":
+            return f"`sust.p` of {size} channels, and this surface has {int(found['channels'])}"
         case "misaligned":
             return (
                 f"x = {_signed(number)} bytes for {size} bytes at once: x of a surface access counts bytes and must be "

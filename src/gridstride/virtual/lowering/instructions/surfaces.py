@@ -1,4 +1,4 @@
-"""suld.b, sust.b and sured.b through surface objects (bindless): bytes of texels, with x in bytes."""
+"""suld.b, sust and sured.b through surface objects (bindless): bytes of texels, with x in bytes; sust.p converts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.floats import check
 from gridstride.virtual.lowering.instructions.textures import _ZERO, GEOMETRIES, _store, handle, scratch
 from gridstride.virtual.lowering.ir import Value, constant, wide
-from gridstride.virtual.lowering.runtime.sampling import LAYER, LAYERED, X
+from gridstride.virtual.lowering.runtime.sampling import LAYER, LAYERED, ROW, X
 from gridstride.virtual.lowering.runtime.surfaces import REDUCTIONS
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Instruction, Operand, TensorAddress, Vector
@@ -32,7 +32,10 @@ def load(cx: Lowering, ins: Instruction) -> None:
 
 
 def store(cx: Lowering, ins: Instruction) -> None:
-    """sust.b."""
+    """sust.b; sust.p is `put`."""
+    if "p" in ins.modifiers:
+        put(cx, ins)
+        return
     at, source = (*ins.operands, None, None)[:2]
     size, count, arguments = _access(cx, ins, at, source)
     values = _values(cx)
@@ -42,6 +45,18 @@ def store(cx: Lowering, ins: Instruction) -> None:
         cx.b.store(value, cx.b.offset(values, size * LANES * j), align=size)
     words = constant("i32", size), constant("i32", count), _mode(ins)
     cx.b.call("void", "gs_surface_store", *arguments, values, *words)
+
+
+def put(cx: Lowering, ins: Instruction) -> None:
+    """sust.p."""
+    check(cx, ins, {"p", "v2", "v4", *_GEOMETRIES, *_MODES})
+    at, source = (*ins.operands, None, None)[:2]
+    if not isinstance(source, Vector) or len(source.items) != ins.vector or ins.types != ("b32",):
+        raise cx.unsupported(f"such a form of `{ins.name}`")
+    arguments, values = _place(cx, ins, at), _values(cx)
+    for j, item in enumerate(source.items):
+        cx.b.store(cx.vector(item, "b32"), cx.b.offset(values, ROW * j))
+    cx.b.call("void", "gs_surface_put", *arguments, values, constant("i32", ins.vector), _mode(ins))
 
 
 def reduce(cx: Lowering, ins: Instruction) -> None:
@@ -66,7 +81,7 @@ def _access(cx: Lowering, ins: Instruction, at: Operand | None, vector: Operand 
     check(cx, ins, {"b", "v2", "v4", *_GEOMETRIES, *_MODES})
     types = ins.types
     if "b" not in ins.modifiers or len(types) != 1 or types[0] not in _ELEMENTS:
-        raise cx.unsupported(f"`{ins.name}` (formatted accesses are not there)")
+        raise cx.unsupported(f"`{ins.name}` (formatted reads are not there)")
     size = TYPES[types[0]].size
     if not isinstance(vector, Vector) or len(vector.items) != ins.vector or size * ins.vector > 16:
         raise cx.unsupported(f"such a form of `{ins.name}`")

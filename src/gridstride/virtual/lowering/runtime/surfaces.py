@@ -10,20 +10,24 @@ from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.requests import object_fault
 from gridstride.virtual.lowering.runtime.sampling import CUBE, LAYER, LAYERED, ROW, SHAPE, X, Y, Z, level_of
 from gridstride.virtual.lowering.runtime.texels import NULL
-from gridstride.virtual.machine.layout import FAULT, OBJECT, OBJECT_SLOTS, SURFACE_TAG
+from gridstride.virtual.machine.layout import FAULT, FORMATS, OBJECT, OBJECT_SLOTS, SURFACE_TAG
 
 TRAP, CLAMP, ZERO = range(3)
 """What an access outside does: stops the launch; goes to the nearest place inside; reads zeros and writes nothing."""
+
+FAR = 1 << 20
+"""Texels from the start that are outside of any surface, and whose bytes can still be counted."""
 
 REDUCTIONS = ("add", "min", "max", "umin", "umax", "and", "or")
 """By the number that gs_surface_reduce is given: LLVM's names of atomic operations."""
 
 
 def emit_surfaces(m: Module) -> None:
-    """gs_surface_place, gs_surface_load, gs_surface_store, gs_surface_reduce."""
+    """gs_surface_place, gs_surface_load, gs_surface_store, gs_surface_reduce, gs_surface_put."""
     _place(m)
     _move(m)
     _reduce(m)
+    _put(m)
 
 
 def _place(m: Module) -> None:
@@ -122,3 +126,57 @@ def _reduce(m: Module) -> None:
                         with b.if_(b.op("and", chosen, b.compare("eq", size, i32(bits // 8)))):
                             one = b.resize(value, f"i{bits}")
                             b.define(f"i{bits}", f"atomicrmw {op} ptr {place.name}, {one!r} seq_cst")
+
+
+def _put(m: Module) -> None:
+    """sust.p: `count` words for each lane, converted to the surface's own channels; x counts texels."""
+    head = ("ptr warp", "i32 site", "i32 mask", "i32 form", "ptr handles", "ptr request", "ptr values", "i32 count",
+            "i32 mode")  # fmt: skip
+    with m.function("void", "gs_surface_put", *head) as (b, args), b.lanes(args[2]) as lane:
+        warp, site, _, form, handles, request, values, count, mode = args
+        handle, kind = b.load("i64", row(b, handles, lane, 8)), i32(FAULT["surface"])
+        object_ = b.call("ptr", "gs_object", warp, site, lane, handle, i64(SURFACE_TAG), kind)
+        with b.if_(b.compare("ne", b.get(object_, OBJECT, "channels"), count)):
+            slot = b.op("and", b.resize(handle, "i32"), i32(OBJECT_SLOTS - 1))
+            object_fault(b, "form", warp, site, lane, kind, slot, handle, count)
+        texel, across = b.get(object_, OBJECT, "texel"), row(b, request, lane, 4)
+        near = b.intrinsic("smin", b.intrinsic("smax", b.load("i32", across), i32(-FAR)), i32(FAR))
+        b.store(b.op("mul", near, texel), across)
+        place = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, texel, mode)
+        with b.if_(b.compare("ne", place, NULL)):
+            for number, name in enumerate(FORMATS):
+                with b.if_(b.compare("eq", b.get(object_, OBJECT, "format"), i32(number))):
+                    for j in range(4):
+                        with b.if_(b.compare("ugt", count, i32(j))):
+                            word = b.load("i32", b.offset(row(b, values, lane, 4), ROW * j))
+                            value, size = _converted(b, word, name)
+                            b.store(value, b.offset(place, size * j), align=size)
+
+
+def _converted(b: Builder, word: Value, format_: str) -> tuple[Value, int]:
+    """A word as a channel of a format, and its bytes: integers are held at their limits, f32 is cut to f16 (H200)."""
+    if format_ == "float16":
+        return b.resize(_half(b, word), "i16"), 2
+    bits = int(format_[-2:].lstrip("t"))
+    if bits == 32:
+        return word, 4
+    if format_[0] == "u":
+        held = b.intrinsic("umin", word, i32((1 << bits) - 1))
+    else:
+        held = b.intrinsic("smax", b.intrinsic("smin", word, i32((1 << bits - 1) - 1)), i32(-1 << bits - 1))
+    return b.resize(held, f"i{bits}"), bits // 8
+
+
+def _half(b: Builder, word: Value) -> Value:
+    """f32 bits as f16 bits towards zero: what is too large is the largest number; a NaN keeps its first bits."""
+    size = b.op("and", word, i32(0x7FFFFFFF))
+    normal = b.op("lshr", b.op("sub", size, i32(0x38000000)), i32(13))
+    single = b.op("fmul", b.bitcast(size, "float"), constant("float", 2.0**24))
+    small = b.define("i32", f"fptoui {b.intrinsic('minnum', single, constant('float', 1024.0))!r} to i32")
+    found = b.select(b.compare("ult", size, i32(0x38800000)), small, b.intrinsic("umin", normal, i32(0x7BFF)))
+    found = b.select(b.compare("eq", size, i32(0x7F800000)), i32(0x7C00), found)
+    sign = b.op("and", b.op("lshr", word, i32(16)), i32(0x8000))
+    nan = b.compare("ugt", size, i32(0x7F800000))
+    payload = b.op("and", b.op("lshr", word, i32(13)), i32(0x3FF))
+    payload = b.select(b.compare("eq", payload, i32(0)), i32(0x200), payload)
+    return b.op("or", b.select(nan, b.op("or", payload, i32(0x7C00)), found), sign)
