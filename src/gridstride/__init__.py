@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU as PhysicalGPU
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
+    from gridstride.device.textures import Surface as Surface
+    from gridstride.device.textures import Texture as Texture
+    from gridstride.device.textures import surface as surface
+    from gridstride.device.textures import texture as texture
     from gridstride.device.triton import triton as triton
     from gridstride.protocol import DeviceError as DeviceError
     from gridstride.protocol import DeviceLost as DeviceLost
@@ -51,7 +55,9 @@ _HOMES = {
     "OutOfDeviceMemory": "protocol",
     "PhysicalGPU": "device.physical",
     "PtxError": "virtual.ptx.errors",
+    "Surface": "device.textures",
     "TensorMap": "device.tensor_map",
+    "Texture": "device.textures",
     "UnknownName": "protocol",
     "UnsupportedInstruction": "virtual.errors",
     "UnsupportedTarget": "virtual.errors",
@@ -60,7 +66,9 @@ _HOMES = {
     "empty": "device.arrays",
     "numba": "device.numba",
     "ptx": "device.module",
+    "surface": "device.textures",
     "tensor_map": "device.tensor_map",
+    "texture": "device.textures",
     "to_device": "device.arrays",
     "triton": "device.triton",
     "use": "device.choice",

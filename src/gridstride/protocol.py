@@ -82,6 +82,41 @@ class ParameterLayout:
     pointer: bool = False  # the PTX marks it .ptr
 
 
+@dataclass(frozen=True, slots=True)
+class ImageLayout:
+    """The texels that textures and surfaces see: a CUDA array, or linear memory. A size is 0 where there is none.
+
+    `dtype` is NumPy's name of a channel; a cubemap has six faces (in each layer). `pitch` is the bytes from row to row
+    of linear memory, 0 for a CUDA array.
+    """
+
+    dtype: str
+    channels: int
+    width: int
+    height: int = 0
+    depth: int = 0
+    layers: int = 0
+    cubemap: bool = False
+    levels: int = 1
+    surface: bool = False
+    pitch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a texture object reads its texels, in the words of `gridstride.texture`."""
+
+    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
+    filter: str = "point"
+    normalized: bool = False
+    read: str = "element"
+    srgb: bool = False
+    border: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    mipmap_filter: str = "point"
+    lod_bias: float = 0.0
+    lod_range: tuple[float, float] = (0.0, 0.0)
+
+
 @runtime_checkable
 class Event(Protocol):
     """A point in a stream's work."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridstride.device.choice import device as choose
+from gridstride.device.object_arguments import object_convert, object_type, or_object
 from gridstride.device.physical_streams import as_stream
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
 from gridstride.device.scalars import Convert, Field, packer, scalar_field
@@ -177,9 +178,12 @@ def _field(kernel: str, parameter: KernelParameter, device: Device) -> Field:
     where, layout = f"{kernel}: {parameter.label}", parameter.layout
     scalar = scalar_field(where, parameter.type, layout.type, layout.size, parameter.dtype)
     if parameter.pointer is False:
-        return scalar
+        wanted = object_type(parameter.type) if layout.size == 8 else None
+        return Field("Q", object_convert(where, parameter.type, wanted, device)) if wanted else scalar
     pointer = pointer_convert(where, parameter.type, parameter.dtype, parameter.read_only, device)
-    return Field("Q", pointer if parameter.pointer else _either(pointer, scalar.convert))
+    if parameter.pointer:
+        return Field("Q", pointer)
+    return Field("Q", or_object(_either(pointer, scalar.convert), where, device))
 
 
 def _either(pointer: Convert, scalar: Convert) -> Convert:

@@ -16,6 +16,7 @@ from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDevic
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap
+from gridstride.virtual.machine.images import ObjectTable
 from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
@@ -96,6 +97,11 @@ class VirtualGPU:
     def grid_workspace(self) -> int:
         """Where the blocks of a cooperative grid meet."""
         return self.allocate(WORKSPACE)
+
+    @functools.cached_property
+    def objects(self) -> ObjectTable:
+        """Texture and surface objects."""
+        return ObjectTable()
 
     def reset_workspace(self) -> None:
         """Nobody has come to the grid's barrier yet: a launch that was stopped there may have left it half full."""

@@ -35,7 +35,7 @@ from gridstride.virtual.ptx.module import (
 )
 
 VARYING_OPCODES = frozenset(
-    "addc subc madc atom call shfl match elect ldmatrix mma wmma wgmma movmatrix tex tld4 suld "
+    "addc subc madc atom call shfl match elect ldmatrix mma wmma wgmma movmatrix tex tld4 txq suld suq "
     "activemask lanemask stacksave alloca".split()
 )
 """Opcodes whose results differ between lanes whatever the operands are."""

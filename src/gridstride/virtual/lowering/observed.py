@@ -197,6 +197,7 @@ _KINDS = {
     "control": "bra brx ret exit call trap",
     "barrier": "bar barrier",
     "tensor": "mma wmma wgmma",
+    "texture": "tex tld4 txq suld sust sured suq",
     "special": "sin cos ex2 lg2 rcp rsqrt sqrt tanh",
     "convert": "cvt",
     "move": "mov cvta selp movmatrix",
@@ -206,7 +207,7 @@ _KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcod
 
 def kind_of(ins: Instruction) -> str:
     """The class an instruction is counted in: fma, fp32, fp64, integer, memory, special, convert, move,
-    control, barrier, tensor."""
+    control, barrier, tensor, texture."""
     kind = _KIND_OF.get(ins.opcode)
     if kind is not None:
         return kind

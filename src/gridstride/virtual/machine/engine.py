@@ -151,6 +151,7 @@ def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
     from gridstride.virtual.lowering.runtime.stamps import emit_stamps
     from gridstride.virtual.lowering.runtime.tensor import emit_tensor
+    from gridstride.virtual.lowering.runtime.textures import emit_textures
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
@@ -175,6 +176,7 @@ def _runtime_module() -> Module:
     emit_cluster_memory(module)
     emit_multicast(module)
     emit_cluster_races(module)
+    emit_textures(module)
     return module
 
 

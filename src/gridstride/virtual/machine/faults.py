@@ -10,6 +10,7 @@ import numpy as np
 from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.machine import clusters
 from gridstride.virtual.machine.layout import FAULTS, LANES, SPINNING, WAITING
+from gridstride.virtual.machine.object_faults import object_message
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
 from gridstride.virtual.observe.findings import Finding
@@ -107,6 +108,8 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             return _wrong_free(record, device)
         case "invalid_instruction":
             return _invalid(place)
+        case "texture" | "surface":
+            return object_message(kind, record, place, device)
     return kind
 
 

@@ -96,13 +96,14 @@ LAUNCH = Layout(
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
     in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr
-    cluster:i32[3] cluster_size:i32 explicit_cluster:i32""",
+    cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:ptr""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
 `output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
-workspace, its upper half first. `cluster_size` is 0 where blocks run on their own, whatever the clusters are."""
+workspace, its upper half first. `cluster_size` is 0 where blocks run on their own, whatever the clusters are.
+`objects` is the device's table of texture and surface objects."""
 
 MOST_BLOCKS_IN_CLUSTER = 16
 """With the kernel's consent; 8 without."""
@@ -254,7 +255,33 @@ FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
     "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence", "exited_block", "cluster_barrier", "unstarted_block",
+    "texture", "surface",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 
 FAULT = {name: index for index, name in enumerate(FAULTS)}
+
+OBJECT_SLOTS = 1 << 16
+"""Texture and surface objects that a device can have at a time; a handle's lowest bits are its slot."""
+
+TEXTURE_TAG, SURFACE_TAG = 0x7478, 0x7366
+"""The highest 16 bits of a handle. Between them and the slot it counts how often the slot was given out before."""
+
+MOST_LEVELS = 18
+
+OBJECT = Layout(
+    "object",
+    f"""handle:i64 format:i32 channels:i32 width:i32 height:i32 depth:i32 layers:i32 cubemap:i32 linear:i32 shape:i32
+    levels:i32 filter:i32 mip_filter:i32 normalized:i32 floats:i32 srgb:i32 address:i32[3] border:i32[4] bias:i32
+    low:i32 high:i32 texel:i32 pitch:i64 level:i64[{MOST_LEVELS}]""",
+)
+"""A texture or surface object: texels of `texel` bytes at `level[0]` and so on, rows `pitch` bytes apart on level 0.
+Sizes are 0 where there is no such dimension; `shape` says the same in the words of runtime/sampling.py. `floats`:
+integers are read as normalised floats; `border` is as the registers get it; `bias` and the range of levels in 1/256."""
+
+FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
+ADDRESS_MODES = ("clamp", "wrap", "mirror", "border")
+"""Index = the number in an object's record."""
+
+OBJECT_FAULTS = ("none", "unknown", "other_kind", "geometry", "form", "outside", "misaligned")
+"""Index = lowest byte of `fault_space` for texture and surface faults; above it is the object's slot."""

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MOST_IN_A_ROW = 64
 """Blocks that a worker takes at a time from a large grid."""
 
+OBJECT_OPCODES = ("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq.")
+"""How instructions begin that use texture and surface objects."""
+
 MANY_WARPS = 64
 """Warps in a grid from which on more than one thread runs it: waking a thread costs what some warps cost."""
 
@@ -184,6 +187,8 @@ class VirtualKernel:
         record["multiprocessors"] = device.properties.multiprocessors
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
+        if any(p.name.startswith(OBJECT_OPCODES) for p in tables.sites):
+            record["objects"] = device.objects.address
         if cooperative:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(block)

@@ -25,7 +25,7 @@ class Finding:
     """One thing wrong. `kind`: out_of_bounds, misaligned, race, deadlock, timeout, interrupted, stack_overflow, trap,
     barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free,
     mbarrier, tensor_map, unwaited_copy, proxy_fence, exited_block, cluster_barrier,
-    unstarted_block.
+    unstarted_block, texture, surface.
     """
 
     kind: str
