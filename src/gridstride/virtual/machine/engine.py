@@ -134,6 +134,7 @@ def _runtime() -> tuple[Any, Any]:
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.cluster_barrier import emit_cluster_barrier
     from gridstride.virtual.lowering.runtime.cluster_memory import emit_cluster_memory
+    from gridstride.virtual.lowering.runtime.cluster_orders import emit_cluster_orders
     from gridstride.virtual.lowering.runtime.cluster_races import emit_cluster_races
     from gridstride.virtual.lowering.runtime.clusters import emit_clusters
     from gridstride.virtual.lowering.runtime.copies import emit_copies
@@ -169,6 +170,7 @@ def _runtime_module() -> Module:
     emit_cluster_memory(module)
     emit_multicast(module)
     emit_cluster_races(module)
+    emit_cluster_orders(module)
     return module
 
 

@@ -1,9 +1,9 @@
 """The race detector between the blocks of a cluster, for the observed build.
 
 As races.py, at a coarser grain: every block has a vector clock over the blocks of its cluster, and every unit of the
-cluster's shared memory remembers its last write, its last atomic and its two last readers. Whatever may order two
-blocks (a cluster barrier, an mbarrier, an atomic, a fence) orders all that they did before: order is never missed, so
-nothing is reported that is in order; a race may be missed.
+cluster's shared memory remembers its last write, its last atomic and its two last readers. What may order two blocks
+(the cluster's barrier, an mbarrier: cluster_orders.py; an atomic, a fence) orders all that they did before: order is
+never missed, so nothing is reported that is in order; a race may be missed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
 from gridstride.virtual.machine.layout import (
     BLOCK,
     CLUSTER,
+    CLUSTER_OBJECTS,
     CLUSTER_PLANES,
     CLUSTER_RACE,
     FAULT,
@@ -24,7 +25,7 @@ from gridstride.virtual.machine.layout import (
 )
 from gridstride.virtual.machine.layout import MOST_BLOCKS_IN_CLUSTER as MOST
 
-_RANKS = f"<{MOST} x i32>"
+RANKS = f"<{MOST} x i32>"
 _CONFLICTS = {
     "load": ("written", "changed"), "store": ("written", "changed", "read", "read_before"),
     "atomic": ("written", "read", "read_before"),
@@ -45,27 +46,29 @@ def emit_cluster_races(m: Module) -> None:
 
 
 # -- clocks -----------------------------------------------------------------------------------------------------------
-def _row(b: Builder, race: Value, rank: Value) -> Value:
+def own_row(b: Builder, race: Value, rank: Value) -> Value:
+    """Where a block's vector clock is."""
     return b.offset(b.field(race, CLUSTER_RACE, "seen"), b.op("mul", b.resize(rank, "i64"), i64(4 * MOST)))
 
 
-def _vector(b: Builder, place: Value) -> Value:
-    return b.load(_RANKS, place, align=4)
+def vector(b: Builder, place: Value) -> Value:
+    """The vector clock at a place."""
+    return b.load(RANKS, place, align=4)
 
 
 def _field(b: Builder, race: Value, name: str) -> Value:
     return b.field(race, CLUSTER_RACE, name)
 
 
-def _tick(b: Builder, race: Value, rank: Value, known: Value) -> None:
+def tick(b: Builder, race: Value, rank: Value, known: Value) -> None:
     """What the block does from now on is later than what it has given away."""
     ahead = b.op("add", b.extract(known, rank), i32(1))
     latest = b.intrinsic("umax", b.get(race, CLUSTER_RACE, "clock"), ahead)
     b.put(race, CLUSTER_RACE, "clock", latest)
-    b.store(b.insert(known, ahead, rank), _row(b, race, rank), align=4)
+    b.store(b.insert(known, ahead, rank), own_row(b, race, rank), align=4)
 
 
-def _own(b: Builder, warp: Value) -> tuple[Value, Value]:
+def team_of(b: Builder, warp: Value) -> tuple[Value, Value]:
     """The cluster's shadow (maybe null) and the block's rank."""
     return b.get(cluster_of(b, warp), CLUSTER, "race"), b.get(b.get(warp, WARP, "block"), BLOCK, "rank")
 
@@ -78,13 +81,15 @@ def _begin(m: Module) -> None:
         b.put(race, CLUSTER_RACE, "clock", own)
         for name, value in (("waiting", i32(0)), ("told", i32(0)), ("start", clock)):
             b.put(race, CLUSTER_RACE, name, value)
+        objects = b.field(race, CLUSTER_RACE, "objects")
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {objects.name}, i8 0, i64 {8 * CLUSTER_OBJECTS}, i1 false)")
         start = b.splat(clock, MOST)
         for name in ("released", "arriving", "opened"):
             b.store(start, _field(b, race, name), align=4)
         for number in range(MOST):
-            b.store(b.insert(start, own, number), _row(b, race, i32(number)), align=4)
+            b.store(b.insert(start, own, number), own_row(b, race, i32(number)), align=4)
             place = b.field(race, CLUSTER_RACE, "touched", MOST * number)
-            b.store(constant(_RANKS, 0), place, align=4)
+            b.store(constant(RANKS, 0), place, align=4)
 
 
 def _sync(m: Module) -> None:
@@ -92,27 +97,27 @@ def _sync(m: Module) -> None:
     with m.function("void", "gs_team_sync", "ptr warp") as (b, (warp,)):
         with b.if_(inverted(b, present(b, cluster_of(b, warp)))):
             b.ret()
-        race, rank = _own(b, warp)
+        race, rank = team_of(b, warp)
         with b.if_(present(b, race)):
-            both = b.intrinsic("umax", _vector(b, _row(b, race, rank)), _vector(b, _field(b, race, "released")))
+            both = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "released")))
             b.store(both, _field(b, race, "released"), align=4)
-            _tick(b, race, rank, both)
+            tick(b, race, rank, both)
 
 
 def _barrier(m: Module) -> None:
     """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
     with m.function("void", "gs_team_release", "ptr warp") as (b, (warp,)):
-        race, rank = _own(b, warp)
+        race, rank = team_of(b, warp)
         with b.if_(present(b, race)):
-            known = _vector(b, _row(b, race, rank))
-            given = b.intrinsic("umax", known, _vector(b, _field(b, race, "arriving")))
+            known = vector(b, own_row(b, race, rank))
+            given = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
             b.store(given, _field(b, race, "arriving"), align=4)
-            _tick(b, race, rank, known)
+            tick(b, race, rank, known)
     with m.function("void", "gs_team_take", "ptr race", "i32 rank") as (b, (race, rank)):
-        known = b.intrinsic("umax", _vector(b, _row(b, race, rank)), _vector(b, _field(b, race, "opened")))
-        b.store(known, _row(b, race, rank), align=4)
+        known = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "opened")))
+        b.store(known, own_row(b, race, rank), align=4)
     with m.function("void", "gs_team_wait", "ptr warp", "i1 held") as (b, (warp, held)):
-        race, rank = _own(b, warp)
+        race, rank = team_of(b, warp)
         with b.if_(present(b, race)):
             with b.if_(held):
                 mine = b.op("or", b.get(race, CLUSTER_RACE, "waiting"), b.op("shl", i32(1), rank))
@@ -122,8 +127,8 @@ def _barrier(m: Module) -> None:
     with m.function("void", "gs_team_opened", "ptr race") as (b, (race,)):
         with b.if_(inverted(b, present(b, race))):
             b.ret()
-        b.store(_vector(b, _field(b, race, "arriving")), _field(b, race, "opened"), align=4)
-        b.store(constant(_RANKS, 0), _field(b, race, "arriving"), align=4)
+        b.store(vector(b, _field(b, race, "arriving")), _field(b, race, "opened"), align=4)
+        b.store(constant(RANKS, 0), _field(b, race, "arriving"), align=4)
         with b.lanes(b.get(race, CLUSTER_RACE, "waiting")) as rank:
             b.call("void", "gs_team_take", race, rank)
         b.put(race, CLUSTER_RACE, "waiting", 0)
@@ -160,11 +165,15 @@ def _party(b: Builder, who: Value) -> Value:
 
 
 def _units(m: Module, kind: str) -> None:
-    """Checks one unit for each lane, then records it. `who`: site, rank, warp and lane in 16, 6, 5 and 5 bits."""
-    head = ("ptr warp", "ptr race", "i32 site", "i32 mask", f"{wide('i32')} unit", f"{wide('i32')} lane")
-    with m.function("void", f"gs_team_units_{kind}", *head) as (b, (warp, race, site, mask, unit, lane)):
-        _, rank = _own(b, warp)
-        row, bits = _row(b, race, rank), b.bitcast(mask, wide("i1"))
+    """Checks one unit for each lane against what the block knows (`row`), then records it.
+
+    `who`: site, rank, warp and lane in 16, 6, 5 and 5 bits.
+    """
+    head = ("ptr warp", "ptr race", "i32 site", "i32 mask", f"{wide('i32')} unit", f"{wide('i32')} lane",
+            "ptr row")  # fmt: skip
+    with m.function("void", f"gs_team_units_{kind}", *head) as (b, (warp, race, site, mask, unit, lane, row)):
+        _, rank = team_of(b, warp)
+        bits = b.bitcast(mask, wide("i1"))
         own = b.splat(rank)
         for when in _CONFLICTS[kind]:
             then = _gather(b, _plane(b, race, when, unit), bits)
@@ -178,9 +187,9 @@ def _units(m: Module, kind: str) -> None:
         me = b.op("or", b.op("shl", site, i32(16)), b.op("shl", rank, i32(10)))
         me = b.op("or", me, b.op("shl", b.get(warp, WARP, "warp"), i32(5)))
         who = b.op("or", b.splat(me), lane)
-        clock = b.splat(b.extract(_vector(b, row), rank))
+        clock = b.splat(b.extract(vector(b, row), rank))
         _record(b, kind, race, unit, bits, own, clock, who)
-        _touch(b, warp, race, (site, mask, unit, lane), own, clock, who)
+        _touch(b, warp, race, (site, mask, unit, lane, row), own, clock, who)
     if kind == "load":
         _race(m)
         _early(m)
@@ -202,14 +211,14 @@ def _touch(
     b: Builder, warp: Value, race: Value, access: tuple[Value, ...], own: Value, clock: Value, who: Value
 ) -> None:  # fmt: skip
     """When the block last used another block's memory: that one must not end before it knows of it."""
-    site, mask, unit, lane = access
+    site, mask, unit, lane, row = access
     owner = b.op("udiv", unit, b.splat(b.get(race, CLUSTER_RACE, "each")))
     remote = b.op("and", b.bitcast(mask, wide("i1")), b.compare("ne", owner, own))
     with b.if_(b.compare("ne", b.bitcast(remote, "i32"), i32(0))):
         index = b.op("add", b.op("mul", owner, _splat(MOST)), own)
         _scatter(b, clock, _at(b, _field(b, race, "touched"), index), remote)
         _scatter(b, who, _at(b, _field(b, race, "toucher"), index), remote)
-        known = _gather(b, _at(b, _row(b, race, b.extract(own, 0)), owner), remote)
+        known = _gather(b, _at(b, row, owner), remote)
         early = b.compare("ule", known, b.splat(b.get(race, CLUSTER_RACE, "start")))
         wrong = b.bitcast(b.op("and", remote, early), "i32")
         with b.if_(b.compare("ne", wrong, i32(0))):
@@ -238,7 +247,7 @@ def _early(m: Module) -> None:
     """Reports, once for each block, that it has not heard of a block whose memory it uses: that may not have begun."""
     head = ("ptr warp", "ptr race", "i32 site", "i32 wrong", f"{wide('i32')} owner", f"{wide('i32')} lane")
     with m.function("void", "gs_team_early", *head, cold=True) as (b, (warp, race, site, wrong, owner, lane)):
-        _, rank = _own(b, warp)
+        _, rank = team_of(b, warp)
         told, mine = b.get(race, CLUSTER_RACE, "told"), b.op("shl", i32(1), rank)
         with b.if_(b.compare("ne", b.op("and", told, mine), i32(0))):
             b.ret()
@@ -268,9 +277,10 @@ def _access(m: Module, kind: str) -> None:
     """An access to generic addresses: of those in the cluster's shared memory, every unit."""
     head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", f"gs_team_{kind}", *head) as (b, (warp, site, mask, address, size)):
-        race, _ = _own(b, warp)
+        race, rank = team_of(b, warp)
         with b.if_(inverted(b, present(b, race))):
             b.ret()
+        row = own_row(b, race, rank)
         inside, unit = _unit(b, warp, race, address, size)
         here, at = b.op("and", mask, b.bitcast(inside, "i32")), b.alloca("i32")
         with b.if_(b.compare("eq", here, i32(0))):
@@ -282,7 +292,7 @@ def _access(m: Module, kind: str) -> None:
             b.break_if(b.compare("uge", j, each), done)
             b.store(b.op("add", j, i32(1)), at)
             one = b.op("add", unit, b.splat(j))
-            b.call("void", f"gs_team_units_{kind}", warp, race, site, here, one, _LANES)
+            b.call("void", f"gs_team_units_{kind}", warp, race, site, here, one, _LANES, row)
 
 
 def _unit(b: Builder, warp: Value, race: Value, address: Value, size: Value) -> tuple[Value, Value]:
@@ -302,11 +312,11 @@ def _unit(b: Builder, warp: Value, race: Value, address: Value, size: Value) -> 
 
 def _copied(m: Module) -> None:
     """What a bulk copy has read (0), written (1) or reduced (2), as an access of the thread that started it."""
-    head = ("ptr warp", "i32 site", "i32 lane", "i64 address", "i32 bytes", "i32 kind")
-    with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what)):
+    head = ("ptr warp", "i32 site", "i32 lane", "i64 address", "i32 bytes", "i32 kind", "ptr known")
+    with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what, known)):
         with b.if_(inverted(b, present(b, cluster_of(b, warp)))):
             b.ret()
-        race, _ = _own(b, warp)
+        race, _ = team_of(b, warp)
         with b.if_(inverted(b, present(b, race))):
             b.ret()
         inside, units = _unit(b, warp, race, b.splat(address), bytes_)
@@ -324,7 +334,7 @@ def _copied(m: Module) -> None:
             unit = b.op("add", b.splat(first), ahead)
             for number, kind in enumerate(_CONFLICTS):
                 with b.if_(b.compare("eq", what, i32(number))):
-                    b.call("void", f"gs_team_units_{kind}", warp, race, site, mask, unit, b.splat(lane))
+                    b.call("void", f"gs_team_units_{kind}", warp, race, site, mask, unit, b.splat(lane), known)
 
 
 # -- the end of a block -----------------------------------------------------------------------------------------------
@@ -335,8 +345,8 @@ def _end(m: Module) -> None:
         with b.if_(inverted(b, present(b, race))):
             b.ret()
         start = b.op("mul", b.resize(rank, "i64"), i64(4 * MOST))
-        touched = _vector(b, b.offset(_field(b, race, "touched"), start))
-        late = b.compare("ugt", touched, _vector(b, _row(b, race, rank)))
+        touched = vector(b, b.offset(_field(b, race, "touched"), start))
+        late = b.compare("ugt", touched, vector(b, own_row(b, race, rank)))
         wrong = b.resize(b.bitcast(late, f"i{MOST}"), "i32")
         with b.lanes(wrong) as other:
             where = b.op("add", start, b.op("mul", b.resize(other, "i64"), i64(4)))

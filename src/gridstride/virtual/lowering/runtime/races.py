@@ -17,7 +17,7 @@ HALF = LANES // 2
 
 
 def emit_races(m: Module) -> None:
-    """gs_race_begin, gs_race_barrier, gs_race_sync, gs_race_load, gs_race_store."""
+    """gs_race_begin, gs_race_barrier, gs_race_meet, gs_race_load, gs_race_store."""
     _race_clocks(m)
     for kind in ("load", "store"):
         _race_access(m, kind)
@@ -60,7 +60,7 @@ def _race_clocks(m: Module) -> None:
         with b.lanes(members) as w:
             b.store(b.insert(whole, latest, w), row_of(b, race, w), align=4)
             b.store(floor, b.offset(b.field(race, RACE, "floor"), b.op("mul", b.resize(w, "i64"), i64(4))))
-    with m.function("void", "gs_race_sync", "ptr warp") as (b, (warp,)):
+    with m.function("void", "gs_race_meet", "ptr warp") as (b, (warp,)):
         # Release to, and acquire from, one clock for the whole block: order is never missed, a race may be.
         race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
         with b.if_(_present(b, race)):
@@ -72,7 +72,6 @@ def _race_clocks(m: Module) -> None:
             clock = b.get(race, RACE, "clock")
             b.put(race, RACE, "clock", b.intrinsic("umax", clock, ahead))
             b.store(b.insert(both, ahead, own), row, align=4)
-            b.call("void", "gs_team_sync", warp)
 
 
 def _present(b: Builder, pointer: Value) -> Value:
