@@ -8,7 +8,7 @@ asynchronous copy gives what its block knew when it was started, however late it
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
-from gridstride.virtual.lowering.runtime.cluster_races import RANKS, own_row, team_of, tick, vector
+from gridstride.virtual.lowering.runtime.cluster_clocks import RANKS, own_row, team_of, tick, vector
 from gridstride.virtual.lowering.runtime.clusters import NULL, cluster_of, inverted, present
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.machine.layout import CLUSTER_OBJECTS, CLUSTER_RACE, COPY

@@ -9,13 +9,12 @@ never missed, so nothing is reported that is in order; a race may be missed.
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.runtime.cluster_clocks import own_row, team_of, vector
 from gridstride.virtual.lowering.runtime.cluster_memory import OFFSET
 from gridstride.virtual.lowering.runtime.clusters import block_at, cluster_of, inverted, present
 from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
 from gridstride.virtual.machine.layout import (
-    BLOCK,
     CLUSTER,
-    CLUSTER_OBJECTS,
     CLUSTER_PLANES,
     CLUSTER_RACE,
     FAULT,
@@ -25,7 +24,6 @@ from gridstride.virtual.machine.layout import (
 )
 from gridstride.virtual.machine.layout import MOST_BLOCKS_IN_CLUSTER as MOST
 
-RANKS = f"<{MOST} x i32>"
 _CONFLICTS = {
     "load": ("written", "changed"), "store": ("written", "changed", "read", "read_before"),
     "atomic": ("written", "read", "read_before"),
@@ -34,104 +32,12 @@ _WHO = {"written": "writer", "changed": "changer", "read": "reader", "read_befor
 
 
 def emit_cluster_races(m: Module) -> None:
-    """gs_team_begin, _sync, _release, _opened, _wait, _load, _store, _atomic, _copied, _end."""
-    _begin(m)
-    _sync(m)
-    _barrier(m)
+    """gs_team_load, _store, _atomic, _copied, _end."""
     for kind in _CONFLICTS:
         _units(m, kind)
         _access(m, kind)
     _copied(m)
     _end(m)
-
-
-# -- clocks -----------------------------------------------------------------------------------------------------------
-def own_row(b: Builder, race: Value, rank: Value) -> Value:
-    """Where a block's vector clock is."""
-    return b.offset(b.field(race, CLUSTER_RACE, "seen"), b.op("mul", b.resize(rank, "i64"), i64(4 * MOST)))
-
-
-def vector(b: Builder, place: Value) -> Value:
-    """The vector clock at a place."""
-    return b.load(RANKS, place, align=4)
-
-
-def _field(b: Builder, race: Value, name: str) -> Value:
-    return b.field(race, CLUSTER_RACE, name)
-
-
-def tick(b: Builder, race: Value, rank: Value, known: Value) -> None:
-    """What the block does from now on is later than what it has given away."""
-    ahead = b.op("add", b.extract(known, rank), i32(1))
-    latest = b.intrinsic("umax", b.get(race, CLUSTER_RACE, "clock"), ahead)
-    b.put(race, CLUSTER_RACE, "clock", latest)
-    b.store(b.insert(known, ahead, rank), own_row(b, race, rank), align=4)
-
-
-def team_of(b: Builder, warp: Value) -> tuple[Value, Value]:
-    """The cluster's shadow (maybe null) and the block's rank."""
-    return b.get(cluster_of(b, warp), CLUSTER, "race"), b.get(b.get(warp, WARP, "block"), BLOCK, "rank")
-
-
-def _begin(m: Module) -> None:
-    with m.function("void", "gs_team_begin", "ptr race") as (b, (race,)):
-        # Every clock starts past all that this memory has seen, so the planes need no clearing.
-        clock = b.op("add", b.get(race, CLUSTER_RACE, "clock"), i32(1))
-        own = b.op("add", clock, i32(1))
-        b.put(race, CLUSTER_RACE, "clock", own)
-        for name, value in (("waiting", i32(0)), ("told", i32(0)), ("start", clock)):
-            b.put(race, CLUSTER_RACE, name, value)
-        objects = b.field(race, CLUSTER_RACE, "objects")
-        b.emit(f"call void @llvm.memset.p0.i64(ptr {objects.name}, i8 0, i64 {8 * CLUSTER_OBJECTS}, i1 false)")
-        start = b.splat(clock, MOST)
-        for name in ("released", "arriving", "opened"):
-            b.store(start, _field(b, race, name), align=4)
-        for number in range(MOST):
-            b.store(b.insert(start, own, number), own_row(b, race, i32(number)), align=4)
-            place = b.field(race, CLUSTER_RACE, "touched", MOST * number)
-            b.store(constant(RANKS, 0), place, align=4)
-
-
-def _sync(m: Module) -> None:
-    """Release to, and acquire from, one clock for the whole cluster."""
-    with m.function("void", "gs_team_sync", "ptr warp") as (b, (warp,)):
-        with b.if_(inverted(b, present(b, cluster_of(b, warp)))):
-            b.ret()
-        race, rank = team_of(b, warp)
-        with b.if_(present(b, race)):
-            both = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "released")))
-            b.store(both, _field(b, race, "released"), align=4)
-            tick(b, race, rank, both)
-
-
-def _barrier(m: Module) -> None:
-    """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
-    with m.function("void", "gs_team_release", "ptr warp") as (b, (warp,)):
-        race, rank = team_of(b, warp)
-        with b.if_(present(b, race)):
-            known = vector(b, own_row(b, race, rank))
-            given = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
-            b.store(given, _field(b, race, "arriving"), align=4)
-            tick(b, race, rank, known)
-    with m.function("void", "gs_team_take", "ptr race", "i32 rank") as (b, (race, rank)):
-        known = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "opened")))
-        b.store(known, own_row(b, race, rank), align=4)
-    with m.function("void", "gs_team_wait", "ptr warp", "i1 held") as (b, (warp, held)):
-        race, rank = team_of(b, warp)
-        with b.if_(present(b, race)):
-            with b.if_(held):
-                mine = b.op("or", b.get(race, CLUSTER_RACE, "waiting"), b.op("shl", i32(1), rank))
-                b.put(race, CLUSTER_RACE, "waiting", mine)
-                b.ret()
-            b.call("void", "gs_team_take", race, rank)
-    with m.function("void", "gs_team_opened", "ptr race") as (b, (race,)):
-        with b.if_(inverted(b, present(b, race))):
-            b.ret()
-        b.store(vector(b, _field(b, race, "arriving")), _field(b, race, "opened"), align=4)
-        b.store(constant(RANKS, 0), _field(b, race, "arriving"), align=4)
-        with b.lanes(b.get(race, CLUSTER_RACE, "waiting")) as rank:
-            b.call("void", "gs_team_take", race, rank)
-        b.put(race, CLUSTER_RACE, "waiting", 0)
 
 
 # -- accesses ---------------------------------------------------------------------------------------------------------
@@ -216,8 +122,8 @@ def _touch(
     remote = b.op("and", b.bitcast(mask, wide("i1")), b.compare("ne", owner, own))
     with b.if_(b.compare("ne", b.bitcast(remote, "i32"), i32(0))):
         index = b.op("add", b.op("mul", owner, _splat(MOST)), own)
-        _scatter(b, clock, _at(b, _field(b, race, "touched"), index), remote)
-        _scatter(b, who, _at(b, _field(b, race, "toucher"), index), remote)
+        _scatter(b, clock, _at(b, b.field(race, CLUSTER_RACE, "touched"), index), remote)
+        _scatter(b, who, _at(b, b.field(race, CLUSTER_RACE, "toucher"), index), remote)
         known = _gather(b, _at(b, row, owner), remote)
         early = b.compare("ule", known, b.splat(b.get(race, CLUSTER_RACE, "start")))
         wrong = b.bitcast(b.op("and", remote, early), "i32")
@@ -345,12 +251,12 @@ def _end(m: Module) -> None:
         with b.if_(inverted(b, present(b, race))):
             b.ret()
         start = b.op("mul", b.resize(rank, "i64"), i64(4 * MOST))
-        touched = vector(b, b.offset(_field(b, race, "touched"), start))
+        touched = vector(b, b.offset(b.field(race, CLUSTER_RACE, "touched"), start))
         late = b.compare("ugt", touched, vector(b, own_row(b, race, rank)))
         wrong = b.resize(b.bitcast(late, f"i{MOST}"), "i32")
         with b.lanes(wrong) as other:
             where = b.op("add", start, b.op("mul", b.resize(other, "i64"), i64(4)))
-            who = b.load("i32", b.offset(_field(b, race, "toucher"), where))
+            who = b.load("i32", b.offset(b.field(race, CLUSTER_RACE, "toucher"), where))
             thread = _thread(b, who)
             warp = warp_at(b, block_at(b, cluster, other), b.op("lshr", thread, i32(8)))
             lane, site = b.op("and", thread, i32(255)), b.op("lshr", who, i32(16))
