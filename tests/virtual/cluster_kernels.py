@@ -281,9 +281,8 @@ MATMUL = (
     BARRIERS
     + """
 extern "C" __global__ void matmul(const float *a, const float *b, float *c, int steps) {
-    // Two blocks of a cluster have 16 rows of C each and share the tiles of B: each fetches half of a tile for both.
-    // Warp 0 produces, warps 1 and 2 consume; a stage is free when the consumers of both blocks have told both
-    // producers.
+    // Two blocks of a cluster have 16 rows of C each and share the tiles of B: each fetches half of them for both.
+    // Warp 0 produces, warps 1 and 2 consume; a stage is free when the consumers of both blocks have said so to both.
     constexpr int STAGES = 3, TILE = 256;
     __shared__ alignas(128) float as[STAGES][TILE], bs[STAGES][TILE];
     __shared__ word full[STAGES], empty[STAGES];

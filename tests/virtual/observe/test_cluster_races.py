@@ -51,6 +51,11 @@ def bulk(source: str) -> Found:
     return observed(source, "bulk", 8, 64, 4, X[:256], zeros(1024), 0b1011)
 
 
+def matmul(source: str) -> Found:
+    a, b = np.ones(4 * 8 * 256, np.float32), np.ones(8 * 256, np.float32)
+    return observed(source, "matmul", 4, 96, 2, a, b, np.zeros(1024, np.float32), 8)
+
+
 def without(source: str, text: str, which: int = 1) -> str:
     """The source without one occurrence of a text, counted from 1."""
     parts = source.split(text)
@@ -59,7 +64,7 @@ def without(source: str, text: str, which: int = 1) -> str:
 
 
 CASES = [(histogram, ck.HISTOGRAM), (ring, ck.RING), (reduce, ck.REDUCE), (pipeline, ck.PIPELINE),
-         (stores, ck.STORES), (bulk, ck.BULK)]  # fmt: skip
+         (stores, ck.STORES), (bulk, ck.BULK), (matmul, ck.MATMUL)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("case", "source"), CASES, ids=[c[0].__name__ for c in CASES])
@@ -68,6 +73,10 @@ def test_what_is_right_is_silent(gpu: gs.VirtualGPU, case: Case, source: str) ->
 
 
 SYNC = "cluster.sync();"
+OWN_ONLY = ck.MATMUL.replace("init(&empty[i], 4)", "init(&empty[i], 2)").replace(
+    "if (lane < 2) arrive_remote(map(at(&empty[s]), lane))", "if (lane == 0) arrive_remote(at(&empty[s]))"
+)
+"""Consumers free a stage for their own block's producer alone, though the other block's writes there too."""
 WRONG = [
     ("bins not cleared yet", histogram, without(ck.HISTOGRAM, SYNC, 1), ("race", 8, 12)),
     ("blocks not begun yet", histogram, without(ck.HISTOGRAM, SYNC, 1), ("unstarted_block", 12, None)),
@@ -83,6 +92,8 @@ WRONG = [
     ("copy of a peer not waited for", bulk, ck.BULK.replace("wait(&second, 0);", ""), ("unwaited_copy", 50, 47)),
     ("no proxy fence", bulk, without(ck.BULK, 'asm volatile("fence.proxy.async;" ::: "memory");'),
      ("proxy_fence", 47, 43)),
+    ("a peer's tile overwritten", matmul, OWN_ONLY, ("race", 43, 54)),
+    ("a tile read after the next came", matmul, OWN_ONLY, ("race", 54, 43)),
 ]  # fmt: skip
 
 

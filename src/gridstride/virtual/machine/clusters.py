@@ -12,7 +12,7 @@ from gridstride.virtual.machine.layout import RANK_SHIFT, WAITING
 if TYPE_CHECKING:
     from gridstride.virtual.machine.loaded import VirtualKernel
     from gridstride.virtual.machine.session import Session
-    from gridstride.virtual.machine.variant import Tables
+    from gridstride.virtual.machine.variant import Place, Tables
 
 _ARRIVED_TWICE = 1
 
@@ -44,6 +44,15 @@ def place_in_cluster(record: Any) -> str:
         blocks = "block (rank 0)" if many == 1 else f"blocks (ranks 0 to {many - 1})"
         return f"{where}: the cluster has {many} {blocks}"
     return f"{where}, which has {held} bytes"
+
+
+def other_block(place: Place | None, record: Any) -> str:
+    """A hint where plain .shared is given what mapa makes."""
+    number = int(record["fault_address"]) >> RANK_SHIFT & 0xFF
+    if not record["cluster_size"] or not 0 < number <= int(record["cluster_size"]) or place is None:
+        return ""
+    wanted = place.name.replace(".shared::cta", ".shared").replace(".shared", ".shared::cluster")
+    return f": it is an address in block rank {number - 1}, which {wanted} reaches"
 
 
 def exited(what: str, record: Any) -> str:

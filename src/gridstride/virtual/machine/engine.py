@@ -133,7 +133,9 @@ def _runtime() -> tuple[Any, Any]:
 
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.cluster_barrier import emit_cluster_barrier
+    from gridstride.virtual.lowering.runtime.cluster_clocks import emit_cluster_clocks
     from gridstride.virtual.lowering.runtime.cluster_memory import emit_cluster_memory
+    from gridstride.virtual.lowering.runtime.cluster_orders import emit_cluster_orders
     from gridstride.virtual.lowering.runtime.cluster_races import emit_cluster_races
     from gridstride.virtual.lowering.runtime.clusters import emit_clusters
     from gridstride.virtual.lowering.runtime.copies import emit_copies
@@ -175,8 +177,10 @@ def _runtime_module() -> Module:
     emit_cluster_barrier(module)
     emit_cluster_memory(module)
     emit_multicast(module)
+    emit_cluster_clocks(module)
     emit_cluster_races(module)
     emit_textures(module)
+    emit_cluster_orders(module)
     return module
 
 

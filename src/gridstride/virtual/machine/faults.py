@@ -185,7 +185,8 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, device: V
     what = f"{_verb(place)} of {size} bytes"
     if space == 1:
         held = int(record["shared_size"])
-        return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes"
+        hint = clusters.other_block(place, record)
+        return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes{hint}"
     if space == CLUSTER_SPACE:
         return f"{what} at {clusters.place_in_cluster(record)}"
     if space == 2:

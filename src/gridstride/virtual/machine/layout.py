@@ -127,11 +127,12 @@ COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:
 COPY = Layout(
     "copy",
     """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]
-    tensor:i32 corner:i32[5] reduce:i32""",
+    tensor:i32 corner:i32[5] reduce:i32 known:i32[16]""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
 `size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map;
-`reduce` says how a bulk copy combines with what is there, 0 for not at all."""
+`reduce` says how a bulk copy combines with what is there, 0 for not at all; `known` what the block knew of its cluster
+when it started it."""
 
 GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 """Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""
@@ -229,16 +230,22 @@ PAIR = Layout("pair", "key:i64 count:i64", align=16)
 
 PAIRS = 256
 """Entries, a power of two; of findings between more pairs of sites only the first are told."""
+
+CLUSTER_OBJECTS = 256
+"""Places for mbarriers in a cluster's shadow; with more, all order all."""
+
 CLUSTER_RACE = Layout(
     "cluster_race",
     f"""clock:i32 units:i32 each:i32 shift:i32 waiting:i32 start:i32 told:i32 released:i32[{MOST_BLOCKS_IN_CLUSTER}]
     arriving:i32[{MOST_BLOCKS_IN_CLUSTER}] opened:i32[{MOST_BLOCKS_IN_CLUSTER}] seen:i32[{MOST_BLOCKS_IN_CLUSTER**2}]
-    touched:i32[{MOST_BLOCKS_IN_CLUSTER**2}] toucher:i32[{MOST_BLOCKS_IN_CLUSTER**2}]""",
+    touched:i32[{MOST_BLOCKS_IN_CLUSTER**2}] toucher:i32[{MOST_BLOCKS_IN_CLUSTER**2}]
+    objects:i64[{CLUSTER_OBJECTS}] given:i32[{CLUSTER_OBJECTS * 2 * MOST_BLOCKS_IN_CLUSTER}]""",
 )
 """Head of a cluster's shadow: vector clocks of its blocks, what arrivals at its barrier gave (in this turn, in the one
 that opened last), the ranks that are held there, when block q last used block r's memory (`touched[r * 16 + q]`) and
 which thread, then the planes, with `each` of the `units` for a block. Clocks begin at `start`; `told` are the ranks
-that have been told that they came too early."""
+that have been told that they came too early. `objects` are addresses of mbarriers (0: none), `given` their clocks:
+of the arrivals, and of those up to the end of the last phase."""
 
 CLUSTER_PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before", "changed", "changer")
 """i32 per unit: clock and who (site << 16 | rank << 10 | warp << 5 | lane) of the last write, two reads and atomic."""

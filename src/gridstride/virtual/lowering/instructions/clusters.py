@@ -159,6 +159,8 @@ def store_remote(cx: Lowering, addresses: Value, access: Access, site: int, valu
 # -- the barrier ------------------------------------------------------------------------------------------------------
 def arrive(cx: Lowering, ins: Instruction) -> None:
     """barrier.cluster.arrive: the lanes are counted and go on; control.py has the wait."""
+    if set(ins.modifiers) - {"cluster", "arrive", "release", "relaxed", "aligned"} or ins.operands:
+        raise cx.unsupported(f"such a form of `{ins.name}`")
     site = constant("i32", cx.program.site(cx))
     with cx.b.if_(cx.b.compare("ne", cx.active(), constant("i32", 0))):
         cx.b.call("void", "gs_cluster_arrive", cx.warp, site, cx.active())

@@ -1,19 +1,19 @@
 """The race detector between the blocks of a cluster, for the observed build.
 
 As races.py, at a coarser grain: every block has a vector clock over the blocks of its cluster, and every unit of the
-cluster's shared memory remembers its last write, its last atomic and its two last readers. Whatever may order two
-blocks (a cluster barrier, an mbarrier, an atomic, a fence) orders all that they did before: order is never missed, so
-nothing is reported that is in order; a race may be missed.
+cluster's shared memory remembers its last write, its last atomic and its two last readers. What may order two blocks
+(the cluster's barrier, an mbarrier: cluster_orders.py; an atomic, a fence) orders all that they did before: order is
+never missed, so nothing is reported that is in order; a race may be missed.
 """
 
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.runtime.cluster_clocks import own_row, team_of, vector
 from gridstride.virtual.lowering.runtime.cluster_memory import OFFSET
 from gridstride.virtual.lowering.runtime.clusters import block_at, cluster_of, inverted, present
 from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
 from gridstride.virtual.machine.layout import (
-    BLOCK,
     CLUSTER,
     CLUSTER_PLANES,
     CLUSTER_RACE,
@@ -24,7 +24,6 @@ from gridstride.virtual.machine.layout import (
 )
 from gridstride.virtual.machine.layout import MOST_BLOCKS_IN_CLUSTER as MOST
 
-_RANKS = f"<{MOST} x i32>"
 _CONFLICTS = {
     "load": ("written", "changed"), "store": ("written", "changed", "read", "read_before"),
     "atomic": ("written", "read", "read_before"),
@@ -33,100 +32,12 @@ _WHO = {"written": "writer", "changed": "changer", "read": "reader", "read_befor
 
 
 def emit_cluster_races(m: Module) -> None:
-    """gs_team_begin, _sync, _release, _opened, _wait, _load, _store, _atomic, _copied, _end."""
-    _begin(m)
-    _sync(m)
-    _barrier(m)
+    """gs_team_load, _store, _atomic, _copied, _end."""
     for kind in _CONFLICTS:
         _units(m, kind)
         _access(m, kind)
     _copied(m)
     _end(m)
-
-
-# -- clocks -----------------------------------------------------------------------------------------------------------
-def _row(b: Builder, race: Value, rank: Value) -> Value:
-    return b.offset(b.field(race, CLUSTER_RACE, "seen"), b.op("mul", b.resize(rank, "i64"), i64(4 * MOST)))
-
-
-def _vector(b: Builder, place: Value) -> Value:
-    return b.load(_RANKS, place, align=4)
-
-
-def _field(b: Builder, race: Value, name: str) -> Value:
-    return b.field(race, CLUSTER_RACE, name)
-
-
-def _tick(b: Builder, race: Value, rank: Value, known: Value) -> None:
-    """What the block does from now on is later than what it has given away."""
-    ahead = b.op("add", b.extract(known, rank), i32(1))
-    latest = b.intrinsic("umax", b.get(race, CLUSTER_RACE, "clock"), ahead)
-    b.put(race, CLUSTER_RACE, "clock", latest)
-    b.store(b.insert(known, ahead, rank), _row(b, race, rank), align=4)
-
-
-def _own(b: Builder, warp: Value) -> tuple[Value, Value]:
-    """The cluster's shadow (maybe null) and the block's rank."""
-    return b.get(cluster_of(b, warp), CLUSTER, "race"), b.get(b.get(warp, WARP, "block"), BLOCK, "rank")
-
-
-def _begin(m: Module) -> None:
-    with m.function("void", "gs_team_begin", "ptr race") as (b, (race,)):
-        # Every clock starts past all that this memory has seen, so the planes need no clearing.
-        clock = b.op("add", b.get(race, CLUSTER_RACE, "clock"), i32(1))
-        own = b.op("add", clock, i32(1))
-        b.put(race, CLUSTER_RACE, "clock", own)
-        for name, value in (("waiting", i32(0)), ("told", i32(0)), ("start", clock)):
-            b.put(race, CLUSTER_RACE, name, value)
-        start = b.splat(clock, MOST)
-        for name in ("released", "arriving", "opened"):
-            b.store(start, _field(b, race, name), align=4)
-        for number in range(MOST):
-            b.store(b.insert(start, own, number), _row(b, race, i32(number)), align=4)
-            place = b.field(race, CLUSTER_RACE, "touched", MOST * number)
-            b.store(constant(_RANKS, 0), place, align=4)
-
-
-def _sync(m: Module) -> None:
-    """Release to, and acquire from, one clock for the whole cluster."""
-    with m.function("void", "gs_team_sync", "ptr warp") as (b, (warp,)):
-        with b.if_(inverted(b, present(b, cluster_of(b, warp)))):
-            b.ret()
-        race, rank = _own(b, warp)
-        with b.if_(present(b, race)):
-            both = b.intrinsic("umax", _vector(b, _row(b, race, rank)), _vector(b, _field(b, race, "released")))
-            b.store(both, _field(b, race, "released"), align=4)
-            _tick(b, race, rank, both)
-
-
-def _barrier(m: Module) -> None:
-    """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
-    with m.function("void", "gs_team_release", "ptr warp") as (b, (warp,)):
-        race, rank = _own(b, warp)
-        with b.if_(present(b, race)):
-            known = _vector(b, _row(b, race, rank))
-            given = b.intrinsic("umax", known, _vector(b, _field(b, race, "arriving")))
-            b.store(given, _field(b, race, "arriving"), align=4)
-            _tick(b, race, rank, known)
-    with m.function("void", "gs_team_take", "ptr race", "i32 rank") as (b, (race, rank)):
-        known = b.intrinsic("umax", _vector(b, _row(b, race, rank)), _vector(b, _field(b, race, "opened")))
-        b.store(known, _row(b, race, rank), align=4)
-    with m.function("void", "gs_team_wait", "ptr warp", "i1 held") as (b, (warp, held)):
-        race, rank = _own(b, warp)
-        with b.if_(present(b, race)):
-            with b.if_(held):
-                mine = b.op("or", b.get(race, CLUSTER_RACE, "waiting"), b.op("shl", i32(1), rank))
-                b.put(race, CLUSTER_RACE, "waiting", mine)
-                b.ret()
-            b.call("void", "gs_team_take", race, rank)
-    with m.function("void", "gs_team_opened", "ptr race") as (b, (race,)):
-        with b.if_(inverted(b, present(b, race))):
-            b.ret()
-        b.store(_vector(b, _field(b, race, "arriving")), _field(b, race, "opened"), align=4)
-        b.store(constant(_RANKS, 0), _field(b, race, "arriving"), align=4)
-        with b.lanes(b.get(race, CLUSTER_RACE, "waiting")) as rank:
-            b.call("void", "gs_team_take", race, rank)
-        b.put(race, CLUSTER_RACE, "waiting", 0)
 
 
 # -- accesses ---------------------------------------------------------------------------------------------------------
@@ -160,11 +71,15 @@ def _party(b: Builder, who: Value) -> Value:
 
 
 def _units(m: Module, kind: str) -> None:
-    """Checks one unit for each lane, then records it. `who`: site, rank, warp and lane in 16, 6, 5 and 5 bits."""
-    head = ("ptr warp", "ptr race", "i32 site", "i32 mask", f"{wide('i32')} unit", f"{wide('i32')} lane")
-    with m.function("void", f"gs_team_units_{kind}", *head) as (b, (warp, race, site, mask, unit, lane)):
-        _, rank = _own(b, warp)
-        row, bits = _row(b, race, rank), b.bitcast(mask, wide("i1"))
+    """Checks one unit for each lane against what the block knows (`row`), then records it.
+
+    `who`: site, rank, warp and lane in 16, 6, 5 and 5 bits.
+    """
+    head = ("ptr warp", "ptr race", "i32 site", "i32 mask", f"{wide('i32')} unit", f"{wide('i32')} lane",
+            "ptr row")  # fmt: skip
+    with m.function("void", f"gs_team_units_{kind}", *head) as (b, (warp, race, site, mask, unit, lane, row)):
+        _, rank = team_of(b, warp)
+        bits = b.bitcast(mask, wide("i1"))
         own = b.splat(rank)
         for when in _CONFLICTS[kind]:
             then = _gather(b, _plane(b, race, when, unit), bits)
@@ -178,9 +93,9 @@ def _units(m: Module, kind: str) -> None:
         me = b.op("or", b.op("shl", site, i32(16)), b.op("shl", rank, i32(10)))
         me = b.op("or", me, b.op("shl", b.get(warp, WARP, "warp"), i32(5)))
         who = b.op("or", b.splat(me), lane)
-        clock = b.splat(b.extract(_vector(b, row), rank))
+        clock = b.splat(b.extract(vector(b, row), rank))
         _record(b, kind, race, unit, bits, own, clock, who)
-        _touch(b, warp, race, (site, mask, unit, lane), own, clock, who)
+        _touch(b, warp, race, (site, mask, unit, lane, row), own, clock, who)
     if kind == "load":
         _race(m)
         _early(m)
@@ -202,14 +117,14 @@ def _touch(
     b: Builder, warp: Value, race: Value, access: tuple[Value, ...], own: Value, clock: Value, who: Value
 ) -> None:  # fmt: skip
     """When the block last used another block's memory: that one must not end before it knows of it."""
-    site, mask, unit, lane = access
+    site, mask, unit, lane, row = access
     owner = b.op("udiv", unit, b.splat(b.get(race, CLUSTER_RACE, "each")))
     remote = b.op("and", b.bitcast(mask, wide("i1")), b.compare("ne", owner, own))
     with b.if_(b.compare("ne", b.bitcast(remote, "i32"), i32(0))):
         index = b.op("add", b.op("mul", owner, _splat(MOST)), own)
-        _scatter(b, clock, _at(b, _field(b, race, "touched"), index), remote)
-        _scatter(b, who, _at(b, _field(b, race, "toucher"), index), remote)
-        known = _gather(b, _at(b, _row(b, race, b.extract(own, 0)), owner), remote)
+        _scatter(b, clock, _at(b, b.field(race, CLUSTER_RACE, "touched"), index), remote)
+        _scatter(b, who, _at(b, b.field(race, CLUSTER_RACE, "toucher"), index), remote)
+        known = _gather(b, _at(b, row, owner), remote)
         early = b.compare("ule", known, b.splat(b.get(race, CLUSTER_RACE, "start")))
         wrong = b.bitcast(b.op("and", remote, early), "i32")
         with b.if_(b.compare("ne", wrong, i32(0))):
@@ -238,7 +153,7 @@ def _early(m: Module) -> None:
     """Reports, once for each block, that it has not heard of a block whose memory it uses: that may not have begun."""
     head = ("ptr warp", "ptr race", "i32 site", "i32 wrong", f"{wide('i32')} owner", f"{wide('i32')} lane")
     with m.function("void", "gs_team_early", *head, cold=True) as (b, (warp, race, site, wrong, owner, lane)):
-        _, rank = _own(b, warp)
+        _, rank = team_of(b, warp)
         told, mine = b.get(race, CLUSTER_RACE, "told"), b.op("shl", i32(1), rank)
         with b.if_(b.compare("ne", b.op("and", told, mine), i32(0))):
             b.ret()
@@ -268,9 +183,10 @@ def _access(m: Module, kind: str) -> None:
     """An access to generic addresses: of those in the cluster's shared memory, every unit."""
     head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", f"gs_team_{kind}", *head) as (b, (warp, site, mask, address, size)):
-        race, _ = _own(b, warp)
+        race, rank = team_of(b, warp)
         with b.if_(inverted(b, present(b, race))):
             b.ret()
+        row = own_row(b, race, rank)
         inside, unit = _unit(b, warp, race, address, size)
         here, at = b.op("and", mask, b.bitcast(inside, "i32")), b.alloca("i32")
         with b.if_(b.compare("eq", here, i32(0))):
@@ -282,7 +198,7 @@ def _access(m: Module, kind: str) -> None:
             b.break_if(b.compare("uge", j, each), done)
             b.store(b.op("add", j, i32(1)), at)
             one = b.op("add", unit, b.splat(j))
-            b.call("void", f"gs_team_units_{kind}", warp, race, site, here, one, _LANES)
+            b.call("void", f"gs_team_units_{kind}", warp, race, site, here, one, _LANES, row)
 
 
 def _unit(b: Builder, warp: Value, race: Value, address: Value, size: Value) -> tuple[Value, Value]:
@@ -302,11 +218,11 @@ def _unit(b: Builder, warp: Value, race: Value, address: Value, size: Value) -> 
 
 def _copied(m: Module) -> None:
     """What a bulk copy has read (0), written (1) or reduced (2), as an access of the thread that started it."""
-    head = ("ptr warp", "i32 site", "i32 lane", "i64 address", "i32 bytes", "i32 kind")
-    with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what)):
+    head = ("ptr warp", "i32 site", "i32 lane", "i64 address", "i32 bytes", "i32 kind", "ptr known")
+    with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what, known)):
         with b.if_(inverted(b, present(b, cluster_of(b, warp)))):
             b.ret()
-        race, _ = _own(b, warp)
+        race, _ = team_of(b, warp)
         with b.if_(inverted(b, present(b, race))):
             b.ret()
         inside, units = _unit(b, warp, race, b.splat(address), bytes_)
@@ -324,7 +240,7 @@ def _copied(m: Module) -> None:
             unit = b.op("add", b.splat(first), ahead)
             for number, kind in enumerate(_CONFLICTS):
                 with b.if_(b.compare("eq", what, i32(number))):
-                    b.call("void", f"gs_team_units_{kind}", warp, race, site, mask, unit, b.splat(lane))
+                    b.call("void", f"gs_team_units_{kind}", warp, race, site, mask, unit, b.splat(lane), known)
 
 
 # -- the end of a block -----------------------------------------------------------------------------------------------
@@ -335,12 +251,12 @@ def _end(m: Module) -> None:
         with b.if_(inverted(b, present(b, race))):
             b.ret()
         start = b.op("mul", b.resize(rank, "i64"), i64(4 * MOST))
-        touched = _vector(b, b.offset(_field(b, race, "touched"), start))
-        late = b.compare("ugt", touched, _vector(b, _row(b, race, rank)))
+        touched = vector(b, b.offset(b.field(race, CLUSTER_RACE, "touched"), start))
+        late = b.compare("ugt", touched, vector(b, own_row(b, race, rank)))
         wrong = b.resize(b.bitcast(late, f"i{MOST}"), "i32")
         with b.lanes(wrong) as other:
             where = b.op("add", start, b.op("mul", b.resize(other, "i64"), i64(4)))
-            who = b.load("i32", b.offset(_field(b, race, "toucher"), where))
+            who = b.load("i32", b.offset(b.field(race, CLUSTER_RACE, "toucher"), where))
             thread = _thread(b, who)
             warp = warp_at(b, block_at(b, cluster, other), b.op("lshr", thread, i32(8)))
             lane, site = b.op("and", thread, i32(255)), b.op("lshr", who, i32(16))

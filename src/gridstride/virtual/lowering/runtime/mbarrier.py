@@ -116,6 +116,7 @@ def _apply(m: Module) -> None:
         nothing = b.compare("eq", b.op("or", missing, coming), i64(0))
         with b.if_(nothing):
             increment(b, b.field(b.call("ptr", "gs_owner", warp, place), BLOCK, "epoch"))
+            b.call("void", "gs_team_flip", warp, place)
         missing = b.select(nothing, expected, missing)
         phase = b.op("xor", s.phase, b.resize(nothing, "i64"))
         b.store(packed(b, State(expected, missing, coming, phase)), place)
@@ -128,9 +129,10 @@ def _arrive(m: Module) -> None:
             "ptr states")  # fmt: skip
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
         warp, site, mask, where, space, *columns, states = args
-        b.call("void", "gs_race_sync", warp)
+        b.call("void", "gs_race_meet", warp)
         with b.lanes(mask) as lane:
             place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+            b.call("void", "gs_team_give", warp, place, Value("null", "ptr"))
             values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
             b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, *values), row(b, states, lane, 8))
 
@@ -150,6 +152,8 @@ def _test(m: Module) -> None:
                 place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
                 now = b.op("lshr", b.load("i64", place), i64(63))
                 past = b.compare("ne", now, b.load("i64", row(b, phases, lane, 8)))
+                with b.if_(past):
+                    b.call("void", "gs_team_get", warp, place)
                 bit = b.op("shl", b.resize(past, "i32"), lane)
                 b.store(b.op("or", b.load("i32", over), bit), over)
             some = b.compare("ne", b.load("i32", over), i32(0))
@@ -163,7 +167,7 @@ def _test(m: Module) -> None:
                 allowed = b.load("i32", left)
                 b.break_if(b.compare("eq", allowed, i32(0)), done)
                 _wait(b, warp, site, mask, allowed, left)
-        b.call("void", "gs_race_sync", warp)
+        b.call("void", "gs_race_meet", warp)
         b.ret(b.load("i32", over))
 
 

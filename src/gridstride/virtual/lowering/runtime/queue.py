@@ -92,6 +92,7 @@ def _new(m: Module) -> None:
         grouped = b.compare("eq", kind, i32(GROUPED))
         groups = (b.load(wide("i32"), b.field(queue, COPIES, n), align=4) for n in ("committed", "bulk_committed"))
         b.store(b.select(grouped, *groups), b.field(entry, COPY, "group"), align=4)
+        b.call("void", "gs_team_started", warp, entry)
         b.ret(entry)
     _trim(m)
 
@@ -130,10 +131,12 @@ def _land_entry(m: Module) -> None:
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
                 reduces = b.compare("ne", b.get(entry, COPY, "reduce"), i32(0))
-                _tell(b, warp, kind, reduces, site, lane, target, source, b.intrinsic("umax", size, bytes_))
+                _tell(b, warp, entry, reduces, site, lane, target, source, b.intrinsic("umax", size, bytes_))
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
-                b.call("void", "gs_race_sync", warp)
+                b.call("void", "gs_race_meet", warp)
+                known = b.select(copies, b.field(entry, COPY, "known"), NULL)
+                b.call("void", "gs_team_give", warp, b.pointer(barrier), known)
                 arrivals = b.resize(inverted(b, copies), "i64")
                 less = b.select(copies, b.op("sub", i64(0), b.resize(bytes_, "i64")), i64(0))
                 b.call("i64", "gs_mbarrier_apply", warp, site, lane, b.pointer(barrier), arrivals, less, i64(0))
@@ -166,15 +169,16 @@ def _tell_global(
 
 
 def _tell(
-    b: Builder, warp: Value, kind: Value, reduces: Value, site: Value, lane: Value, target: Value, source: Value,
+    b: Builder, warp: Value, entry: Value, reduces: Value, site: Value, lane: Value, target: Value, source: Value,
     size: Value,
 ) -> None:  # fmt: skip
-    """The copy as a read or write of shared memory at this moment."""
+    """The copy as a read or write of shared memory at this moment; between blocks, as of when it was started."""
+    kind, known = b.get(entry, COPY, "kind"), b.field(entry, COPY, "known")
     reads = b.compare("ult", b.op("sub", source, b.get(warp, WARP, "shared")), b.get(warp, WARP, "shared_size"))
     with b.if_(reads):
-        b.call("void", "gs_team_copied", warp, site, lane, source, size, i32(0))
+        b.call("void", "gs_team_copied", warp, site, lane, source, size, i32(0), known)
     with b.if_(b.compare("ne", kind, i32(BULK_OUT))):
-        b.call("void", "gs_team_copied", warp, site, lane, target, size, b.select(reduces, i32(2), i32(1)))
+        b.call("void", "gs_team_copied", warp, site, lane, target, size, b.select(reduces, i32(2), i32(1)), known)
     out = b.compare("eq", kind, i32(BULK_OUT))
     base, mask = b.get(warp, WARP, "shared"), b.op("shl", i32(1), lane)
     offset = b.splat(b.resize(b.op("sub", b.select(out, source, target), base), "i32"))

@@ -18,7 +18,7 @@ HALF = LANES // 2
 
 
 def emit_races(m: Module) -> None:
-    """gs_race_begin, gs_race_barrier, gs_race_sync, gs_race_fence, gs_race_load, gs_race_store."""
+    """gs_race_begin, gs_race_barrier, gs_race_meet, gs_race_fence, gs_race_load, gs_race_store."""
     _race_clocks(m)
     for kind in ("load", "store"):
         _race_access(m, kind)
@@ -79,14 +79,14 @@ def _race_clocks(m: Module) -> None:
             b.store(time, entry(b, times, w))
             b.store(own, entry(b, b.field(race, RACE, "current"), w))
             b.call("void", "gs_stamp_enter", race, own, w)
-    _race_sync(m)
+    _race_meet(m)
 
 
-def _race_sync(m: Module) -> None:
+def _race_meet(m: Module) -> None:
     """Release to, and acquire from, one clock for the whole block, and with gs_race_fence for all blocks: so order is
     never missed, a race may be.
     """
-    for name, device in (("gs_race_sync", False), ("gs_race_fence", True)):
+    for name, device in (("gs_race_meet", False), ("gs_race_fence", True)):
         with m.function("void", name, "ptr warp") as (b, (warp,)):
             race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
             with b.if_(_present(b, race)):
@@ -108,6 +108,7 @@ def _race_sync(m: Module) -> None:
                 b.store(b.insert(both, ahead, own), row, align=4)
                 b.store(ahead, entry(b, b.field(race, RACE, "current"), own))
                 b.call("void", "gs_stamp_enter", race, ahead, own)
+            if device:
                 b.call("void", "gs_team_sync", warp)
 
 
