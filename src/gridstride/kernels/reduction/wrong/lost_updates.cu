@@ -8,5 +8,5 @@
 extern "C" __global__ void sum_lost_updates(const float* x, float* total, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) *total += x[i];
+    if (i < n) *total += x[i];  // <- here
 }
