@@ -133,6 +133,7 @@ def _runtime() -> tuple[Any, Any]:
 
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.copies import emit_copies
+    from gridstride.virtual.lowering.runtime.descriptors import emit_descriptors
     from gridstride.virtual.lowering.runtime.heap import emit_heap
     from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
     from gridstride.virtual.lowering.runtime.memory import emit_memory
@@ -159,6 +160,7 @@ def _runtime_module() -> Module:
     emit_proxy(module)
     emit_reduce(module)
     emit_tensor(module)
+    emit_descriptors(module)
     return module
 
 
