@@ -144,6 +144,7 @@ def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.reduce import emit_reduce
     from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
     from gridstride.virtual.lowering.runtime.tensor import emit_tensor
+    from gridstride.virtual.lowering.runtime.warpgroup import emit_warpgroup
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
@@ -161,6 +162,7 @@ def _runtime_module() -> Module:
     emit_reduce(module)
     emit_tensor(module)
     emit_descriptors(module)
+    emit_warpgroup(module)
     return module
 
 

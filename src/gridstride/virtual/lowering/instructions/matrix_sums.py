@@ -109,7 +109,9 @@ class _Writer:
     def _unit(self, largest: Value) -> Value:
         """What the last digit kept is worth, as f64."""
         b = self.b
-        return b.cast("fpext", power(b, b.op("sub", largest, constant(largest.type, self.product.digits)), "float"), "double")
+        return b.cast(
+            "fpext", power(b, b.op("sub", largest, constant(largest.type, self.product.digits)), "float"), "double"
+        )
 
     def _integers(self, factors: list[tuple[Value, Value]], addend: Value, largest: Value) -> Value:
         """The sum of all terms, cut to integers, as f64."""

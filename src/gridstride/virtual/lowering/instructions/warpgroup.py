@@ -6,19 +6,20 @@ observed build keeps account of what is in flight (warpgroup_watch.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions import warpgroup_tiles
+from gridstride.virtual.lowering.instructions import warpgroup_tiles, warpgroup_watch
 from gridstride.virtual.lowering.instructions.floats import Family, check
 from gridstride.virtual.lowering.instructions.matrix_formats import FORMATS
 from gridstride.virtual.lowering.instructions.matrix_memory import items, shape_of
 from gridstride.virtual.lowering.instructions.warpgroup_products import HEIGHT, K_BYTES, WideProduct
+from gridstride.virtual.lowering.instructions.warpgroup_watch import Watch
 from gridstride.virtual.lowering.ir import Value, constant, wide
+from gridstride.virtual.lowering.program import Blind
 from gridstride.virtual.lowering.runtime.descriptors import PIECE
 from gridstride.virtual.machine.layout import LANES
-from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Register, Vector
+from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Vector
 
 SUMS = {"f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",),
         "s8": ("s32",), "u8": ("s32",), "b1": ("s32",)}  # fmt: skip
@@ -26,7 +27,7 @@ SUMS = {"f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "
 
 MIXED = {"e4m3": "e5m2", "e5m2": "e4m3", "s8": "u8", "u8": "s8"}
 WORDS = ("mma_async", "sp", "sync", "aligned", "satfinite", "and", "popc")
-MOST_COLUMNS, MOST_REGISTERS = 256, 128
+ROWS, MOST_COLUMNS, MOST_REGISTERS = 64, 256, 128
 SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
 """Sign bits of the elements in a register."""
 
@@ -86,7 +87,7 @@ def _legal(p: WideProduct, shape: tuple[int, int, int], ins: Instruction) -> boo
     m, n, k = shape
     if p.a not in SUMS or p.d not in SUMS[p.a] or p.b not in (p.a, MIXED.get(p.a)):
         return False
-    if m != 64 or n % 8 or not 8 <= n <= MOST_COLUMNS or k != p.k * (2 if p.sparse else 1):
+    if m != ROWS or n % 8 or not 8 <= n <= MOST_COLUMNS or k != p.k * (2 if p.sparse else 1):
         return False
     if SUMS[p.a] == ("s32",) and n > 24 and n % 16:
         return False
@@ -128,13 +129,22 @@ def wgmma(cx: Lowering, ins: Instruction) -> None:
     step(cx, ins)
 
 
+def _watched(cx: Lowering) -> bool:
+    """True in the observed build."""
+    return not isinstance(cx.program.observer, Blind)
+
+
 def _fence(cx: Lowering, ins: Instruction) -> None:
     check(cx, ins, {"fence", "commit_group", "sync", "aligned"})
+    if _watched(cx):
+        cx.b.call("void", "gs_wgmma_fence" if "fence" in ins.modifiers else "gs_wgmma_commit", cx.warp)
 
 
 def _wait(cx: Lowering, ins: Instruction) -> None:
     check(cx, ins, {"wait_group", "sync", "aligned"})
-    _number(cx, ins, ins.operands[0], tuple(range(8)))
+    left = _number(cx, ins, ins.operands[0], tuple(range(8)))
+    if _watched(cx):
+        cx.b.call("void", "gs_wgmma_wait", cx.warp, constant("i32", left))
 
 
 def _multiply(cx: Lowering, ins: Instruction) -> None:
@@ -142,7 +152,7 @@ def _multiply(cx: Lowering, ins: Instruction) -> None:
     product = form.product
     if product.name not in cx.program.ir.defined:
         warpgroup_tiles.define(cx.program.ir, product)
-    site = constant("i32", cx.program.site(cx))
+    site = Watch.of(cx).site(cx, ins) if _watched(cx) else constant("i32", cx.program.site(cx))
     if cx.always():
         _product(cx, form, site)
         return
@@ -167,23 +177,33 @@ def _call(cx: Lowering, form: Form, site: Value, sums: Value) -> None:
     b, product = cx.b, form.product
     left, right = _area(cx, "wgmma a", 4 * 4 * LANES), _area(cx, "wgmma b", 4 * PIECE * MOST_COLUMNS // 8)
     meta = _area(cx, "wgmma meta", 4 * LANES)
+    none, word = constant("i64", 0), descriptor(cx, form.b)
+    words = (none if form.left is not None else descriptor(cx, form.a), word)
     if form.left is not None:
         _put(cx, left, form.left)
     else:
         first = b.op("mul", b.op("and", cx.field("warp"), constant("i32", 3)), constant("i32", HEIGHT // 8))
         staged = _area(cx, "wgmma staged", 4 * PIECE)
-        _image(cx, form.a, form.transposed[0], site, first, (HEIGHT // 8, 2), staged)
+        _image(cx, words[0], form.transposed[0], site, first, (HEIGHT // 8, 2), staged)
         _as_fragment(cx, staged, left)
     if form.negative:
-        for i in range(4):
-            place = b.offset(left, 4 * LANES * i)
-            word = b.load(wide("i32"), place, align=64)
-            b.store(b.op("xor", word, constant(word.type, SIGNS[product.a])), place, align=64)
-    _image(cx, form.b, form.transposed[1], site, constant("i32", 0), (form.groups, product.chunks), right)
+        _negate(cx, left, SIGNS[product.a])
+    _image(cx, word, form.transposed[1], site, constant("i32", 0), (form.groups, product.chunks), right)
+    if _watched(cx):
+        groups = (0 if form.left is not None else ROWS // 8, form.groups)
+        warpgroup_watch.issue(cx, site, words, form.transposed, groups, product.chunks)
     if form.meta is not None:
         b.store(cx.vector(form.meta, "b32"), meta, align=64)
     _unless_added(cx, form.scale, sums, product.sum_bytes * form.groups)
     b.call("void", product.name, left, right, sums, meta, constant("i32", form.groups))
+
+
+def _negate(cx: Lowering, left: Value, signs: int) -> None:
+    """Turns the signs of A's elements: which factor is negated makes no difference."""
+    for i in range(4):
+        place = cx.b.offset(left, 4 * LANES * i)
+        word = cx.b.load(wide("i32"), place, align=64)
+        cx.b.store(cx.b.op("xor", word, constant(word.type, signs)), place, align=64)
 
 
 def _as_fragment(cx: Lowering, staged: Value, left: Value) -> None:
@@ -194,10 +214,10 @@ def _as_fragment(cx: Lowering, staged: Value, left: Value) -> None:
 
 
 def _image(
-    cx: Lowering, operand: Operand, transposed: bool, site: Value, first: Value, size: tuple[int, int], to: Value
+    cx: Lowering, word: Value, transposed: bool, site: Value, first: Value, size: tuple[int, int], to: Value
 ) -> None:
     """A matrix in shared memory; `size`: its pieces along the rows and along k."""
-    word, turned = descriptor(cx, operand), constant("i32", int(transposed))
+    turned = constant("i32", int(transposed))
     groups, chunks = (constant("i32", n) for n in size)
     cx.b.call("void", "gs_wgmma_image", cx.warp, site, word, turned, first, groups, chunks, to)
 
@@ -250,6 +270,4 @@ def set_max_registers(cx: Lowering, ins: Instruction) -> None:
     _number(cx, ins, ins.operands[0], tuple(range(24, 257, 8)))
 
 
-Step = Callable[[Lowering, Instruction], None]
 FAMILY: dict[str, Family] = {"wgmma": wgmma, "setmaxnreg": set_max_registers}
-__all__ = ["FAMILY", "Form", "Register", "descriptor", "form_of"]

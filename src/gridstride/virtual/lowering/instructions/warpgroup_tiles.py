@@ -96,4 +96,3 @@ class _Integers:
             total = term if total is None else b.op("add" if ones else "fadd", total, term)
         assert total is not None
         return total if ones else b.cast("fptosi", total, "i32")
-

@@ -126,6 +126,7 @@ def _bulk(m: Module) -> None:
             b.store(NULL, held)
             with b.if_(counted):
                 b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, i32(SHARED), i32(0)), held)
+                b.call("void", "gs_wgmma_filled", warp, to, lane, place, bytes_)
             with b.if_(inverted(b, counted)):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)
             barrier, site = b.load("ptr", held), b.select(counted, to, origin)
