@@ -24,7 +24,8 @@ class Access:
 class Finding:
     """One thing wrong. `kind`: out_of_bounds, misaligned, race, deadlock, timeout, interrupted, stack_overflow, trap,
     barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free,
-    mbarrier, tensor_map, unwaited_copy, proxy_fence.
+    mbarrier, tensor_map, unwaited_copy, proxy_fence, wgmma_operand, wgmma_register, wgmma_fence, wgmma_warps,
+    wgmma_wait, wgmma_descriptor.
     """
 
     kind: str
