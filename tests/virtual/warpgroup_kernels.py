@@ -61,7 +61,7 @@ __device__ void bring(void *to, const Map *map, int x, int y, uint64_t *b) {
 """
 
 
-def multiply(kind: Kind, n: int = BN) -> str:
+def multiply(kind: Kind, n: int) -> str:
     """`multiply(d, a, b, added)`: one m64nNk32-bytes wgmma on descriptors."""
     count, c = n // 2, "f" if kind.sums is np.float32 else "r"
     registers = ", ".join(f"%{i}" for i in range(count))
@@ -85,7 +85,7 @@ __device__ void store(const Sum (&d)[{count}], Sum *c, int row, int column, int 
 def pipelined(kind: Kind) -> str:
     """Grid (n / BN, m / BM), 384 threads, STAGES * STAGE_BYTES of dynamic shared memory."""
     per = ROW // np.dtype(kind.dtype).itemsize
-    return f"""{HEAD}{BARRIERS}{multiply(kind)}
+    return f"""{HEAD}{BARRIERS}{multiply(kind, BN)}
 extern "C" __global__ void __launch_bounds__(384) pipelined(const __grid_constant__ Map a, const __grid_constant__ Map b,
                                                             Sum *c, int n, int k) {{
     extern __shared__ __align__(1024) unsigned char tiles[];

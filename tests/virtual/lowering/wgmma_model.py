@@ -85,7 +85,7 @@ def matrix_of(registers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def partners(case: Case, meta: np.ndarray) -> np.ndarray:
-    """(64, k stored): which k of B each stored element of A meets; of four elements two are stored, of tf32 one of two."""
+    """(64, k stored): which k of B each stored element of A meets; two of four are stored, of tf32 one of two."""
     if not case.sparse:
         return np.tile(np.arange(case.k), (ROWS, 1))
     if case.a == "tf32":

@@ -18,8 +18,10 @@ from gridstride.virtual.lowering.instructions.warpgroup_watch import Watch
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.program import Blind
 from gridstride.virtual.lowering.runtime.descriptors import PIECE
+from gridstride.virtual.lowering.warpgroup_registers import multiplies
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Vector
+from gridstride.virtual.ptx.operands import registers_of
 
 SUMS = {"f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",),
         "s8": ("s32",), "u8": ("s32",), "b1": ("s32",)}  # fmt: skip
@@ -166,10 +168,28 @@ def _multiply(cx: Lowering, ins: Instruction) -> None:
 
 
 def _product(cx: Lowering, form: Form, site: Value) -> None:
+    """Where one wgmma follows another on the same registers, these stay where they are in between."""
     sums = _area(cx, "wgmma sums", 4 * LANES * MOST_REGISTERS)
-    _put(cx, sums, form.d)
+    block = cx.code.blocks[cx.block]
+    at = next(i for i, ins in enumerate(block) if ins is cx.ins)
+    if not _handed_on(cx, block[at::-1]):
+        _put(cx, sums, form.d)
     _call(cx, form, site, sums)
-    _take(cx, sums, form.d)
+    if not _handed_on(cx, block[at:]):
+        _take(cx, sums, form.d)
+
+
+def _handed_on(cx: Lowering, run: list[Instruction]) -> bool:
+    """Whether a wgmma's accumulators go on to the next one in `run`, untouched by what is between."""
+    first, *others = run
+    own = set(registers_of(first.operands[0]))
+    for ins in others:
+        if multiplies(ins):
+            same = ins.operands[0] == first.operands[0] and ins.types[0] == first.types[0]
+            return same and ins.guard is None
+        if not own.isdisjoint((*cx.code.reads(ins), *cx.code.writes(ins))):
+            return False
+    return False
 
 
 def _call(cx: Lowering, form: Form, site: Value, sums: Value) -> None:
