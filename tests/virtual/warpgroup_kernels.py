@@ -36,7 +36,8 @@ HEAD = r"""
 #include <stdint.h>
 struct alignas(64) Map { char bytes[128]; };
 __device__ uint32_t at(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
-__device__ uint64_t descriptor(const void *p) {   // K-major rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1024 apart
+// K-major rows of 128 bytes under the 128-byte swizzle, groups of 8 rows 1024 bytes apart.
+__device__ uint64_t descriptor(const void *p) {
     return ((uint64_t)(at(p) & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
 }
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -71,7 +72,8 @@ def multiply(kind: Kind, n: int) -> str:
 typedef {type_} Sum;
 __device__ __forceinline__ void multiply(Sum (&d)[{count}], uint64_t a, uint64_t b, int added) {{
     asm volatile("{{ .reg .pred p; setp.ne.b32 p, %{count + 2}, 0; "
-        "wgmma.mma_async.sync.aligned.m64n{n}k{kind.k}.{kind.types} {{{registers}}}, %{count}, %{count + 1}, p{kind.immediates}; }}"
+        "wgmma.mma_async.sync.aligned.m64n{n}k{kind.k}.{kind.types} {{{registers}}}, "
+        "%{count}, %{count + 1}, p{kind.immediates}; }}"
         : {outputs} : "l"(a), "l"(b), "r"(added));
 }}
 __device__ void store(const Sum (&d)[{count}], Sum *c, int row, int column, int n) {{
@@ -86,8 +88,8 @@ def pipelined(kind: Kind) -> str:
     """Grid (n / BN, m / BM), 384 threads, STAGES * STAGE_BYTES of dynamic shared memory."""
     per = ROW // np.dtype(kind.dtype).itemsize
     return f"""{HEAD}{BARRIERS}{multiply(kind, BN)}
-extern "C" __global__ void __launch_bounds__(384) pipelined(const __grid_constant__ Map a, const __grid_constant__ Map b,
-                                                            Sum *c, int n, int k) {{
+extern "C" __global__ void __launch_bounds__(384)
+pipelined(const __grid_constant__ Map a, const __grid_constant__ Map b, Sum *c, int n, int k) {{
     extern __shared__ __align__(1024) unsigned char tiles[];
     __shared__ uint64_t full[{STAGES}], empty[{STAGES}];
     int group = threadIdx.x / 128, steps = k / {per};

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from gridstride.compiler.triton import TritonCode, TritonFunction
     from gridstride.protocol import Device
     from gridstride.virtual.observe.run import Run
-
-_OTHER_ARCH = "sm_89"  # the last chip whose tensor cores Triton reaches by mma.sync, with fp8
-_OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?(wgmma|tcgen05)\.", re.MULTILINE)
 
 
 def triton(
@@ -51,37 +46,16 @@ class TritonModule(Module):
     """A module of one Triton kernel, under the name of its function."""
 
     def __init__(self, function: TritonFunction) -> None:
-        self._own, self._other = TritonSource(function), TritonSource(function, arch=_OTHER_ARCH)
-        self._warned = False
+        self._own = TritonSource(function)
         self.function = function
         super().__init__(self._own)
 
     def code(self, device: Device) -> TritonCode:
         """The kernel as it runs on `device`."""
-        return self._source_on(device).code(device.properties.arch)
+        return self._own.code(device.properties.arch)
 
     def _kernel(self, name: str) -> Kernel:
         return TritonKernel(self, name)
-
-    def _source_on(self, device: Device) -> TritonSource:
-        """A virtual GPU that lacks Hopper's own matrix instructions is given the code for sm_89, which it runs too."""
-        lacking = _lacking(self._own.code(device.properties.arch).ptx) if device.kind == "virtual" else None
-        if lacking is None:
-            return self._own
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self.function.name} is compiled for {_OTHER_ARCH} (mma.sync): on {device.properties.arch} Triton "
-                f"writes {lacking}, which the virtual GPU does not run yet",
-                stacklevel=2,
-            )
-        return self._other
-
-
-def _lacking(ptx: str) -> str | None:
-    from gridstride.virtual.lowering.families import FAMILIES
-
-    return next((opcode for opcode in _OPCODE.findall(ptx) if opcode not in FAMILIES), None)
 
 
 class TritonKernel(Kernel):

@@ -193,7 +193,7 @@ def _metadata(source: Bits, case: Case, blocks: int) -> np.ndarray:
 
 # -- running ----------------------------------------------------------------------------------------------------------
 def program(case: Case) -> str:
-    """PTX of the kernel `probe(image, a, c, meta, d)`: each block, a warpgroup, multiplies its own operands."""
+    """PTX of the kernel `probe(image, a, c, meta, d, at_a, at_b)`: each block multiplies its own operands."""
     total, d = sum(ROOM.values()), [f"%d{i}" for i in range(case.registers)]
     kind = "f32" if case.d == "f32" else "b32"
     lines = [
@@ -213,9 +213,9 @@ def program(case: Case) -> str:
     lines += _loads("c", d, kind)
     lines += _loads("meta", ["%meta"], "b32")
     lines += ["mov.u32 %w, room;", "shr.u32 %w, %w, 4;", "cvt.u64.u32 %p, %w;"]
-    for matrix, place, start in (("a", case.a_place, 0), ("b", case.b_place, ROOM["a"])):
-        if place is not None:
-            lines.append(f"add.u64 %d{matrix}, %p, {hex(place.descriptor(start))};")
+    # Descriptors are parameters, so that cases which differ in nothing else share a kernel.
+    for matrix in ("a", "b"):
+        lines += [f"ld.param.u64 %d{matrix}, [at_{matrix}];", f"add.u64 %d{matrix}, %p, %d{matrix};"]
     first = "{%a0, %a1, %a2, %a3}" if case.a_place is None else "%da"
     sparse = f", %meta, {case.selector}" if case.sparse else ""
     lines += [
@@ -227,7 +227,7 @@ def program(case: Case) -> str:
     ]
     lines += _at("d", len(d))
     lines += [f"st.global.{kind} [%o+{4 * THREADS * i}], {r};" for i, r in enumerate(d)]
-    params = ", ".join(f".param .u64 {p}" for p in ("image", "a", "c", "meta", "d"))
+    params = ", ".join(f".param .u64 {p}" for p in ("image", "a", "c", "meta", "d", "at_a", "at_b"))
     body = "\n".join(f"    {line}" for line in [*lines, "ret;"])
     return f".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry probe({params})\n{{\n{body}\n}}\n"
 
@@ -243,11 +243,13 @@ def _loads(name: str, registers: list[str], kind: str) -> list[str]:
             *(f"ld.global.{kind} {r}, [%o+{4 * THREADS * i}];" for i, r in enumerate(registers))]  # fmt: skip
 
 
-def run(case: Case, what: Given) -> np.ndarray:
-    """D's registers on the device in use: (blocks, registers, threads)."""
+def run(case: Case, what: Given, text: str = "") -> np.ndarray:
+    """D's registers on the device in use: (blocks, registers, threads); `text` in place of the case's own kernel."""
     blocks = len(what.c)
     result = np.zeros((blocks, case.registers, THREADS), np.uint32)
-    gs.ptx(program(case))["probe"][blocks, THREADS](what.shared, what.a, what.c, what.meta, result)
+    places = [0 if p is None else p.descriptor(room) for p, room in ((case.a_place, 0), (case.b_place, ROOM["a"]))]
+    kernel = gs.ptx(text or program(case))["probe"]
+    kernel[blocks, THREADS](what.shared, what.a, what.c, what.meta, result, *places)
     return result
 
 

@@ -7,7 +7,6 @@ put copies anywhere, and ptxas sees through them; what it copies keeps its state
 
 from __future__ import annotations
 
-
 from dataclasses import dataclass, field
 
 from gridstride.virtual.lowering.analysis import Code

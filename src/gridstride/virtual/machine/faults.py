@@ -176,6 +176,11 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, device: V
     what = f"{_verb(place)} of {size} bytes"
     if space == 1:
         held = int(record["shared_size"])
+        if place is not None and place.name.startswith("wgmma"):
+            return (
+                f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
+                "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
+            )
         return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes"
     if space == 2:
         return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"

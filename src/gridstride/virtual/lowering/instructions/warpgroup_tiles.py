@@ -40,7 +40,7 @@ class _Floats(_Writer):
 
     def __init__(self, b: Builder, product: WideProduct, pointers: list[Value], *, careful: bool) -> None:
         self.b, self.product, self.careful, self.pointers = b, product, careful, pointers
-        self.columns = WideColumns(b, product, pointers[0], pointers[3], sum_type="float")
+        self.columns: WideColumns = WideColumns(b, product, pointers[0], pointers[3], sum_type="float")
         self.a = self.columns.rows(lambda words, item: element(b, words, product.formats[0], item))
         self.exponents = [exponents(b, x, product.formats[0].lowest) for x in self.a]
         self.wrong = b.alloca("i16")

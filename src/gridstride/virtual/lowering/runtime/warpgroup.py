@@ -98,7 +98,7 @@ def _room(b: Builder) -> Value:
 
 
 def _read(m: Module) -> None:
-    """Books a flight's reads at this moment; `issued` 1: also whether writes lack a proxy fence, and notes its extent."""
+    """Books a flight's reads at this moment; `issued` 1: also looks for missing proxy fences, and notes its extent."""
     with m.function("void", "gs_wgmma_read", "ptr warp", "ptr flight", "i32 issued") as (b, (warp, entry, issued)):
         site, room, shared = b.get(entry, FLIGHT, "site"), _room(b), b.pointer(b.get(warp, WARP, "shared"))
         first = b.compare("ne", issued, i32(0))
@@ -154,19 +154,18 @@ def _issue(m: Module) -> None:
     """A wgmma; `groups_a` is 0 where A is in registers."""
     head = ("ptr warp", "i32 site", "i32 mask", "i64 a", "i64 b", "i32 turned_a", "i32 turned_b", "i32 groups_a",
             "i32 groups_b", "i32 chunks_b")  # fmt: skip
-    with m.function("void", "gs_wgmma_issue", *head) as (b, (warp, site, mask, *given)):
-        with _account(b, warp) as flights:
-            number = b.get(warp, WARP, "warp")
-            count = b.get(b.get(warp, WARP, "block"), BLOCK, "warp_count")
-            apart = b.compare("ne", mask, i32(-1))
-            lonely = b.compare("uge", b.op("or", number, i32(3)), count)
-            with b.if_(b.op("or", apart, lonely)):
-                _report(b, warp, "wgmma_warps", site, site, address=b.resize(apart, "i64"))
-            with b.if_(b.compare("eq", b.get(flights, FLIGHTS, "fences"), i32(0))):
-                _report(b, warp, "wgmma_fence", site, site)
-            b.put(flights, FLIGHTS, "issued", b.op("add", b.get(flights, FLIGHTS, "issued"), i32(1)))
-            b.put(flights, FLIGHTS, "last", site)
-            _begin(b, warp, flights, site, given)
+    with m.function("void", "gs_wgmma_issue", *head) as (b, (warp, site, mask, *given)), _account(b, warp) as flights:
+        number = b.get(warp, WARP, "warp")
+        count = b.get(b.get(warp, WARP, "block"), BLOCK, "warp_count")
+        apart = b.compare("ne", mask, i32(-1))
+        lonely = b.compare("uge", b.op("or", number, i32(3)), count)
+        with b.if_(b.op("or", apart, lonely)):
+            _report(b, warp, "wgmma_warps", site, site, address=b.resize(apart, "i64"))
+        with b.if_(b.compare("eq", b.get(flights, FLIGHTS, "fences"), i32(0))):
+            _report(b, warp, "wgmma_fence", site, site)
+        b.put(flights, FLIGHTS, "issued", b.op("add", b.get(flights, FLIGHTS, "issued"), i32(1)))
+        b.put(flights, FLIGHTS, "last", site)
+        _begin(b, warp, flights, site, given)
 
 
 def _begin(b: Builder, warp: Value, flights: Value, site: Value, given: list[Value]) -> None:
@@ -196,11 +195,13 @@ def _groups(m: Module) -> None:
     for name, field in (("fence", "fences"), ("commit", "closed")):
         with m.function("void", f"gs_wgmma_{name}", "ptr warp") as (b, (warp,)), _account(b, warp) as flights:
             b.put(flights, FLIGHTS, field, b.op("add", b.get(flights, FLIGHTS, field), i32(1)))
-    with m.function("void", "gs_wgmma_wait", "ptr warp", "i32 pending") as (b, (warp, pending)):
-        with _account(b, warp) as flights:
-            through = b.op("sub", b.get(flights, FLIGHTS, "closed"), pending)
-            b.put(flights, FLIGHTS, "done", b.intrinsic("smax", through, b.get(flights, FLIGHTS, "done")))
-            b.call("void", "gs_wgmma_land", warp, flights, through)
+    with (
+        m.function("void", "gs_wgmma_wait", "ptr warp", "i32 pending") as (b, (warp, pending)),
+        _account(b, warp) as flights,
+    ):
+        through = b.op("sub", b.get(flights, FLIGHTS, "closed"), pending)
+        b.put(flights, FLIGHTS, "done", b.intrinsic("smax", through, b.get(flights, FLIGHTS, "done")))
+        b.call("void", "gs_wgmma_land", warp, flights, through)
     with m.function("void", "gs_wgmma_land", "ptr warp", "ptr flights", "i32 through") as (b, args):
         # Entries are in the order of their groups: what is through stands at the head.
         warp, flights, through = args
@@ -229,15 +230,17 @@ def _registers(m: Module) -> None:
             b.terminated = False
             b.ret(i32(0))
     head = ("ptr warp", "i32 site", "i32 noted", "i32 other")
-    with m.function("void", "gs_wgmma_touch", *head) as (b, (warp, site, noted, other)):
-        with _account(b, warp) as flights:
-            with b.if_(b.compare("sgt", noted, b.get(flights, FLIGHTS, "done"))):
-                _report(b, warp, "wgmma_register", site, other)
-    with m.function("void", "gs_wgmma_unfenced", *head) as (b, (warp, site, noted, other)):
-        with _account(b, warp) as flights:
-            now = b.op("add", b.get(flights, FLIGHTS, "fences"), i32(1))
-            with b.if_(b.compare("eq", noted, now)):
-                _report(b, warp, "wgmma_fence", site, other)
+    with m.function("void", "gs_wgmma_touch", *head) as (b, (warp, site, noted, other)), _account(b, warp) as flights:
+        late = b.compare("sgt", noted, b.get(flights, FLIGHTS, "done"))
+        with b.if_(late):
+            _report(b, warp, "wgmma_register", site, other)
+    with (
+        m.function("void", "gs_wgmma_unfenced", *head) as (b, (warp, site, noted, other)),
+        _account(b, warp) as flights,
+    ):
+        now = b.op("add", b.get(flights, FLIGHTS, "fences"), i32(1))
+        with b.if_(b.compare("eq", noted, now)):
+            _report(b, warp, "wgmma_fence", site, other)
 
 
 # -- writes to what is being read -------------------------------------------------------------------------------------
@@ -245,7 +248,8 @@ def _written(m: Module) -> None:
     """gs_wgmma_written: a store, or a copy that begins, to shared memory; gs_wgmma_filled: one of many bytes."""
     head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", "gs_wgmma_written", *head) as (b, (warp, site, mask, address, size)):
-        with b.if_(b.op("and", present(b, b.get(warp, WARP, "wgmma")), b.compare("ne", mask, i32(0)))):
+        watched = b.op("and", present(b, b.get(warp, WARP, "wgmma")), b.compare("ne", mask, i32(0)))
+        with b.if_(watched):
             some = b.bitcast(mask, wide("i1"))
             kept = [b.select(some, address, constant(address.type, none)) for none in (-1, 0)]
             low, high = (b.call("i32", f"llvm.vector.reduce.{join}.v{LANES}i32", x)
@@ -255,7 +259,8 @@ def _written(m: Module) -> None:
                 b.call("void", "gs_wgmma_meet", warp, site, lane, start, b.op("add", start, size), other, entry)
     head = ("ptr warp", "i32 site", "i32 lane", "ptr place", "i32 bytes")
     with m.function("void", "gs_wgmma_filled", *head) as (b, (warp, site, lane, place, bytes_)):
-        with b.if_(present(b, b.get(warp, WARP, "wgmma"))):
+        watched = present(b, b.get(warp, WARP, "wgmma"))
+        with b.if_(watched):
             word = b.define("i64", f"ptrtoint {place!r} to i64")
             low = b.resize(b.op("sub", word, b.get(warp, WARP, "shared")), "i32")
             high = b.op("add", low, bytes_)
