@@ -100,6 +100,18 @@ def test_a_descriptor_outside_of_shared_memory_is_a_fault() -> None:
     assert caught.value.kind == "out_of_bounds"
 
 
+def test_metadata_that_ptx_does_not_define_is_a_fault() -> None:
+    case = next(c for c in CASES.values() if c.sparse and c.a == "tf32" and c.selector == 1)
+    what = wgmma_cases.given(case)
+    what.meta[0, 7] ^= 0x10  # lane 3 of its four brings metadata under selector 1
+    with gs.use("virtual"), pytest.raises(gs.KernelFault, match="0b1110"):
+        wgmma_cases.run(case, what)
+    what.meta[0, 7] ^= 0x10
+    what.meta[0, 4] ^= 0x10  # lane 0 does not
+    with gs.use("virtual"):
+        wgmma_cases.run(case, what)
+
+
 REFUSED = {
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.bf16": (4, "%da", ", 1, 1, 0, 0"),
     "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16": (6, "%da", ", 1, 1, 0, 0"),

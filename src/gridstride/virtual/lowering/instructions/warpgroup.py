@@ -19,7 +19,7 @@ from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.program import Blind
 from gridstride.virtual.lowering.runtime.descriptors import PIECE
 from gridstride.virtual.lowering.warpgroup_registers import multiplies
-from gridstride.virtual.machine.layout import LANES
+from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Vector
 from gridstride.virtual.ptx.operands import registers_of
 
@@ -213,7 +213,10 @@ def _call(cx: Lowering, form: Form, site: Value, sums: Value) -> None:
         groups = (0 if form.left is not None else ROWS // 8, form.groups)
         warpgroup_watch.issue(cx, site, words, form.transposed, groups, product.chunks)
     if form.meta is not None:
-        b.store(cx.vector(form.meta, "b32"), meta, align=64)
+        words = cx.vector(form.meta, "b32")
+        b.store(words, meta, align=64)
+        if product.a == "tf32":
+            _check_positions(cx, words, product.selector or 0, site)
     _unless_added(cx, form.scale, sums, product.sum_bytes * form.groups)
     b.call("void", product.name, left, right, sums, meta, constant("i32", form.groups))
 
@@ -224,6 +227,19 @@ def _negate(cx: Lowering, left: Value, signs: int) -> None:
         place = cx.b.offset(left, 4 * LANES * i)
         word = cx.b.load(wide("i32"), place, align=64)
         cx.b.store(cx.b.op("xor", word, constant(word.type, signs)), place, align=64)
+
+
+def _check_positions(cx: Lowering, words: Value, selector: int, site: Value) -> None:
+    """Of two tf32 elements one is stored, the first (0b0100) or the second (0b1110); other metadata mean nothing."""
+    b = cx.b
+    odd = b.compare("ne", b.op("and", words, constant(words.type, 0x55555555)), constant(words.type, 0x44444444))
+    turned = b.op("xor", words, b.op("lshr", words, constant(words.type, 2)))
+    apart = b.compare("ne", b.op("and", turned, constant(words.type, 0x22222222)), constant(words.type, 0))
+    giving = constant("i32", 0x33333333 << 2 * selector)
+    wrong = b.op("and", b.bitcast(b.op("or", odd, apart), "i32"), b.op("and", giving, cx.active()))
+    with b.if_(b.compare("ne", wrong, constant("i32", 0))):
+        kind = constant("i32", FAULT["invalid_instruction"])
+        b.call("void", "gs_fault", cx.warp, site, kind, wrong, constant("i64", 0), constant("i32", 0))
 
 
 def _as_fragment(cx: Lowering, staged: Value, left: Value) -> None:
