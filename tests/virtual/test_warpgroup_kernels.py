@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import warpgroup_kernels as kernels
 from warpgroup_kernels import BYTES, EIGHT, HALF, Kind
 
 import gridstride as gs
+
+sys.path.insert(0, str(Path(__file__).parent / "lowering"))
+import wgmma_cases
 
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
 LIMITS = {HALF: 1e-4, EIGHT: 0.2, BYTES: 0}
@@ -104,6 +110,72 @@ def test_a_block_without_a_whole_warpgroup_is_found(gpu: gs.VirtualGPU) -> None:
     given = [x.view(np.uint8).reshape(-1, 16).view(np.uint32) for x in (a, b)]
     with pytest.raises(gs.KernelFault, match="its threads must be a multiple of 128"):
         kernel[1, 96](*given, c)
+
+
+IN_TURN = f"""{kernels.HEAD}{kernels.multiply(HALF, 8)}
+extern "C" __global__ void in_turn(const uint4 *a, const uint4 *b, Sum *c) {{
+    __shared__ __align__(1024) uint4 left[64 * 8], right[8 * 8];
+    for (int i = threadIdx.x; i < 64 * 8; i += 128) left[i ^ (i / 8 % 8)] = a[i];
+    if (threadIdx.x < 64) right[threadIdx.x ^ (threadIdx.x / 8 % 8)] = b[threadIdx.x];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    Sum x[4], y[4];
+    fence();
+    multiply(x, descriptor(left), descriptor(right), 0);
+    commit();
+    for (int i = 1; i < 4; i += 2) {{
+        fence();
+        multiply(y, descriptor(left + 2 * i), descriptor(right + 2 * i), 0);
+        commit();
+        wait<1>();
+        store(x, c + (i - 1) * 512, 0, 0, 8);
+        if (i == 3) break;
+        fence();
+        multiply(x, descriptor(left + 2 * i + 2), descriptor(right + 2 * i + 2), 0);
+        commit();
+        wait<1>();
+        store(y, c + i * 512, 0, 0, 8);
+    }}
+    wait<0>();
+    store(y, c + 3 * 512, 0, 0, 8);
+}}
+"""
+"""Four products, a quarter of k each: one is stored while the next is under way."""
+
+
+def run_in_turn(text: str) -> None:
+    a, b, _ = operands()
+    c = np.zeros((4, 64, 8), np.float32)
+    given = (x.view(np.uint8).reshape(-1, 16).view(np.uint32) for x in (a, b))
+    gs.cuda(text)["in_turn"][1, 128](*given, c)
+    parts = [a[:, i : i + 16].astype(np.float64) @ b[:, i : i + 16].astype(np.float64).T for i in range(0, 64, 16)]
+    np.testing.assert_allclose(c, parts, atol=1e-5)
+
+
+@BUILDS
+def test_two_accumulators_in_turn(gpu: gs.VirtualGPU, sanitize: bool) -> None:
+    gpu.sanitize = sanitize
+    run_in_turn(IN_TURN)
+
+
+def test_a_wait_that_leaves_one_group_too_many_is_found(gpu: gs.VirtualGPU) -> None:
+    gpu.sanitize = True
+    with pytest.raises(gs.KernelFault, match="a register is used that the wgmma in line") as caught:
+        run_in_turn(IN_TURN.replace("wait<1>", "wait<2>", 1))
+    assert caught.value.kind == "wgmma_register"
+
+
+@pytest.mark.parametrize(("between", "kinds"), [("add.u32 %a0, %a0, 1;", ["wgmma_register"]),
+                                                ("add.u32 %x1, %a0, 1;", [])], ids=["written", "read"])  # fmt: skip
+def test_registers_of_a_may_be_read_but_not_written_on_the_way(
+    gpu: gs.VirtualGPU, between: str, kinds: list[str]
+) -> None:
+    case = wgmma_cases.Case(8, "f32", "f16", "f16", None, wgmma_cases.PLAIN, kinds=wgmma_cases.SIMPLE)
+    what, d = wgmma_cases.given(case), np.zeros((1, 4, 128), np.uint32)
+    text = wgmma_cases.program(case).replace("    wgmma.wait_group", f"    {between}\n    wgmma.wait_group")
+    at = case.b_place.descriptor(wgmma_cases.ROOM["a"])
+    run = gs.ptx(text)["probe"].observe(1, 128)(what.shared, what.a, what.c, what.meta, d, 0, at)
+    assert [f.kind for f in run.findings] == kinds
 
 
 @pytest.mark.gpu
