@@ -89,6 +89,40 @@ def test_matmul_with_warps_of_different_roles(either: gs.VirtualGPU) -> None:
 
 
 @triton.jit
+def matmul_by_given_descriptors(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        total = tl.dot(a.load([m, k]), b.load([n, k]).T, total)
+    c.store([m, n], total)
+
+
+def descriptors(n: int = 64) -> gs.Module:
+    types = [f"tensordesc<fp16[64, {n}]>", f"tensordesc<fp16[64, {n}]>", "tensordesc<fp32[64, 64]>", "i32"]
+    return gs.triton(matmul_by_given_descriptors, signature=types, constants={"BM": 64, "BN": 64, "BK": n})
+
+
+@pytest.mark.parametrize("step", [32, 64, 128])
+def test_matmul_through_descriptors_that_the_host_makes(either: gs.VirtualGPU, step: int) -> None:
+    """A launch is given device arrays; blocks wider than a swizzle pattern come in several copies."""
+    a, b = (RNG.standard_normal((128, 256)).astype(np.float16) for _ in range(2))
+    c = gs.to_device(np.zeros((128, 128), np.float32))
+    made = descriptors(step)
+    made["matmul_by_given_descriptors"][2, 2](gs.to_device(a), gs.to_device(b), c, 256)
+    assert abs(c.numpy() - a.astype(np.float64) @ b.astype(np.float64).T).max() < 1e-4
+    assert "wgmma.mma_async" in made.ptx
+
+
+def test_what_is_no_array_of_a_descriptor_is_refused(either: gs.VirtualGPU) -> None:
+    kernel = descriptors()["matmul_by_given_descriptors"]
+    a, c = np.zeros((128, 256), np.float16), gs.to_device(np.zeros((128, 128), np.float32))
+    with pytest.raises(gs.LaunchError, match="give the array itself, on the device"):
+        kernel[2, 2](a, a, c, 256)
+    with pytest.raises(gs.LaunchError, match=r"a is a tensordesc<fp16\[64, 64\]>, not float32"):
+        kernel[2, 2](c, gs.to_device(a), c, 256)
+
+
+@triton.jit
 def attention(q_ptr, k_ptr, v_ptr, out_ptr, keys, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     """One block of BM queries; q, k, v and out lie as (keys, D)."""
     m, d = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)

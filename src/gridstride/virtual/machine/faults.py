@@ -231,5 +231,5 @@ def _invalid(place: Place | None) -> str:
     if place is not None and place.name.startswith("call"):
         return "a call through a pointer that is no function of this module"
     if place is not None and place.name.startswith("wgmma"):
-        return "sparse tf32 with metadata other than 0b0100 (the first of two) and 0b1110 (the second): PTX gives no result"
+        return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
     return "an operand the hardware does not take (barrier numbers are 0 to 15)"

@@ -213,10 +213,10 @@ def _call(cx: Lowering, form: Form, site: Value, sums: Value) -> None:
         groups = (0 if form.left is not None else ROWS // 8, form.groups)
         warpgroup_watch.issue(cx, site, words, form.transposed, groups, product.chunks)
     if form.meta is not None:
-        words = cx.vector(form.meta, "b32")
-        b.store(words, meta, align=64)
+        codes = cx.vector(form.meta, "b32")
+        b.store(codes, meta, align=64)
         if product.a == "tf32":
-            _check_positions(cx, words, product.selector or 0, site)
+            _check_positions(cx, codes, product.selector or 0, site)
     _unless_added(cx, form.scale, sums, product.sum_bytes * form.groups)
     b.call("void", product.name, left, right, sums, meta, constant("i32", form.groups))
 
