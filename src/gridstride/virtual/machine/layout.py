@@ -143,6 +143,9 @@ FLIGHT = Layout("flight", "site:i32 group:i32 low:i32 high:i32 word:i64[2] turne
 """One wgmma that reads shared memory from `low` to `high`: descriptors of A and B and their extent (`groups` 0: not in
 shared memory); `group` is the number of the group it is in, the first being 1."""
 
+SPLIT, BASE, STRIDE, LEADING = range(1, 5)
+"""What may be wrong with a descriptor: a row that leaves its pattern, a base offset, a stride or leading offset."""
+
 MAX_FLIGHTS = 64
 """Entries of an account; when there are more, the first is taken for complete."""
 

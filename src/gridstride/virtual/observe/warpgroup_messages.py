@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from gridstride.virtual.machine.layout import BASE, SPLIT, STRIDE
 from gridstride.virtual.machine.variant import Place
 from gridstride.virtual.observe.findings import Dim3
-
-SPLIT, BASE, STRIDE, LEADING = 1, 2, 3, 4
-"""As in lowering/runtime/warpgroup.py."""
 
 _NAMES = {16: "no swizzle", 32: "the 32-byte swizzle", 64: "the 64-byte swizzle", 128: "the 128-byte swizzle"}
 
@@ -64,22 +62,21 @@ def _descriptor(detail: int) -> str:
     start, width, matrix, problem = detail >> 32, detail >> 16 & 0xFFFF, "AB"[detail >> 8 & 1], detail & 255
     least = 8 * width if width > 16 else 16
     head = f"the descriptor of {matrix} (start {start}, {_NAMES[width]})"
-    match problem:
-        case 1:
-            return (
-                f"{head} starts {start % width} bytes into a row of {width} bytes, which what is read from there "
-                "leaves: the hardware goes on in the next row; the swizzle must be wider, or the start nearer the row's"
-            )
-        case 2:
-            return (
-                f"{head} has a base offset although it starts at a row where the pattern begins: the hardware turns "
-                "its rows by the wrong number; 0 is what an aligned matrix takes"
-            )
-        case 3:
-            return (
-                f"{head} has a stride byte offset below the {least} bytes that it steps over: "
-                "groups of 8 rows overlap (the field counts units of 16 bytes)"
-            )
+    if problem == SPLIT:
+        return (
+            f"{head} starts {start % width} bytes into a row of {width} bytes, which what is read from there "
+            "leaves: the hardware goes on in the next row; the swizzle must be wider, or the start nearer the row's"
+        )
+    if problem == BASE:
+        return (
+            f"{head} has a base offset although it starts at a row where the pattern begins: the hardware turns "
+            "its rows by the wrong number; 0 is what an aligned matrix takes"
+        )
+    if problem == STRIDE:
+        return (
+            f"{head} has a stride byte offset below the {least} bytes that it steps over: "
+            "groups of 8 rows overlap (the field counts units of 16 bytes)"
+        )
     return (
         f"{head} has a leading byte offset below the {least} bytes that it steps over: its "
         "parts overlap (the field counts units of 16 bytes)"
