@@ -12,7 +12,7 @@ from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.frontends import require, version_of
 from gridstride.compiler.python_function import Place, digest
 from gridstride.compiler.signature import Parameter, Signature
-from gridstride.compiler.triton_messages import explained, first_line
+from gridstride.compiler.triton_messages import explained, file_of, first_line
 
 _CACHE_FORMAT = "2"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
@@ -88,7 +88,7 @@ def triton_function(
     return TritonFunction(
         function=jit,
         name=jit.__name__,
-        place=Place(jit.file_name, first_line(jit)),
+        place=Place(file_of(jit), first_line(jit)),
         types=plain,
         aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
         constants=values,
