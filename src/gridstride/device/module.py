@@ -82,7 +82,7 @@ class Module:
     def ptx(self) -> str:
         """PTX of all that is no template instance, for the device in use."""
         device = choose()
-        return self._source_on(device).unit(device.properties.arch).ptx
+        return self._source.unit(device.properties.arch).ptx
 
     def symbol(self, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
         """A `__device__` or `__constant__` variable as an array; UnknownName when there is none.
@@ -95,7 +95,7 @@ class Module:
         """The module's code on `device`, loaded when first asked for."""
         loaded = self._loaded.get(device)
         if loaded is None:
-            loaded = LoadedSource(self._source_on(device), device)
+            loaded = LoadedSource(self._source, device)
             while len(self._loaded) >= _DEVICES_KEPT:
                 del self._loaded[next(iter(self._loaded))]
             self._loaded[device] = loaded
@@ -103,10 +103,6 @@ class Module:
 
     def _kernel(self, name: str) -> Kernel:
         return Kernel(self, name)
-
-    def _source_on(self, device: Device) -> Source:
-        """What to compile for `device`: the same for all, unless a front end knows better."""
-        return self._source
 
 
 class LoadedSource:

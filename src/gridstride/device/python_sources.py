@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 
 class TritonSource:
-    """A Triton function, compiled for each chip as it is asked for; `arch` is the chip to write for instead."""
+    """A Triton function, compiled for each chip as it is asked for."""
 
-    def __init__(self, function: TritonFunction, *, arch: str | None = None) -> None:
+    def __init__(self, function: TritonFunction) -> None:
         self.function = function
         self.filename = function.place.file
         self.text = function.place.text
-        self._arch = arch
         self._codes: dict[str, TritonCode] = {}
 
     @property
@@ -39,7 +38,6 @@ class TritonSource:
         """PTX for `arch` with what a launch needs to know."""
         from gridstride.compiler.triton import compile_triton
 
-        arch = self._arch or arch
         if arch not in self._codes:
             self._codes[arch] = compile_triton(self.function, arch=arch)
         return self._codes[arch]

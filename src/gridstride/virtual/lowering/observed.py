@@ -8,6 +8,7 @@ from typing import Any
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions import warpgroup_watch
 from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
@@ -112,6 +113,10 @@ class Counting:
             cx.b.call("void", "gs_race_sync", cx.warp)  # it may have been shared memory after all
         if space != "shared":
             cx.b.call("void", "gs_race_acquire", cx.warp)
+
+    def before(self, cx: Lowering, ins: Instruction) -> None:
+        """Ahead of each instruction: looks at registers of wgmma in flight."""
+        warpgroup_watch.before(cx, ins)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""

@@ -35,6 +35,7 @@ class Observer(Protocol):
     def sync(self, cx: Lowering) -> None: ...
     def acquired(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
+    def before(self, cx: Lowering, ins: Instruction) -> None: ...
 
 
 class Blind:
@@ -56,6 +57,9 @@ class Blind:
         """Adds nothing."""
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
+        """Adds nothing."""
+
+    def before(self, cx: Lowering, ins: Instruction) -> None:
         """Adds nothing."""
 
 
@@ -96,6 +100,7 @@ class Scratch:
     buffers: tuple[Value, Value] | None = None
     limits: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     areas: dict[str, Value] = field(default_factory=dict)
+    watch: object = None
 
 
 def parameter_layout(params: tuple[Variable, ...]) -> list[tuple[Variable, int]]:

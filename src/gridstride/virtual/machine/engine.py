@@ -6,6 +6,7 @@ import ctypes
 import functools
 import platform
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,56 +132,24 @@ def _runtime() -> tuple[Any, Any]:
     return engine, Run(engine.get_function_address("gs_run"))
 
 
-def _runtime_module() -> Module:
-    from gridstride.virtual.lowering.runtime.cluster_barrier import emit_cluster_barrier
-    from gridstride.virtual.lowering.runtime.cluster_clocks import emit_cluster_clocks
-    from gridstride.virtual.lowering.runtime.cluster_memory import emit_cluster_memory
-    from gridstride.virtual.lowering.runtime.cluster_orders import emit_cluster_orders
-    from gridstride.virtual.lowering.runtime.cluster_races import emit_cluster_races
-    from gridstride.virtual.lowering.runtime.clusters import emit_clusters
-    from gridstride.virtual.lowering.runtime.copies import emit_copies
-    from gridstride.virtual.lowering.runtime.global_races import emit_global_races
-    from gridstride.virtual.lowering.runtime.heap import emit_heap
-    from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
-    from gridstride.virtual.lowering.runtime.memory import emit_memory
-    from gridstride.virtual.lowering.runtime.multicast import emit_multicast
-    from gridstride.virtual.lowering.runtime.observe import emit_observe
-    from gridstride.virtual.lowering.runtime.output import emit_output
-    from gridstride.virtual.lowering.runtime.pairs import emit_pairs
-    from gridstride.virtual.lowering.runtime.proxy import emit_proxy
-    from gridstride.virtual.lowering.runtime.queue import emit_queue
-    from gridstride.virtual.lowering.runtime.reduce import emit_reduce
-    from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
-    from gridstride.virtual.lowering.runtime.stamps import emit_stamps
-    from gridstride.virtual.lowering.runtime.tensor import emit_tensor
-    from gridstride.virtual.lowering.runtime.textures import emit_textures
+RUNTIME = (
+    "memory observe output heap mbarrier copies queue proxy reduce tensor stamps global_races pairs clusters "
+    "cluster_barrier cluster_memory multicast cluster_clocks cluster_races cluster_orders textures descriptors warpgroup"
+).split()
+"""The rooms of the runtime below lowering/runtime, each with a function emit_NAME; the scheduler comes first."""
 
+
+def _runtime_module() -> Module:
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
         raise RuntimeError(f"the virtual GPU runs on x86-64 and AArch64, not on {platform.machine()}")
+    from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
+
     module = Module()
     emit_scheduler(module, processor)
-    emit_memory(module)
-    emit_observe(module)
-    emit_output(module)
-    emit_heap(module)
-    emit_mbarrier(module)
-    emit_copies(module)
-    emit_queue(module)
-    emit_proxy(module)
-    emit_reduce(module)
-    emit_tensor(module)
-    emit_stamps(module)
-    emit_global_races(module)
-    emit_pairs(module)
-    emit_clusters(module)
-    emit_cluster_barrier(module)
-    emit_cluster_memory(module)
-    emit_multicast(module)
-    emit_cluster_clocks(module)
-    emit_cluster_races(module)
-    emit_textures(module)
-    emit_cluster_orders(module)
+    for room in RUNTIME:
+        emit = getattr(import_module(f"gridstride.virtual.lowering.runtime.{room}"), f"emit_{room}")
+        emit(module)
     return module
 
 

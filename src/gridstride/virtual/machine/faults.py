@@ -185,6 +185,11 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, device: V
     what = f"{_verb(place)} of {size} bytes"
     if space == 1:
         held = int(record["shared_size"])
+        if place is not None and place.name.startswith("wgmma"):
+            return (
+                f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
+                "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
+            )
         hint = clusters.other_block(place, record)
         return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes{hint}"
     if space == CLUSTER_SPACE:
@@ -237,4 +242,6 @@ def _warps(numbers: Sequence[int]) -> str:
 def _invalid(place: Place | None) -> str:
     if place is not None and place.name.startswith("call"):
         return "a call through a pointer that is no function of this module"
+    if place is not None and place.name.startswith("wgmma"):
+        return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
     return "an operand the hardware does not take (barrier numbers are 0 to 15)"

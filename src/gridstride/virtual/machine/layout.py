@@ -54,14 +54,14 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr cluster_arrived:i32 cluster_turn:i32""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr cluster_arrived:i32 cluster_turn:i32 wgmma:ptr""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
-is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build. `cluster_arrived` are the
-lanes that arrived at the cluster's barrier and have not waited for it yet, `cluster_turn` the lowest bit of the turn
-that they came for."""
+is where it last waited. `copies` is its queue of asynchronous copies, `wgmma` its account of wgmma in flight, both null
+in the fast build. `cluster_arrived` are the lanes that arrived at the cluster's barrier and have not waited for it yet,
+`cluster_turn` the lowest bit of the turn that they came for."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -81,7 +81,7 @@ WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
     local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
-    row:i64 row_end:i64 clusters:ptr taken:i64 team_race:ptr team_race_stride:i64""",
+    row:i64 row_end:i64 clusters:ptr taken:i64 team_race:ptr team_race_stride:i64 wgmma:ptr""",
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
 local memory of its slots."""
@@ -155,6 +155,22 @@ TENSOR = Layout(
 """A tensor map, 128 bytes as the hardware's: sizes from the dimension that varies fastest, strides in bytes from the
 second on; `element` is a size in bytes; `fill` what stands for elements outside; `swizzle` the bits of an offset in
 shared memory that are turned by the bits three places above them."""
+
+FLIGHTS = Layout("flights", "count:i32 closed:i32 done:i32 fences:i32 issued:i32 last:i32")
+"""Head of a warp's account of wgmma in flight: entries, groups closed and groups waited for, fences so far, how many
+wgmma it has executed and the last one's site."""
+
+FLIGHT = Layout("flight", "site:i32 group:i32 low:i32 high:i32 word:i64[2] turned:i32[2] groups:i32[2] chunks:i32[2]")
+"""One wgmma that reads shared memory from `low` to `high`: descriptors of A and B and their extent (`groups` 0: not in
+shared memory); `group` is the number of the group it is in, the first being 1."""
+
+SPLIT, BASE, STRIDE, LEADING = range(1, 5)
+"""What may be wrong with a descriptor: a row that leaves its pattern, a base offset, a stride or leading offset."""
+
+MAX_FLIGHTS = 64
+"""Entries of an account; when there are more, the first is taken for complete."""
+
+FLIGHT_BYTES = FLIGHTS.size + MAX_FLIGHTS * FLIGHT.size
 
 OUTPUT = Layout("output", "size:i32 kind:i32 block:i64 warp:i32 lane:i32 line:i32 site:i32", align=8)
 """Head of one record of output, `size` with its text. A printf's text is its format with each argument's value behind
@@ -263,6 +279,7 @@ FAULTS = (
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
     "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence", "exited_block", "cluster_barrier", "unstarted_block",
     "texture", "surface",
+    "wgmma_operand", "wgmma_register", "wgmma_fence", "wgmma_warps", "wgmma_wait", "wgmma_descriptor",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

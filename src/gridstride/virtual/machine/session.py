@@ -17,6 +17,7 @@ from gridstride.virtual.machine.layout import (
     CLUSTER_PLANES,
     CLUSTER_RACE,
     FINDING,
+    FLIGHT_BYTES,
     LANES,
     LAUNCH,
     MAX_FINDINGS,
@@ -141,6 +142,8 @@ class Session:
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
             record["copies"] = self._rent(room, "copies", demand.slots * demand.warps * QUEUE_BYTES)
+        if tables.extra and any(p.name.startswith("wgmma.") for p in tables.sites):
+            record["wgmma"] = self._rent(room, "wgmma", demand.slots * demand.warps * FLIGHT_BYTES)
         record["slots"], record["index"] = demand.slots, index
 
     def _rent(self, room: Room, name: str, size: int) -> int:

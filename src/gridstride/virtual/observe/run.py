@@ -14,7 +14,7 @@ from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
-from gridstride.virtual.observe import clusters
+from gridstride.virtual.observe import clusters, warpgroup_messages
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
 from gridstride.virtual.observe.predict import Prediction, predict
@@ -155,6 +155,10 @@ def _finding(kernel: str, block: Dim3, record: Any, variant: Variant, cluster: D
         they = str(them) if at.other is None else f"{them} of block {elsewhere}"
         message = _asynchronous(kind, thread, they, address, here, other.line)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
+    if kind.startswith("wgmma_"):
+        message = warpgroup_messages.message(kind, thread, them, address, here, other.line)
+        where = address if kind == "wgmma_operand" else None
+        return Finding(kind, message, kernel, file, line, ctaid, thread, where, other)
     message = (
         f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
         f"{other.line} with no barrier between: is a __syncthreads() missing?"
@@ -167,9 +171,10 @@ ASYNCHRONOUS = ("unwaited_copy", "proxy_fence")
 
 def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: Place | None, line: int | None) -> str:
     if kind == "proxy_fence":
+        what = "wgmma" if here is not None and here.name.startswith("wgmma") else "bulk copy"
         return (
-            f"the bulk copy reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
-            "fence.proxy.async since: the copy may see what was there before"
+            f"the {what} reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
+            "fence.proxy.async since: it may see what was there before"
         )
     return (
         f"thread {thread} {_does(here)} shared memory at offset {address}, where the copy that thread {them} started "

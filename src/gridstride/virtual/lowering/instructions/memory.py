@@ -310,6 +310,8 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"such a form of `{ins.name}`")
     space, type_ = space_of(ins), ins.types[0]
     (source,) = cx.sources(type_)
+    if space == "param" and "to" not in ins.modifiers and type_ == "u64":
+        source = _whole_parameter_address(cx, source)
     if space not in ("shared", "local"):
         cx.set(ins.operands[0], source)
         return
@@ -328,6 +330,16 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
         base = b.splat(base)
     result = b.op("sub" if "to" in ins.modifiers else "add", long, base)
     cx.set(ins.operands[0], b.resize(result, llvm_type(type_)))
+
+
+def _whole_parameter_address(cx: Lowering, source: Value) -> Value:
+    """A parameter's address, of which `mov.b32` may have kept the lower half: Triton has param space in 32 bits."""
+    b, params = cx.b, cx.field("params")
+    base = b.define("i64", f"ptrtoint ptr {params.name} to i64")
+    if source.wide:
+        base = b.splat(base)
+    distance = b.op("sub", b.resize(source, "i32"), b.resize(base, "i32"))
+    return b.op("add", base, b.resize(distance, "i64", signed=True))
 
 
 def is_space(cx: Lowering, ins: Instruction) -> None:

@@ -137,6 +137,7 @@ def _bulk(m: Module) -> None:
             b.store(NULL, held)
             with b.if_(counted):
                 b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, to_space, i32(0)), held)
+                b.call("void", "gs_wgmma_filled", warp, to, lane, place, bytes_)
             inside = b.compare("eq", from_space, i32(SHARED))
             with b.if_(inside):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)

@@ -41,7 +41,9 @@ def _observe(m: Module) -> None:
             b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
             if kind == "sync":
                 b.call("void", "gs_race_sync", warp)
-            elif kind != "async":  # those are checked when they land
+            if kind in ("store", "async"):
+                b.call("void", "gs_wgmma_written", warp, site, mask, address, size)
+            if kind in ("load", "store"):  # asynchronous ones are checked when they land
                 store = i32(int(kind == "store"))
                 b.call("void", "gs_copies_check", warp, site, mask, address, size, store)
                 b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)

@@ -12,6 +12,8 @@ from gridstride.virtual.machine.layout import (
     COPIES,
     DONE,
     FAULT,
+    FLIGHT_BYTES,
+    FLIGHTS,
     LANES,
     LAUNCH,
     QUEUE_BYTES,
@@ -53,6 +55,7 @@ def _warp_main(m: Module) -> None:
             b.emit(f"call void {entry.name}(ptr {warp.name})")
             b.put(warp, WARP, "state", DONE)
             b.call("void", "gs_copies_end", warp)
+            b.call("void", "gs_wgmma_end", warp)
             b.break_if(waits, done)
             increment(b, b.field(block, BLOCK, "finished"))
             b.break_if(b.compare("uge", b.get(block, BLOCK, "finished"), count), done)
@@ -101,10 +104,11 @@ def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Va
     b.put(warp, WARP, "tids", tids)
     b.put(warp, WARP, "mask", b.load("i32", b.offset(tids, 3 * 4 * LANES)))
     b.put(warp, WARP, "warp", b.resize(w, "i32"))
-    queues = b.get(worker, WORKER, "copies")
-    own = b.offset(queues, b.op("mul", number, i64(QUEUE_BYTES)))
     null = Value("null", "ptr")
-    b.put(warp, WARP, "copies", b.select(b.compare("ne", queues, null), own, null))
+    for name, size in (("copies", QUEUE_BYTES), ("wgmma", FLIGHT_BYTES)):
+        queues = b.get(worker, WORKER, name)
+        own = b.offset(queues, b.op("mul", number, i64(size)))
+        b.put(warp, WARP, name, b.select(b.compare("ne", queues, null), own, null))
     for axis in range(3):
         b.put(warp, WARP, "tid", b.load("i32", b.offset(tids, 4 * LANES * axis)), axis)
         b.put(warp, WARP, "ntid", b.get(launch, LAUNCH, "ntid", axis), axis)
@@ -156,9 +160,10 @@ def _start_block(m: Module, processor: Processor) -> None:
             b.put(warp, WARP, "site", 0xFFFFFFFF)
             b.put(warp, WARP, "observed", observed)
             b.put(warp, WARP, "cluster_arrived", 0)
-            copies = b.get(warp, WARP, "copies")
-            with b.if_(b.compare("ne", copies, Value("null", "ptr"))):
-                b.emit(f"call void @llvm.memset.p0.i64(ptr {copies.name}, i8 0, i64 {COPIES.size}, i1 false)")
+            for name, size in (("copies", COPIES.size), ("wgmma", FLIGHTS.size)):
+                account = b.get(warp, WARP, name)
+                with b.if_(b.compare("ne", account, Value("null", "ptr"))):
+                    b.emit(f"call void @llvm.memset.p0.i64(ptr {account.name}, i8 0, i64 {size}, i1 false)")
             b.store(b.op("add", w, i32(1)), at)
 
 

@@ -163,6 +163,7 @@ def _tensor(m: Module) -> None:
             with b.if_(counted):
                 found = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, space, i32(0))
                 b.store(found, object_)
+                b.call("void", "gs_wgmma_filled", warp, site, lane, shared, short)
             with b.if_(b.compare("ne", out, i32(0))):
                 b.call("void", "gs_proxy_check", warp, site, lane, shared, short)
             barrier = b.load("ptr", object_)
