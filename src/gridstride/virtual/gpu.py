@@ -8,11 +8,12 @@ import operator
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Piece, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap
@@ -136,7 +137,12 @@ class VirtualGPU:
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> VirtualModule:
         """Makes PTX runnable here; PtxError, or UnsupportedInstruction at a kernel's first launch."""
         with self.lock:
-            return VirtualModule(self, ptx, source, filename)
+            return VirtualModule(self, (Piece(ptx, filename, source),))
+
+    def link(self, pieces: Sequence[Piece]) -> VirtualModule:
+        """Makes one module of several PTX texts; LinkError where their symbols do not fit together."""
+        with self.lock:
+            return VirtualModule(self, tuple(pieces))
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def stream(self) -> VirtualStream:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Stream
+from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
@@ -21,6 +21,7 @@ from gridstride.virtual.machine.variant import Variant, build, digest
 from gridstride.virtual.machine.watch import WATCHER
 from gridstride.virtual.observe.findings import KernelFault
 from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.link import link
 from gridstride.virtual.ptx.module import Module
 
 if TYPE_CHECKING:
@@ -37,11 +38,12 @@ MANY_WARPS = 64
 class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
-    def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
-        self.device, self.source, self.filename = device, source, filename
-        check_target(ptx, device.properties)
-        self.text_digest = digest(ptx)
-        self._parse: Callable[[], Module] = functools.cache(lambda: parse(ptx, filename=filename))
+    def __init__(self, device: VirtualGPU, pieces: tuple[Piece, ...]) -> None:
+        self.device, self.pieces = device, pieces
+        for piece in pieces:
+            check_target(piece.ptx, device.properties)
+        self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
+        self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
         known = summary(self.text_digest, self._parse)
         self._place(known.variables)
@@ -51,6 +53,11 @@ class VirtualModule:
     def parsed(self) -> Module:
         """The typed module."""
         return self._parse()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The source of each file, where there are several."""
+        return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
 
     def global_address(self, name: str) -> tuple[int, int]:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
@@ -224,6 +231,13 @@ class VirtualKernel:
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
         raise KernelFault((found,), self.module.source)
+
+
+def linked(pieces: tuple[Piece, ...]) -> Module:
+    """The texts parsed and made one; PtxError, LinkError."""
+    from gridstride.virtual.lowering.instructions.builtins import BUILTINS
+
+    return link([parse(p.ptx, filename=p.filename) for p in pieces], known=BUILTINS.keys())
 
 
 def check_target(ptx: str, chip: DeviceProperties) -> None:

@@ -101,8 +101,10 @@ def _cells(run: Run, line: LineCounters, *, widest: int | None = _WIDEST) -> lis
 
 def _source_line(run: Run, line: LineCounters) -> str:
     """The line's text; the file's name where the text is not at hand."""
-    lines = (run.source or "").splitlines()
-    if line.line and line.line <= len(lines) and line.file == _own_file(run):
+    known = run.sources.get(line.file or "")
+    lines = (known or run.source or "").splitlines()
+    own = known is not None or (not run.sources and line.file == _own_file(run))
+    if line.line and line.line <= len(lines) and own:
         return lines[line.line - 1].rstrip()
     return (line.file or "") if line.line else "(what belongs to no line)"
 

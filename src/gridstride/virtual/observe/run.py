@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +49,8 @@ class Run:
     predicted: Prediction
     source: str | None = None
     heap: HeapUse | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Texts by file name, of a kernel linked from several."""
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -82,8 +85,8 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         found = stopped + reported(kernel.title, block, session, variant)
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
-               device.heap.use(before))  # fmt: skip
+    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.pieces[0].source,
+               device.heap.use(before), kernel.module.texts)  # fmt: skip
 
 
 def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:
