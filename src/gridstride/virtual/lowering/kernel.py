@@ -9,6 +9,7 @@ from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
 from gridstride.virtual.lowering.families import FAMILIES
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions.device_runtime import keep_errors
 from gridstride.virtual.lowering.inline import inline_waiting
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.normal import Habits, normal, spins
@@ -40,6 +41,7 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
         spins=any(s for _, s in flags),
         recursive=program.recursive,
         stack=machine_frame(program.entry) + min(len(program.functions) - 1, 4) * program.callee_frame,
+        launches=program.launches,
     )
 
 
@@ -103,6 +105,8 @@ def _write(program: Program, function: Function, shape: BlockShape, habits: Habi
     b.start("start")
     flow = Flow(cx, labels)
     if code.entry:
+        if program.launches:
+            keep_errors(cx)
         flow.write(None if shape.full else cx.field("mask"))
         program.ir.add("kernel", "void @kernel(ptr %warp)", b)
     else:

@@ -134,6 +134,7 @@ def _runtime() -> tuple[Any, Any]:
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.copies import emit_copies
     from gridstride.virtual.lowering.runtime.heap import emit_heap
+    from gridstride.virtual.lowering.runtime.launches import emit_launches
     from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
     from gridstride.virtual.lowering.runtime.memory import emit_memory
     from gridstride.virtual.lowering.runtime.observe import emit_observe
@@ -159,6 +160,7 @@ def _runtime_module() -> Module:
     emit_proxy(module)
     emit_reduce(module)
     emit_tensor(module)
+    emit_launches(module)
     return module
 
 

@@ -14,10 +14,12 @@ from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Stre
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
+from gridstride.virtual.machine.children import Family
+from gridstride.virtual.machine.launches import LaunchQueue
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
-from gridstride.virtual.machine.variant import Variant, build, digest
+from gridstride.virtual.machine.variant import Tables, Variant, build, digest
 from gridstride.virtual.machine.watch import WATCHER
 from gridstride.virtual.observe.findings import KernelFault
 from gridstride.virtual.ptx import parse
@@ -46,6 +48,7 @@ class VirtualModule:
         self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
         known = summary(self.text_digest, self._parse)
+        self._entries = known.entries
         self._place(known.variables)
         self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
 
@@ -62,6 +65,15 @@ class VirtualModule:
     def global_address(self, name: str) -> tuple[int, int]:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
         return self._addresses[name]
+
+    @functools.cached_property
+    def launch_queue(self) -> LaunchQueue:
+        """Where this module's kernels leave what they launch."""
+        return LaunchQueue(self.device, self._entries, self.device.pending_launches)
+
+    def kernel_number(self, number: int) -> VirtualKernel:
+        """The kernel that a function pointer's number stands for."""
+        return next(k for k in self.kernels.values() if k.number == number)
 
     def address(self, key: str) -> int:
         return self._addresses[key][0]
@@ -80,6 +92,8 @@ class VirtualModule:
         for address, _ in self._addresses.values():
             self.device.free(address)
         self._addresses.clear()
+        if "launch_queue" in self.__dict__:
+            self.launch_queue.release()
 
     def __del__(self) -> None:
         if getattr(self, "_addresses", None):
@@ -92,10 +106,15 @@ class VirtualKernel:
     def __init__(self, module: VirtualModule, entry: Entry) -> None:
         self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
-        self.static_shared = entry.static_shared
+        self.static_shared, self.number = entry.static_shared, entry.number
         self._most_threads = entry.most_threads
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
+
+    @property
+    def parameter_bytes(self) -> int:
+        """How many bytes of packed parameters a launch takes."""
+        return self.parameters[-1].offset + self.parameters[-1].size if self.parameters else 0
 
     @property
     def max_threads(self) -> int:
@@ -127,7 +146,19 @@ class VirtualKernel:
         with self.module.device.lock:
             variant = self.variant(block)
             session = self._session(variant, grid, block, shared, cooperative)
+            if not variant.tables.launches:
+                self.run(session, variant, grid, block, packed)
+                return
+            self.module.launch_queue.open(0, 0)
             self.run(session, variant, grid, block, packed)
+            family = Family(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
+            family.run(self, grid, block, variant.tables)
+
+    def run_child(self, grid: Dim3, block: Dim3, packed: bytes, shared: int, limit: float) -> Tables:
+        """Runs a grid that another one launched, in at most `limit` seconds."""
+        variant = self.variant(block)
+        self.run(self._session(variant, grid, block, shared, False), variant, grid, block, packed, limit=limit)
+        return variant.tables
 
     def observe(
         self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False
@@ -183,8 +214,9 @@ class VirtualKernel:
         record["tids"] = session.thread_table.ctypes.data
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data
-        layout = self.parameters
-        record["param_size"] = layout[-1].offset + layout[-1].size if layout else 0
+        record["param_size"] = self.parameter_bytes
+        if tables.launches:
+            record["launches"] = self.module.launch_queue.address
         return session
 
     def _slots(self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool) -> int:
@@ -208,14 +240,17 @@ class VirtualKernel:
             session.launch["allocation_count"] = len(session.allocations)
             session.forget_bounds(arena.generation)
 
-    def run(self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes) -> None:
+    def run(
+        self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes, *, limit: float | None = None
+    ) -> None:
+        """Runs a prepared grid, by itself; `limit` in seconds where it is not the device's."""
         device, record = self.module.device, session.launch
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
         device.heap.record["lock"] = 0  # a launch that was stopped may have held it
         if record["envreg"].any():
             device.reset_workspace()
-        with WATCHER.watch(record, device.time_limit):
+        with WATCHER.watch(record, device.time_limit if limit is None else limit):
             if len(session.addresses) == 1:
                 device.engine_run(session.addresses[0])
             else:

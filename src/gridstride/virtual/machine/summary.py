@@ -17,12 +17,16 @@ from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel. `static_shared` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do not."""
+    """A kernel. `static_shared` and `local` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do
+    not; `number` is its place among the module's functions, as function pointers count.
+    """
 
     name: str
     parameters: tuple[ParameterLayout, ...]
     static_shared: int
     most_threads: int | None
+    number: int = 0
+    local: int = 0
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Entry:
@@ -106,7 +110,11 @@ def summarise(module: Module) -> Summary:
 def _entry(module: Module, function: Function) -> Entry:
     given = [math.prod(function.directives[d]) for d in ("maxntid", "reqntid") if function.directives.get(d)]
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
-    return Entry(function.name, layouts, shared_bytes(module, function), min(given, default=None))
+    number = list(module.functions).index(function.name)
+    local = sum(v.size for v in function.variables.values() if v.space == "local")
+    return Entry(
+        function.name, layouts, shared_bytes(module, function), min(given, default=None), number, local
+    )  # fmt: skip
 
 
 def _parameter(variable: Variable, offset: int) -> ParameterLayout:

@@ -46,6 +46,7 @@ class Tables:
     recursive: bool
     stack: int
     extra: dict[str, Any]
+    launches: bool = False
 
     def to_json(self) -> bytes:
         # Places as bare rows: a kernel has hundreds, and loading it should not spend its time on their field names.
@@ -106,6 +107,7 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tu
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
         lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
+        lowered.launches,
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
 

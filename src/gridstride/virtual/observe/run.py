@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.virtual.machine.children import Family
 from gridstride.virtual.machine.faults import thread_of
 from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
 from gridstride.virtual.machine.session import Dim3, Session
-from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.machine.variant import Place, Tables, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
 from gridstride.virtual.observe.predict import Prediction, predict
@@ -51,6 +52,8 @@ class Run:
     heap: HeapUse | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
     """Texts by file name, of a kernel linked from several."""
+    children: Sequence[Run] = ()
+    """The grids that this one launched itself, in the order in which they ran, each with its own."""
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -67,26 +70,53 @@ class Run:
 
 def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, cooperative: bool) -> Run:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
+    module = kernel.module
+    with module.device.lock:
+        seen = observe_one(kernel, grid, block, packed, shared, cooperative=cooperative, root=True)
+        if not seen.tables.launches or seen.stopped:
+            return seen.run
+        family = Family(module.launch_queue, observed=True, limit=module.device.time_limit)
+        children = family.run(kernel, grid, block, seen.tables)
+    below = {(f.kind, f.kernel, f.line): f for f in reversed(family.findings)}
+    return replace(seen.run, findings=(*seen.run.findings, *reversed(below.values())), children=children)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One grid's Run without its children, whether a fault ended it, and its code's tables."""
+
+    run: Run
+    stopped: bool
+    tables: Tables
+
+
+def observe_one(
+    kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, *, cooperative: bool = False,
+    limit: float | None = None, root: bool = False,
+) -> Seen:  # fmt: skip
+    """Runs one grid on the observed build, in at most `limit` seconds; `root` where the host launched it."""
     device = kernel.module.device
     total = grid[0] * grid[1] * grid[2]
     sample = sample_step(grid)
-    with device.lock:
-        variant = kernel.variant(block, observed=True)
-        session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
-        kernel.refresh(session)
-        stopped: tuple[Finding, ...] = ()
-        before = device.heap.use()
-        try:
-            kernel.run(session, variant, grid, block, packed)
-        except KernelFault as fault:
-            stopped = fault.findings
-        raw = np.sum(session.counters, axis=0)
-        counters = collect(raw, variant.tables.extra, -(-total // sample), total)
-        found = stopped + reported(kernel.title, block, session, variant)
+    variant = kernel.variant(block, observed=True)
+    session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
+    kernel.refresh(session)
+    if root and variant.tables.launches:
+        kernel.module.launch_queue.open(0, 0)
+    stopped: tuple[Finding, ...] = ()
+    before = device.heap.use()
+    try:
+        kernel.run(session, variant, grid, block, packed, limit=limit)
+    except KernelFault as fault:
+        stopped = fault.findings
+    raw = np.sum(session.counters, axis=0)
+    counters = collect(raw, variant.tables.extra, -(-total // sample), total)
+    found = stopped + reported(kernel.title, block, session, variant)
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.pieces[0].source,
-               device.heap.use(before), kernel.module.texts)  # fmt: skip
+    run = Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.pieces[0].source,
+              device.heap.use(before), kernel.module.texts)  # fmt: skip
+    return Seen(run, bool(stopped), variant.tables)
 
 
 def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:
