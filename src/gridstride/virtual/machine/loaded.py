@@ -13,7 +13,7 @@ import numpy as np
 from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
-from gridstride.virtual.machine import faults
+from gridstride.virtual.machine import faults, grid_barrier
 from gridstride.virtual.machine.children import Family
 from gridstride.virtual.machine.launches import LaunchQueue
 from gridstride.virtual.machine.layout import FAULT, LANES
@@ -272,7 +272,10 @@ def linked(pieces: tuple[Piece, ...]) -> Module:
     """The texts parsed and made one; PtxError, LinkError."""
     from gridstride.virtual.lowering.instructions.builtins import BUILTINS
 
-    return link([parse(p.ptx, filename=p.filename) for p in pieces], known=BUILTINS.keys())
+    modules = [parse(p.ptx, filename=p.filename) for p in pieces]
+    if any(name in m.functions and not m.functions[name].defined for m in modules for name in grid_barrier.NAMES):
+        modules.append(parse(grid_barrier.PTX, filename="<grid barrier>"))
+    return link(modules, known=BUILTINS.keys())
 
 
 def check_target(ptx: str, chip: DeviceProperties) -> None:
