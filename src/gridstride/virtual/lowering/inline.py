@@ -7,12 +7,12 @@ The same holds for a barrier in a function that only part of a warp has called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gridstride.virtual.lowering.analysis import waits
-from gridstride.virtual.lowering.normal import Habits, spins
+from gridstride.virtual.lowering.normal import Habits, by_symbols, spins
 from gridstride.virtual.ptx import cfg
 from gridstride.virtual.ptx.module import (
     Arguments,
@@ -76,7 +76,7 @@ class _Inliner:
         caller = _Caller(function)
         for statement in function.body:
             target = _target(statement)
-            if target in self.waiting and isinstance(statement, Instruction) and _by_symbols(statement):
+            if target in self.waiting and isinstance(statement, Instruction) and by_symbols(statement):
                 callee = self.expand(self.module.functions[target])
                 self._copies += 1
                 if not caller.clashes(callee) and len(caller.body) + len(callee.body) < MOST_STATEMENTS:
@@ -180,6 +180,20 @@ def _waits(function: Function, habits: Habits) -> bool:
     return any(spins(ins, habits.spin) for m in members for ins in graph.blocks[m].instructions)
 
 
+def waiting_functions(functions: Sequence[Function], habits: Habits) -> frozenset[str]:
+    """Those among the functions of a kernel that stayed functions and may wait, themselves or in what they call."""
+    devices = [f for f in functions if f.kind == "func" and f.defined]
+    found = {f.name for f in devices if _waits(f, habits)}
+    while more := {f.name for f in devices if f.name not in found and _reaches(f, found)}:
+        found |= more
+    return frozenset(found)
+
+
+def _reaches(function: Function, found: set[str]) -> bool:
+    calls = [s.operands[1] for s in function.instructions if s.opcode == "call"]
+    return any(t.name in found if isinstance(t, Symbol) else bool(found) for t in calls)
+
+
 def _movable(function: Function) -> bool:
     by_memory = all(v.space == "param" for v in (*function.params, *function.returns))
     return by_memory and all(v.space in _MOVABLE for v in function.variables.values())
@@ -194,8 +208,3 @@ def _target(s: Statement) -> str:
 
 def _called(function: Function) -> Iterator[str]:
     return filter(None, map(_target, function.body))
-
-
-def _by_symbols(call: Instruction) -> bool:
-    lists = [o for o in call.operands if isinstance(o, Arguments)]
-    return all(isinstance(item, Symbol) for arguments in lists for item in arguments.items)

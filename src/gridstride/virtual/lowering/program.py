@@ -86,6 +86,7 @@ class Lowered:
     recursive: bool
     stack: int
     launches: bool = False
+    splits: bool = False
 
 
 @dataclass(slots=True)
@@ -117,6 +118,8 @@ class Program:
         self.symbols: list[str] = []
         self.functions = list(_reachable(module, entry))
         self.launches = any(f.name.startswith(DEVICE_RUNTIME) for f in self.functions)
+        self.waiting: frozenset[str] = frozenset()
+        """Functions that stayed functions and may hold lanes back."""
         self.numbers = {f.name: i for i, f in enumerate(module.functions.values())}
         self.frames = {f.name: _frame(f) for f in self.functions}
         self.recursive, depth = _depth(self, module, entry)
@@ -125,6 +128,13 @@ class Program:
         self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions)
         self._scratch: dict[str, Scratch] = {}
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
+
+    def callable_with(self, count: int) -> list[Function]:
+        """The device functions with so many arguments and results: what a pointer may stand for."""
+        return [
+            f for f in self.functions
+            if f.kind == "func" and f.defined and len(f.params) + len(f.returns) == count
+        ]  # fmt: skip
 
     # -- sites --------------------------------------------------------------------------------------------------------
     def site(self, cx: Lowering, access: Access | None = None) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.machine.layout import FAULTS, LANES, SPINNING, WAITING
+from gridstride.virtual.machine.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, WAITING
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
 from gridstride.virtual.observe.findings import Finding
@@ -78,6 +78,11 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             return _deadlock(session, tables)
         case "stack_overflow":
             return "the calls go deeper than the stack: does the recursion end?"
+        case "too_many_groups":
+            return (
+                f"more than {MOST_GROUPS} groups of lanes of one block wait inside functions that are recursive or called "
+                "through pointers: the virtual GPU has no more stacks for them"
+            )
         case "trap":
             at = place is not None and place.name == "brkpt"
             return "a breakpoint (brkpt), and no debugger" if at else "the kernel stopped itself (trap)"

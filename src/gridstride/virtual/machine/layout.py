@@ -54,13 +54,14 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr errors:ptr""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr errors:ptr split:ptr""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
 is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `errors` holds each lane's last
-error of the device runtime (ERRORS), set by kernels that launch others."""
+error of the device runtime (ERRORS), set by kernels that launch others; `split` is what a group of lanes on a fiber of
+its own runs (SPLIT), null for a warp."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -92,14 +93,14 @@ LAUNCH = Layout(
     fault_address:i64 fault_mask:i32
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
-    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2] launches:ptr
+    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2] launches:ptr warps_per_slot:i32
     in_a_row:i64 apart:i64[8] next:i64 alone:i64[7]""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
 `output` holds what printf and assert wrote, `heap` the device heap, `launches` the queue of what the kernel launches
-itself (null where it launches nothing); `envreg` is the address of a cooperative grid's
+itself (null where it launches nothing); `warps_per_slot` counts the records of a slot, those for groups of lanes with; `envreg` is the address of a cooperative grid's
 workspace, its upper half first."""
 
 COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:i32[32]")
@@ -186,7 +187,7 @@ SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
-    "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence",
+    "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence", "too_many_groups",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 
@@ -227,3 +228,11 @@ MAX_FAILURES = 64
 STREAM_BASE = 0x5354_0000_0000
 """Handles of streams made on the device are STREAM_BASE + 16 · number; below are those that CUDA names."""
 EVENT_BASE = 0x4556_0000_0000
+
+MAX_SPLIT_AREAS = 112
+SPLIT = Layout("split", f"entry:ptr parent:ptr away:ptr back:ptr mask:i32 frame:i32 areas:ptr[{MAX_SPLIT_AREAS}]")
+"""A call on a fiber of its own: what to run for the lanes of `mask`, and where its caller keeps which lanes are away and
+which have come back."""
+SPLIT_BYTES = -(-SPLIT.size // 64) * 64
+MOST_GROUPS = 248
+"""Groups of lanes of a block that may be inside waiting functions at a time, each with a stack of its own."""

@@ -14,7 +14,7 @@ from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.lowering.program import Site
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import engine
-from gridstride.virtual.machine.layout import SITE
+from gridstride.virtual.machine.layout import MOST_GROUPS, SITE
 from gridstride.virtual.ptx.module import Module
 
 
@@ -47,6 +47,12 @@ class Tables:
     stack: int
     extra: dict[str, Any]
     launches: bool = False
+    splits: bool = False
+
+    @property
+    def groups(self) -> int:
+        """Fibers a block needs beside its warps': a warp's lanes may each be in another call that waits."""
+        return MOST_GROUPS if self.splits else 0
 
     def to_json(self) -> bytes:
         # Places as bare rows: a kernel has hundreds, and loading it should not spend its time on their field names.
@@ -107,7 +113,7 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tu
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
         lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
-        lowered.launches,
+        lowered.launches, lowered.splits,
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
 
