@@ -15,6 +15,7 @@ def zeros(n: int) -> np.ndarray:
 
 
 PLACEMENT = """
+#define MEET __barrier_sync(0)
 typedef decltype(sizeof(0)) size;
 struct Here {};
 __device__ inline void *operator new(size, Here, void *p) { return p; }
@@ -32,10 +33,10 @@ def test_barriers_in_virtual_functions_that_split_every_warp(threads: int, sanit
         struct Zero { int v; __device__ Zero(int v) : v(v) {}
             __device__ virtual int run(int t) { return v + meet(t, t + v); }
             __device__ int meet(int t, int mine) const {
-                box[t] = mine; __syncthreads(); int r = box[(t + 1) % blockDim.x]; __syncthreads(); return r; } };
+                box[t] = mine; MEET; int r = box[(t + 1) % blockDim.x]; MEET; return r; } };
         struct One : Zero { __device__ One(int v) : Zero(v) {}
-            __device__ int run(int t) override { box[t] = 100 * t; __syncthreads();
-                int r = box[(t + 1) % blockDim.x]; __syncthreads(); return -r; } };
+            __device__ int run(int t) override { box[t] = 100 * t; MEET;
+                int r = box[(t + 1) % blockDim.x]; MEET; return -r; } };
         struct Two : One { __device__ Two(int v) : One(v) {}
             __device__ int run(int t) override { return 7 * One::run(t); } };
         extern "C" __global__ void k(int *o, long long *memory) {
@@ -55,6 +56,19 @@ def test_barriers_in_virtual_functions_that_split_every_warp(threads: int, sanit
     read = np.roll(wrote, -1)
     each = np.choose(t % 3, [t + read, -read, -7 * read])
     assert (out == 3 * each + 3).all()
+
+
+@pytest.mark.parametrize(("call", "found"), [("if (t & 1) o[t] = f(o, 2); else o[t] = f(o, 3);", True), ("o[t] = f(o, 2);", False)])
+def test_an_aligned_barrier_that_part_of_a_warp_comes_to_is_a_finding(call: str, found: bool) -> None:
+    source = """__device__ __noinline__ int f(volatile int *o, int n) {
+        if (n == 0) return 0;
+        __syncthreads();
+        return o[threadIdx.x] + f(o, n - 1);
+    }
+    extern "C" __global__ void k(int *o) { int t = threadIdx.x; CALL }""".replace("CALL", call)
+    with gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=20)):
+        findings = gs.cuda(source)["k"].observe(1, 32)(zeros(32)).findings
+    assert [(each.kind, each.line) for each in findings] == [("barrier_divergence", 3)] * found
 
 
 def test_recursion_with_a_barrier_reached_from_two_places(gpu: gs.VirtualGPU) -> None:

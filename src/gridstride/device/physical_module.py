@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.device.driver import bindings, failure
 from gridstride.device.entries import entry_parameters
 from gridstride.device.linker import link_module, needs_runtime
-from gridstride.protocol import DeviceError, Dim3, ParameterLayout, Piece, Stream
+from gridstride.protocol import DeviceError, Dim3, LinkError, ParameterLayout, Piece, Stream
 
 if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU
@@ -170,6 +170,12 @@ def _compile(device: PhysicalGPU, ptx: str, filename: str) -> Any:
     if target or code == _NO_BINARY_FOR_GPU:
         own = device.properties.arch
         raise DeviceError(f"{filename}: this PTX is for {target or 'another chip'}, {device.name} needs {own} or older")
+    unresolved = re.findall(r"Unresolved extern \w+ '([^']+)'", log)
+    if unresolved:
+        raise LinkError(
+            f"linking {filename}: {', '.join(unresolved)} used and not defined here; gs.cuda([…]) or gs.link(…) brings in "
+            "the file that defines it"
+        )
     error = failure(code, f"compiling {filename} for {device.name}")
     if isinstance(error, DeviceError) and log:
         raise type(error)(f"{error}\n{log}")

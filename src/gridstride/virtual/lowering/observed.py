@@ -97,6 +97,8 @@ class Counting:
         b = cx.b
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
+        if cx.function.name in cx.program.waiting:
+            b.call("void", "gs_group_divergence", cx.warp, constant("i32", site), cx.current_mask())
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
         waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and not _only_leaves(cx, f)]
         if not waiting:

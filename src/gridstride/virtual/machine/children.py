@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gridstride.virtual.machine.faults import thread_of
-from gridstride.virtual.machine.launches import DEEPEST, Failure, LaunchQueue, Operation, Thread
+from gridstride.virtual.machine.launches import Failure, LaunchQueue, Operation, Thread
 from gridstride.virtual.machine.layout import COPY_OP, KERNEL
 from gridstride.virtual.machine.session import Dim3
 from gridstride.virtual.machine.variant import Tables
@@ -32,7 +32,6 @@ class Grid:
     grid: Dim3
     block: Dim3
     tables: Tables
-    depth: int
     rest: list[Operation]
     runs: list[Run] = field(default_factory=list)
 
@@ -60,7 +59,7 @@ class Family:
 
     def run(self, kernel: VirtualKernel, grid: Dim3, block: Dim3, tables: Tables) -> list[Run]:
         """All descendants of a grid that has just run; the Runs of its children (with theirs), where observed."""
-        root = self._ended(kernel, grid, block, tables, 0)
+        root = self._ended(kernel, grid, block, tables)
         try:
             self._descend(root)
         except Stopped:
@@ -81,10 +80,10 @@ class Family:
             outstanding = sum(len(g.rest) for g in stack)
             stack.append(self._child(parent, operation, outstanding))
 
-    def _ended(self, kernel: VirtualKernel, grid: Dim3, block: Dim3, tables: Tables, depth: int) -> Grid:
+    def _ended(self, kernel: VirtualKernel, grid: Dim3, block: Dim3, tables: Tables) -> Grid:
         operations = self.queue.operations()
         ordered = [o for o in operations if not o.tail] + [o for o in operations if o.tail]
-        ended = Grid(kernel, grid, block, tables, depth, ordered)
+        ended = Grid(kernel, grid, block, tables, ordered)
         self._report(ended)
         return ended
 
@@ -93,7 +92,7 @@ class Family:
         kernel = parent.kernel.module.kernel_number(operation.function)
         if left <= 0:
             raise KernelFault((_too_long(parent, operation, kernel.title, self.limit),))
-        self.queue.open(outstanding, parent.depth + 1)
+        self.queue.open(outstanding)
         packed = operation.packed[: kernel.parameter_bytes]
         runs: list[Run] = []
         try:
@@ -103,7 +102,7 @@ class Family:
                 tables = kernel.run_child(operation.grid, operation.block, packed, operation.shared, left)
         except KernelFault as fault:
             raise KernelFault(tuple(_with_launcher(f, parent, operation.thread) for f in fault.findings)) from None
-        child = self._ended(kernel, operation.grid, operation.block, tables, parent.depth + 1)
+        child = self._ended(kernel, operation.grid, operation.block, tables)
         child.runs = runs
         return child
 
@@ -184,7 +183,6 @@ def _with_launcher(found: Finding, parent: Grid, thread: Thread) -> Finding:
 _WHY = {
     9: "a grid or block dimension is 0 or above the chip's limit, the block has more threads than the kernel may have, "
     "or it asks for more shared memory than a block gets",
-    65: f"grids may be nested {DEEPEST} levels deep",
     69: "so many launches cannot wait at a time: VirtualGPU(pending_launches=…) gives room for more, as "
     "cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount) does",
     98: "what is launched is no kernel of this module",

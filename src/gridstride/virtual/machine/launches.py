@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-DEEPEST = 24
-"""Levels that grids may be nested, the host's launch not counted (CUDA C++ Programming Guide, dynamic parallelism)."""
-
 ERRORS = {
     0: ("cudaSuccess", "no error"),
     1: ("cudaErrorInvalidValue", "invalid argument"),
     2: ("cudaErrorMemoryAllocation", "out of memory"),
     9: ("cudaErrorInvalidConfiguration", "invalid configuration argument"),
-    65: ("cudaErrorLaunchMaxDepthExceeded", "launch would exceed maximum depth of nested launches"),
     69: ("cudaErrorLaunchPendingCountExceeded", "launch would exceed maximum number of pending launches"),
     98: ("cudaErrorInvalidDeviceFunction", "invalid device function"),
     101: ("cudaErrorInvalidDevice", "invalid device ordinal"),
@@ -117,13 +113,12 @@ class LaunchQueue:
             self.record[name] = value
         self.record["grid_limit"], self.record["block_limit"] = chip.max_grid, chip.max_block
 
-    def open(self, outstanding: int, depth: int) -> None:
-        """Empties the queue for a grid `depth` levels below the host's, while so many operations still wait."""
+    def open(self, outstanding: int) -> None:
+        """Empties the queue for a grid, while so many operations of those above it still wait."""
         for name in ("count", "order", "streams", "failures"):
             self.record[name] = 0
         self._records["state"] = 0
         self.record["limit"] = max(0, self._limit - outstanding)
-        self.record["deepest"] = depth >= DEEPEST
 
     def operations(self) -> list[Operation]:
         """What was given to streams, in that order."""
@@ -176,11 +171,11 @@ def _attributes(chip: DeviceProperties) -> Array:
     known = {
         1: chip.max_threads_per_block, 2: chip.max_block[0], 3: chip.max_block[1], 4: chip.max_block[2],
         5: chip.max_grid[0], 6: chip.max_grid[1], 7: chip.max_grid[2], 8: chip.shared_per_block, 9: 64 << 10,
-        10: chip.warp_size, 12: chip.registers_per_multiprocessor, 13: round(1e3 * chip.clock_mhz),
-        16: chip.multiprocessors, 31: 1, 36: round(1e3 * chip.memory_clock_mhz), 37: chip.memory_bus_bits,
-        38: chip.l2_bytes, 39: chip.max_threads_per_multiprocessor, 41: 1, 75: chip.compute_capability[0],
+        10: chip.warp_size, 11: 2**31 - 1, 12: chip.registers_per_multiprocessor, 13: round(1e3 * chip.clock_mhz), 14: 512, 15: 1,
+        16: chip.multiprocessors, 17: 0, 18: 0, 19: 1, 20: 0, 30: 512, 31: 1, 32: 1, 36: round(1e3 * chip.memory_clock_mhz), 37: chip.memory_bus_bits,
+        38: chip.l2_bytes, 39: chip.max_threads_per_multiprocessor, 41: 1, 51: 32, 75: chip.compute_capability[0],
         76: chip.compute_capability[1], 81: chip.shared_per_multiprocessor, 82: chip.registers_per_multiprocessor,
-        95: 1, 97: chip.shared_per_block_optin, 106: chip.max_blocks_per_multiprocessor,
+        78: 1, 79: 1, 80: 1, 83: 1, 90: 1, 91: 1, 95: 1, 97: chip.shared_per_block_optin, 106: chip.max_blocks_per_multiprocessor,
     }  # fmt: skip
     table = np.full(max(known) + 2, NO_ATTRIBUTE, np.int32)
     for number, value in known.items():

@@ -197,11 +197,11 @@ QUEUE = Layout(
     "queue",
     """count:i32 limit:i32 order:i32 streams:i32 failures:i32 names:i32 pool:i64 stride:i64 end:i64 records:ptr
     functions:ptr function_count:i64 attributes:ptr attribute_count:i64 strings:ptr failed:ptr shared_limit:i64
-    grid_limit:i64[3] block_limit:i64[3] deepest:i32 binary:i32""",
+    grid_limit:i64[3] block_limit:i64[3] binary:i32""",
 )
 """What a grid launches: `count` records of at most `limit` taken, `order` counts what was given to streams, `pool` holds
 `stride` bytes of parameters for each record. `strings` are addresses of the names, then of the texts, of `names` errors;
-`deepest` is 1 where the grid is nested as deep as grids can be; `binary` is the chip's capability, 90 for 9.0."""
+`binary` is the chip's capability, 90 for 9.0."""
 
 PENDING = Layout(
     "pending",

@@ -149,7 +149,7 @@ class VirtualKernel:
             if not variant.tables.launches:
                 self.run(session, variant, grid, block, packed)
                 return
-            self.module.launch_queue.open(0, 0)
+            self.module.launch_queue.open(0)
             self.run(session, variant, grid, block, packed)
             family = Family(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
             family.run(self, grid, block, variant.tables)

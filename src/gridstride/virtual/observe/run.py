@@ -102,7 +102,7 @@ def observe_one(
     session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
     kernel.refresh(session)
     if root and variant.tables.launches:
-        kernel.module.launch_queue.open(0, 0)
+        kernel.module.launch_queue.open(0)
     stopped: tuple[Finding, ...] = ()
     before = device.heap.use()
     try:

@@ -13,9 +13,12 @@ from gridstride.virtual.machine.layout import COPY_OP, ERRORS, EVENT_BASE, FILL_
 Areas = list[Value]
 Builtin = Callable[[Lowering, Areas, Areas], None]
 
-NON_BLOCKING, NO_TIMING = 1, 2
-"""cudaStreamNonBlocking and cudaEventDisableTiming: the only flags that the device runtime takes."""
-RUNTIME_VERSION = 13000
+STREAM_FLAGS, EVENT_FLAGS = 1, 2
+"""Most that the flags of a stream may be (cudaStreamNonBlocking; an H200 takes cudaStreamDefault too), and of an event
+(cudaEventDisableTiming).
+"""
+RUNTIME_VERSION = 6000
+"""What cudaRuntimeGetVersion gives on an H200 with CUDA 13.0: the device runtime has a version of its own."""
 
 
 def keep_errors(cx: Lowering) -> None:
@@ -91,10 +94,10 @@ def _text(part: int) -> Builtin:
     )
 
 
-def _handle(base: int, wanted: int) -> Builtin:
+def _handle(base: int, most: int) -> Builtin:
     def make(cx: Lowering, areas: Areas, results: Areas) -> None:
         address, flags = _column(cx, areas[0], 8), _column(cx, areas[1], 4)
-        arguments = [site_of(cx), cx.active(), constant("i64", base), _int(wanted), address, flags]
+        arguments = [site_of(cx), cx.active(), constant("i64", base), _int(most), address, flags]
         _call(cx, "gs_launch_handle", arguments, results)
 
     return make
@@ -148,8 +151,8 @@ _FUNCTIONS: dict[str, Builtin] = {
     "GetParameterBufferV2": parameter_buffer, "LaunchDeviceV2": launch, "LaunchDeviceV2_ptsz": launch,
     "GetLastError": _last(1), "PeekAtLastError": _last(0), "GetErrorName": _text(0), "GetErrorString": _text(1),
     "MemcpyAsync": copy, "MemcpyAsync_ptsz": copy, "MemsetAsync": fill, "MemsetAsync_ptsz": fill,
-    "StreamCreateWithFlags": _handle(STREAM_BASE, NON_BLOCKING), "StreamDestroy": _nothing,
-    "EventCreateWithFlags": _handle(EVENT_BASE, NO_TIMING), "EventDestroy": _nothing,
+    "StreamCreateWithFlags": _handle(STREAM_BASE, STREAM_FLAGS), "StreamDestroy": _nothing,
+    "EventCreateWithFlags": _handle(EVENT_BASE, EVENT_FLAGS), "EventDestroy": _nothing,
     "EventRecord": _nothing, "EventRecord_ptsz": _nothing, "EventRecordWithFlags": _nothing,
     "EventRecordWithFlags_ptsz": _nothing, "StreamWaitEvent": _nothing, "StreamWaitEvent_ptsz": _nothing,
     "DeviceGetAttribute": attribute, "FuncGetAttributes": function_attributes,

@@ -7,17 +7,18 @@ block, and which hands its lanes back when the function returns.
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.ir import Builder, Module, Value
+from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
 from gridstride.virtual.lowering.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.lowering.runtime.fibers import Processor
 from gridstride.virtual.machine.layout import BLOCK, DONE, FAULT, LAUNCH, READY, SPLIT, SPLIT_BYTES, WARP, WORKER
 
 
 def emit_groups(m: Module, processor: Processor, stack_margin: int) -> None:
-    """gs_spawn and gs_join."""
+    """gs_spawn, gs_join, gs_group_divergence."""
     _free_record(m)
     _spawn(m, processor, stack_margin)
     _join(m)
+    _divergence(m)
 
 
 def _free_record(m: Module) -> None:
@@ -79,6 +80,27 @@ def _join(m: Module) -> None:
         b.put(parent, WARP, "live", b.op("and", b.get(parent, WARP, "live"), b.op("or", rest, live)))
         b.put(group, WARP, "live", 0)
         increment(b, b.field(b.get(group, WARP, "block"), BLOCK, "epoch"))
+
+
+def _divergence(m: Module) -> None:
+    """Reports an aligned barrier that a group comes to while lanes of its warp are in another: on hardware all lanes of
+    a warp must come together (an H200 hangs).
+    """
+    with m.function("void", "gs_group_divergence", "ptr warp", "i32 site", "i32 mask", cold=True) as (b, args):
+        warp, site, mask = args
+        at = b.alloca("ptr")
+        b.store(warp, at)
+        with b.loop() as found:
+            split = b.get(b.load("ptr", at), WARP, "split")
+            b.break_if(b.compare("eq", split, Value("null", "ptr")), found)
+            b.store(b.get(split, SPLIT, "parent"), at)
+        live = b.get(b.load("ptr", at), WARP, "live")
+        missing = b.op("and", live, b.op("xor", mask, i32(-1)))
+        grouped = b.compare("ne", b.get(warp, WARP, "split"), Value("null", "ptr"))
+        with b.if_(b.op("and", grouped, b.compare("ne", missing, i32(0)))):
+            mine, other = (b.call("i32", "llvm.cttz.i32", m_, constant("i1", True)) for m_ in (mask, missing))
+            who = b.op("or", b.op("shl", b.get(warp, WARP, "warp"), i32(8)), other)
+            b.call("void", "gs_report", warp, i32(FAULT["barrier_divergence"]), site, mine, site, who, i64(0))
 
 
 def run_group(b: Builder, warp: Value) -> Value:

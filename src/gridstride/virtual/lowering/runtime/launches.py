@@ -27,7 +27,7 @@ from gridstride.virtual.machine.layout import (
 )
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION = 1, 2, 9
-TOO_DEEP, TOO_MANY_PENDING, INVALID_FUNCTION, INVALID_DEVICE, INVALID_HANDLE = 65, 69, 98, 101, 400
+TOO_MANY_PENDING, INVALID_FUNCTION, INVALID_DEVICE, INVALID_HANDLE = 69, 98, 101, 400
 """cudaError_t (driver_types.h)."""
 TAIL, FIRE_AND_FORGET = 3, 4
 """The streams cudaStreamTailLaunch and cudaStreamFireAndForget; 0 to 2 are null, legacy and per thread."""
@@ -141,8 +141,6 @@ def _check(m: Module) -> None:
         shared = b.op("add", _dim(b, dims, lane, 6), b.get(known, CALLABLE, "shared"))
         with b.if_(b.compare("ugt", b.resize(shared, "i64"), b.get(queue, QUEUE, "shared_limit"))):
             b.ret(i32(INVALID_CONFIGURATION))
-        with b.if_(b.compare("ne", b.get(queue, QUEUE, "deepest"), i32(0))):
-            b.ret(i32(TOO_DEEP))
         b.ret(i32(0))
 
 
@@ -262,13 +260,13 @@ def _memory(m: Module) -> None:
 
 # -- what only asks ---------------------------------------------------------------------------------------------------
 def _handle(m: Module) -> None:
-    """cudaStreamCreateWithFlags, cudaEventCreateWithFlags: a new handle at each address, if the flags are `wanted`."""
-    head = ("ptr warp", "i32 site", "i32 mask", "i64 base", "i32 wanted", "ptr addresses", "ptr flags", "ptr results")
+    """cudaStreamCreateWithFlags, cudaEventCreateWithFlags: a new handle at each address; `most` is the largest flag."""
+    head = ("ptr warp", "i32 site", "i32 mask", "i64 base", "i32 most", "ptr addresses", "ptr flags", "ptr results")
     with m.function("void", "gs_launch_handle", *head, cold=True) as (b, args):
-        warp, site, mask, base, wanted, addresses, flags, results = args
+        warp, site, mask, base, most, addresses, flags, results = args
         queue = _queue(b, warp)
         with b.lanes(mask) as lane:
-            right = b.compare("eq", b.load("i32", row(b, flags, lane, 4)), wanted)
+            right = b.compare("ule", b.load("i32", row(b, flags, lane, 4)), most)
             with b.if_(right):
                 number = b.resize(_add(b, queue, "streams"), "i64")
                 place = b.call("ptr", "gs_lookup", warp, site, lane, b.load("i64", row(b, addresses, lane, 8)), i32(8))
@@ -318,20 +316,18 @@ def _function(m: Module) -> None:
     with m.function("void", "gs_launch_function", *head, cold=True) as (b, args):
         warp, site, mask, addresses, functions, results = args
         queue = _queue(b, warp)
-        limit = b.resize(b.get(queue, QUEUE, "shared_limit"), "i32")
         with b.lanes(mask) as lane:
             known = _callable(b, queue, b.load("i64", row(b, functions, lane, 8)))
             right = b.compare("ne", b.get(known, CALLABLE, "entry"), i32(0))
             with b.if_(right):
                 shared = b.get(known, CALLABLE, "shared")
                 words = {0: shared, 4: b.get(known, CALLABLE, "local"), 6: b.get(known, CALLABLE, "threads"),
-                         7: b.get(known, CALLABLE, "registers"), 8: b.get(queue, QUEUE, "binary"), 9: b.get(queue, QUEUE, "binary"),
-                         11: b.op("sub", limit, shared), 12: i32(-1)}  # fmt: skip
+                         7: b.get(known, CALLABLE, "registers"), 8: b.get(queue, QUEUE, "binary"), 9: b.get(queue, QUEUE, "binary")}  # fmt: skip
                 address = b.load("i64", row(b, addresses, lane, 8))
                 for word in range(WORDS):
                     at = b.op("add", address, i64(4 * word))
                     b.store(words.get(word, i32(0)), b.call("ptr", "gs_lookup", warp, site, lane, at, i32(4)))
-            _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_FUNCTION)), results)
+            _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
 
 
 def _tell(m: Module) -> None:
