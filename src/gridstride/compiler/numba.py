@@ -103,7 +103,7 @@ class NumbaCode:
 
 def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
     """PTX for `arch` with the kernel under the function's own name; CompileError with the Python line."""
-    known_by = fingerprint(wanted.function)
+    known_by = None if wanted.link else fingerprint(wanted.function)  # files may change at any time
     cache = shared_cache("numba")
     versions = version_of("numba", "numba-cuda", "llvmlite")
     key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(wanted.types), arch])
@@ -203,7 +203,7 @@ def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     assert entry is not None
     named = str(ptx).replace(entry[1], wanted.name)
     pieces = link_pieces([*others, *wanted.link], wanted.name, arch)
-    return NumbaCode(named, pieces), all(own(each) for each in others) and not wanted.link
+    return NumbaCode(named, pieces), all(own(each) for each in others)
 
 
 @contextmanager

@@ -1,12 +1,15 @@
-"""Device functions that may wait become part of their callers.
+"""Device functions that may wait become part of their callers, where they are called from few places.
 
 A warp runs as one fiber: while some of its lanes are inside a function, the others cannot go on in the caller. With a
 lock that stays a function they would have to: the lane that got the lock returns first, and only it can give it back.
-The same holds for a barrier in a function that only part of a warp has called.
+The same holds for a barrier in a function that only part of a warp has called. Functions that cannot be copied, since
+they are recursive or called through pointers, send such groups of lanes to fibers of their own (split.py), which costs
+more when it happens.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -29,6 +32,10 @@ from gridstride.virtual.ptx.module import (
 
 MOST_STATEMENTS = 20_000
 """A caller that would get longer keeps its calls."""
+MOST_COPIES = 4
+"""A function that is called from more places of one caller stays a function (lanes that wait in it go on fibers of their
+own): the time to compile grows with the square of the loops that wait.
+"""
 _MOVABLE = ("local", "param", "shared")
 
 
@@ -74,9 +81,11 @@ class _Inliner:
 
     def _expand(self, function: Function) -> Function:
         caller = _Caller(function)
+        places = Counter(_called(function))
         for statement in function.body:
             target = _target(statement)
-            if target in self.waiting and isinstance(statement, Instruction) and by_symbols(statement):
+            wanted = target in self.waiting and places[target] <= MOST_COPIES
+            if wanted and isinstance(statement, Instruction) and by_symbols(statement):
                 callee = self.expand(self.module.functions[target])
                 self._copies += 1
                 if not caller.clashes(callee) and len(caller.body) + len(callee.body) < MOST_STATEMENTS:

@@ -29,7 +29,7 @@ PTX = """
     ld.param.u64 %rd1, [handle];
     setp.eq.u64 %p1, %rd1, 0;
     @%p1 bra REFUSED;
-    bar.sync 0;
+    barrier.sync 0;
     mov.u32 %r1, %tid.x;
     mov.u32 %r2, %tid.y;
     mov.u32 %r3, %tid.z;
@@ -60,7 +60,7 @@ LOOK:
     @%p4 bra LOOK;
     membar.gl;
 WAIT:
-    bar.sync 0;
+    barrier.sync 0;
     mov.u32 %r18, 0;
     st.param.b32 [error], %r18;
     ret;

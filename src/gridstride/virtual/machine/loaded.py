@@ -107,7 +107,7 @@ class VirtualKernel:
         self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
         self.static_shared, self.number = entry.static_shared, entry.number
-        self._most_threads = entry.most_threads
+        self._most_threads, self._exact = entry.most_threads, entry.exact
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
@@ -189,6 +189,9 @@ class VirtualKernel:
 
         `sample`: every so many blocks one is observed; 0 on the fast build.
         """
+        if self._exact and block != self._exact:
+            asked, given = (" x ".join(map(str, each)) for each in (self._exact, block))
+            raise LaunchError(f"{self.title}: the kernel takes blocks of {asked} threads (.reqntid), block is {given}")
         device, tables = self.module.device, variant.tables
         total = grid[0] * grid[1] * grid[2]
         threads = block[0] * block[1] * block[2]

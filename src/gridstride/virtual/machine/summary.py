@@ -27,10 +27,13 @@ class Entry:
     most_threads: int | None
     number: int = 0
     local: int = 0
+    exact: tuple[int, ...] = ()
+    """The block that .reqntid asks for; empty where any will do."""
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Entry:
-        return Entry(**{**data, "parameters": tuple(ParameterLayout(**p) for p in data["parameters"])})
+        parameters, exact = tuple(ParameterLayout(**p) for p in data["parameters"]), tuple(data["exact"])
+        return Entry(**{**data, "parameters": parameters, "exact": exact})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,9 @@ def _entry(module: Module, function: Function) -> Entry:
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
     number = list(module.functions).index(function.name)
     local = sum(v.size for v in function.variables.values() if v.space == "local")
-    return Entry(
-        function.name, layouts, shared_bytes(module, function), min(given, default=None), number, local
-    )  # fmt: skip
+    exact = (*function.directives.get("reqntid", ()), 1, 1)[:3] if "reqntid" in function.directives else ()
+    shared, most = shared_bytes(module, function), min(given, default=None)
+    return Entry(function.name, layouts, shared, most, number, local, exact)
 
 
 def _parameter(variable: Variable, offset: int) -> ParameterLayout:
