@@ -175,7 +175,10 @@ def test_names_and_texts_of_errors(gpu: gs.VirtualGPU) -> None:
     }""",
         RDC,
     )["k"]
-    for code, want in ((9, ("cudaErrorInvalidConfiguration", "invalid configuration argument")), (12345, ("unr", "unr"))):
+    for code, want in (
+        (9, ("cudaErrorInvalidConfiguration", "invalid configuration argument")),
+        (12345, ("unr", "unr")),
+    ):
         name, text = np.zeros(64, np.int8), np.zeros(64, np.int8)
         kernel[1, 1](name, text, code)
         for have, start in zip((name, text), want, strict=True):
@@ -184,7 +187,8 @@ def test_names_and_texts_of_errors(gpu: gs.VirtualGPU) -> None:
 
 def test_what_the_device_knows_of_itself(gpu: gs.VirtualGPU) -> None:
     kernel = gs.cuda(
-        """__global__ __launch_bounds__(96) void other(int *p) { __shared__ int s[100]; s[threadIdx.x] = *p; *p = s[1]; }
+        """__global__ __launch_bounds__(96) void other(int *p) {
+        __shared__ int s[100]; s[threadIdx.x] = *p; *p = s[1]; }
     __global__ void k(int *o) {
         o[0] = cudaDeviceGetAttribute(o + 1, cudaDevAttrMultiProcessorCount, 0);
         o[2] = cudaDeviceGetAttribute(o + 3, cudaDevAttrWarpSize, 1);
@@ -260,9 +264,9 @@ def test_a_fault_in_a_child_names_its_kernel_and_line_and_who_launched_it(gpu: g
 
 def test_grids_that_never_end_are_stopped_by_the_one_time_limit(gpu: gs.VirtualGPU) -> None:
     kernel = gs.cuda("__global__ void on(int n) { on<<<1, 1, 0, cudaStreamTailLaunch>>>(n + 1); }", RDC)["on"]
-    with gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=0.3)):
-        with pytest.raises(gs.KernelFault, match=r"stopped after 0.3 s, .* on was to start next"):
-            kernel[1, 1](0)
+    limited = gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=0.3)
+    with gs.use(limited), pytest.raises(gs.KernelFault, match=r"stopped after 0.3 s, .* on was to start next"):
+        kernel[1, 1](0)
 
 
 def descendants(run: Run) -> list[Run]:

@@ -55,7 +55,7 @@ def test_a_block_that_does_not_fit_is_refused_with_both_numbers(
 def test_a_piece_for_another_chip_is_refused_though_the_others_fit(gpu: gs.VirtualGPU) -> None:
     plain = TEXT.replace("DIRECTIVE", "")
     other = plain.replace("sm_80", "sm_100").replace(" k(", " k2(")
-    with gs.use(gs.VirtualGPU("h200", workers=1)), pytest.raises(gs.UnsupportedTarget, match="sm_100, .* has sm_90a"):
+    with gs.use(gs.VirtualGPU("h200", workers=1)), pytest.raises(gs.UnsupportedTarget, match=r"sm_100, .* has sm_90a"):
         gs.ptx(other)
     with gs.use(gs.VirtualGPU("h200", workers=1)):
         newer = gs.ptx(plain)

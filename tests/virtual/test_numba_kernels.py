@@ -276,5 +276,5 @@ def test_what_is_linked_and_is_not_there_is_said(tmp_path: Path) -> None:
         gs.numba(gone, "void(float32[:], float32[:])")
     wrong = tmp_path / "wrong.cu"
     wrong.write_text("__device__ int f() { return nowhere; }")
-    with pytest.raises(gs.CompileError, match='wrong.cu:1:32: error: identifier "nowhere" is undefined'):
+    with pytest.raises(gs.CompileError, match=r'wrong.cu:1:29: error: identifier "nowhere" is'):
         gs.numba(cuda.jit(sums_by_c, link=[str(wrong)]), "void(float32[:], float32[:])")

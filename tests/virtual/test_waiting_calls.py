@@ -1,4 +1,4 @@
-"""Functions that wait and stay functions: recursive, virtual or called through pointers, by part of a warp at a time."""
+"""Functions that wait and stay functions: recursive, virtual or called through pointers, by part of a warp."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_barriers_in_virtual_functions_that_split_every_warp(threads: int, sanit
     assert (out == 3 * each + 3).all()
 
 
-@pytest.mark.parametrize(("call", "found"), [("if (t & 1) o[t] = f(o, 2); else o[t] = f(o, 3);", True), ("o[t] = f(o, 2);", False)])
+@pytest.mark.parametrize(
+    ("call", "found"), [("if (t & 1) o[t] = f(o, 2); else o[t] = f(o, 3);", True), ("o[t] = f(o, 2);", False)]
+)
 def test_an_aligned_barrier_that_part_of_a_warp_comes_to_is_a_finding(call: str, found: bool) -> None:
     source = """__device__ __noinline__ int f(volatile int *o, int n) {
         if (n == 0) return 0;

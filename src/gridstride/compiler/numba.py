@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -149,7 +150,7 @@ def _types(name: str, signature: Any) -> tuple[Any, ...]:
 
 
 def _argument(function: str, name: str, type_: Any) -> NumbaArgument:
-    from numba.core import types
+    types: Any = import_module("numba.core.types")
 
     if isinstance(type_, types.Array):
         dtype, layout = _dtype(type_.dtype), type_.layout
@@ -186,8 +187,8 @@ def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     _cuda()
     chip = divmod(int("".join(filter(str.isdigit, arch))), 10)
     from numba.core import types
-    from numba.cuda import compiler
 
+    compiler: Any = import_module("numba.cuda.compiler")
     how: dict[str, Any] = {"device": False, "abi": "numba", "output": "ptx", "lineinfo": True, "cc": chip}
     try:
         with _compiling_for(chip):

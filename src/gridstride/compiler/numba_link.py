@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ class CudaText:
 @contextmanager
 def as_text() -> Iterator[None]:
     """Has Numba leave CUDA C++ that is to be linked as it is, under its whole path."""
-    from numba.cuda.cudadrv import linkable_code, nvrtc
-
+    linkable_code: Any = import_module("numba.cuda.cudadrv.linkable_code")
+    nvrtc: Any = import_module("numba.cuda.cudadrv.nvrtc")
     code = linkable_code.LinkableCode
     compile_, from_path = nvrtc.compile, code.__dict__["from_path"]
 
@@ -78,9 +79,7 @@ def _piece(given: CudaText, arch: str) -> Piece:
 
 
 def _numba() -> Path:
-    import numba.cuda
-
-    return Path(numba.cuda.__file__).parent
+    return Path(str(import_module("numba.cuda").__file__)).parent
 
 
 def _decoded(text: Any) -> str:

@@ -35,7 +35,9 @@ def link_module(device: PhysicalGPU, pieces: Sequence[Piece], texts: Sequence[st
         kind = driver.CUjitInputType
         for piece, text in zip(pieces, texts, strict=True):
             data = text.encode() + b"\0"
-            added = driver.cuLinkAddData(state, kind.CU_JIT_INPUT_PTX, data, len(data), piece.filename.encode(), 0, [], [])
+            added = driver.cuLinkAddData(
+                state, kind.CU_JIT_INPUT_PTX, data, len(data), piece.filename.encode(), 0, [], []
+            )
             _check(added, log, pieces)
         if needs_runtime(pieces):
             path = library("libcudadevrt.a")

@@ -173,8 +173,8 @@ def _compile(device: PhysicalGPU, ptx: str, filename: str) -> Any:
     unresolved = re.findall(r"Unresolved extern \w+ '([^']+)'", log)
     if unresolved:
         raise LinkError(
-            f"linking {filename}: {', '.join(unresolved)} used and not defined here; gs.cuda([…]) or gs.link(…) brings in "
-            "the file that defines it"
+            f"linking {filename}: {', '.join(unresolved)} used and not defined here; gs.cuda([…]) or gs.link(…) brings "
+            "in the file that defines it"
         )
     error = failure(code, f"compiling {filename} for {device.name}")
     if isinstance(error, DeviceError) and log:

@@ -33,8 +33,8 @@ from gridstride.virtual.ptx.module import (
 MOST_STATEMENTS = 20_000
 """A caller that would get longer keeps its calls."""
 MOST_COPIES = 4
-"""A function that is called from more places of one caller stays a function (lanes that wait in it go on fibers of their
-own): the time to compile grows with the square of the loops that wait.
+"""A function that is called from more places of one caller stays a function, and lanes that wait in it go on fibers of
+their own: the time to compile grows with the square of the loops that wait.
 """
 _MOVABLE = ("local", "param", "shared")
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from gridstride.virtual.lowering.analysis import Code, analyse, waits
 from gridstride.virtual.lowering.calls import signature, take_registers
-from gridstride.virtual.lowering.split import group_entry
 from gridstride.virtual.lowering.control import Flow
 from gridstride.virtual.lowering.families import FAMILIES
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.device_runtime import keep_errors
 from gridstride.virtual.lowering.inline import inline_waiting, waiting_functions
+from gridstride.virtual.lowering.instructions.device_runtime import keep_errors
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.normal import Habits, normal, spins
 from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Program, machine_frame
+from gridstride.virtual.lowering.split import group_entry
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine.layout import FAULT, WARP
 from gridstride.virtual.ptx import cfg, liveness

@@ -1,6 +1,7 @@
 """Calls of functions that may wait, by part of a warp: each group of lanes goes on a fiber of its own (groups.py).
 
-Lanes that are away count as pending where the call returns to; those that came back are freed there, as after a barrier.
+Lanes that are away count as pending where the call returns to; those that came back are freed there, as behind a
+barrier.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             return "the calls go deeper than the stack: does the recursion end?"
         case "too_many_groups":
             return (
-                f"more than {MOST_GROUPS} groups of lanes of one block wait inside functions that are recursive or called "
-                "through pointers: the virtual GPU has no more stacks for them"
+                f"more than {MOST_GROUPS} groups of lanes of one block wait inside functions that are recursive or "
+                "called through pointers: the virtual GPU has no more stacks for them"
             )
         case "trap":
             at = place is not None and place.name == "brkpt"

@@ -1,4 +1,4 @@
-"""cudaCGSynchronize: the grid barrier that Numba's kernels call by name, of which CUDA's device runtime has the body."""
+"""cudaCGSynchronize: the grid barrier that Numba's kernels call by name; CUDA has it in its device runtime."""
 
 from __future__ import annotations
 

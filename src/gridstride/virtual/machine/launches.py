@@ -107,7 +107,8 @@ class LaunchQueue:
         numbers = {
             "pool": self._pool, "stride": self.stride, "end": self._pool + self._limit * self.stride,
             "function_count": len(self._functions) - 1, "attribute_count": len(self._attributes) - 1, "names": _NAMES,
-            "shared_limit": chip.shared_per_block, "binary": 10 * chip.compute_capability[0] + chip.compute_capability[1],
+            "shared_limit": chip.shared_per_block,
+            "binary": 10 * chip.compute_capability[0] + chip.compute_capability[1],
         }  # fmt: skip
         for name, value in (numbers | {n: t.ctypes.data for n, t in tables.items()}).items():
             self.record[name] = value
@@ -167,15 +168,20 @@ def _callables(entries: Sequence[Entry], chip: DeviceProperties) -> Array:
 
 
 def _attributes(chip: DeviceProperties) -> Array:
-    """cudaDeviceGetAttribute's values by cudaDeviceAttr (driver_types.h); those not known have NO_ATTRIBUTE."""
-    known = {
+    """cudaDeviceGetAttribute's values by cudaDeviceAttr (driver_types.h); those not known have NO_ATTRIBUTE. `same` is
+    what all chips from capability 7.5 on have.
+    """
+    same = {9: 64 << 10, 11: 2**31 - 1, 14: 512, 30: 512, 51: 32} | dict.fromkeys((17, 18, 20), 0)
+    same |= dict.fromkeys((15, 19, 31, 32, 41, 78, 79, 80, 83, 90, 91, 95), 1)
+    major, minor = chip.compute_capability
+    known = same | {
         1: chip.max_threads_per_block, 2: chip.max_block[0], 3: chip.max_block[1], 4: chip.max_block[2],
-        5: chip.max_grid[0], 6: chip.max_grid[1], 7: chip.max_grid[2], 8: chip.shared_per_block, 9: 64 << 10,
-        10: chip.warp_size, 11: 2**31 - 1, 12: chip.registers_per_multiprocessor, 13: round(1e3 * chip.clock_mhz), 14: 512, 15: 1,
-        16: chip.multiprocessors, 17: 0, 18: 0, 19: 1, 20: 0, 30: 512, 31: 1, 32: 1, 36: round(1e3 * chip.memory_clock_mhz), 37: chip.memory_bus_bits,
-        38: chip.l2_bytes, 39: chip.max_threads_per_multiprocessor, 41: 1, 51: 32, 75: chip.compute_capability[0],
-        76: chip.compute_capability[1], 81: chip.shared_per_multiprocessor, 82: chip.registers_per_multiprocessor,
-        78: 1, 79: 1, 80: 1, 83: 1, 90: 1, 91: 1, 95: 1, 97: chip.shared_per_block_optin, 106: chip.max_blocks_per_multiprocessor,
+        5: chip.max_grid[0], 6: chip.max_grid[1], 7: chip.max_grid[2], 8: chip.shared_per_block, 10: chip.warp_size,
+        12: chip.registers_per_multiprocessor, 13: round(1e3 * chip.clock_mhz), 16: chip.multiprocessors,
+        36: round(1e3 * chip.memory_clock_mhz), 37: chip.memory_bus_bits, 38: chip.l2_bytes,
+        39: chip.max_threads_per_multiprocessor, 75: major, 76: minor, 81: chip.shared_per_multiprocessor,
+        82: chip.registers_per_multiprocessor, 97: chip.shared_per_block_optin,
+        106: chip.max_blocks_per_multiprocessor,
     }  # fmt: skip
     table = np.full(max(known) + 2, NO_ATTRIBUTE, np.int32)
     for number, value in known.items():

@@ -59,9 +59,9 @@ WARP = Layout(
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
-is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `errors` holds each lane's last
-error of the device runtime (ERRORS), set by kernels that launch others; `split` is what a group of lanes on a fiber of
-its own runs (SPLIT), null for a warp."""
+is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `errors` holds each
+lane's last error of the device runtime (ERRORS), set by kernels that launch others; `split` is what a group of lanes on
+a fiber of its own runs (SPLIT), null for a warp."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -100,8 +100,8 @@ LAUNCH = Layout(
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
 `output` holds what printf and assert wrote, `heap` the device heap, `launches` the queue of what the kernel launches
-itself (null where it launches nothing); `warps_per_slot` counts the records of a slot, those for groups of lanes with; `envreg` is the address of a cooperative grid's
-workspace, its upper half first."""
+itself (null where it launches nothing); `warps_per_slot` counts the records of a slot, those for groups of lanes with;
+`envreg` is the address of a cooperative grid's workspace, its upper half first."""
 
 COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:i32[32]")
 """Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed."""
@@ -199,14 +199,14 @@ QUEUE = Layout(
     functions:ptr function_count:i64 attributes:ptr attribute_count:i64 strings:ptr failed:ptr shared_limit:i64
     grid_limit:i64[3] block_limit:i64[3] binary:i32""",
 )
-"""What a grid launches: `count` records of at most `limit` taken, `order` counts what was given to streams, `pool` holds
-`stride` bytes of parameters for each record. `strings` are addresses of the names, then of the texts, of `names` errors;
-`binary` is the chip's capability, 90 for 9.0."""
+"""What a grid launches: `count` records of at most `limit` taken, `order` counts what was given to streams, `pool`
+holds `stride` bytes of parameters for each record. `strings` are addresses of the names, then of the texts, of `names`
+errors; `binary` is the chip's capability, 90 for 9.0."""
 
 PENDING = Layout(
     "pending",
-    """kind:i32 state:i32 function:i64 grid:i32[3] block:i32[3] shared:i32 site:i32 stream:i64 order:i32 warp:i32 lane:i32
-    value:i32 index:i64 target:i64 source:i64 bytes:i64""",
+    """kind:i32 state:i32 function:i64 grid:i32[3] block:i32[3] shared:i32 site:i32 stream:i64 order:i32 warp:i32
+    lane:i32 value:i32 index:i64 target:i64 source:i64 bytes:i64""",
 )
 """One launch, copy or fill that a thread gave to a stream; `index`, `warp`, `lane` and `site` say who did, where."""
 
@@ -231,8 +231,8 @@ EVENT_BASE = 0x4556_0000_0000
 
 MAX_SPLIT_AREAS = 112
 SPLIT = Layout("split", f"entry:ptr parent:ptr away:ptr back:ptr mask:i32 frame:i32 areas:ptr[{MAX_SPLIT_AREAS}]")
-"""A call on a fiber of its own: what to run for the lanes of `mask`, and where its caller keeps which lanes are away and
-which have come back."""
+"""A call on a fiber of its own: what to run for the lanes of `mask`, and where its caller keeps which lanes are away
+and which have come back."""
 SPLIT_BYTES = -(-SPLIT.size // 64) * 64
 MOST_GROUPS = 248
 """Groups of lanes of a block that may be inside waiting functions at a time, each with a stack of its own."""

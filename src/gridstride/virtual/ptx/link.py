@@ -16,14 +16,14 @@ from gridstride.virtual.ptx.signature import shape
 _FILES = 1 << 20
 """File numbers of the second module start here, those of the third at twice that, and so on."""
 
-_REASONS = {
-    name: "cudaDeviceSynchronize in device code ended with CUDA 12's dynamic parallelism: a kernel cannot wait for the "
-    "kernels it launches; launch what needs their results into cudaStreamTailLaunch, or from the host"
-    for name in ("cudaDeviceSynchronize", "__cudaDeviceSynchronizeDeprecationAvoidance")
-} | {
-    name: "the dynamic parallelism of CUDA 11 (CDP1) is not there: compile without CUDA_FORCE_CDP1_IF_SUPPORTED"
-    for name in ("cudaLaunchDevice", "cudaLaunchDeviceV2", "cudaGetParameterBuffer", "cudaGetParameterBufferV2")
-}
+_REASONS = dict.fromkeys(
+    ("cudaDeviceSynchronize", "__cudaDeviceSynchronizeDeprecationAvoidance"),
+    "cudaDeviceSynchronize in device code ended with CUDA 12's dynamic parallelism: a kernel cannot wait for the "
+    "kernels it launches; launch what needs their results into cudaStreamTailLaunch, or from the host",
+) | dict.fromkeys(
+    ("cudaLaunchDevice", "cudaLaunchDeviceV2", "cudaGetParameterBuffer", "cudaGetParameterBufferV2"),
+    "the dynamic parallelism of CUDA 11 (CDP1) is not there: compile without CUDA_FORCE_CDP1_IF_SUPPORTED",
+)
 
 Definition = Function | Variable
 
@@ -103,7 +103,7 @@ class _Linker:
     # -- what is not there --------------------------------------------------------------------------------------------
     def check(self) -> None:
         """Raises what was found wrong, unresolved symbols included."""
-        have = {n for m in self.modules for n, d in (*m.functions.items(), *m.variables.items()) if _defined(d)}
+        have = {n for m in self.modules for n, d in _symbols_of(m) if _defined(d)}
         have |= {*self.aliases, *self.known}
         for name, uses in self._uses(have).items():
             shown = " and ".join(uses)
@@ -134,7 +134,7 @@ class _Linker:
         """Names that instructions or initial values use and nobody has, with up to three places each."""
         found: dict[str, list[str]] = {}
         for m in self.modules:
-            missing = {n for n, d in (*m.functions.items(), *m.variables.items()) if not _defined(d)} - have
+            missing = {n for n, d in _symbols_of(m) if not _defined(d)} - have
             for name, place in _named(m, missing) if missing else ():
                 places = found.setdefault(name, [])
                 if place not in places and len(places) < 3:
@@ -174,6 +174,11 @@ def _symbols(value: Any) -> Iterator[Symbol]:
     elif hasattr(value, "__dataclass_fields__"):
         for f in fields(value):
             yield from _symbols(getattr(value, f.name))
+
+
+def _symbols_of(module: Module) -> Iterator[tuple[str, Definition]]:
+    yield from module.functions.items()
+    yield from module.variables.items()
 
 
 def _defined(held: Definition) -> bool:
@@ -218,7 +223,7 @@ def _renames(modules: Sequence[Module], index: int) -> dict[str, str]:
     """New names for what is a file's own and has its name in another file too."""
     others = {n for k, m in enumerate(modules) if k != index for n in (*m.functions, *m.variables)}
     module = modules[index]
-    own = [(n, d) for n, d in (*module.functions.items(), *module.variables.items()) if n in others]
+    own = [(n, d) for n, d in _symbols_of(module) if n in others]
     return {n: f"{n}@{index + 1}" for n, d in own if index and _private(d)} | {
         n: f"{n}@1" for n, d in own if not index and _private(d) and _public_elsewhere(modules, n)
     }

@@ -85,7 +85,9 @@ class ModuleReader:
         cursor.pos += 1
         self._version = int(found[1]), int(found[2])
         if int(found[1]) > NEWEST:
-            raise cursor.error(f"PTX {found[0]} is no version that this knows: up to {NEWEST}.x it does", cursor.pos - 1)
+            raise cursor.error(
+                f"PTX {found[0]} is no version that this knows: up to {NEWEST}.x it does", cursor.pos - 1
+            )
 
     def _item(self) -> None:
         cursor = self.cursor

@@ -1,8 +1,8 @@
 """Groups of a warp's lanes on fibers of their own, while they are inside a function that may wait.
 
-A warp is one fiber, so while some of its lanes wait in a function, the others could not go on. Where both can happen the
-call goes to a fiber of its own: a copy of the warp's record with a stack, which the scheduler runs like any warp of the
-block, and which hands its lanes back when the function returns.
+A warp is one fiber, so while some of its lanes wait in a function, the others could not go on. Where both can happen,
+the call goes to a fiber of its own: a copy of the warp's record with a stack, which the scheduler runs like any warp of
+the block, and which hands its lanes back when the function returns.
 """
 
 from __future__ import annotations

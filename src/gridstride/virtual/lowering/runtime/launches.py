@@ -321,8 +321,9 @@ def _function(m: Module) -> None:
             right = b.compare("ne", b.get(known, CALLABLE, "entry"), i32(0))
             with b.if_(right):
                 shared = b.get(known, CALLABLE, "shared")
-                words = {0: shared, 4: b.get(known, CALLABLE, "local"), 6: b.get(known, CALLABLE, "threads"),
-                         7: b.get(known, CALLABLE, "registers"), 8: b.get(queue, QUEUE, "binary"), 9: b.get(queue, QUEUE, "binary")}  # fmt: skip
+                local, threads = b.get(known, CALLABLE, "local"), b.get(known, CALLABLE, "threads")
+                chip = b.get(queue, QUEUE, "binary")
+                words = {0: shared, 4: local, 6: threads, 7: b.get(known, CALLABLE, "registers"), 8: chip, 9: chip}
                 address = b.load("i64", row(b, addresses, lane, 8))
                 for word in range(WORDS):
                     at = b.op("add", address, i64(4 * word))
@@ -333,7 +334,8 @@ def _function(m: Module) -> None:
 def _tell(m: Module) -> None:
     """One number to each address."""
     head = ("ptr warp", "i32 site", "i32 mask", "ptr addresses", "i32 value")
-    with m.function("void", "gs_launch_tell", *head, cold=True) as (b, (warp, site, mask, addresses, value)):
+    with m.function("void", "gs_launch_tell", *head, cold=True) as (b, args):
+        warp, site, mask, addresses, value = args
         with b.lanes(mask) as lane:
             address = b.load("i64", row(b, addresses, lane, 8))
             b.store(value, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(4)))
@@ -342,7 +344,8 @@ def _tell(m: Module) -> None:
 def _malloc(m: Module) -> None:
     """cudaMalloc: hands on what the heap gave."""
     head = ("ptr warp", "i32 site", "i32 mask", "ptr addresses", "ptr found", "ptr results")
-    with m.function("void", "gs_launch_malloc", *head, cold=True) as (b, (warp, site, mask, addresses, found, results)):
+    with m.function("void", "gs_launch_malloc", *head, cold=True) as (b, args):
+        warp, site, mask, addresses, found, results = args
         with b.lanes(mask) as lane:
             address, block = (b.load("i64", row(b, column, lane, 8)) for column in (addresses, found))
             b.store(block, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(8)))
