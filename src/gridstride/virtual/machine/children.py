@@ -91,7 +91,7 @@ class Family:
         left = self.deadline - time.monotonic()
         kernel = parent.kernel.module.kernel_number(operation.function)
         if left <= 0:
-            raise KernelFault((_too_long(parent, operation, kernel.title, self.limit),))
+            raise _fault(_too_long(parent, operation, kernel.title, self.limit), parent)
         self.queue.open(outstanding)
         packed = operation.packed[: kernel.parameter_bytes]
         runs: list[Run] = []
@@ -101,7 +101,8 @@ class Family:
             else:
                 tables = kernel.run_child(operation.grid, operation.block, packed, operation.shared, left)
         except KernelFault as fault:
-            raise KernelFault(tuple(_with_launcher(f, parent, operation.thread) for f in fault.findings)) from None
+            found = tuple(_with_launcher(f, parent, operation.thread) for f in fault.findings)
+            raise KernelFault(found, fault.source) from None
         child = self._ended(kernel, operation.grid, operation.block, tables)
         child.runs = runs
         return child
@@ -150,11 +151,15 @@ def _move(parent: Grid, operation: Operation) -> None:
                 f"{what} of {size} bytes at address {address:#x}, which do not lie in one allocation of global memory "
                 "(shared and local memory cannot be copied this way)"
             )
-            raise KernelFault((_finding("out_of_bounds", message, parent, operation.thread, address),))
+            raise _fault(_finding("out_of_bounds", message, parent, operation.thread, address), parent)
     if operation.kind == COPY_OP:
         ctypes.memmove(operation.target, operation.source, size)
     else:
         ctypes.memset(operation.target, operation.value & 0xFF, size)
+
+
+def _fault(found: Finding, parent: Grid) -> KernelFault:
+    return KernelFault((found,), parent.kernel.module.source_of((found,)))
 
 
 def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int | None = None) -> Finding:

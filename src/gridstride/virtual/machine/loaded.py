@@ -21,7 +21,7 @@ from gridstride.virtual.machine.session import Demand, Session, most_slots, thre
 from gridstride.virtual.machine.summary import Entry, Placed, summary
 from gridstride.virtual.machine.variant import Tables, Variant, build, digest
 from gridstride.virtual.machine.watch import WATCHER
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.observe.findings import Finding, KernelFault
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.link import link
 from gridstride.virtual.ptx.module import Module
@@ -61,6 +61,10 @@ class VirtualModule:
     def texts(self) -> dict[str, str]:
         """The source of each file, where there are several."""
         return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
+
+    def source_of(self, findings: tuple[Finding, ...]) -> str | None:
+        """The text that the first of the findings is about, as far as it is at hand."""
+        return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
 
     def global_address(self, name: str) -> tuple[int, int]:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
@@ -141,7 +145,7 @@ class VirtualKernel:
 
             run = observe(self, grid, block, packed, shared, cooperative)
             if run.findings:
-                raise KernelFault(run.findings, self.module.source)
+                raise KernelFault(run.findings, self.module.source_of(run.findings))
             return
         with self.module.device.lock:
             variant = self.variant(block)
@@ -168,7 +172,7 @@ class VirtualKernel:
 
         run = observe(self, grid, block, packed, shared, cooperative)
         if run.findings:
-            self.module.device.faults.append(KernelFault(run.findings, self.module.source))
+            self.module.device.faults.append(KernelFault(run.findings, self.module.source_of(run.findings)))
         return run
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -268,7 +272,7 @@ class VirtualKernel:
             raise KeyboardInterrupt
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
-        raise KernelFault((found,), self.module.source)
+        raise KernelFault((found,), self.module.source_of((found,)))
 
 
 def linked(pieces: tuple[Piece, ...]) -> Module:
