@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.observe.run import Run
 
 RDC = ("-rdc=true",)
 
@@ -122,6 +121,8 @@ def test_a_copy_outside_of_memory_is_a_finding_with_the_line_of_the_call(gpu: gs
     with pytest.raises(gs.KernelFault, match="cudaMemcpyAsync of 64 bytes at address") as fault:
         kernel[1, 1](zeros(64))
     assert (fault.value.kind, fault.value.line) == ("out_of_bounds", 2)
+    (found,) = kernel.observe(1, 1)(zeros(64)).findings
+    assert (found.kind, found.line) == ("out_of_bounds", 2)
 
 
 ERRORS = """
@@ -277,10 +278,6 @@ def test_grids_that_never_end_are_stopped_by_the_one_time_limit(gpu: gs.VirtualG
         kernel[1, 1](0)
 
 
-def descendants(run: Run) -> list[Run]:
-    return [each for child in run.children for each in (child, *descendants(child))]
-
-
 SORT = """
 __global__ void quick(int *a, int low, int high) {
     while (low < high) {
@@ -346,7 +343,8 @@ def test_adaptive_mandelbrot(gpu: gs.VirtualGPU) -> None:
     counted = module["square"].observe((4, 4), 32)(adaptive, n, 0, 0, n // 4)
     assert not counted.findings
     assert sum(each.kernel == "square" for each in counted.children) >= 2
-    assert any(each.kernel == "fill" for each in descendants(counted))
+    assert any(each.kernel == "fill" for each in counted.descendants())
+    assert f"launched {len(list(counted.descendants()))} grids itself: " in str(counted)
 
 
 BFS = """

@@ -242,6 +242,8 @@ def test_a_grid_that_meets_is_launched_as_one() -> None:
     a = np.arange(256, dtype=np.int32)
     kernel[4, 64](a, np.zeros_like(a), 5)
     assert (a == np.roll(np.arange(256), -5) + 5).all()
+    with gs.use(gs.VirtualGPU(workers=1)):
+        assert kernel.observe(4, 64)(a, np.zeros_like(a), 1).findings == ()
 
 
 LINKED = """

@@ -66,9 +66,9 @@ class Kernel:
         bound = self._module.on(device).bound(self.name)
         bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+    def observe(self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(n, x, y)`."""
-        wanted = shape(grid, block, shared)
+        wanted = shape(grid, block, shared, cooperative=cooperative)
         return lambda *args: self.bound().observe(wanted, args)
 
     def symbol(self, name: str, dtype: DTypeLike = "uint8") -> DeviceArray:
@@ -134,7 +134,8 @@ class BoundKernel:
             )
         values = self._checked(wanted, args)
         with Staging(self.device, values) as staging:
-            run: Run = observe(wanted.grid, wanted.block, self._pack(*values), wanted.shared)
+            how = {"cooperative": True} if wanted.cooperative else {}
+            run: Run = observe(wanted.grid, wanted.block, self._pack(*values), wanted.shared, **how)
             staging.copy_back()
         return run
 

@@ -60,7 +60,7 @@ class NumbaKernel(Kernel):
         """Launcher for (grid, block) or (grid, block, dynamic shared bytes)."""
         if self._module.meets_as_a_grid and isinstance(key, tuple) and len(key) in (2, 3):
             shape = dict(zip(("grid", "block", "shared"), key, strict=False))
-            return lambda *args: self.launch(**shape, args=args, cooperative=True)
+            return lambda *args: self.launch(**shape, args=args)
         launcher = super().__getitem__(key)
         return lambda *args: launcher(*self._spread(args))
 
@@ -76,12 +76,14 @@ class NumbaKernel(Kernel):
         cluster: Any = None,
     ) -> None:
         """Launch once; `shared` is dynamic shared memory in bytes. LaunchError refuses before anything runs."""
+        cooperative = cooperative or self._module.meets_as_a_grid
         how = {"shared": shared, "stream": stream, "cooperative": cooperative, "cluster": cluster}
         super().launch(grid=grid, block=block, args=self._spread(args), **how)
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+    def observe(self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(x, y)`."""
-        observed = super().observe(grid, block, shared)
+        cooperative = cooperative or self._module.meets_as_a_grid
+        observed = super().observe(grid, block, shared, cooperative=cooperative)
         return lambda *args: observed(*self._spread(args))
 
     def __repr__(self) -> str:

@@ -112,12 +112,14 @@ class TritonKernel(Kernel):
         """Launch once; block and shared memory are Triton's, and refused where others are given."""
         self._run(grid, block, args, {}, shared, stream=stream, cooperative=cooperative, cluster=cluster)
 
-    def observe(self, grid: Any, block: Any = None, shared: int | None = None) -> Callable[..., Run]:
+    def observe(
+        self, grid: Any, block: Any = None, shared: int | None = None, *, cooperative: bool = False
+    ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid)(x, y, n)`."""
 
         def observed(*args: Any, **named: Any) -> Run:
             wanted = self._shape(grid, block, shared)
-            run = super(TritonKernel, self).observe(**wanted)
+            run = super(TritonKernel, self).observe(**wanted, cooperative=cooperative)
             return run(*self._arguments(args, named, wanted["grid"]))
 
         return observed

@@ -64,6 +64,10 @@ class Family:
             self._descend(root)
         except Stopped:
             assert self.findings
+        except KernelFault as fault:
+            if not self.observed:
+                raise
+            self.findings += fault.findings
         return root.runs
 
     def _descend(self, root: Grid) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,12 @@ class Run:
     """Texts by file name, of a kernel linked from several."""
     children: Sequence[Run] = ()
     """The grids that this one launched itself, in the order in which they ran, each with its own."""
+
+    def descendants(self) -> Iterator[Run]:
+        """The grids that this one launched, and those that they launched."""
+        for child in self.children:
+            yield child
+            yield from child.descendants()
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
