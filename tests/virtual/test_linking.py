@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,28 @@ def test_files_are_read_and_name_their_own_lines(gpu: gs.VirtualGPU, tmp_path: P
     run = kernel.observe(1, 32)(np.zeros(32, np.int32))
     assert {(line.file, line.line) for line in run.counters.lines if line.global_requests} == {(str(b), 3)}
     assert "p[i] = i;" in str(run)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_order_of_the_files_makes_no_difference(gpu: gs.VirtualGPU, order: tuple[int, ...]) -> None:
+    files = [
+        "__device__ int second(int); static __device__ int own = 3;\n"
+        "__global__ void k(int *o) { atomicAdd(&own, 1); o[threadIdx.x] = second(threadIdx.x) + own; }",
+        "__device__ int third(int); static __device__ int own = 50;\n"
+        "__device__ int second(int x) { return third(x + 1) * own; }",
+        "static __device__ __noinline__ int own(int x) { return x - 7; }\n"
+        "__device__ int third(int x) { return own(x); }",
+    ]
+    out = np.zeros(8, np.int32)
+    gs.cuda([files[n] for n in order])["k"][1, 8](out)
+    assert out.tolist() == [50 * (t + 1 - 7) + 3 + 8 for t in range(8)]
+
+
+def test_what_is_no_module_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"gs\.link takes modules, not str"):
+        gs.link("a.cu")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"gs\.link takes modules: gs\.link"):
+        gs.link()
 
 
 def test_functions_called_through_pointers_of_another_file(gpu: gs.VirtualGPU) -> None:

@@ -57,9 +57,10 @@ class Run:
 
     def descendants(self) -> Iterator[Run]:
         """The grids that this one launched, and those that they launched."""
-        for child in self.children:
-            yield child
-            yield from child.descendants()
+        waiting = list(reversed(self.children))
+        while waiting:  # a chain of tail launches may be thousands of grids deep
+            yield (run := waiting.pop())
+            waiting += reversed(run.children)
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
