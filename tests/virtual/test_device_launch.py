@@ -383,6 +383,12 @@ def test_nested_breadth_first_search(gpu: gs.VirtualGPU) -> None:
     assert (depth == want).all()
 
 
+def test_what_the_device_runtime_does_not_have_is_said_with_the_line(gpu: gs.VirtualGPU) -> None:
+    source = "__global__ void k(size_t *p) {\n    cudaDeviceGetLimit(p, cudaLimitMallocHeapSize);\n}"
+    with pytest.raises(gs.LinkError, match=r"GetLimit` is used in .*: CUDA's device runtime has it, the virtual GPU's"):
+        gs.cuda(source, RDC)["k"]
+
+
 def test_launching_without_relocatable_code_says_which_option(gpu: gs.VirtualGPU) -> None:
     with pytest.raises(gs.CompileError, match=r'options=\("-rdc=true",\)'):
         gs.cuda("__global__ void c() {} __global__ void k() { c<<<1, 1>>>(); }")

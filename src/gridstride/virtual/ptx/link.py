@@ -25,6 +25,8 @@ _REASONS = dict.fromkeys(
     "the dynamic parallelism of CUDA 11 (CDP1) is not there: compile without CUDA_FORCE_CDP1_IF_SUPPORTED",
 )
 
+_RUNTIME = dict.fromkeys(("__cuda", "cudaGr", "cudaCG"), "CUDA's device runtime has it, the virtual GPU's does not")
+
 Definition = Function | Variable
 
 
@@ -107,7 +109,7 @@ class _Linker:
         have |= {*self.aliases, *self.known}
         for name, uses in self._uses(have).items():
             shown = " and ".join(uses)
-            why = _REASONS.get(name)
+            why = _REASONS.get(name) or _RUNTIME.get(name[:6])
             where = "has no body or value here" if len(self.modules) == 1 else "is defined in none of the files"
             self.problems.append(
                 f"`{_shown(name)}` is used in {shown}: {why}" if why else
