@@ -39,7 +39,7 @@ def link(modules: Sequence[Module], *, known: Collection[str] = frozenset()) -> 
     linker = _Linker(parts, known)
     linked = parts[0] if len(parts) == 1 else linker.joined()
     linker.check()
-    return linked
+    return _without_aliases(linked) if linked.aliases else linked
 
 
 class _Linker:
@@ -283,6 +283,15 @@ class _Mover:
             inner = loc.inlined_at and self._place(loc.inlined_at)
             known = self._places[id(loc)] = (loc, replace(loc, file=loc.file + self.files, inlined_at=inner))
         return known[1]
+
+
+def _without_aliases(module: Module) -> Module:
+    """The module with functions named by their own names, so that what they do is known wherever they are called."""
+    mover = _Mover(0, dict(module.aliases))
+    aliases = module.aliases.keys()
+    functions = {n: f if n in aliases else mover.function(f) for n, f in module.functions.items()}
+    variables = {n: mover.variable(v) for n, v in module.variables.items()}
+    return replace(module, functions=functions, variables=variables)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
