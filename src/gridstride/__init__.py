@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gridstride.device.choice import device as device
     from gridstride.device.choice import use as use
     from gridstride.device.kernel import Kernel as Kernel
+    from gridstride.device.link import link as link
     from gridstride.device.module import Module as Module
     from gridstride.device.module import cuda as cuda
     from gridstride.device.module import ptx as ptx
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gridstride.protocol import DeviceError as DeviceError
     from gridstride.protocol import DeviceLost as DeviceLost
     from gridstride.protocol import LaunchError as LaunchError
+    from gridstride.protocol import LinkError as LinkError
     from gridstride.protocol import NoDevice as NoDevice
     from gridstride.protocol import OutOfDeviceMemory as OutOfDeviceMemory
     from gridstride.protocol import UnknownName as UnknownName
@@ -50,6 +52,7 @@ _HOMES = {
     "Kernel": "device.kernel",
     "KernelFault": "virtual.observe.findings",
     "LaunchError": "protocol",
+    "LinkError": "protocol",
     "Module": "device.module",
     "NoDevice": "protocol",
     "OutOfDeviceMemory": "protocol",
@@ -64,6 +67,7 @@ _HOMES = {
     "VirtualGPU": "virtual.gpu",
     "cuda": "device.module",
     "empty": "device.arrays",
+    "link": "device.link",
     "numba": "device.numba",
     "ptx": "device.module",
     "surface": "device.textures",

@@ -6,7 +6,7 @@ Dimensions are (x, y, z), sizes are bytes, times are milliseconds unless a name 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -34,6 +34,10 @@ class OutOfDeviceMemory(DeviceError, MemoryError):
 
 class LaunchError(ValueError):
     """A launch refused before anything ran; the message names the parameter, the value and the limit."""
+
+
+class LinkError(ValueError):
+    """Files that do not fit together: a symbol defined nowhere or twice, or declared otherwise than defined."""
 
 
 class UnknownName(LookupError):
@@ -115,6 +119,15 @@ class Sampling:
     mipmap_filter: str = "point"
     lod_bias: float = 0.0
     lod_range: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One PTX text among those linked into a module; `source` is what to show beside a finding in it."""
+
+    ptx: str
+    filename: str
+    source: str | None = None
 
 
 @runtime_checkable
@@ -229,6 +242,9 @@ class Device(Protocol):
 
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> DeviceModule:
         """Make PTX runnable here."""
+
+    def link(self, pieces: Sequence[Piece]) -> DeviceModule:
+        """Make one module of several PTX texts; LinkError where their symbols do not fit together."""
 
     def stream(self) -> Stream:
         """A new stream."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gridstride.device.sources import Unit
+from gridstride.protocol import Piece
 
 if TYPE_CHECKING:
     from gridstride.compiler import Signature
@@ -50,7 +51,7 @@ class NumbaSource:
         self.function = function
         self.filename = function.place.file
         self.text = function.place.text
-        self._ptx: dict[str, str] = {}
+        self._units: dict[str, Unit] = {}
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
@@ -63,6 +64,8 @@ class NumbaSource:
         """PTX for `arch`; gridstride.CompileError."""
         from gridstride.compiler.numba import compile_numba
 
-        if arch not in self._ptx:
-            self._ptx[arch] = compile_numba(self.function, arch=arch)
-        return Unit(self._ptx[arch])
+        if arch not in self._units:
+            code = compile_numba(self.function, arch=arch)
+            own = Piece(code.ptx, self.filename, self.text)
+            self._units[arch] = Unit(code.ptx, pieces=(own, *code.linked) if code.linked else ())
+        return self._units[arch]

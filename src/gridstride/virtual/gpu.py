@@ -8,11 +8,12 @@ import operator
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Piece, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap
@@ -28,6 +29,9 @@ PRINTF_BUFFER = 1 << 20
 HEAP = 8 << 20
 """Bytes for printf and for malloc in kernels: what the CUDA runtime gives unless told otherwise."""
 
+PENDING_LAUNCHES = 2048
+"""Launches from kernels that may wait: cudaLimitDevRuntimePendingLaunchCount, unless told otherwise."""
+
 WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
 
@@ -42,7 +46,7 @@ class VirtualGPU:
     sees all of its blocks, and raises what it finds. `workers`: threads that run blocks, one per core by default.
     `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less.
     `time_limit`: seconds per launch. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in
-    kernels shares out.
+    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin.
     ValueError for an unknown chip or a number out of range.
     """
 
@@ -51,6 +55,7 @@ class VirtualGPU:
     def __init__(
         self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
         time_limit: float | None = None, printf_buffer: int = PRINTF_BUFFER, heap: int = HEAP,
+        pending_launches: int = PENDING_LAUNCHES,
     ) -> None:  # fmt: skip
         self.model: Chip = chip(chip_name)
         self.chip = self.model.key
@@ -68,6 +73,7 @@ class VirtualGPU:
         self.rooms = [Room() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
         self.output = Output(_at_least_one("printf_buffer", printf_buffer))
+        self.pending_launches = _at_least_one("pending_launches", pending_launches)
         self.heap = Heap(_at_least_one("heap", heap))
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
@@ -149,7 +155,12 @@ class VirtualGPU:
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> VirtualModule:
         """Makes PTX runnable here; PtxError, or UnsupportedInstruction at a kernel's first launch."""
         with self.lock:
-            return VirtualModule(self, ptx, source, filename)
+            return VirtualModule(self, (Piece(ptx, filename, source),))
+
+    def link(self, pieces: Sequence[Piece]) -> VirtualModule:
+        """Makes one module of several PTX texts; LinkError where their symbols do not fit together."""
+        with self.lock:
+            return VirtualModule(self, tuple(pieces))
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def stream(self) -> VirtualStream:

@@ -112,11 +112,26 @@ def leaves(ins: Instruction | None) -> bool:
 
 
 def waits(ins: Instruction | None) -> bool:
-    """True for a barrier that holds its lanes back."""
-    if ins is None or ins.opcode not in ("bar", "barrier"):
+    """True for a barrier that holds its lanes back, and for a call of a function that may."""
+    if ins is None or ins.opcode not in ("bar", "barrier", "call"):
         return False
     said = set(ins.modifiers)
+    if ins.opcode == "call":
+        return HELD in said
     return "wait" in said if "cluster" in said else not {"warp", "arrive"} & said
+
+
+HELD = "held"
+"""Modifier of calls whose function may wait: `normal` sets it."""
+
+
+def parts(code: Code, frontier: list[int], b: int) -> bool:
+    """True where block b ends with a wait that only part of a warp may come to, or a call that may split it."""
+    last = last_of(code.blocks[b])
+    if not waits(last):
+        return False
+    assert last is not None
+    return frontier[b] != 0 or (last.opcode == "call" and not isinstance(last.operands[1], Symbol))
 
 
 def last_of(block: list[Instruction]) -> Instruction | None:
@@ -140,7 +155,7 @@ def takers(code: Code, frontier: list[int], divergent: list[bool], held: int, b:
 
 def _held(code: Code, frontier: list[int]) -> int:
     """The blocks after barriers that only part of a warp may reach: lanes wait there while any other block runs."""
-    parted = (b for b, block in enumerate(code.blocks) if frontier[b] and waits(last_of(block)))
+    parted = (b for b in range(len(code.blocks)) if parts(code, frontier, b))
     return reduce(or_, (1 << s for b in parted for s in code.successors[b]), 0)
 
 

@@ -134,7 +134,7 @@ def call(cx: Lowering, ins: Instruction) -> None:
         if builtin is not None:
             builtin(cx, areas, results)
         else:
-            _direct(cx, cx.program.module.functions[name], cx.active(), areas + results)
+            call_function(cx, cx.program.module.functions[name], cx.active(), areas + results)
     else:
         _indirect(cx, target, areas + results)
     for operand, base in zip(returned.items, results, strict=True):
@@ -174,37 +174,50 @@ def symbol(cx: Lowering, function: Function) -> str:
     return f"fn{cx.program.numbers[function.name]}"
 
 
-def _direct(cx: Lowering, function: Function, mask: Value, areas: list[Value]) -> None:
+def call_function(cx: Lowering, function: Function, mask: Value, areas: list[Value]) -> None:
+    """Calls a function for the lanes of a mask, on the warp's own stack."""
     if not function.defined:
         raise cx.unsupported(f"the function `{function.name}`, which has no body in this module")
+    cx.b.call("void", symbol(cx, function), cx.warp, mask, frame_below(cx), *areas)
+
+
+def frame_below(cx: Lowering) -> Value:
+    """Where the local variables of what the current function calls start."""
     size = constant("i32", cx.program.frames[cx.function.name][1])
-    frame = size if cx.code.entry else cx.b.op("add", Value("%frame", "i32"), size)
-    cx.b.call("void", symbol(cx, function), cx.warp, mask, frame, *areas)
+    return size if cx.code.entry else cx.b.op("add", Value("%frame", "i32"), size)
 
 
-def _indirect(cx: Lowering, target: Operand, areas: list[Value]) -> None:
-    """Calls each function that some lane wants, with those lanes; a pointer to nothing is a fault."""
-    b = cx.b
-    pointers = cx.vector(target, "b64")
-    left = b.alloca("i32")
-    b.store(cx.active(), left)
+def pointer_number(cx: Lowering, target: Operand) -> tuple[Value, Value]:
+    """A function pointer in each lane, and the number of the function that it stands for."""
+    b, pointers = cx.b, cx.vector(target, "b64")
     number = b.op("lshr", b.op("sub", pointers, constant(pointers.type, FUNCTION_BASE)), constant(pointers.type, 4))
-    for function in cx.program.functions:
-        count = len(function.params) + len(function.returns)
-        if function.kind != "func" or count != len(areas) or not function.defined:
-            continue
-        wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
-        mask = b.op("and", b.bitcast(wants, "i32"), b.load("i32", left))
-        with b.if_(b.compare("ne", mask, constant("i32", 0))):
-            _direct(cx, function, mask, areas)
-        b.store(b.op("xor", b.load("i32", left), mask), left)
-    lost = b.load("i32", left)
+    return pointers, number
+
+
+def invalid_pointer(cx: Lowering, pointers: Value, lost: Value) -> None:
+    """A fault for lanes whose pointer is no function."""
+    b = cx.b
     with b.if_(b.compare("ne", lost, constant("i32", 0))):
         site = constant("i32", cx.program.site(cx))
         lane = b.call("i32", "llvm.cttz.i32", lost, constant("i1", False))
         address = b.extract(pointers, lane)
         kind = constant("i32", FAULT["invalid_instruction"])
         b.call("void", "gs_fault", cx.warp, site, kind, lost, address, constant("i32", 0))
+
+
+def _indirect(cx: Lowering, target: Operand, areas: list[Value]) -> None:
+    """Calls each function that some lane wants, with those lanes; a pointer to nothing is a fault."""
+    b = cx.b
+    pointers, number = pointer_number(cx, target)
+    left = b.alloca("i32")
+    b.store(cx.active(), left)
+    for function in cx.program.callable_with(len(areas)):
+        wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
+        mask = b.op("and", b.bitcast(wants, "i32"), b.load("i32", left))
+        with b.if_(b.compare("ne", mask, constant("i32", 0))):
+            call_function(cx, function, mask, areas)
+        b.store(b.op("xor", b.load("i32", left), mask), left)
+    invalid_pointer(cx, pointers, b.load("i32", left))
 
 
 FAMILY = {"call": call}

@@ -123,6 +123,8 @@ class Counting:
         b = cx.b
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
+        if cx.function.name in cx.program.waiting:
+            b.call("void", "gs_group_divergence", cx.warp, constant("i32", site), cx.current_mask())
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
         # Those held at this barrier already have come, as have their siblings when a lane that waited joins them.
         held = set(cx.code.successors[index])

@@ -24,6 +24,10 @@ FUNCTION_BASE = 0x7F00_0000_0000_0000
 """Function pointers are FUNCTION_BASE + 16 · number: never an address, so a wild one is found before it is called."""
 
 
+DEVICE_RUNTIME = "__cudaCDP2"
+"""How the names of the device runtime's functions start: a kernel that reaches one may launch others."""
+
+
 class Observer(Protocol):
     """What an observed build adds to a kernel; the fast build adds nothing."""
 
@@ -91,6 +95,8 @@ class Lowered:
     recursive: bool
     stack: int
     clusters: bool
+    launches: bool = False
+    splits: bool = False
 
 
 @dataclass(slots=True)
@@ -122,6 +128,9 @@ class Program:
         self.sites: list[Site] = []
         self.symbols: list[str] = []
         self.functions = list(_reachable(module, entry))
+        self.launches = any(f.name.startswith(DEVICE_RUNTIME) for f in self.functions)
+        self.waiting: frozenset[str] = frozenset()
+        """Functions that stayed functions and may hold lanes back."""
         self.numbers = {f.name: i for i, f in enumerate(module.functions.values())}
         self.frames = {f.name: _frame(f) for f in self.functions}
         self.recursive, depth = _depth(self, module, entry)
@@ -131,6 +140,13 @@ class Program:
         self._scratch: dict[str, Scratch] = {}
         self.clusters = knows_clusters(self.functions)
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
+
+    def callable_with(self, count: int) -> list[Function]:
+        """The device functions with so many arguments and results: what a pointer may stand for."""
+        return [
+            f for f in self.functions
+            if f.kind == "func" and f.defined and len(f.params) + len(f.returns) == count
+        ]  # fmt: skip
 
     # -- sites --------------------------------------------------------------------------------------------------------
     def site(self, cx: Lowering, access: Access | None = None) -> int:
@@ -280,7 +296,7 @@ def _callees(module: Module, function: Function) -> Iterator[Function]:
                 named.append(operand.name)
     for name in dict.fromkeys(named):
         target = module.functions.get(module.aliases.get(name, name))
-        if target is not None:
+        if target is not None and target.kind == "func":  # a kernel is named to be launched
             yield target
 
 
@@ -288,8 +304,10 @@ def _taken(module: Module) -> Iterator[Function]:
     """Functions whose address a variable holds: virtual function tables."""
     for variable in module.variables.values():
         for item in variable.initializer or ():
-            if isinstance(item, Symbol) and item.name in module.functions:
-                yield module.functions[item.name]
+            if isinstance(item, Symbol):
+                target = module.functions.get(module.aliases.get(item.name, item.name))
+                if target is not None and target.kind == "func":
+                    yield target
 
 
 def _indirect(function: Function) -> bool:

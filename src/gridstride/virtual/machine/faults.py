@@ -9,7 +9,7 @@ import numpy as np
 
 from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.machine import clusters
-from gridstride.virtual.machine.layout import FAULTS, LANES, SPINNING, WAITING
+from gridstride.virtual.machine.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, WAITING
 from gridstride.virtual.machine.object_faults import object_message
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
@@ -81,6 +81,11 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             return clusters.deadlock(session, tables) if session.demand.cluster else _deadlock(session, tables)
         case "stack_overflow":
             return "the calls go deeper than the stack: does the recursion end?"
+        case "too_many_groups":
+            return (
+                f"more than {MOST_GROUPS} groups of lanes of one block wait inside functions that are recursive or "
+                "called through pointers: the virtual GPU has no more stacks for them"
+            )
         case "trap":
             at = place is not None and place.name == "brkpt"
             return "a breakpoint (brkpt), and no debugger" if at else "the kernel stopped itself (trap)"

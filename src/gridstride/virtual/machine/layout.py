@@ -54,14 +54,17 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr cluster_arrived:i32 cluster_turn:i32 wgmma:ptr""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr cluster_arrived:i32 cluster_turn:i32 wgmma:ptr
+    errors:ptr split:ptr""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
 is where it last waited. `copies` is its queue of asynchronous copies, `wgmma` its account of wgmma in flight, both null
 in the fast build. `cluster_arrived` are the lanes that arrived at the cluster's barrier and have not waited for it yet,
-`cluster_turn` the lowest bit of the turn that they came for."""
+`cluster_turn` the lowest bit of the turn that they came for. `errors` holds each lane's last error of the device
+runtime (ERRORS), set by kernels that launch others; `split` is what a group of lanes on a fiber of its own runs
+(SPLIT), null for a warp."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -94,16 +97,17 @@ LAUNCH = Layout(
     fault_address:i64 fault_mask:i32
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
-    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
+    output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2] launches:ptr warps_per_slot:i32
     in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr
     cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:ptr""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
-`output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
-workspace, its upper half first. `cluster_size` is 0 where blocks run on their own, whatever the clusters are.
-`objects` is the device's table of texture and surface objects."""
+`output` holds what printf and assert wrote, `heap` the device heap, `launches` the queue of what the kernel launches
+itself (null where it launches nothing); `warps_per_slot` counts the records of a slot, those for groups of lanes with;
+`envreg` is the address of a cooperative grid's workspace, its upper half first. `cluster_size` is 0 where blocks run on
+their own, whatever the clusters are. `objects` is the device's table of texture and surface objects."""
 
 MOST_BLOCKS_IN_CLUSTER = 16
 """With the kernel's consent; 8 without."""
@@ -164,7 +168,7 @@ FLIGHT = Layout("flight", "site:i32 group:i32 low:i32 high:i32 word:i64[2] turne
 """One wgmma that reads shared memory from `low` to `high`: descriptors of A and B and their extent (`groups` 0: not in
 shared memory); `group` is the number of the group it is in, the first being 1."""
 
-SPLIT, BASE, STRIDE, LEADING = range(1, 5)
+LEAVING, BASE, STRIDE, LEADING = range(1, 5)
 """What may be wrong with a descriptor: a row that leaves its pattern, a base offset, a stride or leading offset."""
 
 MAX_FLIGHTS = 64
@@ -280,6 +284,7 @@ FAULTS = (
     "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence", "exited_block", "cluster_barrier", "unstarted_block",
     "texture", "surface",
     "wgmma_operand", "wgmma_register", "wgmma_fence", "wgmma_warps", "wgmma_wait", "wgmma_descriptor",
+    "too_many_groups",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 
@@ -309,3 +314,47 @@ ADDRESS_MODES = ("clamp", "wrap", "mirror", "border")
 
 OBJECT_FAULTS = ("none", "unknown", "other_kind", "geometry", "form", "outside", "misaligned")
 """Index = lowest byte of `fault_space` for texture and surface faults; above it is the object's slot."""
+
+QUEUE = Layout(
+    "queue",
+    """count:i32 limit:i32 order:i32 streams:i32 failures:i32 names:i32 pool:i64 stride:i64 end:i64 records:ptr
+    functions:ptr function_count:i64 attributes:ptr attribute_count:i64 strings:ptr failed:ptr shared_limit:i64
+    grid_limit:i64[3] block_limit:i64[3] binary:i32""",
+)
+"""What a grid launches: `count` records of at most `limit` taken, `order` counts what was given to streams, `pool`
+holds `stride` bytes of parameters for each record. `strings` are addresses of the names, then of the texts, of `names`
+errors; `binary` is the chip's capability, 90 for 9.0."""
+
+PENDING = Layout(
+    "pending",
+    """kind:i32 state:i32 function:i64 grid:i32[3] block:i32[3] shared:i32 site:i32 stream:i64 order:i32 warp:i32
+    lane:i32 value:i32 index:i64 target:i64 source:i64 bytes:i64""",
+)
+"""One launch, copy or fill that a thread gave to a stream; `index`, `warp`, `lane` and `site` say who did, where."""
+
+FAILURE = Layout("failure", "code:i32 seen:i32 site:i32 warp:i32 lane:i32 spare:i32 index:i64 function:i64", align=8)
+"""An error of the device runtime; `seen` once the thread asked for it."""
+
+KERNEL, COPY_OP, FILL_OP = range(3)
+"""Values of a pending record's `kind`."""
+TAKEN, QUEUED = 1, 2
+"""Values of its `state`: has a parameter buffer; given to a stream."""
+
+CALLABLE = Layout("callable", "entry:i32 threads:i32 shared:i32 params:i32 local:i32 registers:i32", align=8)
+"""What the device runtime knows of each function by number: whether it is a kernel, and its limits and sizes."""
+
+ERRORS = Layout("errors", "code:i32[32] failure:i32[32]")
+"""Each lane's last error, and which record of failures it has there (0: none, else its number plus 1)."""
+
+MAX_FAILURES = 64
+STREAM_BASE = 0x5354_0000_0000
+"""Handles of streams made on the device are STREAM_BASE + 16 · number; below are those that CUDA names."""
+EVENT_BASE = 0x4556_0000_0000
+
+MAX_SPLIT_AREAS = 112
+SPLIT = Layout("split", f"entry:ptr parent:ptr away:ptr back:ptr mask:i32 frame:i32 areas:ptr[{MAX_SPLIT_AREAS}]")
+"""A call on a fiber of its own: what to run for the lanes of `mask`, and where its caller keeps which lanes are away
+and which have come back."""
+SPLIT_BYTES = -(-SPLIT.size // 64) * 64
+MOST_GROUPS = 248
+"""Groups of lanes of a block that may be inside waiting functions at a time, each with a stack of its own."""

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Stream
+from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
-from gridstride.virtual.machine import faults
+from gridstride.virtual.machine import faults, grid_barrier
+from gridstride.virtual.machine.children import Family
 from gridstride.virtual.machine.clusters import cluster_of
+from gridstride.virtual.machine.launches import LaunchQueue
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
-from gridstride.virtual.machine.variant import Variant, build, digest
+from gridstride.virtual.machine.variant import Tables, Variant, build, digest
 from gridstride.virtual.machine.watch import WATCHER
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.observe.findings import Finding, KernelFault
 from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.link import link
 from gridstride.virtual.ptx.module import Module
 
 if TYPE_CHECKING:
@@ -42,13 +45,15 @@ MANY_WARPS = 64
 class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
-    def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
-        self.device, self.source, self.filename = device, source, filename
-        check_target(ptx, device.properties)
-        self.text_digest = digest(ptx)
-        self._parse: Callable[[], Module] = functools.cache(lambda: parse(ptx, filename=filename))
+    def __init__(self, device: VirtualGPU, pieces: tuple[Piece, ...]) -> None:
+        self.device, self.pieces = device, pieces
+        for piece in pieces:
+            check_target(piece.ptx, device.properties)
+        self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
+        self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
         known = summary(self.text_digest, self._parse)
+        self._entries = known.entries
         self._place(known.variables)
         self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
 
@@ -57,9 +62,27 @@ class VirtualModule:
         """The typed module."""
         return self._parse()
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The source of each file, where there are several."""
+        return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
+
+    def source_of(self, findings: tuple[Finding, ...]) -> str | None:
+        """The text that the first of the findings is about, as far as it is at hand."""
+        return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
+
     def global_address(self, name: str) -> tuple[int, int]:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
         return self._addresses[name]
+
+    @functools.cached_property
+    def launch_queue(self) -> LaunchQueue:
+        """Where this module's kernels leave what they launch."""
+        return LaunchQueue(self.device, self._entries, self.device.pending_launches)
+
+    def kernel_number(self, number: int) -> VirtualKernel:
+        """The kernel that a function pointer's number stands for."""
+        return next(k for k in self.kernels.values() if k.number == number)
 
     def address(self, key: str) -> int:
         return self._addresses[key][0]
@@ -78,6 +101,8 @@ class VirtualModule:
         for address, _ in self._addresses.values():
             self.device.free(address)
         self._addresses.clear()
+        if "launch_queue" in self.__dict__:
+            self.launch_queue.release()
 
     def __del__(self) -> None:
         if getattr(self, "_addresses", None):
@@ -90,13 +115,18 @@ class VirtualKernel:
     def __init__(self, module: VirtualModule, entry: Entry) -> None:
         self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
-        self.static_shared = entry.static_shared
-        self._most_threads = entry.most_threads
+        self.static_shared, self.number = entry.static_shared, entry.number
+        self._most_threads, self._exact = entry.most_threads, entry.exact
         self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
         self.needs_cluster = "explicitcluster" in entry.flags
         self.grid_of_clusters = "blocksareclusters" in entry.flags
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
+
+    @property
+    def parameter_bytes(self) -> int:
+        """How many bytes of packed parameters a launch takes."""
+        return self.parameters[-1].offset + self.parameters[-1].size if self.parameters else 0
 
     @property
     def max_threads(self) -> int:
@@ -119,14 +149,26 @@ class VirtualKernel:
         if self.module.device.sanitize:
             from gridstride.virtual.observe.run import observe
 
-            run = observe(self, grid, block, packed, shared, cooperative, cluster, sampled=False)
+            run = observe(self, grid, block, packed, shared, cooperative, cluster)
             if run.findings:
-                raise KernelFault(run.findings, self.module.source)
+                raise KernelFault(run.findings, self.module.source_of(run.findings))
             return
         with self.module.device.lock:
             variant = self.variant(block)
             session = self._session(variant, grid, block, shared, cooperative, cluster)
+            if not variant.tables.launches:
+                self.run(session, variant, grid, block, packed)
+                return
+            self.module.launch_queue.open(0)
             self.run(session, variant, grid, block, packed)
+            family = Family(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
+            family.run(self, grid, block, variant.tables)
+
+    def run_child(self, grid: Dim3, block: Dim3, packed: bytes, shared: int, limit: float) -> Tables:
+        """Runs a grid that another one launched, in at most `limit` seconds."""
+        variant = self.variant(block)
+        self.run(self._session(variant, grid, block, shared, False, None), variant, grid, block, packed, limit=limit)
+        return variant.tables
 
     def observe(
         self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False,
@@ -140,7 +182,7 @@ class VirtualKernel:
 
         run = observe(self, grid, block, packed, shared, cooperative, cluster)
         if run.findings:
-            self.module.device.faults.append(KernelFault(run.findings, self.module.source))
+            self.module.device.faults.append(KernelFault(run.findings, self.module.source_of(run.findings)))
         return run
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -164,6 +206,9 @@ class VirtualKernel:
 
         `sample`: every so many blocks one is observed; 0 on the fast build.
         """
+        if self._exact and block != self._exact:
+            asked, given = (" x ".join(map(str, each)) for each in (self._exact, block))
+            raise LaunchError(f"{self.title}: the kernel takes blocks of {asked} threads (.reqntid), block is {given}")
         device, tables = self.module.device, variant.tables
         total = grid[0] * grid[1] * grid[2]
         threads = block[0] * block[1] * block[2]
@@ -197,8 +242,9 @@ class VirtualKernel:
             record["shadow"] = device.shadow.open(tables.extra["global_unit"])
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data
-        layout = self.parameters
-        record["param_size"] = layout[-1].offset + layout[-1].size if layout else 0
+        record["param_size"] = self.parameter_bytes
+        if tables.launches:
+            record["launches"] = self.module.launch_queue.address
         return session
 
     def _slots(
@@ -226,14 +272,17 @@ class VirtualKernel:
             session.launch["allocation_count"] = len(session.allocations)
             session.forget_bounds(arena.generation)
 
-    def run(self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes) -> None:
+    def run(
+        self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes, *, limit: float | None = None
+    ) -> None:
+        """Runs a prepared grid, by itself; `limit` in seconds where it is not the device's."""
         device, record = self.module.device, session.launch
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
         device.heap.record["lock"] = 0  # a launch that was stopped may have held it
         if record["envreg"].any():
             device.reset_workspace()
-        with WATCHER.watch(record, device.time_limit):
+        with WATCHER.watch(record, device.time_limit if limit is None else limit):
             if len(session.addresses) == 1:
                 device.engine_run(session.addresses[0])
             else:
@@ -248,7 +297,17 @@ class VirtualKernel:
             raise KeyboardInterrupt
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
-        raise KernelFault((found,), self.module.source)
+        raise KernelFault((found,), self.module.source_of((found,)))
+
+
+def linked(pieces: tuple[Piece, ...]) -> Module:
+    """The texts parsed and made one; PtxError, LinkError."""
+    from gridstride.virtual.lowering.instructions.builtins import BUILTINS
+
+    modules = [parse(p.ptx, filename=p.filename) for p in pieces]
+    if any(name in m.functions and not m.functions[name].defined for m in modules for name in grid_barrier.NAMES):
+        modules.append(parse(grid_barrier.PTX, filename="<grid barrier>"))
+    return link(modules, known=BUILTINS.keys())
 
 
 def check_target(ptx: str, chip: DeviceProperties) -> None:

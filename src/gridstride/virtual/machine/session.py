@@ -97,7 +97,8 @@ class Session:
         self.launch = np.zeros(1, LAUNCH.dtype())
         self.workers = np.zeros(demand.workers, WORKER.dtype())
         self.blocks = [np.zeros(demand.slots, BLOCK.dtype()) for _ in range(demand.workers)]
-        self.warps = [np.zeros(demand.slots * demand.warps, WARP.dtype()) for _ in range(demand.workers)]
+        per_slot = demand.warps + tables.groups
+        self.warps = [np.zeros(demand.slots * per_slot, WARP.dtype()) for _ in range(demand.workers)]
         self.blank = tables.site_records()
         self.sites = [self.blank.copy() for _ in range(demand.workers)]
         self.counters = [np.zeros(max(1, demand.counters), np.uint64) for _ in range(demand.workers)]
@@ -111,9 +112,10 @@ class Session:
         self.addresses = [self.workers.ctypes.data + WORKER.size * i for i in range(demand.workers)]
         # A warp that never gives way leaves its stack to the next one; even a single warp that does needs its own.
         own_stacks = tables.waits or tables.spins or demand.slots > 1
-        fibers = demand.slots * demand.warps if own_stacks else 1
+        fibers = demand.slots * per_slot if own_stacks else 1
         self.launch["shared_stacks"] = not own_stacks
         self.launch["params"] = self.params_address
+        self.launch["warps_per_slot"] = per_slot
         stack = stack_size(tables)
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
@@ -127,6 +129,7 @@ class Session:
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
+        fibers_of_slots = demand.slots * (demand.warps + tables.groups)
         shared = -(-max(demand.shared, 1) // SHARED_ALIGN) * SHARED_ALIGN
         if demand.cluster:
             shared = 1 << RANK_SHIFT
@@ -137,13 +140,13 @@ class Session:
         record["blocks"], record["warps"] = self.blocks[index].ctypes.data, self.warps[index].ctypes.data
         record["stacks"], record["stack_size"] = self._rent(room, "stacks", fibers * stack), stack
         record["shared"], record["shared_stride"] = self._rent(room, "shared", demand.slots * shared), shared
-        record["local"] = self._rent(room, "local", demand.slots * demand.warps * local)
+        record["local"] = self._rent(room, "local", fibers_of_slots * local)
         record["local_stride"] = local
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
-            record["copies"] = self._rent(room, "copies", demand.slots * demand.warps * QUEUE_BYTES)
+            record["copies"] = self._rent(room, "copies", fibers_of_slots * QUEUE_BYTES)
         if tables.extra and any(p.name.startswith("wgmma.") for p in tables.sites):
-            record["wgmma"] = self._rent(room, "wgmma", demand.slots * demand.warps * FLIGHT_BYTES)
+            record["wgmma"] = self._rent(room, "wgmma", fibers_of_slots * FLIGHT_BYTES)
         record["slots"], record["index"] = demand.slots, index
 
     def _rent(self, room: Room, name: str, size: int) -> int:
@@ -205,7 +208,7 @@ class Session:
 
 def most_slots(tables: Tables, warps: int) -> int:
     """How many blocks of so many warps a worker can hold at a time."""
-    return max(1, STACKS_LIMIT // (stack_size(tables) * warps))
+    return max(1, STACKS_LIMIT // (stack_size(tables) * (warps + tables.groups)))
 
 
 def stack_size(tables: Tables) -> int:

@@ -17,8 +17,9 @@ from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel. `static_shared` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do not;
-    `cluster` and `most_cluster` likewise (.reqnctapercluster, .maxclusterrank); `flags` as the PTX names them.
+    """A kernel. `static_shared` and `local` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do
+    not; `number` is its place among the module's functions, as function pointers count. `cluster` and `most_cluster`
+    as .reqnctapercluster and .maxclusterrank say; `flags` as the PTX names them.
     """
 
     name: str
@@ -28,12 +29,17 @@ class Entry:
     cluster: tuple[int, int, int] | None = None
     most_cluster: int | None = None
     flags: tuple[str, ...] = ()
+    number: int = 0
+    local: int = 0
+    exact: tuple[int, ...] = ()
+    """The block that .reqntid asks for; empty where any will do."""
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Entry:
-        cluster = None if data["cluster"] is None else tuple(data["cluster"])
         parameters = tuple(ParameterLayout(**p) for p in data["parameters"])
-        return Entry(**{**data, "parameters": parameters, "cluster": cluster, "flags": tuple(data["flags"])})
+        cluster = None if data["cluster"] is None else tuple(data["cluster"])
+        known = {"parameters": parameters, "cluster": cluster}
+        return Entry(**{**data, **known, "flags": tuple(data["flags"]), "exact": tuple(data["exact"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +121,13 @@ def _entry(module: Module, function: Function) -> Entry:
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
     x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
     cluster = (x, y, z) if "reqnctapercluster" in function.directives else None
-    (most,) = function.directives.get("maxclusterrank") or (None,)
+    (most_cluster,) = function.directives.get("maxclusterrank") or (None,)
     flags = tuple(f for f in ("explicitcluster", "blocksareclusters") if f in function.directives)
-    shared = shared_bytes(module, function)
-    return Entry(function.name, layouts, shared, min(given, default=None), cluster, most, flags)
+    number = list(module.functions).index(function.name)
+    local = sum(v.size for v in function.variables.values() if v.space == "local")
+    exact = (*function.directives.get("reqntid", ()), 1, 1)[:3] if "reqntid" in function.directives else ()
+    shared, most = shared_bytes(module, function), min(given, default=None)
+    return Entry(function.name, layouts, shared, most, cluster, most_cluster, flags, number, local, exact)
 
 
 def _parameter(variable: Variable, offset: int) -> ParameterLayout:

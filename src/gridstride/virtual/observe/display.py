@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as escaping
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,17 +27,18 @@ def text(run: Run) -> str:
     left_out = len(lines) - _BUSIEST
     more = [f"… and {left_out} lines that did less"] if left_out > 0 else []
     head = [_title(run), _totals(run), _prediction(run)]
-    return "\n".join([*head, *_heap(run), *([""] if table else []), *table, *more, *_findings(run)])
+    return "\n".join([*head, *_heap(run), *_launched(run), *([""] if table else []), *table, *more, *_findings(run)])
 
 
 def html(run: Run) -> str:
     """The run for a notebook: the same table, each line shaded by its share of the instructions."""
     head = "".join(f"<th style='{_align(column)}'>{name}</th>" for column, name in enumerate(_HEADER))
     body = "".join(_html_row(run, line) for line in run.counters.lines)
+    more = "".join(f"<br>{escaping.escape(line)}" for line in (*_heap(run), *_launched(run)))
     findings = "".join(f"<li>{escaping.escape(each)}</li>" for each in _findings(run))
     return (
         f"<div><b>{escaping.escape(_title(run))}</b><br>{escaping.escape(_totals(run))}"
-        f"<br>{escaping.escape(_prediction(run))}{''.join(f'<br>{escaping.escape(line)}' for line in _heap(run))}"
+        f"<br>{escaping.escape(_prediction(run))}{more}"
         f"{f'<ul>{findings}</ul>' if findings else ''}"
         "<table style='font-family:ui-monospace,monospace;font-variant-numeric:tabular-nums;border-collapse:collapse'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -56,6 +58,17 @@ def _heap(run: Run) -> list[str]:
 def share(line: LineCounters, total: LineCounters) -> float:
     """The part of a run's instructions that one line's are."""
     return line.instructions / total.instructions if total.instructions else 0.0
+
+
+def _launched(run: Run) -> list[str]:
+    """The grids that the run launched itself, and those below them."""
+    below = list(run.descendants())
+    if not below:
+        return []
+    counts = Counter(each.kernel for each in below)
+    named = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common(_BUSIEST))
+    total = short(sum(each.counters.instructions for each in below))
+    return [f"launched {len(below)} grids itself: {named}; {total} warp instructions"]
 
 
 def excess(line: LineCounters) -> str:
@@ -101,8 +114,10 @@ def _cells(run: Run, line: LineCounters, *, widest: int | None = _WIDEST) -> lis
 
 def _source_line(run: Run, line: LineCounters) -> str:
     """The line's text; the file's name where the text is not at hand."""
-    lines = (run.source or "").splitlines()
-    if line.line and line.line <= len(lines) and line.file == _own_file(run):
+    known = run.sources.get(line.file or "")
+    lines = (known or run.source or "").splitlines()
+    own = known is not None or (not run.sources and line.file == _own_file(run))
+    if line.line and line.line <= len(lines) and own:
         return lines[line.line - 1].rstrip()
     return (line.file or "") if line.line else "(what belongs to no line)"
 

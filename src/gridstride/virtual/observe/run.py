@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.virtual.machine.children import Family
 from gridstride.virtual.machine.clusters import cluster_of
 from gridstride.virtual.machine.faults import thread_of
 from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
 from gridstride.virtual.machine.session import Dim3, Session
-from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.machine.variant import Place, Tables, Variant
 from gridstride.virtual.observe import clusters, warpgroup_messages
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
@@ -56,6 +58,17 @@ class Run:
     predicted: Prediction
     source: str | None = None
     heap: HeapUse | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Texts by file name, of a kernel linked from several."""
+    children: Sequence[Run] = ()
+    """The grids that this one launched itself, in the order in which they ran, each with its own."""
+
+    def descendants(self) -> Iterator[Run]:
+        """The grids that this one launched, and those that they launched."""
+        waiting = list(reversed(self.children))
+        while waiting:  # a chain of tail launches may be thousands of grids deep
+            yield (run := waiting.pop())
+            waiting += reversed(run.children)
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -78,34 +91,60 @@ def observe(
     shared: int,
     cooperative: bool,
     cluster: Dim3 | None = None,
-    *,
-    sampled: bool = True,
 ) -> Run:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
+    module = kernel.module
+    with module.device.lock:
+        how: dict[str, Any] = {"cooperative": cooperative, "cluster": cluster, "root": True}
+        seen = observe_one(kernel, grid, block, packed, shared, **how)
+        if not seen.tables.launches or seen.stopped:
+            return seen.run
+        family = Family(module.launch_queue, observed=True, limit=module.device.time_limit)
+        children = family.run(kernel, grid, block, seen.tables)
+    below = {(f.kind, f.kernel, f.line): f for f in reversed(family.findings)}
+    return replace(seen.run, findings=(*seen.run.findings, *reversed(below.values())), children=children)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One grid's Run without its children, whether a fault ended it, and its code's tables."""
+
+    run: Run
+    stopped: bool
+    tables: Tables
+
+
+def observe_one(
+    kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, *, cooperative: bool = False,
+    cluster: Dim3 | None = None, limit: float | None = None, root: bool = False,
+) -> Seen:  # fmt: skip
+    """Runs one grid on the observed build, in at most `limit` seconds; `root` where the host launched it."""
     device = kernel.module.device
     total = grid[0] * grid[1] * grid[2]
-    with device.lock:
-        variant = kernel.variant(block, observed=True)
-        shape = cluster_of(kernel, grid, cluster) if variant.tables.clusters else (1, 1, 1)
-        team = math.prod(shape)
-        clusters = (grid[0] // shape[0], grid[1] // shape[1], grid[2] // shape[2])
-        sample = sample_step(clusters, team) if sampled else 1
-        session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample, cluster=cluster)
-        kernel.refresh(session)
-        stopped: tuple[Finding, ...] = ()
-        before = device.heap.use()
-        try:
-            kernel.run(session, variant, grid, block, packed)
-        except KernelFault as fault:
-            stopped = fault.findings
-        raw = np.sum(session.counters, axis=0)
-        counters = collect(raw, variant.tables.extra, -(-total // team // sample) * team, total)
-        found = stopped + reported(kernel.title, block, session, variant, device)
-        device.shadow.close()
+    variant = kernel.variant(block, observed=True)
+    shape = cluster_of(kernel, grid, cluster) if variant.tables.clusters else (1, 1, 1)
+    team = math.prod(shape)
+    clusters_of_grid = (grid[0] // shape[0], grid[1] // shape[1], grid[2] // shape[2])
+    sample = 1 if device.sanitize else sample_step(clusters_of_grid, team)
+    session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample, cluster=cluster)
+    kernel.refresh(session)
+    if root and variant.tables.launches:
+        kernel.module.launch_queue.open(0)
+    stopped: tuple[Finding, ...] = ()
+    before = device.heap.use()
+    try:
+        kernel.run(session, variant, grid, block, packed, limit=limit)
+    except KernelFault as fault:
+        stopped = fault.findings
+    raw = np.sum(session.counters, axis=0)
+    counters = collect(raw, variant.tables.extra, -(-total // team // sample) * team, total)
+    found = stopped + reported(kernel.title, block, session, variant, device)
+    device.shadow.close()
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
-               device.heap.use(before))  # fmt: skip
+    run = Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.pieces[0].source,
+              device.heap.use(before), kernel.module.texts)  # fmt: skip
+    return Seen(run, bool(stopped), variant.tables)
 
 
 def reported(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.machine.layout import BASE, SPLIT, STRIDE
+from gridstride.virtual.machine.layout import BASE, LEAVING, STRIDE
 from gridstride.virtual.machine.variant import Place
 from gridstride.virtual.observe.findings import Dim3
 
@@ -62,7 +62,7 @@ def _descriptor(detail: int) -> str:
     start, width, matrix, problem = detail >> 32, detail >> 16 & 0xFFFF, "AB"[detail >> 8 & 1], detail & 255
     least = 8 * width if width > 16 else 16
     head = f"the descriptor of {matrix} (start {start}, {_NAMES[width]})"
-    if problem == SPLIT:
+    if problem == LEAVING:
         return (
             f"{head} starts {start % width} bytes into a row of {width} bytes, which what is read from there "
             "leaves: the hardware goes on in the next row; the swizzle must be wider, or the start nearer the row's"

@@ -13,11 +13,13 @@ from gridstride.virtual.ptx.errors import nearest, shown
 from gridstride.virtual.ptx.lexer import Tokens
 from gridstride.virtual.ptx.module import Function, Module, Operand, Register, Symbol, Variable
 from gridstride.virtual.ptx.names import Names
-from gridstride.virtual.ptx.signature import read_directives, read_parameters
+from gridstride.virtual.ptx.signature import read_directives, read_parameters, shape
 
 _LINKAGE = frozenset([".visible", ".extern", ".weak", ".common"])
 _MODULE_SPACES = SPACES - {".param", ".local"}
 _TOP_LEVEL = (*_LINKAGE, *SPACES, ".entry", ".func", ".version", ".target", ".address_size", ".file", ".section")
+NEWEST = 9
+"""Major version of PTX up to which texts are read; a newer one may mean something else by the same words."""
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
 
@@ -89,6 +91,10 @@ class ModuleReader:
             raise cursor.error(f"expected a PTX version such as 8.5, found {shown(cursor.token)}")
         cursor.pos += 1
         self._version = int(found[1]), int(found[2])
+        if int(found[1]) > NEWEST:
+            raise cursor.error(
+                f"PTX {found[0]} is no version that this knows: up to {NEWEST}.x it does", cursor.pos - 1
+            )
 
     def _item(self) -> None:
         cursor = self.cursor
@@ -213,7 +219,7 @@ class ModuleReader:
         is_definition = self.cursor.token == "{"
         if name in self.variables or (earlier and earlier.defined and is_definition):
             raise self.cursor.error(f"{shown(name)} is defined twice", at)
-        if earlier and (earlier.kind, _shape(earlier)) != (function.kind, _shape(function)):
+        if earlier and (earlier.kind, shape(earlier)) != (function.kind, shape(function)):
             message = f"{shown(name)} was declared with another signature on line {earlier.line}"
             raise self.cursor.error(message, at)
         if not earlier or not earlier.defined:
@@ -239,11 +245,6 @@ class ModuleReader:
             names.element_sizes[key] = variable.info.size * variable.vector
             found.append(replace(variable, name=key))
         return tuple(found)
-
-
-def _shape(function: Function) -> tuple[tuple[str, int | None, int], ...]:
-    """What two declarations of a function must agree on."""
-    return tuple((v.space, v.count, v.size) for v in (*function.returns, *function.params))
 
 
 def _complete(function: Function, names: Names, body: Body) -> Function:

@@ -52,6 +52,7 @@ def _arrive(m: Module) -> None:
         present = b.call("i32", "llvm.ctpop.i32", mask)
         # With a thread count, a warp counts whole, the lanes that left included.
         entire = b.op("and", b.compare("ne", count, i32(0)), b.compare("eq", mask, b.get(warp, WARP, "live")))
+        entire = b.op("and", entire, b.compare("eq", b.get(warp, WARP, "split"), Value("null", "ptr")))
         increment(b, _barrier_field(b, block, "arrived", index), b.select(entire, i32(LANES), present))
         increment(b, _barrier_field(b, block, "votes", index), b.call("i32", "llvm.ctpop.i32", vote))
         b.store(count, _barrier_field(b, block, "expected", index))

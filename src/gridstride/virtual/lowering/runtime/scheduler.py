@@ -7,6 +7,7 @@ from gridstride.virtual.lowering.runtime.barriers import emit_barriers
 from gridstride.virtual.lowering.runtime.common import can_run, i32, i64, increment, switch, to_scheduler, warp_at
 from gridstride.virtual.lowering.runtime.faults import emit_faults
 from gridstride.virtual.lowering.runtime.fibers import Processor, module_assembly
+from gridstride.virtual.lowering.runtime.groups import emit_groups, run_group
 from gridstride.virtual.machine.layout import (
     BLOCK,
     COPIES,
@@ -34,6 +35,7 @@ def emit_scheduler(m: Module, processor: Processor) -> None:
     m.signatures["gs_boot"] = "declare void @gs_boot()"
     emit_faults(m)
     emit_barriers(m)
+    emit_groups(m, processor, STACK_MARGIN)
     _warp_main(m)
     _open_slot(m)
     _start_block(m, processor)
@@ -50,6 +52,9 @@ def _warp_main(m: Module) -> None:
         waits = b.compare("eq", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
         at = b.alloca("ptr")
         b.store(first, at)
+        with b.if_(run_group(b, first)):
+            b.put(first, WARP, "state", DONE)
+            to_scheduler(b, first)
         with b.loop() as done:
             warp = b.load("ptr", at)
             b.emit(f"call void {entry.name}(ptr {warp.name})")
@@ -69,7 +74,8 @@ def _open_slot(m: Module) -> None:
     """Fills in what the warps of a slot keep from block to block: a worker does it once for each slot it uses."""
     with m.function("void", "gs_open_slot", "ptr worker", "i64 slot") as (b, (worker, slot)):
         launch = b.get(worker, WORKER, "launch")
-        count = b.resize(b.get(launch, LAUNCH, "warps_per_block"), "i64")
+        count = b.resize(b.get(launch, LAUNCH, "warps_per_slot"), "i64")
+        last = b.op("sub", b.resize(b.get(launch, LAUNCH, "warps_per_block"), "i64"), i64(1))
         block = b.offset(b.get(worker, WORKER, "blocks"), b.op("mul", slot, i64(BLOCK.size)))
         shared = b.op("add", b.get(worker, WORKER, "shared"), b.op("mul", slot, b.get(worker, WORKER, "shared_stride")))
         first = b.op("mul", slot, count)
@@ -82,7 +88,7 @@ def _open_slot(m: Module) -> None:
             warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
             b.put(warp, WARP, "block", block)
             b.put(warp, WARP, "shared", shared)
-            _open_warp(b, worker, launch, warp, b.op("add", first, w), w)
+            _open_warp(b, worker, launch, warp, b.op("add", first, w), b.intrinsic("umin", w, last))
             b.store(b.op("add", w, i64(1)), at)
 
 
@@ -127,7 +133,7 @@ def _start_block(m: Module, processor: Processor) -> None:
         row = b.op("udiv", index, x)
         place = (b.op("urem", index, x), b.op("urem", row, y), b.op("udiv", row, y))
         ctaid = [b.resize(p, "i32") for p in place]
-        first = b.op("mul", slot, b.resize(count, "i64"))
+        first = b.op("mul", slot, b.resize(b.get(launch, LAUNCH, "warps_per_slot"), "i64"))
         warps = b.offset(b.get(worker, WORKER, "warps"), b.op("mul", first, i64(WARP.size)))
         b.emit(f"call void @llvm.memset.p0.i64(ptr {block.name}, i8 0, i64 {BLOCK.size}, i1 false)")
         m.signatures["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
@@ -202,7 +208,6 @@ def _run_block(m: Module, processor: Processor) -> None:
     """Runs a block's warps round-robin until all are done or none can go on."""
     with m.function("i32", "gs_run_block", "ptr worker", "ptr block") as (b, (worker, block)):
         launch = b.get(worker, WORKER, "launch")
-        count = b.get(block, BLOCK, "warp_count")
         alone = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
         ran, spun = (b.alloca("i32") for _ in range(2))
         with b.loop() as done:
@@ -211,7 +216,7 @@ def _run_block(m: Module, processor: Processor) -> None:
                 b.store(i32(0), counter)
             with b.loop() as round_over:
                 cursor = b.get(block, BLOCK, "cursor")
-                b.break_if(b.compare("uge", cursor, count), round_over)
+                b.break_if(b.compare("uge", cursor, b.get(block, BLOCK, "warp_count")), round_over)
                 b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
                 warp = warp_at(b, block, cursor)
                 with b.if_(can_run(b, block, warp)):
@@ -232,11 +237,16 @@ def _run_block(m: Module, processor: Processor) -> None:
                     spinning = b.compare("eq", state, i32(SPINNING))
                     increment(b, spun, b.resize(spinning, "i32"))
                     increment(b, ran, b.resize(b.op("xor", spinning, constant("i1", True)), "i32"))
-            b.break_if(b.compare("eq", b.get(block, BLOCK, "finished"), count), done)
+            b.break_if(_all_finished(b, block), done)
             b.break_if(b.compare("eq", b.load("i32", ran), i32(0)), done)
-        over = b.compare("eq", b.get(block, BLOCK, "finished"), count)
+        over = _all_finished(b, block)
         waits = b.select(b.compare("ne", b.load("i32", spun), i32(0)), i32(SPUN), i32(STUCK))
         b.ret(b.select(over, i32(FINISHED), waits))
+
+
+def _all_finished(b: Builder, block: Value) -> Value:
+    """An i1; the count is looked up each time, as warps may have split in groups."""
+    return b.compare("eq", b.get(block, BLOCK, "finished"), b.get(block, BLOCK, "warp_count"))
 
 
 def _run(m: Module) -> None:

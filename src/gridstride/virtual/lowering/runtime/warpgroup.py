@@ -15,8 +15,8 @@ from gridstride.virtual.machine.layout import (
     FLIGHT,
     FLIGHTS,
     LEADING,
+    LEAVING,
     MAX_FLIGHTS,
-    SPLIT,
     STRIDE,
     WARP,
 )
@@ -52,7 +52,7 @@ def _sane(m: Module) -> None:
         strided = b.select(inner, many_chunks, many_groups)
         led = b.select(d.transposed, b.select(swizzled, again, many_chunks), again)
         wrong = {
-            SPLIT: split,
+            LEAVING: split,
             BASE: b.op("and", based, b.compare("eq", phase, i32(0))),
             STRIDE: b.op("and", strided, b.compare("ult", d.stride, least)),
             LEADING: b.op("and", led, b.compare("ult", d.leading, least)),
