@@ -172,10 +172,64 @@ def rows(counts: Path) -> Iterator[tuple[str, dict[str, float]]]:
         yield name, {names[k]: float(v.replace(",", "")) for k, v in row.items() if k in names and v not in ("", "n/a")}
 
 
+
+EQUAL = {
+    **{f"{space}_{way}_{what}": f"{space}_{way}_{what}" for space, ways in (("global", ("load", "store", "atomic", "reduction")), ("local", ("load", "store"))) for way in ways for what in ("requests", "sectors")},
+    "shared_load_wavefronts": "shared_load_wavefronts", "shared_store_wavefronts": "shared_store_wavefronts",
+    "shared_atomic_wavefronts": "shared_atomic_wavefronts", "load_conflicts": "shared_load_conflicts",
+    "store_conflicts": "shared_store_conflicts", "atomic_conflicts": "shared_atomic_conflicts",
+}  # fmt: skip
+"""Counters of ours, and the figures of ncu that they must equal."""
+
+BESIDE = {"instructions": "instructions", "branches": "branches_sass", "divergent_branches": "divergent_branches",
+          "l2_sectors": "l2_sectors", "tma_sectors": "l1_fill_sectors"}  # fmt: skip
+"""Those that are given beside each other: the one is of PTX, or of a picture of L1, the other of the machine."""
+
+
+def record(counts: Path, fixture: Path) -> None:
+    """Turns ncu's table into the fixture: one line for each kernel."""
+    wanted = {*EQUAL.values(), *BESIDE.values(), "registers"}
+    found = [json.dumps({"kernel": name, **{k: int(v) for k, v in row.items() if k in wanted and (v or k == "registers")}})
+             for name, row in rows(counts)]  # fmt: skip
+    fixture.parent.mkdir(parents=True, exist_ok=True)
+    command = "python bench/counters.py measure"
+    head = f'"machine": "NVIDIA H200", "tool": "ncu", "command": "{command}", "date": "2026-11-21"'
+    fixture.write_text(f'{{{head}, "cases": [\n' + ",\n".join(found) + "\n]}\n")
+
+
+def differences(counters: Any, measured: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """(ours, ncu's) of the counters that must be equal and are not."""
+    pairs = {ours: (getattr(counters, ours), measured.get(theirs, 0)) for ours, theirs in EQUAL.items()}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def compare(fixture: Path) -> int:
+    """Prints how every kernel's counts differ, then ratios of those that need not be equal."""
+    measured = {row["kernel"]: row for row in json.loads(fixture.read_text())["cases"]}
+    equal = 0
+    for case in cases():
+        if case.name not in measured:
+            print(f"{case.name:36} not measured")
+            continue
+        theirs = measured[case.name]
+        counters = case.launch(observe=True).counters
+        wrong = differences(counters, theirs)
+        equal += not wrong
+        beside = [f"{name} {getattr(counters, name)}/{theirs.get(other, 0)}" for name, other in BESIDE.items() if theirs.get(other, 0) and getattr(counters, name)]
+        print(f"{case.name:36} {'equal' if not wrong else wrong}   {', '.join(beside)}")
+    print(f"{equal} of {len(measured)} kernels have every count in common with the GPU")
+    return 0
+
+
 def main(words: list[str]) -> int:
     match words:
         case ["measure", folder, *which]:
             return measure(Path(folder), *which)
+        case ["record", counts, *fixture]:
+            record(Path(counts), Path(*fixture) if fixture else FIXTURE)
+        case []:
+            with gs.use(gs.VirtualGPU(workers=1)):
+                return compare(FIXTURE)
         case ["launch", which]:
             launch(which)
         case _:

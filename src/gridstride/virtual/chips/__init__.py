@@ -14,6 +14,8 @@ from gridstride.protocol import DeviceProperties
 
 _FOLDER = Path(__file__).parent
 _PARTITIONS = 4
+_LINE = 128  # bytes
+_LEAST_L1 = 16 << 10  # bytes that shared memory never takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,14 @@ class Chip:
             per_warp = -(-registers * p.warp_size // 256) * 256
             fits.append(_PARTITIONS * (p.registers_per_multiprocessor // _PARTITIONS // per_warp) // warps)
         return min(fits)
+
+
+    def l1_lines(self, threads: int, shared: int) -> int:
+        """Lines of L1 that one resident block has to itself: what shared memory leaves, in equal shares."""
+        p = self.properties
+        blocks = max(1, self.resident_blocks(threads, shared))
+        free = self.rates["l1_bytes"] - min(blocks * (shared + 1024), p.shared_per_multiprocessor)
+        return max(1, int(max(free, _LEAST_L1) / blocks / _LINE))
 
 
 def names() -> list[str]:

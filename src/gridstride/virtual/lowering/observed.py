@@ -7,14 +7,14 @@ from typing import Any
 
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
+from gridstride.virtual.lowering.classes import kind_of, tensor_operations, tensor_type
+from gridstride.virtual.lowering.dependencies import chain
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
-
-ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
-"""Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
 
 BLOCK_COUNTERS = ("warps", "lanes")
 
@@ -24,15 +24,16 @@ class Counting:
 
     def __init__(self) -> None:
         self.blocks: list[dict[str, Any]] = []
-        self.accesses: dict[int, dict[str, Any]] = {}
+        self.accesses: list[dict[str, Any]] = []
+        self.branches: list[dict[str, Any]] = []
         self.size = 0
         self.unit = 4
         """Bytes of shared memory that share one entry of the race detector's shadow."""
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
-        accesses = [{"site": site, **a} for site, a in self.accesses.items()]
-        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, "unit": self.unit}
+        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size,
+                "unit": self.unit}  # fmt: skip
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -41,13 +42,18 @@ class Counting:
     def block(self, cx: Lowering, index: int) -> None:
         """Counts executions and active lanes of a block; instructions follow from its text."""
         at = self._take(len(BLOCK_COUNTERS))
-        block = cx.code.blocks[index]
+        block = [ins for ins in cx.code.blocks[index] if written(ins)]
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
-        for ins in filter(written, block):
-            place = cx.program.place(ins.loc)
-            kinds[(*(place or (None, None)), kind_of(ins))] += 1
-        lines = [{"file": f, "line": n, "kind": k, "count": c} for (f, n, k), c in kinds.items()]
-        self.blocks.append({"at": at, "lines": lines})
+        products: Counter[tuple[str | None, int | None, str]] = Counter()
+        for ins in block:
+            place = cx.program.place(ins.loc) or (None, None)
+            kinds[(*place, kind_of(ins))] += 1
+            if operations := tensor_operations(ins):
+                products[(*place, tensor_type(ins))] += operations
+        rows = [[*key, count] for key, count in kinds.items()]
+        again = index in cx.code.successors[index]
+        self.blocks.append({"at": at, "lines": rows, "products": [[*key, count] for key, count in products.items()],
+                            "chain": chain(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
         b = cx.b
         observed = b.resize(cx.field("observed"), "i64")
         lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
@@ -56,15 +62,23 @@ class Counting:
         counter = b.offset(counter, 8)
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Counts a branch that lanes of the same warp leave on different ways."""
+        at, (file, line) = self._take(1), cx.program.place(cx.ins.loc) or (None, None)
+        self.branches.append({"at": at, "file": file, "line": line})
+        b, zero = cx.b, constant("i32", 0)
+        both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
+        split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
+        counter = b.offset(cx.field("counters"), 8 * at)
+        b.store(b.op("add", b.load("i64", counter), split), counter)
+
     def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
-        """Counts a load, store, atom or red (`kind`) or cp.async ("async"); shared ones are checked for races."""
-        if access.space not in ("global", "shared", "generic", "const"):
+        """Counts a load, store, atom or red (`kind`) or the sides of a cp.async ("load" and "async"); shared ones are
+        checked for races.
+        """
+        if access.space not in ("global", "shared", "generic", "const", "local"):
             return
-        at = self._take(len(ACCESS_COUNTERS))
-        place = cx.program.place(cx.ins.loc)
-        file, line = place or (None, None)
-        self.accesses[site] = {"at": at, "file": file, "line": line, "space": access.space, "kind": kind,
-                               "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
+        at = self._site(cx, access.space, kind, access.bytes)
         if access.space == "shared":
             self.unit = min(self.unit, access.size)
         b = cx.b
@@ -73,6 +87,20 @@ class Counting:
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
+
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
+        """Counts a bulk copy's side in global memory: gs_count_NAME(warp, at, mask, *values)."""
+        at, b = self._site(cx, "bulk", name, 0), cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            b.call("void", f"gs_count_{name}", cx.warp, constant("i64", 8 * at), cx.active(), *values)
+
+    def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:
+        """The counters of an access; one through a generic address has some for each space."""
+        at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
+        file, line = cx.program.place(cx.ins.loc) or (None, None)
+        self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
+                              "opcode": cx.ins.opcode})  # fmt: skip
+        return at
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""
@@ -117,11 +145,21 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
     """Which runtime function sees an access. Volatile, acquire, release and atomic ones are how threads tell each other
     something: they order, and do not race.
     """
+    if access.space in ("const", "local"):
+        return access.space
     if access.space != "shared":
-        return "global"
+        return f"{access.space}_{_way(cx.ins, kind)}"
     if kind == "async":
         return "shared_async"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+
+
+def _way(ins: Instruction, kind: str) -> str:
+    """How an access of global memory goes through L1."""
+    if kind in ("atom", "red"):
+        return "atomic"
+    passes = ordered(ins) or not {"cg", "cv"}.isdisjoint(ins.modifiers)
+    return "bypass" if kind == "load" and passes else kind
 
 
 def _only_leaves(cx: Lowering, block: int) -> bool:
@@ -133,28 +171,3 @@ def written(ins: Instruction) -> bool:
     """False for what the lowering added for itself: its labels begin with %, which no PTX label does."""
     added = any(isinstance(o, LabelRef) and o.name.startswith("%") for o in ins.operands)
     return not added and ins.opcode != "released"
-
-
-_KINDS = {
-    "memory": "ld ldu st atom red prefetch ldmatrix stmatrix cp",
-    "control": "bra brx ret exit call trap",
-    "barrier": "bar barrier",
-    "tensor": "mma wmma wgmma",
-    "special": "sin cos ex2 lg2 rcp rsqrt sqrt tanh",
-    "convert": "cvt",
-    "move": "mov cvta selp movmatrix",
-}
-_KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcodes.split()}
-
-
-def kind_of(ins: Instruction) -> str:
-    """The class an instruction is counted in: fma, fp32, fp64, integer, memory, special, convert, move,
-    control, barrier, tensor."""
-    kind = _KIND_OF.get(ins.opcode)
-    if kind is not None:
-        return kind
-    type_ = ins.types[-1] if ins.types else ""
-    if type_ in ("f32", "f64"):
-        width = "fp32" if type_ == "f32" else "fp64"
-        return f"{width}_fma" if ins.opcode in ("fma", "mad") else width
-    return "half" if "f16" in type_ else "integer"

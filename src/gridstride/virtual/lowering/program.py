@@ -31,6 +31,8 @@ class Observer(Protocol):
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None: ...
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
 
@@ -45,6 +47,12 @@ class Blind:
         """Adds nothing."""
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
+        """Adds nothing."""
+
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Adds nothing."""
+
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
         """Adds nothing."""
 
     def sync(self, cx: Lowering) -> None:

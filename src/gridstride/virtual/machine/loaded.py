@@ -161,6 +161,8 @@ class VirtualKernel:
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
         session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift), device.rooms)
+        if sample:
+            session.watch(device.arena, device.model.l1_lines(threads, extent))
         record = session.launch
         record["entry"] = variant.code.kernel
         record["grid"], record["ntid"] = grid, block

@@ -211,6 +211,10 @@ def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
     numbers = (constant("i32", memory.SPACES[s]) for s in spaces)
     pointers = places if counted else [*places, null]
     cx.b.call("void", "gs_bulk", cx.warp, *sites, cx.active(), *pointers, *numbers, constant("i32", reduce))
+    if "global" in spaces:
+        side = memory.vector_address(cx, address(cx, ins, spaces.index("global")), "global")
+        length = cx.b.resize(cx.vector(ins.operands[2], "b32"), "i64")
+        cx.program.observer.bulk(cx, "bulk", side, length, constant("i32", int(not counted)))
 
 
 def _reduction(cx: Lowering, ins: Instruction) -> int:

@@ -33,3 +33,4 @@ def tensor_copy(cx: Lowering, ins: Instruction) -> None:
     rank = constant("i32", ranks[0])
     chosen = barriers if inwards else Value("null", "ptr")
     cx.b.call("void", "gs_tensor", cx.warp, number, cx.active(), rank, places, maps, chosen, corners)
+    cx.program.observer.bulk(cx, "tensor", maps, corners, constant("i32", int(not inwards)))
