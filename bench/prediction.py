@@ -13,16 +13,18 @@ import json
 import statistics
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "src")]
 
+from common import RESULTS, save
 from kernel_set import LARGE, Case, ladder, limited, module
 
 import gridstride as gs
-from gridstride.judge.find import problem_names
+from gridstride.judge.find import find, problem_names
 
 COLD = 3 * 60 << 20
 """Bytes that rotated buffer sets hold together, so that every launch finds a cold L2."""
@@ -110,9 +112,103 @@ def _most_blocks(loaded: Any, threads: int, shared: int) -> int:
     return int(check(answer, "occupancy"))
 
 
+
+# -- counting ---------------------------------------------------------------------------------------------------------
+FEW = 4  # blocks that a kernel with one limiter is counted with
+ROUNDS = (8, 16)  # of its loop: the counts of more follow from the two
+
+
+def counted(sizes_too: bool = True) -> dict[str, tuple[Any, Any, Any]]:
+    """(model, grid, counters at the timed size) of every kernel, from small runs on the virtual GPU."""
+    found: dict[str, tuple[Any, Any, Any]] = {}
+    for one in limited():
+        found[one.name] = _limited(one)
+    for problem in problem_names() if sizes_too else ():
+        found.update(_ladder(problem))
+    return found
+
+
+def _limited(one: Any) -> tuple[Any, Any, Any]:
+    blocks = min(FEW, one.grid)
+    few, more = (one.kernel.observe(blocks, one.block)(*one.arguments(blocks, n)) for n in ROUNDS)
+    rounds = (one.rounds - ROUNDS[0]) / (ROUNDS[1] - ROUNDS[0])
+    counters = few.counters.scaled(1 - rounds)
+    counters.add(more.counters.scaled(rounds))
+    counters.chain = tuple(a + (b - a) * rounds for a, b in zip(few.counters.chain, more.counters.chain, strict=True))
+    read, written = ((1 - rounds) * getattr(few.counters, n) + rounds * getattr(more.counters, n) for n in ("read_bytes", "written_bytes"))
+    factor = one.grid / blocks
+    read, written = read * factor, written * factor
+    if one.fixed:
+        read, written = min(read, one.fixed), min(written, one.fixed)
+    grown = counters.scaled(factor)
+    grown.read_bytes, grown.written_bytes = round(read), round(written)
+    return few.model, (one.grid, 1, 1), grown
+
+
+def _ladder(problem: str) -> dict[str, tuple[Any, Any, Any]]:
+    spec = find(problem).problem
+    found = {}
+    for small, *large in zip(ladder(problem, spec.observed), *(ladder(problem, sizes) for sizes in LARGE[problem]), strict=True):
+        run = small.launch(observe=True)
+        for case, sizes in zip(large, LARGE[problem], strict=True):
+            work, little = spec.work(sizes), spec.work(spec.observed)
+            factor = max(a / b for a, b in zip(work, little, strict=True) if b)
+            grid = case.grid if isinstance(case.grid, tuple) else (case.grid, 1, 1)
+            found[case.name] = run.model, grid, run.counters.scaled(factor, work[1])
+    return found
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+def compare(times: Path, *, write: bool = True) -> int:
+    measured = json.loads(times.read_text())
+    all_times = {**measured["limited"], **measured["ladders"]}
+    right = {one.name: one.limiter for one in limited()}
+    rows = []
+    for name, (model, grid, counters) in counted().items():
+        if name not in all_times:
+            continue
+        prediction = model.at(grid, counters)
+        ms = all_times[name]["ms"]
+        rows.append({"kernel": name, "held_out": held_out(name), "measured_ms": ms, "predicted_ms": prediction.ms, "error": prediction.ms / ms - 1,
+                     "limiter": prediction.limiter, "limiter_right": prediction.limiter in right[name] if name in right else None,
+                     "registers": model.registers.count, "registers_measured": all_times[name]["registers"],
+                     "parts": {k: v for k, v in list(prediction.parts.items())[:4]}})
+        r = rows[-1]
+        print(f"{name:34} {ms:9.4f} {prediction.ms:9.4f} {100 * r['error']:+6.0f} % {prediction.limiter:18} {'' if r['limiter_right'] is not False else 'NOT ' + '|'.join(right[name])} "
+              + ", ".join(f"{k} {v:.4f}" for k, v in list(prediction.parts.items())[:4]))
+    summary = summarise(rows)
+    print(json.dumps(summary, indent=1))
+    if write:
+        save("prediction_h200", {"gpu": measured["gpu"], "summary": summary, "kernels": rows})
+    return 0
+
+
+def held_out(name: str) -> bool:
+    """Whether a kernel is in the half that no constant was fitted to."""
+    return zlib.crc32(name.encode()) % 2 == 1
+
+
+def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean absolute errors, and how often the limiter was right."""
+    def mean(chosen: list[dict[str, Any]]) -> float | None:
+        return statistics.mean(abs(r["error"]) for r in chosen) if chosen else None
+
+    groups = {"one limiter": [r for r in rows if "/" not in r["kernel"]], "ladders": [r for r in rows if "/" in r["kernel"]]}
+    found: dict[str, Any] = {}
+    for name, chosen in {**groups, "all": rows}.items():
+        held = [r for r in chosen if r["held_out"]]
+        found[name] = {"kernels": len(chosen), "mean_absolute_error": mean(chosen), "held_out": mean(held),
+                       "median": statistics.median(abs(r["error"]) for r in chosen) if chosen else None}
+    named = [r["limiter_right"] for r in rows if r["limiter_right"] is not None]
+    return {**found, "limiter_right": f"{sum(named)} of {len(named)}"}
+
+
 def main(words: list[str]) -> int:
     if words[:1] == ["measure"]:
         return measure(Path(words[1]), float(words[3]) if len(words) > 3 else 120.0)
+    if not words:
+        with gs.use(gs.VirtualGPU(workers=2)):
+            return compare(RESULTS / "times_h200.json")
     print(__doc__)
     return 2
 

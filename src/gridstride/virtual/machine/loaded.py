@@ -38,7 +38,7 @@ class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
     def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
-        self.device, self.source, self.filename = device, source, filename
+        self.device, self.source, self.filename, self.ptx = device, source, filename, ptx
         check_target(ptx, device.properties)
         self.text_digest = digest(ptx)
         self._parse: Callable[[], Module] = functools.cache(lambda: parse(ptx, filename=filename))

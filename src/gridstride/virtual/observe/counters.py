@@ -132,6 +132,17 @@ class Counters(LineCounters):
         """True where every block was counted."""
         return self.sampled[0] == self.sampled[1]
 
+    def scaled(self, factor: float, moved: float | None = None) -> Counters:
+        """Totals of a run that does `factor` times as much; `moved` says how many bytes memory gives and takes then."""
+        grown = Counters(**{name: round(count * factor) for name, count in self.as_dict().items()})
+        grown.kinds = {name: round(count * factor) for name, count in self.kinds.items()}
+        grown.tensor_types = {name: round(count * factor) for name, count in self.tensor_types.items()}
+        grown.chain = tuple(each * factor for each in self.chain)
+        both = self.read_bytes + self.written_bytes
+        share = factor if moved is None or not both else moved / both
+        grown.read_bytes, grown.written_bytes = round(self.read_bytes * share), round(self.written_bytes * share)
+        return grown
+
     def json(self) -> dict[str, Any]:
         """Everything, for a JSON file."""
         own = {"sampled": list(self.sampled), "read_bytes": self.read_bytes, "written_bytes": self.written_bytes}

@@ -15,7 +15,9 @@ from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
-from gridstride.virtual.observe.predict import Prediction, predict
+from gridstride.virtual.observe.model import Model
+from gridstride.virtual.observe.occupancy import Occupancy
+from gridstride.virtual.observe.predict import Prediction
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.loaded import VirtualKernel
@@ -45,9 +47,26 @@ class Run:
     shared: int
     counters: Counters
     findings: tuple[Finding, ...]
-    predicted: Prediction
+    model: Model
     source: str | None = None
     heap: HeapUse | None = None
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """How many of its warps a multiprocessor holds at a time, and why not more."""
+        return self.model.occupancy
+
+    @property
+    def predicted(self) -> Prediction:
+        """How long it would take on the chip, from the counters; never a measurement."""
+        return self.model.predicted
+
+    def json(self) -> dict[str, Any]:
+        """What the run counted and found, for a JSON file."""
+        found = [{"kind": f.kind, "line": f.line, "message": f.message} for f in self.findings]
+        return {"kernel": self.kernel, "chip": self.chip, "grid": list(self.grid), "block": list(self.block),
+                "shared": self.shared, "counters": self.counters.json(), "occupancy": self.occupancy.json(),
+                "predicted": self.predicted.json(), "findings": found}  # fmt: skip
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -78,11 +97,15 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         except KernelFault as fault:
             stopped = fault.findings
         raw = np.sum(session.counters, axis=0)
-        counters = collect(raw, variant.tables.extra, -(-total // sample), total)
+        counted = -(-total // sample)
+        counters = collect(raw, variant.tables.extra, counted, total)
+        if session.touched is not None:
+            touched = session.touched.bytes(device.arena.table(), total / counted)
+            counters.read_bytes, counters.written_bytes = touched
         found = stopped + reported(kernel.title, block, session, variant)
     extent = variant.tables.static_shared + shared
-    time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
+    model = Model(kernel, counters, grid, block, extent)
+    return Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.source,
                device.heap.use(before))  # fmt: skip
 
 

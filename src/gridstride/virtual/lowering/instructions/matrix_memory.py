@@ -91,10 +91,10 @@ def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -
 def _observe(cx: Lowering, access: Access, at: Value, way: str, lines: int) -> None:
     """Shows the observer addresses that no operand holds, under the name of a register that no program can have."""
     name = "lines of a matrix"
-    cx._here[name] = at
+    cx._here[name], cx.code.registers[name] = at, "b32" if access.space == "shared" else "b64"
     with _first_lanes(cx, lines):
         cx.program.observer.access(cx, cx.program.site(cx, access), access, Address(Register(name)), way)
-    del cx._here[name]
+    del cx._here[name], cx.code.registers[name]
 
 
 def _observe_pieces(cx: Lowering, image: Image, access: Access, start: Value, distance: Value, way: str) -> None:
