@@ -187,6 +187,8 @@ class Limited:
     arguments: Callable[[int, int], tuple[Any, ...]]
     fixed: int = 0
     """Bytes that all blocks share, where that is so: the footprint does not grow with the grid."""
+    few: tuple[int, int] = (8, 16)
+    """Rounds that the virtual GPU counts; those of more follow from the two."""
 
     @property
     def kernel(self) -> Any:
@@ -209,8 +211,8 @@ def limited() -> Iterator[Limited]:
     def out(g: int, b: int, dtype: str = "float32") -> Any:
         return _f(max(4 * g * b, 4096), dtype)
 
-    def case(name: str, limiter: str, entry: str, grid: int, block: int, rounds: int, more: Any, fixed: int = 0) -> Limited:
-        return Limited(name, tuple(limiter.split("|")), entry, grid, block, rounds, more, fixed)
+    def case(name: str, limiter: str, entry: str, grid: int, block: int, rounds: int, more: Any, fixed: int = 0, few: tuple[int, int] = (8, 16)) -> Limited:
+        return Limited(name, tuple(limiter.split("|")), entry, grid, block, rounds, more, fixed, few)
 
     yield case("dram_copy", "DRAM", "dram_copy", 2 * FULL, 256, 32, lambda g, n: (_f(g * 1024 * n), _f(g * 1024 * n), n))
     yield case("dram_copy_small", "DRAM|latency|launch", "dram_copy", SMS * 2, 256, 2, lambda g, n: (_f(g * 1024 * n), _f(g * 1024 * n), n))
@@ -250,8 +252,8 @@ def limited() -> Iterator[Limited]:
     yield case("divergent_thin", "latency", "divergent", SMS, 32, 256, lambda g, n: (out(g, 32), n, 1.0, 4))
     yield case("chase_l2", "latency", "chase_global", SMS, 32, 512, lambda g, n: (_chain(1 << 20, 8192 + 64), out(g, 32, "int32"), n), 4 << 20)
     yield case("chase_dram", "latency", "chase_global", SMS, 32, 256, lambda g, n: (_chain(1 << 26, 270336 + 64), out(g, 32, "int32"), n))
-    yield case("chase_l1", "latency", "chase_l1", SMS, 32, 1024, lambda g, n: (_chain(1024, 32), out(g, 32, "int32"), n), 4096)
-    yield case("chase_shared", "latency", "chase_shared", SMS, 32, 1024, lambda g, n: (out(g, 32, "int32"), n))
+    yield case("chase_l1", "latency", "chase_l1", SMS, 32, 1024, lambda g, n: (_chain(1024, 32), out(g, 32, "int32"), n), 4096, few=(128, 256))
+    yield case("chase_shared", "latency", "chase_shared", SMS, 32, 1024, lambda g, n: (out(g, 32, "int32"), n), few=(128, 256))
     yield case("atomic_one", "atomics", "atomic_one", FULL, 256, 16, lambda g, n: (_f(64, "int32"), n), 32)
     yield case("atomic_spread", "atomics|L2", "atomic_spread", FULL, 256, 128, lambda g, n: (_f(1 << 20, "int32"), n, (1 << 20) - 1), 4 << 20)
     yield case("atomic_scattered", "atomics|L2", "atomic_scattered", FULL, 256, 64, lambda g, n: (_f(1 << 20, "int32"), n, (1 << 20) - 1), 4 << 20)

@@ -115,7 +115,6 @@ def _most_blocks(loaded: Any, threads: int, shared: int) -> int:
 
 # -- counting ---------------------------------------------------------------------------------------------------------
 FEW = 4  # blocks that a kernel with one limiter is counted with
-ROUNDS = (8, 16)  # of its loop: the counts of more follow from the two
 
 
 def counted(sizes_too: bool = True) -> dict[str, tuple[Any, Any, Any]]:
@@ -130,8 +129,8 @@ def counted(sizes_too: bool = True) -> dict[str, tuple[Any, Any, Any]]:
 
 def _limited(one: Any) -> tuple[Any, Any, Any]:
     blocks = min(FEW, one.grid)
-    few, more = (one.kernel.observe(blocks, one.block)(*one.arguments(blocks, n)) for n in ROUNDS)
-    rounds = (one.rounds - ROUNDS[0]) / (ROUNDS[1] - ROUNDS[0])
+    few, more = (one.kernel.observe(blocks, one.block)(*one.arguments(blocks, n)) for n in one.few)
+    rounds = (one.rounds - one.few[0]) / (one.few[1] - one.few[0])
     counters = few.counters.scaled(1 - rounds)
     counters.add(more.counters.scaled(rounds))
     counters.chain = tuple(a + (b - a) * rounds for a, b in zip(few.counters.chain, more.counters.chain, strict=True))

@@ -1,4 +1,4 @@
-"""How long a warp alone takes through a basic block: the longest chain of instructions that wait for each other."""
+"""How long a warp alone takes through a kernel: the chains of instructions that wait for each other's results."""
 
 from __future__ import annotations
 
@@ -25,36 +25,44 @@ _LONG = frozenset("div rem sqrt rcp".split())
 _LONG_CLOCKS = 40  # division and correctly rounded roots are short programs
 
 
-def chain(block: Sequence[Instruction], reads: Registers, writes: Registers, *, again: bool) -> list[int]:
-    """Clocks of the chain for each of MEMORY_LATENCIES. `again`: the block is a loop's body, whose chain goes on
-    from one round to the next: what counts is what a second round adds.
+class Chain:
+    """A warp's way through a function, block after block, at each of MEMORY_LATENCIES.
+
+    Instructions of a block may change places, as ptxas has them do, but the next block starts only when all have been
+    issued, for warps issue in order. Results that are still on their way are waited for where they are first needed.
     """
-    return [_length(block, reads, writes, latency, again=again) for latency in MEMORY_LATENCIES]
+
+    def __init__(self) -> None:
+        self._time = [0] * len(MEMORY_LATENCIES)
+        self._ready: list[dict[str, int]] = [{} for _ in MEMORY_LATENCIES]
+
+    def block(self, block: Sequence[Instruction], reads: Registers, writes: Registers, *, again: bool) -> list[int]:
+        """Clocks that the block takes at each latency. `again`: it is a loop's body, and what counts is what a later
+        round takes.
+        """
+        lengths = []
+        for i, latency in enumerate(MEMORY_LATENCIES):
+            times = [self._time[i]]
+            for _ in range(3 if again else 1):
+                times.append(_issued(block, reads, writes, latency, self._ready[i], times[-1]))
+            self._time[i] = times[-1]
+            lengths.append(times[-1] - times[-2])
+        return lengths
 
 
-def _length(block: Sequence[Instruction], reads: Registers, writes: Registers, latency: int, *, again: bool) -> int:
-    ready: dict[str, int] = {}
-    first = _walk(block, reads, writes, latency, ready, 0)
-    return _walk(block, reads, writes, latency, ready, first[0]) [1] - first[1] if again else first[1]
-
-
-def _walk(
+def _issued(
     block: Sequence[Instruction], reads: Registers, writes: Registers, latency: int, ready: dict[str, int], start: int
-) -> tuple[int, int]:
-    """(when the block's branch is decided, when its last result is there); instructions issue one a clock at most."""
-    issued, last = start, start
-    decided = start
+) -> int:
+    """When the last instruction of the block has been issued, at one a clock."""
+    last = start
     for ins in block:
         begins = max([start, *(ready.get(r, 0) for r in reads(ins))])
-        issued += 1
-        ends = begins + _latency(ins, latency)
+        clocks = _latency(ins, latency)
         for register in writes(ins):
-            ready[register] = ends
-        kind = kind_of(ins)
-        if kind in ("branch", "barrier", "control"):
-            decided = max(decided, begins)
-        last = max(last, ends if writes(ins) or kind in ("branch", "barrier") else begins)
-    return max(decided, start), max(last, issued)
+            ready[register] = begins + clocks
+        holds = clocks if kind_of(ins) in ("branch", "barrier") else 0
+        last = max(last, begins + holds)
+    return max(last, start + len(block))
 
 
 def _latency(ins: Instruction, memory: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.classes import kind_of, tensor_operations, tensor_type
-from gridstride.virtual.lowering.dependencies import chain
+from gridstride.virtual.lowering.dependencies import Chain
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
@@ -26,6 +26,7 @@ class Counting:
         self.blocks: list[dict[str, Any]] = []
         self.accesses: list[dict[str, Any]] = []
         self.branches: list[dict[str, Any]] = []
+        self.chain = Chain()
         self.size = 0
         self.unit = 4
         """Bytes of shared memory that share one entry of the race detector's shadow."""
@@ -42,6 +43,8 @@ class Counting:
     def block(self, cx: Lowering, index: int) -> None:
         """Counts executions and active lanes of a block; instructions follow from its text."""
         at = self._take(len(BLOCK_COUNTERS))
+        if not index:
+            self.chain = Chain()
         block = [ins for ins in cx.code.blocks[index] if written(ins)]
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
         products: Counter[tuple[str | None, int | None, str]] = Counter()
@@ -53,7 +56,7 @@ class Counting:
         rows = [[*key, count] for key, count in kinds.items()]
         again = index in cx.code.successors[index]
         self.blocks.append({"at": at, "lines": rows, "products": [[*key, count] for key, count in products.items()],
-                            "chain": chain(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
+                            "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
         b = cx.b
         observed = b.resize(cx.field("observed"), "i64")
         lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
@@ -99,7 +102,7 @@ class Counting:
         at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
         file, line = cx.program.place(cx.ins.loc) or (None, None)
         self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
-                              "opcode": cx.ins.opcode})  # fmt: skip
+                              "opcode": cx.ins.opcode, "merged": _merged(cx, kind)})  # fmt: skip
         return at
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
@@ -152,6 +155,13 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
     if kind == "async":
         return "shared_async"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+
+
+def _merged(cx: Lowering, kind: str) -> bool:
+    """Whether ptxas adds up the warp first and has one lane do the atomic: integers, one address, no old value read."""
+    where = next((o for o in cx.ins.operands if isinstance(o, Address)), None)
+    whole = bool(cx.ins.types) and cx.ins.types[-1] in ("u32", "s32", "b32")
+    return kind == "red" and whole and where is not None and cx.uniform(where.base)
 
 
 def _way(ins: Instruction, kind: str) -> str:

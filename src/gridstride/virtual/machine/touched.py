@@ -9,14 +9,15 @@ import numpy as np
 from gridstride.virtual.machine.arena import Arena, reserve
 
 SECTOR = 32
+WAYS = ("read", "write", "atomic")
 
 
 class Touched:
-    """Maps of one launch, read and written apart; they take room only where the launch goes."""
+    """Maps of one launch, one for each of WAYS; they take room only where the launch goes."""
 
     def __init__(self, arena: Arena) -> None:
         self._low, self._size = arena.base // SECTOR, -(-arena.size // SECTOR) + 1
-        self._maps = [reserve(self._size) for _ in range(2)]
+        self._maps = [reserve(self._size) for _ in WAYS]
         self._caches: list[np.ndarray[Any, Any]] = []
 
     def attach(self, worker: Any, lines: int) -> None:
@@ -24,15 +25,15 @@ class Touched:
         cache = np.zeros(max(lines, 1), np.uint64)
         self._caches.append(cache)
         worker["cache"], worker["cache_lines"] = cache.ctypes.data, len(cache)
-        worker["read_map"], worker["write_map"] = (base for _, base in self._maps)
+        for way, (_, base) in zip(WAYS, self._maps, strict=True):
+            worker[f"{way}_map"] = base
         worker["map_low"], worker["map_size"] = self._low, self._size
 
-    def bytes(self, allocations: np.ndarray[Any, Any], scale: float) -> tuple[int, int]:
-        """(read, written): bytes of the sectors that were touched, times `scale` where only some of the blocks were
+    def bytes(self, allocations: np.ndarray[Any, Any], scale: float) -> tuple[int, ...]:
+        """(read, written, changed by atomics): bytes of the sectors that were touched, times `scale` where only some of the blocks were
         watched, but no more of an allocation than it has.
         """
-        read, written = (sum(self._of(m, a, scale) for a in allocations) for m, _ in self._maps)
-        return read, written
+        return tuple(sum(self._of(m, a, scale) for a in allocations) for m, _ in self._maps)
 
     def _of(self, map_: Any, allocation: Any, scale: float) -> int:
         start, size = int(allocation["start"]), int(allocation["size"])

@@ -49,6 +49,7 @@ class LineCounters:
     global_load_sectors: int = 0
     global_store_requests: int = 0
     global_store_sectors: int = 0
+    global_store_lines: int = 0
     global_atomic_requests: int = 0
     global_atomic_sectors: int = 0
     global_reduction_requests: int = 0
@@ -126,6 +127,7 @@ class Counters(LineCounters):
     chain: tuple[float, ...] = (0.0, 0.0, 0.0)
     read_bytes: int = 0
     written_bytes: int = 0
+    atomic_bytes: int = 0
 
     @property
     def exact(self) -> bool:
@@ -140,12 +142,14 @@ class Counters(LineCounters):
         grown.chain = tuple(each * factor for each in self.chain)
         both = self.read_bytes + self.written_bytes
         share = factor if moved is None or not both else moved / both
+        grown.atomic_bytes = self.atomic_bytes
         grown.read_bytes, grown.written_bytes = round(self.read_bytes * share), round(self.written_bytes * share)
         return grown
 
     def json(self) -> dict[str, Any]:
         """Everything, for a JSON file."""
-        own = {"sampled": list(self.sampled), "read_bytes": self.read_bytes, "written_bytes": self.written_bytes}
+        own = {"sampled": list(self.sampled), "read_bytes": self.read_bytes, "written_bytes": self.written_bytes,
+               "atomic_bytes": self.atomic_bytes}  # fmt: skip
         return {**LineCounters.json(self), **own, "lines": [line.json() for line in self.lines]}
 
 
@@ -200,6 +204,8 @@ _WAYS = {"load": "load", "store": "store", "atom": "atomic", "red": "reduction"}
 
 
 def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    if access["merged"]:  # by ptxas: one lane adds for all
+        counts = {**counts, "sectors": counts["requests"], "missed": counts["requests"], "contended": 0}
     line.global_requests += counts["requests"]
     line.global_sectors += counts["sectors"]
     line.global_lines += counts["lines"]
@@ -208,6 +214,8 @@ def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
     line.l2_sectors += counts["missed"]
     line.contended_lanes += counts["contended"]
     way = _WAYS[access["kind"]]
+    if way == "store":
+        line.global_store_lines += counts["lines"]
     for name in ("requests", "sectors"):
         field_ = f"global_{way}_{name}"
         setattr(line, field_, getattr(line, field_) + counts[name])

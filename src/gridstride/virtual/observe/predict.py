@@ -59,18 +59,24 @@ def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
     per_ms = chip.properties.clock_mhz * 1e3
     busy = {name: clocks / per_ms for name, clocks in _busy(counters, shape, chip).items()}
     busy["DRAM"] = (counters.read_bytes + counters.written_bytes) / (chip.rates["dram_tb_per_s"] * 1e9)
+    latency = _latency(counters, shape, chip) / per_ms
+    constants = chip.prediction
+    start = (constants["launch_us"] + (constants["cold_us"] if counters.read_bytes else 0.0)) / 1e3
+    launch = start + shape.blocks * constants["block_clocks"] / per_ms
     # Shared memory and L1 share one path; the one that is asked for more gives the two their name.
     path = busy["shared memory"] + busy["L1"]
     name = "shared memory" if busy["shared memory"] >= busy["L1"] else "L1"
-    latency = _latency(counters, shape, chip) / per_ms
-    constants = chip.prediction
-    launch = constants["launch_us"] / 1e3 + shape.blocks * constants["block_clocks"] / per_ms
     parts = {**busy, name: path, "latency": latency, "launch": launch}
     ordered = dict(sorted(parts.items(), key=lambda part: -part[1]))
     power = constants["sharpness"]
-    most = max(*busy.values(), path)
-    ms = constants["launch_us"] / 1e3 + (most**power + latency**power + (launch - constants["launch_us"] / 1e3) ** power) ** (1 / power)
+    computing = max(busy[each] for each in _COMPUTING)
+    apart = [computing, path, latency, launch - start, *(busy[each] for each in ("L2", "DRAM", "atomics", "barriers"))]
+    ms = start + sum(each**power for each in apart) ** (1 / power)
     return Prediction(ms, next(iter(ordered)), ordered)
+
+
+_COMPUTING = ("issue", "FP32", "FP64", "FP16", "integer", "special functions", "tensor")
+"""Parts that are busy with the same instructions: the slowest of them counts."""
 
 
 def _busy(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
@@ -89,18 +95,26 @@ def _busy(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
         "FP32": lanes("fp32", "fp32_fma") / rates["fp32"],
         "FP64": lanes("fp64", "fp64_fma") / rates["fp64"],
         "FP16": lanes("half") / (rates["half2"] / 2),
-        "integer": max(lanes("integer"), lanes("integer_fma")) / rates["integer"],
+        # Sums run on the pipe of the multiply-adds too, as fast as on their own.
+        "integer": max(lanes("integer", "integer_fma") / 2, lanes("integer_fma")) / rates["integer"],
         "special functions": lanes("special") / rates["special"],
         "tensor": per_block * _tensor_clocks(counters, chip),
         "shared memory": per_block * (counters.shared_wavefronts + kinds.get("warp", 0)),
         "L1": per_block * (counters.global_lines + local),
-        "L2": SECTOR * (loads / constants["l2_read_bytes"] + _stored(counters) / constants["l2_write_bytes"]),
+        "L2": SECTOR * loads / constants["l2_read_bytes"] + _store_clocks(counters, constants),
+        "barriers": per_block * kinds.get("barrier", 0) * constants["barrier_clocks"],
         "atomics": _atomic_clocks(counters, constants),
     }
 
 
 def _stored(counters: Counters) -> int:
     return counters.global_store_sectors
+
+
+def _store_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
+    """L2 takes so many bytes a clock, and so many lines, however little of each is written."""
+    by_bytes = SECTOR * counters.global_store_sectors / constants["l2_write_bytes"]
+    return max(by_bytes, counters.global_store_lines / constants["l2_write_lines"])
 
 
 def _atomics(counters: Counters) -> int:
@@ -110,7 +124,7 @@ def _atomics(counters: Counters) -> int:
 def _atomic_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
     """All at different addresses as fast as L2 goes; those at one address one after the other."""
     sectors = _atomics(counters)
-    places = max(1.0, counters.written_bytes / SECTOR)
+    places = max(1.0, counters.atomic_bytes / SECTOR)
     return max(sectors / constants["l2_atomic_sectors"], sectors * constants["same_address_clocks"] / places)
 
 
@@ -124,6 +138,7 @@ def _latency(counters: Counters, shape: Shape, chip: Chip) -> float:
     alone = _chain(counters, chip) / max(1, shape.blocks * shape.warps)
     waves = shape.blocks / (chip.properties.multiprocessors * max(1, shape.resident))
     # Few waves end together and the last one is waited for whole; of many, blocks fill each other's gaps.
+    alone += chip.prediction["divergence_clocks"] * counters.divergent_branches / max(1, shape.blocks * shape.warps)
     return alone * (math.ceil(waves) if waves <= 4 else waves + 0.5)
 
 

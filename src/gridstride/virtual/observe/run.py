@@ -101,7 +101,7 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         counters = collect(raw, variant.tables.extra, counted, total)
         if session.touched is not None:
             touched = session.touched.bytes(device.arena.table(), total / counted)
-            counters.read_bytes, counters.written_bytes = touched
+            counters.read_bytes, counters.written_bytes, counters.atomic_bytes = touched
         found = stopped + reported(kernel.title, block, session, variant)
     extent = variant.tables.static_shared + shared
     model = Model(kernel, counters, grid, block, extent)

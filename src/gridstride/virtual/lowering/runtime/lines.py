@@ -172,7 +172,8 @@ def _sum(b: Builder, kind: str, warp: Value, table: Table, total: Value, missed:
         if kind == "load":
             sectors = b.call("i32", "gs_l1_probe", warp, line, sectors)
             b.store(b.op("add", b.load("i32", missed), popcount(b, sectors)), missed)
-        for way, kinds in (("read_map", ("load", "bypass", "atomic")), ("write_map", ("store", "atomic"))):
+        for way, kinds in (("read_map", ("load", "bypass", "atomic")), ("write_map", ("store", "atomic")),
+                           ("atomic_map", ("atomic",))):
             if kind in kinds:
                 b.call("void", "gs_map_mark", b.get(b.get(warp, WARP, "worker"), WORKER, way), warp, line, sectors)
 
