@@ -166,6 +166,10 @@ def real() -> Iterator[Case]:
     yield case("tensor_boxes", (4, 4), 128, lambda: (gs.tensor_map(put(big.reshape(64, 128)), (16, 32)), zeros(8192)))
     yield case("bulk_copy", 8, 1024, lambda: (put(big), zeros(64 * 128)))
     yield case("doubles", 16, 256, lambda: (put(abs(x).astype(f8)), zeros(n, f8), n))
+    yield case("weighted_bins", 16, 256, lambda: (put(data), zeros(256, i4), zeros(256), zeros(1, i4), n))
+    yield case("mixed_spaces", 1, 256, lambda: (put(x), zeros(256)))
+    yield case("halves_and_bytes", 16, 256, lambda: (put(data.astype(np.uint16)), put(data), zeros(n, f8), n))
+    yield case("volatile_pairs", 16, 256, lambda: (zeros(2 * n), n))
     yield Case("triton_softmax", 8, None, lambda: (put(big[:8 * 1000]), zeros(8000), 1000, 1000), cache(_softmax))
 
 

@@ -262,3 +262,39 @@ extern "C" __global__ void doubles(const double* in, double* out, int n)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = sqrt(in[i]) * sin(in[(i + 3) % n]);
 }
+
+extern "C" __global__ void weighted_bins(const unsigned char* data, int* bins, float* sums, int* total, int n)
+{
+    __shared__ int own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads();
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        atomicAdd(&own[data[i]], data[i]);
+        atomicAdd(&sums[data[i]], 0.5f);
+        atomicAdd(total, data[i]);
+        atomicMax(&bins[data[i]], i);
+    }
+    __syncthreads();
+    if (own[threadIdx.x] < 0) bins[0] = 1;
+}
+// Generic addresses: a pointer that is global for some lanes and shared for others.
+extern "C" __global__ void mixed_spaces(const float* in, float* out)
+{
+    __shared__ float tile[256];
+    const int t = threadIdx.x;
+    tile[t] = in[t];
+    __syncthreads();
+    const float* from = t % 2 ? tile + (t * 7 & 255) : in + (t * 5 & 255);
+    out[t] = *from;
+}
+extern "C" __global__ void halves_and_bytes(const unsigned short* in, const unsigned char* bytes, double* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[n - 1 - i] + bytes[i * 3 % n];
+}
+extern "C" __global__ void volatile_pairs(volatile float2* pairs, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { pairs[i].x = pairs[(i + 1) % n].y; }
+}

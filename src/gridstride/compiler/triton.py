@@ -84,7 +84,7 @@ def triton_function(
     return TritonFunction(
         function=jit,
         name=jit.__name__,
-        place=Place(jit.file_name, first_line(jit)),
+        place=Place(jit.fn.__code__.co_filename, first_line(jit)),
         types=plain,
         aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
         constants=values,

@@ -30,7 +30,7 @@ def explained(wanted: TritonFunction, error: BaseException) -> CompileError:
         line = first_line(owner) + node.lineno - 1
         column = node.col_offset + 1 + _indentation(owner)
         message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
-        found = Place(owner.file_name, line).error(message, line=line, column=column)
+        found = Place(owner.fn.__code__.co_filename, line).error(message, line=line, column=column)
     return found
 
 
@@ -56,7 +56,7 @@ def _owner(function: Any, source: str | None) -> Any:
 
 
 def _indentation(jit: Any) -> int:
-    line = Place(jit.file_name, first_line(jit)).error("").diagnostics[0].source_line
+    line = Place(jit.fn.__code__.co_filename, first_line(jit)).error("").diagnostics[0].source_line
     return len(line) - len(line.lstrip())
 
 

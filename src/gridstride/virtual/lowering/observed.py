@@ -14,7 +14,7 @@ from gridstride.virtual.lowering.instructions.memory import ordered, vector_addr
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.machine.layout import FAULT, LANES
-from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Operand
 
 BLOCK_COUNTERS = ("warps", "lanes")
 
@@ -154,7 +154,15 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
         return f"{access.space}_{_way(cx.ins, kind)}"
     if kind == "async":
         return "shared_async"
+    if kind in ("atom", "red") and not _counts_up(cx.ins):
+        return "shared_atomic"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+
+
+def _counts_up(ins: Instruction) -> bool:
+    """atomicAdd(…, 1): the hardware counts the lanes of a word."""
+    value = ins.operands[-1]
+    return "add" in ins.modifiers and ins.types[-1] in ("u32", "s32") and isinstance(value, Immediate) and value.bits == 1
 
 
 def _merged(cx: Lowering, kind: str) -> bool:

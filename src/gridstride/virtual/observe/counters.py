@@ -24,7 +24,7 @@ class LineCounters:
 
     `active_lanes` sums the lanes of the instructions. `divergent_branches` are those that lanes of one warp leave on
     different ways. `global_*_sectors` of atomics and reductions count a sector again for lanes that meet at one address
-    (`contended_lanes`). `global_load_requests` hold those of cp.async (`copy_requests`) too. `l2_sectors` go on to L2:
+    (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests` hold those of cp.async (`copy_requests`) too. `l2_sectors` go on to L2:
     stores, atomics, and what a picture of L1 says that loads miss there. `bank_conflicts` are wavefronts beyond those
     that the bytes need; `global_ideal_sectors` the sectors that they need. `tma_*` are bulk and tensor copies.
     """
@@ -62,6 +62,7 @@ class LineCounters:
     l2_sectors: int = 0
     atomics: int = 0
     contended_lanes: int = 0
+    merged_atomics: int = 0
     shared_requests: int = 0
     shared_bytes: int = 0
     shared_wavefronts: int = 0
@@ -205,6 +206,7 @@ _WAYS = {"load": "load", "store": "store", "atom": "atomic", "red": "reduction"}
 
 def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
     if access["merged"]:  # by ptxas: one lane adds for all
+        line.merged_atomics += counts["requests"]
         counts = {**counts, "sectors": counts["requests"], "missed": counts["requests"], "contended": 0}
     line.global_requests += counts["requests"]
     line.global_sectors += counts["sectors"]

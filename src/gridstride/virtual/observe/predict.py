@@ -70,7 +70,8 @@ def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
     ordered = dict(sorted(parts.items(), key=lambda part: -part[1]))
     power = constants["sharpness"]
     computing = max(busy[each] for each in _COMPUTING)
-    apart = [computing, path, latency, launch - start, *(busy[each] for each in ("L2", "DRAM", "atomics", "barriers"))]
+    memory = max(busy["L2"], busy["DRAM"])  # what the one gives the other takes
+    apart = [computing, path, memory, latency, launch - start, busy["atomics"], busy["barriers"]]
     ms = start + sum(each**power for each in apart) ** (1 / power)
     return Prediction(ms, next(iter(ordered)), ordered)
 
@@ -123,9 +124,9 @@ def _atomics(counters: Counters) -> int:
 
 def _atomic_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
     """All at different addresses as fast as L2 goes; those at one address one after the other."""
-    sectors = _atomics(counters)
-    places = max(1.0, counters.atomic_bytes / SECTOR)
-    return max(sectors / constants["l2_atomic_sectors"], sectors * constants["same_address_clocks"] / places)
+    sectors, merged = _atomics(counters), counters.merged_atomics
+    serial = (sectors - merged) * constants["same_address_clocks"] + merged * constants["merged_clocks"]
+    return max(sectors / constants["l2_atomic_sectors"], serial / max(1.0, counters.atomic_bytes / SECTOR))
 
 
 def _tensor_clocks(counters: Counters, chip: Chip) -> float:

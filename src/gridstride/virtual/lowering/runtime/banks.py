@@ -15,6 +15,7 @@ SLOTS = 64
 def emit_banks(m: Module) -> None:
     """gs_count_shared, gs_wavefronts, and gs_count_generic_KIND."""
     _count_shared(m)
+    _count_shared_atomic(m)
     _wavefronts(m)
     for kind in KINDS:
         _count_generic(m, kind)
@@ -54,6 +55,21 @@ def _count_shared(m: Module) -> None:
             b.store(b.op("add", first, per_part), start)
         bump(b, warp, at, "wavefronts", b.load("i32", total))
         bump(b, warp, at, "ideal", b.load("i32", ideal))
+
+
+def _count_shared_atomic(m: Module) -> None:
+    """Lanes that meet at one word go one after the other: the most lanes of one bank.
+
+    Adding the constant 1 is done in one pass for all lanes of a word, and is counted as a load is: seen on an H200.
+    """
+    head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i32')} address", "i32 size")
+    with m.function("void", "gs_count_shared_atomic", *head) as (b, (warp, at, mask, address, size)):
+        unless_idle(b, mask)
+        words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
+        word = b.op("lshr", address, constant(address.type, 2))
+        fronts = _most(b, mask, word, words, constant("i1", True))
+        for name, value in {"requests": i32(1), "lanes": popcount(b, mask), "wavefronts": fronts, "ideal": words}.items():
+            bump(b, warp, at, name, value)
 
 
 def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:

@@ -42,6 +42,10 @@ def _observe(m: Module) -> None:
         with m.function("void", f"gs_observe_{space}", *head, f"{type_} address", "i32 size") as (b, args):
             warp, at, _, mask, address, size = args
             b.call("void", f"gs_count_{space}", warp, at, mask, address, size)
+    with m.function("void", "gs_observe_shared_atomic", *head, f"{wide('i32')} address", "i32 size") as (b, args):
+        warp, at, _, mask, address, size = args
+        b.call("void", "gs_count_shared_atomic", warp, at, mask, address, size)
+        b.call("void", "gs_race_sync", warp)
     for kind in ("load", "store", "sync", "async"):
         with m.function("void", f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
             warp, at, site, mask, address, size = args
