@@ -265,3 +265,61 @@ def limited() -> Iterator[Limited]:
     yield case("atomic_shared_32", "shared memory|atomics", "atomic_shared", FULL, 256, 128, lambda g, n: (out(g, 256, "int32"), n, 32))
     yield case("empty", "launch", "empty", 1, 32, 1, lambda g, n: ())
     yield case("empty_many", "launch", "empty", 100_000, 64, 1, lambda g, n: ())
+
+
+# -- real kernels at the sizes of real work ---------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Sized:
+    """A kernel at any size; its counts grow with the number of its blocks, and `inner` times as much."""
+
+    name: str
+    make: Callable[[int], Case]
+    small: int
+    large: int
+    inner: float = 1.0
+
+
+def fresh() -> Iterator[Sized]:
+    """Kernels that no constant of the prediction was ever looked at with before they were timed."""
+    f4, i4 = np.float32, np.int32
+    K = 1 << 10
+
+    def simple(name: str, arguments: Callable[[int], tuple[Any, ...]], large: int, small: int = 32 * K, block: int = 256) -> Sized:
+        def make(n: int) -> Case:
+            return Case(name, -(-n // block), block, lambda: arguments(n), _of("real.cu", name))
+
+        return Sized(name, make, small, large)
+
+    def zeros(count: int, dtype: Any = f4) -> Any:
+        return put(np.zeros(count, dtype))
+
+    def data(n: int) -> Any:
+        return put(_rng().integers(0, 256, n).astype(np.uint8))
+
+    def where(n: int) -> Any:
+        return put(_rng().integers(0, n, n).astype(i4))
+
+    yield simple("histogram", lambda n: (data(n), zeros(256, i4), n), 4 * K * K)
+    yield simple("gather", lambda n: (zeros(n), where(n), zeros(n), n), 16 * K * K, 256 * K)
+    yield simple("particles_aos", lambda n: (zeros(8 * n), n, 0.1), 4 * K * K)
+    yield simple("particles_soa", lambda n: (*(zeros(n) for _ in range(6)), n, 0.1), 4 * K * K)
+    yield simple("collatz", lambda n: (put(where(n).numpy() % 100_000 + 1), zeros(n, i4), n), K * K)
+    yield simple("filter", lambda n: (zeros(n), zeros(n), n), 16 * K * K)
+    yield simple("doubles", lambda n: (put(np.linspace(0, 3, n)), zeros(n, np.float64), n), 4 * K * K)
+    yield simple("scan", lambda n: (zeros(n, i4), zeros(n, i4)), 16 * K * K, 32 * K, 1024)
+    yield simple("weighted_bins", lambda n: (data(n), zeros(256, i4), zeros(256), zeros(1, i4), n), K * K)
+    yield simple("halves_and_bytes", lambda n: (put(np.ones(n, np.uint16)), data(n), zeros(n, np.float64), n), 8 * K * K)
+
+    def blocks(name: str, per_block: int, arguments: Callable[[int], tuple[Any, ...]], block: Any, large: int, small: int = 64) -> Sized:
+        return Sized(name, lambda n: Case(name, n, block, lambda: arguments(n), _of("real.cu", name)), small, large)
+
+    yield blocks("softmax_rows", 1000, lambda n: (zeros(1000 * n), zeros(1000 * n), 1000), 256, 16 * K)
+    yield blocks("async_copies", 2048, lambda n: (zeros(2048 * n), zeros(2048 * n)), 256, 16 * K)
+    yield blocks("bulk_copy", 1024, lambda n: (zeros(1024 * n), zeros(1024 * n)), 1024, 16 * K)
+    yield blocks("local_sort", 64, lambda n: (where(1000 * n), zeros(64 * n, i4), 1000 * n), 64, 8 * K)
+    yield Sized(
+        "wmma_global",
+        lambda n: Case("wmma_global", (n // 16, n // 16), 32, lambda: (zeros(n * n, np.float16), zeros(n * n, np.float16), zeros(n * n), n), _of("real.cu", "wmma_global")),
+        128, 1024, 8.0,
+    )  # fmt: skip
+    yield Sized("triton_softmax", lambda n: Case("triton_softmax", n, None, lambda: (zeros(1000 * n), zeros(1000 * n), 1000, 1000), cache(_softmax)), 64, 16 * K)

@@ -21,7 +21,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "src")]
 
 from common import RESULTS, save
-from kernel_set import LARGE, Case, ladder, limited, module
+from kernel_set import LARGE, Case, fresh, ladder, limited, module
 
 import gridstride as gs
 from gridstride.judge.find import find, problem_names
@@ -30,11 +30,11 @@ COLD = 3 * 60 << 20
 """Bytes that rotated buffer sets hold together, so that every launch finds a cold L2."""
 
 
-def measure(out: Path, seconds: float) -> int:
+def measure(out: Path, seconds: float, ladders: bool = True) -> int:
     """Times everything until the time is used up."""
     end = time.monotonic() + seconds
     device = gs.device()
-    found: dict[str, Any] = {"gpu": device.name, "limited": {}, "ladders": {}}
+    found: dict[str, Any] = {"gpu": device.name, "limited": {}, "fresh": {}, "ladders": {}}
 
     def save() -> None:
         out.write_text(json.dumps(found, indent=1))
@@ -49,7 +49,15 @@ def measure(out: Path, seconds: float) -> int:
                 print("failed", one.name, repr(error)[:300], flush=True)
             del sets
     save()
-    for problem in problem_names():
+    for sized in fresh():
+        case = sized.make(sized.large)
+        try:
+            found["fresh"][sized.name] = timed(case.kernel(), case.grid, case.block, case.shared, _sets(case)[:2])
+            print(sized.name, found["fresh"][sized.name], flush=True)
+        except Exception as error:
+            print("failed", sized.name, repr(error)[:300], flush=True)
+    save()
+    for problem in problem_names() if ladders else ():
         for sizes in LARGE[problem]:
             sets = None
             for case in ladder(problem, sizes):
@@ -82,15 +90,18 @@ def timed(kernel: Any, grid: Any, block: Any, shared: int, sets: list[tuple[Any,
     """Milliseconds per launch when launches follow each other without a gap, and what the driver says of the kernel."""
     device = gs.device()
     hold = module("limited.cu")["hold"]
-    bound = kernel._module.on(device).bound(kernel.name)
-    loaded = bound.kernel
+    loaded = _loaded(kernel, device)
 
     def batch(count: int) -> float:
         start, stop = device.event(), device.event()
         hold[1, 1](int(2000 * (60 + 25 * count)))
         start.record()
         for i in range(count):
-            kernel[grid, block, shared](*sets[i % len(sets)])
+            arguments = sets[i % len(sets)]
+            if block is None:
+                kernel.launch(grid=grid, args=arguments)
+            else:
+                kernel[grid, block, shared](*arguments)
         stop.record()
         return stop.elapsed_ms(start) / count
 
@@ -98,10 +109,19 @@ def timed(kernel: Any, grid: Any, block: Any, shared: int, sets: list[tuple[Any,
     once = batch(2)
     count = max(1, min(40, int(3.0 / max(once, 1e-3))))
     times = [batch(count) for _ in range(5 if once < 50 else 2)]
-    threads = block if isinstance(block, int) else block[0] * (block[1] if len(block) > 1 else 1)
-    return {"ms": statistics.median(times), "least": min(times), "registers": loaded.registers,
-            "local": loaded.local_bytes, "static_shared": loaded.static_shared,
-            "blocks_per_sm": _most_blocks(loaded, threads, shared)}  # fmt: skip
+    found: dict[str, Any] = {"ms": statistics.median(times), "least": min(times)}
+    if loaded is not None and block is not None:
+        threads = block if isinstance(block, int) else block[0] * (block[1] if len(block) > 1 else 1)
+        found |= {"registers": loaded.registers, "local": loaded.local_bytes, "static_shared": loaded.static_shared,
+                  "threads": threads, "blocks_per_sm": _most_blocks(loaded, threads, shared)}  # fmt: skip
+    return found
+
+
+def _loaded(kernel: Any, device: Any) -> Any:
+    """The device's own kernel behind one of ours."""
+    if hasattr(kernel, "_module") and hasattr(kernel._module, "on"):
+        return kernel._module.on(device).bound(kernel.name).kernel
+    return None
 
 
 def _most_blocks(loaded: Any, threads: int, shared: int) -> int:
@@ -122,9 +142,20 @@ def counted(sizes_too: bool = True) -> dict[str, tuple[Any, Any, Any]]:
     found: dict[str, tuple[Any, Any, Any]] = {}
     for one in limited():
         found[one.name] = _limited(one)
+    for sized in fresh():
+        found[sized.name] = _fresh(sized)
     for problem in problem_names() if sizes_too else ():
         found.update(_ladder(problem))
     return found
+
+
+def _fresh(sized: Any) -> tuple[Any, Any, Any]:
+    small, large = sized.make(sized.small), sized.make(sized.large)
+    run = small.launch(observe=True)
+    grid = large.grid if isinstance(large.grid, tuple) else (large.grid, 1, 1)
+    grid = (*grid, 1, 1)[:3]
+    factor = sized.inner * grid[0] * grid[1] / (run.grid[0] * run.grid[1])
+    return run.model, grid, run.counters.scaled(factor)
 
 
 def _limited(one: Any) -> tuple[Any, Any, Any]:
@@ -160,7 +191,7 @@ def _ladder(problem: str) -> dict[str, tuple[Any, Any, Any]]:
 # -- comparing --------------------------------------------------------------------------------------------------------
 def compare(times: Path, *, write: bool = True) -> int:
     measured = json.loads(times.read_text())
-    all_times = {**measured["limited"], **measured["ladders"]}
+    all_times = {**measured["limited"], **measured.get("fresh", {}), **measured["ladders"]}
     right = {one.name: one.limiter for one in limited()}
     rows = []
     for name, (model, grid, counters) in counted().items():
@@ -170,7 +201,7 @@ def compare(times: Path, *, write: bool = True) -> int:
         ms = all_times[name]["ms"]
         rows.append({"kernel": name, "held_out": held_out(name), "measured_ms": ms, "predicted_ms": prediction.ms, "error": prediction.ms / ms - 1,
                      "limiter": prediction.limiter, "limiter_right": prediction.limiter in right[name] if name in right else None,
-                     "registers": model.registers.count, "registers_measured": all_times[name]["registers"],
+                     "registers": model.registers.count, "registers_measured": all_times[name].get("registers"),
                      "parts": {k: v for k, v in list(prediction.parts.items())[:4]}})
         r = rows[-1]
         print(f"{name:34} {ms:9.4f} {prediction.ms:9.4f} {100 * r['error']:+6.0f} % {prediction.limiter:18} {'' if r['limiter_right'] is not False else 'NOT ' + '|'.join(right[name])} "
@@ -204,7 +235,7 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main(words: list[str]) -> int:
     if words[:1] == ["measure"]:
-        return measure(Path(words[1]), float(words[3]) if len(words) > 3 else 120.0)
+        return measure(Path(words[1]), float(words[3]) if len(words) > 3 else 120.0, "--no-ladders" not in words)
     if not words:
         with gs.use(gs.VirtualGPU(workers=2)):
             return compare(RESULTS / "times_h200.json")
