@@ -15,6 +15,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from kernel_set import LARGE, Case, fresh, ladder, limited, module
 
 import gridstride as gs
 from gridstride.judge.find import find, problem_names
+from gridstride.virtual.observe.predict import predict
 
 COLD = 3 * 60 << 20
 """Bytes that rotated buffer sets hold together, so that every launch finds a cold L2."""
@@ -213,6 +215,32 @@ def compare(times: Path, *, write: bool = True) -> int:
     return 0
 
 
+FREE = {"sharpness": (1.2, 4.0), "cold_us": (0.5, 2.0), "barrier_clocks": (1.0, 4.0), "divergence_clocks": (10, 120)}
+"""Constants that no single kernel measures, and the range they are looked for in."""
+
+
+def fit(times: Path) -> int:
+    """Looks for the constants that give the half that is not held out the least mean absolute error."""
+    measured = json.loads(times.read_text())
+    all_times = {**measured["limited"], **measured.get("fresh", {}), **measured["ladders"]}
+    known = [(each, all_times[name]["ms"]) for name, each in counted().items() if name in all_times and not held_out(name)]
+
+    def error(constants: dict[str, float]) -> float:
+        def ms(model: Any, grid: Any, counters: Any) -> float:
+            chip = replace(model.chip, prediction={**model.chip.prediction, **constants})
+            return predict(counters, model._shape(grid), chip).ms
+
+        return statistics.mean(abs(ms(*each) / time_ - 1) for each, time_ in known)
+
+    best = {name: known[0][0][0].chip.prediction[name] for name in FREE}
+    for _ in range(3):
+        for name, (low, high) in FREE.items():
+            tried = [low * (high / low) ** (i / 24) for i in range(25)]
+            best[name] = min(tried, key=lambda value: error({**best, name: value}))
+        print({name: round(value, 3) for name, value in best.items()}, round(error(best), 4), flush=True)
+    return 0
+
+
 def held_out(name: str) -> bool:
     """Whether a kernel is in the half that no constant was fitted to."""
     return zlib.crc32(name.encode()) % 2 == 1
@@ -239,6 +267,9 @@ def main(words: list[str]) -> int:
     if not words:
         with gs.use(gs.VirtualGPU(workers=2)):
             return compare(RESULTS / "times_h200.json")
+    if words == ["fit"]:
+        with gs.use(gs.VirtualGPU(workers=2)):
+            return fit(RESULTS / "times_h200.json")
     print(__doc__)
     return 2
 

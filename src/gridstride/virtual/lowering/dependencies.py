@@ -60,15 +60,24 @@ def _issued(
         clocks = _latency(ins, latency)
         for register in writes(ins):
             ready[register] = begins + clocks
-        holds = clocks if kind_of(ins) in ("branch", "barrier") else 0
+        holds = clocks if kind_of(ins) in ("branch", "barrier") or _waits(ins) else 0
         last = max(last, begins + holds)
     return max(last, start + len(block))
+
+
+def _waits(ins: Instruction) -> bool:
+    """For an asynchronous copy: what it brings is on its way as long as a load would be."""
+    if ins.opcode == "cp":
+        return not {"wait_group", "wait_all"}.isdisjoint(ins.modifiers)
+    return ins.opcode == "mbarrier" and not {"try_wait", "test_wait"}.isdisjoint(ins.modifiers)
 
 
 def _latency(ins: Instruction, memory: int) -> int:
     if ins.opcode in _LONG and not {"approx", "full"} & set(ins.modifiers):
         return _LONG_CLOCKS
     kind = kind_of(ins)
+    if _waits(ins):
+        return memory
     if kind != "memory":
         return _LATENCY.get(kind, _ARITHMETIC)
     if ins.opcode in ("st", "red", "prefetch", "cp", "stmatrix"):

@@ -47,6 +47,7 @@ class LineCounters:
     global_bytes: int = 0
     global_load_requests: int = 0
     global_load_sectors: int = 0
+    global_load_lines: int = 0
     global_store_requests: int = 0
     global_store_sectors: int = 0
     global_store_lines: int = 0
@@ -54,6 +55,7 @@ class LineCounters:
     global_atomic_sectors: int = 0
     global_reduction_requests: int = 0
     global_reduction_sectors: int = 0
+    global_atomic_lines: int = 0
     copy_requests: int = 0
     copy_sectors: int = 0
     tma_copies: int = 0
@@ -216,8 +218,8 @@ def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
     line.l2_sectors += counts["missed"]
     line.contended_lanes += counts["contended"]
     way = _WAYS[access["kind"]]
-    if way == "store":
-        line.global_store_lines += counts["lines"]
+    lines = f"global_{way if way in ('load', 'store') else 'atomic'}_lines"
+    setattr(line, lines, getattr(line, lines) + counts["lines"])
     for name in ("requests", "sectors"):
         field_ = f"global_{way}_{name}"
         setattr(line, field_, getattr(line, field_) + counts[name])

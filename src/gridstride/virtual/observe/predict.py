@@ -21,6 +21,7 @@ from gridstride.virtual.observe.counters import Counters
 
 SECTOR = 32
 LANES = 32
+_PLACE = 1024  # bytes that one part of L2 has side by side: atomics there take turns
 _VANISH = ("parameter", "move")  # classes that machine code has no instruction for, or seldom
 _TENSOR_RATE = {"f16": 1.0, "bf16": 1.0, "tf32": 0.5, "s8": 2.0, "u8": 2.0, "e4m3": 2.0, "e5m2": 2.0, "f64": 1 / 32}
 """Of the rate for 16-bit factors (Hopper white paper)."""
@@ -90,7 +91,6 @@ def _busy(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
 
     issued = counters.instructions - sum(kinds.get(name, 0) for name in _VANISH)
     local = (counters.local_load_sectors + counters.local_store_sectors) / 4
-    loads = max(0, counters.l2_sectors - _stored(counters) - _atomics(counters))
     return {
         "issue": per_block * issued / rates["schedulers"],
         "FP32": lanes("fp32", "fp32_fma") / rates["fp32"],
@@ -102,31 +102,38 @@ def _busy(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
         "tensor": per_block * _tensor_clocks(counters, chip),
         "shared memory": per_block * (counters.shared_wavefronts + kinds.get("warp", 0)),
         "L1": per_block * (counters.global_lines + local),
-        "L2": SECTOR * loads / constants["l2_read_bytes"] + _store_clocks(counters, constants),
+        "L2": _l2_clocks(counters, constants),
         "barriers": per_block * kinds.get("barrier", 0) * constants["barrier_clocks"],
         "atomics": _atomic_clocks(counters, constants),
     }
-
-
-def _stored(counters: Counters) -> int:
-    return counters.global_store_sectors
-
-
-def _store_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
-    """L2 takes so many bytes a clock, and so many lines, however little of each is written."""
-    by_bytes = SECTOR * counters.global_store_sectors / constants["l2_write_bytes"]
-    return max(by_bytes, counters.global_store_lines / constants["l2_write_lines"])
 
 
 def _atomics(counters: Counters) -> int:
     return counters.global_atomic_sectors + counters.global_reduction_sectors
 
 
+def _loaded(counters: Counters) -> int:
+    """Sectors of loads that L1 does not have."""
+    return max(0, counters.l2_sectors - counters.global_store_sectors - _atomics(counters))
+
+
+def _l2_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
+    """L2 takes so many bytes a clock, and so many lines, however little of each is asked for."""
+    loaded, stored = _loaded(counters), counters.global_store_sectors + counters.local_store_sectors
+    by_bytes = SECTOR * (loaded / constants["l2_read_bytes"] + stored / constants["l2_write_bytes"])
+    lines = counters.global_store_lines + counters.local_store_sectors / 4
+    if counters.global_load_sectors:
+        lines += loaded * counters.global_load_lines / counters.global_load_sectors
+    return max(by_bytes, lines / constants["l2_lines"])
+
+
 def _atomic_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
-    """All at different addresses as fast as L2 goes; those at one address one after the other."""
-    sectors, merged = _atomics(counters), counters.merged_atomics
-    serial = (sectors - merged) * constants["same_address_clocks"] + merged * constants["merged_clocks"]
-    return max(sectors / constants["l2_atomic_sectors"], serial / max(1.0, counters.atomic_bytes / SECTOR))
+    """All at different addresses as fast as L2 goes; what lies in one place of it one after the other."""
+    sectors = _atomics(counters)
+    packets = counters.global_atomic_lines + counters.contended_lanes - counters.merged_atomics
+    one = constants["same_address_clocks"] if counters.atomic_bytes <= SECTOR else constants["same_line_clocks"]
+    serial = packets * one + counters.merged_atomics * constants["merged_clocks"]
+    return max(sectors / constants["l2_atomic_sectors"], serial / max(1.0, counters.atomic_bytes / _PLACE))
 
 
 def _tensor_clocks(counters: Counters, chip: Chip) -> float:
@@ -147,7 +154,7 @@ def _chain(counters: Counters, chip: Chip) -> float:
     """The chains of all warps, at the latency that the launch's loads have on average."""
     latency = chip.latency
     requested = counters.global_load_sectors + counters.tma_sectors
-    loads = max(0, counters.l2_sectors - _stored(counters) - _atomics(counters))
+    loads = _loaded(counters)
     missed = min(1.0, loads / requested) if requested else 0.0
     cold = min(1.0, counters.read_bytes / (SECTOR * loads)) if loads else 0.0
     there = latency["l1"] + missed * (latency["l2"] - latency["l1"] + cold * (latency["dram"] - latency["l2"]))
