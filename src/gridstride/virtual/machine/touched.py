@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.virtual.lowering.runtime.lines import WAYS as L1_WAYS
 from gridstride.virtual.machine.arena import Arena, reserve
 
 SECTOR = 32
@@ -22,9 +23,9 @@ class Touched:
 
     def attach(self, worker: Any, lines: int) -> None:
         """Gives a worker the maps, and an L1 of so many lines."""
-        cache = np.zeros(max(lines, 1), np.uint64)
+        cache = np.zeros(max(lines // L1_WAYS, 1) * L1_WAYS, np.uint64)
         self._caches.append(cache)
-        worker["cache"], worker["cache_lines"] = cache.ctypes.data, len(cache)
+        worker["cache"], worker["cache_sets"] = cache.ctypes.data, len(cache) // L1_WAYS
         for way, (_, base) in zip(WAYS, self._maps, strict=True):
             worker[f"{way}_map"] = base
         worker["map_low"], worker["map_size"] = self._low, self._size

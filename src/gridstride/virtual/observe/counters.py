@@ -47,10 +47,8 @@ class LineCounters:
     global_bytes: int = 0
     global_load_requests: int = 0
     global_load_sectors: int = 0
-    global_load_lines: int = 0
     global_store_requests: int = 0
     global_store_sectors: int = 0
-    global_store_lines: int = 0
     global_atomic_requests: int = 0
     global_atomic_sectors: int = 0
     global_reduction_requests: int = 0
@@ -62,6 +60,7 @@ class LineCounters:
     tma_bytes: int = 0
     tma_sectors: int = 0
     l2_sectors: int = 0
+    l2_lines: int = 0
     atomics: int = 0
     contended_lanes: int = 0
     merged_atomics: int = 0
@@ -216,10 +215,9 @@ def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
     line.global_ideal_sectors += counts["ideal"]
     line.global_bytes += counts["lanes"] * access["bytes"]
     line.l2_sectors += counts["missed"]
+    line.l2_lines += counts["fetched"]
     line.contended_lanes += counts["contended"]
     way = _WAYS[access["kind"]]
-    lines = f"global_{way if way in ('load', 'store') else 'atomic'}_lines"
-    setattr(line, lines, getattr(line, lines) + counts["lines"])
     for name in ("requests", "sectors"):
         field_ = f"global_{way}_{name}"
         setattr(line, field_, getattr(line, field_) + counts[name])
@@ -228,6 +226,7 @@ def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
         line.copy_sectors += counts["sectors"]
     if way in ("atomic", "reduction"):
         line.atomics += counts["lanes"]
+        line.global_atomic_lines += counts["lines"]
 
 
 def _add_shared(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:

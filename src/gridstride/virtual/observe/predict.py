@@ -121,9 +121,7 @@ def _l2_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
     """L2 takes so many bytes a clock, and so many lines, however little of each is asked for."""
     loaded, stored = _loaded(counters), counters.global_store_sectors + counters.local_store_sectors
     by_bytes = SECTOR * (loaded / constants["l2_read_bytes"] + stored / constants["l2_write_bytes"])
-    lines = counters.global_store_lines + counters.local_store_sectors / 4
-    if counters.global_load_sectors:
-        lines += loaded * counters.global_load_lines / counters.global_load_sectors
+    lines = counters.l2_lines - counters.global_atomic_lines + counters.local_store_sectors / 4
     return max(by_bytes, lines / constants["l2_lines"])
 
 

@@ -19,9 +19,12 @@ from gridstride.virtual.machine.layout import BLOCK, LANES, WARP, WORKER
 KINDS = ("load", "bypass", "store", "atomic")
 """Of an access: `bypass` is a load that does not look into L1 (ld.cg, volatile, relaxed, acquire)."""
 
-COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes", "contended", "missed")
+COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes", "contended", "missed", "fetched")
 """Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least;
-`contended`: lanes of an atomic that meet an address of another lane; `missed`: sectors that go on to L2."""
+`contended`: lanes of an atomic that meet an address of another lane; `missed`: sectors that go on to L2; `fetched`: the lines that they are of."""
+
+WAYS = 8
+"""Lines in a set of L1."""
 
 SLOTS = 64
 """Of the table that a request's lines are sorted into: twice as many as there can be."""
@@ -85,7 +88,8 @@ def _count_global(m: Module, kind: str) -> None:
     with m.function("void", f"gs_count_global_{kind}", *head) as (b, (warp, at, mask, address, size)):
         unless_idle(b, mask)
         table, total, missed, contended = Table.of(b), b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
-        for slot in (table.count, total, missed, contended):
+        fetched = b.alloca("i32")
+        for slot in (table.count, total, missed, contended, fetched):
             b.store(i32(0), slot)
         b.store(constant(f"<{SLOTS} x i64>", 0), table.keys, align=64)
         addresses = b.alloca(wide("i64"), align=64)
@@ -102,13 +106,14 @@ def _count_global(m: Module, kind: str) -> None:
                 _packet(b, table, slot, one, size, total, contended)
             here = b.offset(table.bits, slot)
             b.store(b.op("or", b.load("i32", here), _sector_bit(b, one)), here)
-        _sum(b, kind, warp, table, total, missed)
+        _sum(b, kind, warp, table, (total, missed, fetched))
         lanes = popcount(b, mask)
         used = b.op("lshr", b.op("add", b.op("mul", lanes, size), i32(31)), i32(5))
-        sectors = b.load("i32", total)
-        figures = {"requests": i32(1), "sectors": sectors, "lines": b.load("i32", table.count), "ideal": used,
+        sectors, lines = b.load("i32", total), b.load("i32", table.count)
+        figures = {"requests": i32(1), "sectors": sectors, "lines": lines, "ideal": used,
                    "lanes": lanes, "contended": b.load("i32", contended),
-                   "missed": b.load("i32", missed) if kind == "load" else sectors}  # fmt: skip
+                   "missed": b.load("i32", missed) if kind == "load" else sectors,
+                   "fetched": b.load("i32", fetched) if kind == "load" else lines}  # fmt: skip
         for name, value in figures.items():
             if name != "contended" or kind == "atomic":
                 bump(b, warp, at, name, value)
@@ -156,8 +161,9 @@ def _packet(b: Builder, table: Table, slot: Value, one: Value, size: Value, tota
     b.store(b.op("or", b.load("i32", place), own), place)
 
 
-def _sum(b: Builder, kind: str, warp: Value, table: Table, total: Value, missed: Value) -> None:
+def _sum(b: Builder, kind: str, warp: Value, table: Table, sums: tuple[Value, Value, Value]) -> None:
     """Adds up the sectors of all lines, and tells L1 and the map of memory of them."""
+    total, missed, fetched = sums
     at = b.alloca("i32")
     b.store(i32(0), at)
     with b.loop() as done:
@@ -172,6 +178,8 @@ def _sum(b: Builder, kind: str, warp: Value, table: Table, total: Value, missed:
         if kind == "load":
             sectors = b.call("i32", "gs_l1_probe", warp, line, sectors)
             b.store(b.op("add", b.load("i32", missed), popcount(b, sectors)), missed)
+            some = b.resize(b.compare("ne", sectors, i32(0)), "i32")
+            b.store(b.op("add", b.load("i32", fetched), some), fetched)
         for way, kinds in (("read_map", ("load", "bypass", "atomic")), ("write_map", ("store", "atomic")),
                            ("atomic_map", ("atomic",))):
             if kind in kinds:
@@ -179,19 +187,30 @@ def _sum(b: Builder, kind: str, warp: Value, table: Table, total: Value, missed:
 
 
 def _probe(m: Module) -> None:
-    """Looks a line up in the L1 of the block: which of the sectors are not there; they are then."""
+    """Looks a line up in the L1 of the block: which of the sectors are not there; they are then.
+
+    Sets of WAYS lines, of which the one that came first goes; lines are spread over the sets by a hash.
+    """
     with m.function("i32", "gs_l1_probe", "ptr warp", "i64 line", "i32 sectors") as (b, (warp, line, sectors)):
         worker = b.get(warp, WARP, "worker")
         block = b.get(b.get(warp, WARP, "block"), BLOCK, "index")
-        # Lines are spread by a hash over as many entries as a block's share of L1 has lines.
         spread = b.op("lshr", b.op("mul", line, i64(0x9E3779B97F4A7C15)), i64(32))
-        index = b.op("lshr", b.op("mul", spread, b.get(worker, WORKER, "cache_lines")), i64(32))
-        place = b.offset(b.get(worker, WORKER, "cache"), b.op("shl", index, i64(3)))
+        index = b.op("lshr", b.op("mul", spread, b.get(worker, WORKER, "cache_sets")), i64(32))
+        place = b.offset(b.get(worker, WORKER, "cache"), b.op("mul", index, i64(8 * WAYS)))
         tag = b.op("or", b.op("shl", block, i64(44)), b.op("shl", line, i64(4)))
-        held = b.load("i64", place)
-        same = b.compare("eq", b.op("and", held, i64(-16)), tag)
-        valid = b.op("and", b.resize(b.select(same, held, i64(0)), "i32"), i32(15))
-        b.store(b.op("or", tag, b.resize(b.op("or", valid, sectors), "i64")), place)
+        held = b.load(f"<{WAYS} x i64>", place, align=8)
+        tags = b.op("and", held, constant(held.type, -16))
+        found = b.bitcast(b.compare("eq", tags, b.splat(tag, WAYS)), f"i{WAYS}")
+        with b.if_(b.compare("eq", found, constant(f"i{WAYS}", 0))):
+            fresh = b.op("or", tag, b.resize(sectors, "i64"))
+            moved = b.shuffle(held, [0, *range(WAYS - 1)])
+            b.store(b.insert(moved, fresh, 0), place, align=8)
+            b.ret(sectors)
+        way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", found, constant("i1", True))
+        here = b.offset(place, b.op("shl", b.resize(way, "i64"), i64(3)))
+        entry = b.load("i64", here)
+        b.store(b.op("or", entry, b.resize(sectors, "i64")), here)
+        valid = b.op("and", b.resize(entry, "i32"), i32(15))
         b.ret(b.op("and", sectors, b.op("xor", valid, i32(15))))
 
 
