@@ -182,7 +182,8 @@ EQUAL = {
 """Counters of ours, and the figures of ncu that they must equal."""
 
 BESIDE = {"instructions": "instructions", "branches": "branches_sass", "divergent_branches": "divergent_branches",
-          "l2_sectors": "l2_sectors", "tma_sectors": "l1_fill_sectors"}  # fmt: skip
+          "l1_missed_sectors": "l1_fill_sectors",
+          "l2_sectors": "l2_sectors"}  # fmt: skip
 """Those that are given beside each other: the one is of PTX, or of a picture of L1, the other of the machine."""
 
 

@@ -24,8 +24,8 @@ class LineCounters:
 
     `active_lanes` sums the lanes of the instructions. `divergent_branches` are those that lanes of one warp leave on
     different ways. `global_*_sectors` of atomics and reductions count a sector again for lanes that meet at one address
-    (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests` hold those of cp.async (`copy_requests`) too. `l2_sectors` go on to L2:
-    stores, atomics, and what a picture of L1 says that loads miss there. `bank_conflicts` are wavefronts beyond those
+    (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests` hold those of cp.async (`copy_requests`) too. `l1_missed_sectors`
+    are what loads miss in a picture of L1 that each block has a share of; `l2_sectors` those, stores and atomics. `bank_conflicts` are wavefronts beyond those
     that the bytes need; `global_ideal_sectors` the sectors that they need. `tma_*` are bulk and tensor copies.
     """
 
@@ -59,6 +59,7 @@ class LineCounters:
     tma_copies: int = 0
     tma_bytes: int = 0
     tma_sectors: int = 0
+    l1_missed_sectors: int = 0
     l2_sectors: int = 0
     l2_lines: int = 0
     atomics: int = 0
@@ -216,6 +217,7 @@ def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
     line.global_bytes += counts["lanes"] * access["bytes"]
     line.l2_sectors += counts["missed"]
     line.l2_lines += counts["fetched"]
+    line.l1_missed_sectors += counts["missed"] if access["kind"] == "load" else 0
     line.contended_lanes += counts["contended"]
     way = _WAYS[access["kind"]]
     for name in ("requests", "sectors"):

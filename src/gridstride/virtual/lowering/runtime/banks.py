@@ -30,12 +30,11 @@ def _count_shared(m: Module) -> None:
     head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i32')} address", "i32 size", "i1 loads")
     with m.function("void", "gs_count_shared", *head) as (b, (warp, at, mask, address, size, loads)):
         unless_idle(b, mask)
-        bump(b, warp, at, "requests", i32(1))
-        bump(b, warp, at, "lanes", popcount(b, mask))
+        lanes = popcount(b, mask)
         words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
         with b.if_(b.compare("eq", words, i32(1)), likely=True):
-            bump(b, warp, at, "wavefronts", b.call("i32", "gs_wavefronts", mask, address, words))
-            bump(b, warp, at, "ideal", i32(1))
+            fronts = b.call("i32", "gs_wavefronts", mask, address, words)
+            bump(b, warp, at, {"requests": i32(1), "lanes": lanes, "wavefronts": fronts, "ideal": i32(1)})
             b.ret()
         twins = b.op("or", _twins(b, mask, address, 1), _twins(b, mask, address, 2))
         per_part = b.op("udiv", i32(LANES), words)
@@ -53,8 +52,8 @@ def _count_shared(m: Module) -> None:
                 b.store(b.op("add", b.load("i32", total), fronts), total)
                 b.store(b.op("add", b.load("i32", ideal), i32(1)), ideal)
             b.store(b.op("add", first, per_part), start)
-        bump(b, warp, at, "wavefronts", b.load("i32", total))
-        bump(b, warp, at, "ideal", b.load("i32", ideal))
+        figures = {"requests": i32(1), "lanes": lanes, "wavefronts": b.load("i32", total), "ideal": b.load("i32", ideal)}
+        bump(b, warp, at, figures)
 
 
 def _count_shared_atomic(m: Module) -> None:
@@ -68,8 +67,7 @@ def _count_shared_atomic(m: Module) -> None:
         words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
         word = b.op("lshr", address, constant(address.type, 2))
         fronts = _most(b, mask, word, words, constant("i1", True))
-        for name, value in {"requests": i32(1), "lanes": popcount(b, mask), "wavefronts": fronts, "ideal": words}.items():
-            bump(b, warp, at, name, value)
+        bump(b, warp, at, {"requests": i32(1), "lanes": popcount(b, mask), "wavefronts": fronts, "ideal": words})
 
 
 def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:
@@ -86,6 +84,8 @@ def _wavefronts(m: Module) -> None:
     head = ("i32 part", f"{wide('i32')} address", "i32 words")
     with m.function("i32", "gs_wavefronts", *head) as (b, (part, address, words)):
         word = b.op("lshr", address, constant(address.type, 2))
+        with b.if_(b.op("and", b.compare("eq", part, i32(-1)), b.compare("eq", words, i32(1)))):
+            _in_halves(b, word)
         # Half-warps that read the same words, as two rows of a 16-wide tile do, are one half-warp.
         low, high = (b.shuffle(word, [HALF * h + i for i in range(HALF)]) for h in range(2))
         equal = b.compare("eq", b.bitcast(b.compare("eq", low, high), f"i{HALF}"), constant(f"i{HALF}", -1))
@@ -100,6 +100,22 @@ def _wavefronts(m: Module) -> None:
         with b.if_(b.compare("eq", popcount(b, union), popcount(b, part))):
             b.ret(i32(1))
         b.ret(_most(b, part, word, words, rising))
+
+
+def _in_halves(b: Builder, word: Value) -> None:
+    """Returns the wavefronts of what warps do most: a row, half a row twice, one word in each half."""
+    first, second = b.extract(word, 0), b.extract(word, HALF)
+    for steps in (range(LANES), [i % HALF for i in range(LANES)]):
+        wanted = b.op("add", b.splat(first), vector_constant("i32", steps))
+        with b.if_(b.compare("eq", b.bitcast(b.compare("eq", word, wanted), "i32"), i32(-1))):
+            b.ret(i32(1))
+    upper = vector_constant("i1", [i >= HALF for i in range(LANES)])
+    wanted = b.select(upper, b.splat(second), b.splat(first))
+    with b.if_(b.compare("eq", b.bitcast(b.compare("eq", word, wanted), "i32"), i32(-1))):
+        apart = b.op("xor", first, second)
+        clash = b.compare("eq", b.op("and", apart, i32(BANKS - 1)), i32(0))
+        more = b.op("and", clash, b.compare("ne", apart, i32(0)))
+        b.ret(b.op("add", i32(1), b.resize(more, "i32")))
 
 
 def _most(b: Builder, part: Value, word: Value, words: Value, known: Value) -> Value:

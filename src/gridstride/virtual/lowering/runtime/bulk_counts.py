@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
-from gridstride.virtual.lowering.runtime.lines import bump
+from gridstride.virtual.lowering.runtime.lines import bump, mark
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.tensor import _box, _row_of, _signed
 from gridstride.virtual.machine.layout import LANES, RANKS, TENSOR, WARP, WORKER
@@ -25,18 +25,18 @@ def _range(m: Module) -> None:
             b.ret()
         first, last = b.op("lshr", address, i64(5)), b.op("lshr", b.op("add", address, b.op("sub", bytes_, i64(1))), i64(5))
         sectors = b.op("add", b.op("sub", last, first), i64(1))
-        for name, value in {"sectors": sectors, "missed": sectors, "lanes": bytes_}.items():
-            bump(b, warp, at, name, value)
+        bump(b, warp, at, {"sectors": sectors, "missed": sectors, "lanes": bytes_})
         worker, now = b.get(warp, WARP, "worker"), b.alloca("i64")
         written = b.compare("ne", out, i32(0))
         map_ = b.select(written, b.get(worker, WORKER, "write_map"), b.get(worker, WORKER, "read_map"))
+        low, size = b.get(worker, WORKER, "map_low"), b.get(worker, WORKER, "map_size")
         b.store(first, now)
         with b.loop() as done:
             sector = b.load("i64", now)
             b.break_if(b.compare("ugt", sector, last), done)
             b.store(b.op("add", sector, i64(1)), now)
             bit = b.op("shl", i32(1), b.resize(b.op("and", sector, i64(3)), "i32"))
-            b.call("void", "gs_map_mark", map_, warp, b.op("lshr", sector, i64(2)), bit)
+            mark(b, map_, low, size, b.op("lshr", sector, i64(2)), bit)
 
 
 def _bulk(m: Module) -> None:
@@ -46,7 +46,7 @@ def _bulk(m: Module) -> None:
         for slot, value in zip(slots, (address, bytes_), strict=True):
             b.store(value, slot, align=64)
         with b.lanes(mask) as lane:
-            bump(b, warp, at, "requests", i32(1))
+            bump(b, warp, at, {"requests": i32(1)})
             start, length = (b.load("i64", row(b, slot, lane, 8)) for slot in slots)
             b.call("void", "gs_count_range", warp, at, start, length, out)
 
@@ -57,7 +57,7 @@ def _tensor(m: Module) -> None:
     with m.function("void", "gs_count_tensor", *head) as (b, (warp, at, mask, maps, corners, out)):
         with b.lanes(mask) as lane:
             map_ = b.pointer(b.load("i64", row(b, maps, lane, 8)))
-            bump(b, warp, at, "requests", i32(1))
+            bump(b, warp, at, {"requests": i32(1)})
             _rows(b, warp, at, map_, [_corner(b, corners, lane, axis) for axis in range(RANKS)], out)
 
 

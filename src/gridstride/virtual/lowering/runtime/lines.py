@@ -1,7 +1,7 @@
 """The runtime's counting of accesses to global memory: requests, sectors, lines, what L1 would miss.
 
-The lanes of a request are sorted into the 128-byte lines that they touch, each with a mask of its four sectors. Addresses
-that never fall from lane to lane, the usual case, are visited once for each sector rather than for each lane.
+The lanes of a request are sorted into the 128-byte lines that they touch, each with a mask of its four sectors; lanes
+side by side, the usual case, are a run of sectors without that.
 
 An atomic's lanes go out in packets of one line, in the order of the lanes; one that meets an address already in its
 packet opens the next, as the hardware does (tests/virtual/fixtures/kernels_ncu_h200.json: 20000 sectors for 20000 adds
@@ -10,6 +10,7 @@ to one address).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
@@ -47,10 +48,12 @@ class Table:
         return Table(keys, bits, words, b.alloca(f"[{LANES} x i32]", align=64), b.alloca("i32"))
 
 
-def bump(b: Builder, warp: Value, at: Value, name: str, by: Value) -> None:
-    """Adds to a counter of the site whose counters start at byte `at`."""
-    counter = b.offset(b.offset(b.get(warp, WARP, "counters"), at), 8 * COUNTERS.index(name))
-    b.store(b.op("add", b.load("i64", counter), b.resize(by, "i64")), counter)
+def bump(b: Builder, warp: Value, at: Value, figures: Mapping[str, Value]) -> None:
+    """Adds to counters of the site whose counters start at byte `at`."""
+    base = b.offset(b.get(warp, WARP, "counters"), at)
+    for name, by in figures.items():
+        counter = b.offset(base, 8 * COUNTERS.index(name))
+        b.store(b.op("add", b.load("i64", counter), b.resize(by, "i64")), counter)
 
 
 def popcount(b: Builder, mask: Value) -> Value:
@@ -74,49 +77,126 @@ def visited(b: Builder, mask: Value, keys: Value) -> tuple[Value, Value]:
 
 
 def emit_lines(m: Module) -> None:
-    """gs_count_global_KIND(warp, at, mask, address, size) for each of KINDS, and gs_count_local."""
+    """gs_count_global_KIND(warp, at, mask, address, size) for each of KINDS, gs_count_local, gs_count_const."""
     for kind in KINDS:
         _count_global(m, kind)
-    _probe(m)
-    _mark(m)
+        _count_run(m, kind)
     _count_local(m)
     _count_const(m)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an access is told to: L1, and the maps of what was touched; read once, for the loops over lines."""
+
+    tag: Value
+    cache: Value
+    sets: Value
+    maps: tuple[Value, ...]
+    low: Value
+    size: Value
+
+    @staticmethod
+    def of(b: Builder, warp: Value, kind: str) -> Memory:
+        worker = b.get(warp, WARP, "worker")
+        block = b.get(b.get(warp, WARP, "block"), BLOCK, "index")
+        ways = {"read_map": ("load", "bypass", "atomic"), "write_map": ("store", "atomic"), "atomic_map": ("atomic",)}
+        maps = tuple(b.get(worker, WORKER, way) for way, kinds in ways.items() if kind in kinds)
+        cache, sets, low, size = (b.get(worker, WORKER, f) for f in ("cache", "cache_sets", "map_low", "map_size"))
+        return Memory(b.op("shl", block, i64(44)), cache, sets, maps, low, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Stack slots for what a request's lines add up to."""
+
+    total: Value
+    missed: Value
+    fetched: Value
+    contended: Value
+    lines: Value
+
+    @staticmethod
+    def of(b: Builder) -> Sums:
+        slots = [b.alloca("i32") for _ in range(5)]
+        for slot in slots:
+            b.store(i32(0), slot)
+        return Sums(*slots)
+
+    def add(self, b: Builder, name: str, by: Value) -> None:
+        slot = getattr(self, name)
+        b.store(b.op("add", b.load("i32", slot), by), slot)
 
 
 def _count_global(m: Module, kind: str) -> None:
     head = ("ptr warp", "i64 at", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", f"gs_count_global_{kind}", *head) as (b, (warp, at, mask, address, size)):
         unless_idle(b, mask)
-        table, total, missed, contended = Table.of(b), b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
-        fetched = b.alloca("i32")
-        for slot in (table.count, total, missed, contended, fetched):
-            b.store(i32(0), slot)
+        if kind != "atomic":
+            _as_run(b, kind, warp, at, mask, address, size)
+        table, sums, memory = Table.of(b), Sums.of(b), Memory.of(b, warp, kind)
+        b.store(i32(0), table.count)
         b.store(constant(f"<{SLOTS} x i64>", 0), table.keys, align=64)
         addresses = b.alloca(wide("i64"), align=64)
         b.store(address, addresses, align=64)
-        if kind == "atomic":
-            visit = mask
-        else:
-            rising, leaders = visited(b, mask, b.op("lshr", address, constant(address.type, 5)))
-            visit = b.select(rising, leaders, mask)
-        with b.lanes(visit) as lane:
+        with b.lanes(mask) as lane:
             one = b.load("i64", b.offset(addresses, b.op("shl", b.resize(lane, "i64"), i64(3))))
             slot = _find(b, table, b.op("lshr", one, i64(7)))
             if kind == "atomic":
-                _packet(b, table, slot, one, size, total, contended)
+                _packet(b, table, slot, one, size, sums)
             here = b.offset(table.bits, slot)
             b.store(b.op("or", b.load("i32", here), _sector_bit(b, one)), here)
-        _sum(b, kind, warp, table, (total, missed, fetched))
-        lanes = popcount(b, mask)
-        used = b.op("lshr", b.op("add", b.op("mul", lanes, size), i32(31)), i32(5))
-        sectors, lines = b.load("i32", total), b.load("i32", table.count)
-        figures = {"requests": i32(1), "sectors": sectors, "lines": lines, "ideal": used,
-                   "lanes": lanes, "contended": b.load("i32", contended),
-                   "missed": b.load("i32", missed) if kind == "load" else sectors,
-                   "fetched": b.load("i32", fetched) if kind == "load" else lines}  # fmt: skip
-        for name, value in figures.items():
-            if name != "contended" or kind == "atomic":
-                bump(b, warp, at, name, value)
+        _sum(b, kind, table, sums, memory)
+        sums.add(b, "lines", b.load("i32", table.count))
+        _finish(b, kind, warp, at, popcount(b, mask), size, sums)
+
+
+def _as_run(b: Builder, kind: str, warp: Value, at: Value, mask: Value, address: Value, size: Value) -> None:
+    """Returns with the access counted where its lanes, the first ones of the warp, lie side by side or at one place."""
+    first = b.extract(address, 0)
+    step = b.op("mul", vector_constant("i64", range(LANES)), b.splat(b.resize(size, "i64")))
+    off = b.op("xor", mask, i32(-1))
+    front = b.compare("eq", b.op("and", mask, b.op("add", mask, i32(1))), i32(0))
+    lanes = popcount(b, mask)
+    for where, bytes_ in ((b.op("add", b.splat(first), step), b.op("mul", lanes, size)), (b.splat(first), size)):
+        equal = b.bitcast(b.compare("eq", address, where), "i32")
+        all_ = b.compare("eq", b.op("or", equal, off), i32(-1))
+        with b.if_(b.op("and", all_, front), likely=True):
+            b.call("void", f"gs_count_run_{kind}", warp, at, lanes, first, bytes_, size)
+            b.ret()
+
+
+def _count_run(m: Module, kind: str) -> None:
+    """The sectors of `bytes` from an address on, which some lanes of `size` bytes ask for together."""
+    head = ("ptr warp", "i64 at", "i32 lanes", "i64 address", "i32 bytes", "i32 size")
+    with m.function("void", f"gs_count_run_{kind}", *head) as (b, (warp, at, lanes, address, bytes_, size)):
+        sums, memory, now = Sums.of(b), Memory.of(b, warp, kind), b.alloca("i64")
+        start = b.op("lshr", address, i64(5))
+        end = b.op("lshr", b.op("sub", b.op("add", address, b.resize(bytes_, "i64")), i64(1)), i64(5))
+        last = b.op("lshr", end, i64(2))
+        b.store(b.op("lshr", start, i64(2)), now)
+        with b.loop() as done:
+            line = b.load("i64", now)
+            b.break_if(b.compare("ugt", line, last), done)
+            b.store(b.op("add", line, i64(1)), now)
+            base = b.op("shl", line, i64(2))
+            low = b.intrinsic("smax", b.op("sub", start, base), i64(0))
+            high = b.intrinsic("smin", b.op("sub", end, base), i64(3))
+            ones = b.op("sub", b.op("shl", i64(2), high), b.op("shl", i64(1), low))
+            sums.add(b, "lines", i32(1))
+            _line(b, kind, memory, sums, line, b.resize(ones, "i32"))
+        _finish(b, kind, warp, at, lanes, size, sums)
+
+
+def _finish(b: Builder, kind: str, warp: Value, at: Value, lanes: Value, size: Value, sums: Sums) -> None:
+    used = b.op("lshr", b.op("add", b.op("mul", lanes, size), i32(31)), i32(5))
+    sectors, lines = b.load("i32", sums.total), b.load("i32", sums.lines)
+    figures = {"requests": i32(1), "sectors": sectors, "lines": lines, "ideal": used, "lanes": lanes,
+               "missed": b.load("i32", sums.missed) if kind == "load" else sectors,
+               "fetched": b.load("i32", sums.fetched) if kind == "load" else lines}  # fmt: skip
+    if kind == "atomic":
+        figures["contended"] = b.load("i32", sums.contended)
+    bump(b, warp, at, figures)
 
 
 def _sector_bit(b: Builder, address: Value) -> Value:
@@ -147,23 +227,22 @@ def _find(b: Builder, table: Table, line: Value) -> Value:
     return b.op("shl", b.load("i64", at), i64(2))
 
 
-def _packet(b: Builder, table: Table, slot: Value, one: Value, size: Value, total: Value, contended: Value) -> None:
+def _packet(b: Builder, table: Table, slot: Value, one: Value, size: Value, sums: Sums) -> None:
     """Closes the line's packet where it has the lane's words already."""
     place, here = b.offset(table.words, slot), b.offset(table.bits, slot)
     count = b.op("lshr", b.op("add", size, i32(3)), i32(2))
     ones = b.op("sub", b.op("shl", i32(1), count), i32(1))
     own = b.op("shl", ones, b.resize(b.op("and", b.op("lshr", one, i64(2)), i64(31)), "i32"))
     with b.if_(b.compare("ne", b.op("and", b.load("i32", place), own), i32(0))):
-        b.store(b.op("add", b.load("i32", total), popcount(b, b.load("i32", here))), total)
-        b.store(b.op("add", b.load("i32", contended), i32(1)), contended)
+        sums.add(b, "total", popcount(b, b.load("i32", here)))
+        sums.add(b, "contended", i32(1))
         b.store(i32(0), place)
         b.store(i32(0), here)
     b.store(b.op("or", b.load("i32", place), own), place)
 
 
-def _sum(b: Builder, kind: str, warp: Value, table: Table, sums: tuple[Value, Value, Value]) -> None:
-    """Adds up the sectors of all lines, and tells L1 and the map of memory of them."""
-    total, missed, fetched = sums
+def _sum(b: Builder, kind: str, table: Table, sums: Sums, memory: Memory) -> None:
+    """All lines of the table."""
     at = b.alloca("i32")
     b.store(i32(0), at)
     with b.loop() as done:
@@ -173,56 +252,66 @@ def _sum(b: Builder, kind: str, warp: Value, table: Table, sums: tuple[Value, Va
         slot = b.load("i32", b.offset(table.order, b.op("shl", b.resize(k, "i64"), i64(2))))
         index = b.resize(slot, "i64")
         line = b.op("sub", b.load("i64", b.offset(table.keys, b.op("shl", index, i64(3)))), i64(1))
-        sectors = b.load("i32", b.offset(table.bits, b.op("shl", index, i64(2))))
-        b.store(b.op("add", b.load("i32", total), popcount(b, sectors)), total)
-        if kind == "load":
-            sectors = b.call("i32", "gs_l1_probe", warp, line, sectors)
-            b.store(b.op("add", b.load("i32", missed), popcount(b, sectors)), missed)
-            some = b.resize(b.compare("ne", sectors, i32(0)), "i32")
-            b.store(b.op("add", b.load("i32", fetched), some), fetched)
-        for way, kinds in (("read_map", ("load", "bypass", "atomic")), ("write_map", ("store", "atomic")),
-                           ("atomic_map", ("atomic",))):
-            if kind in kinds:
-                b.call("void", "gs_map_mark", b.get(b.get(warp, WARP, "worker"), WORKER, way), warp, line, sectors)
+        _line(b, kind, memory, sums, line, b.load("i32", b.offset(table.bits, b.op("shl", index, i64(2)))))
 
 
-def _probe(m: Module) -> None:
+def _line(b: Builder, kind: str, memory: Memory, sums: Sums, line: Value, sectors: Value) -> None:
+    """Adds some sectors of a line to the sums, and tells L1 and the maps of them."""
+    sums.add(b, "total", popcount(b, sectors))
+    if kind == "load":
+        sectors = _probe(b, memory, line, sectors)
+        sums.add(b, "missed", popcount(b, sectors))
+        sums.add(b, "fetched", b.resize(b.compare("ne", sectors, i32(0)), "i32"))
+    for map_ in memory.maps:
+        mark(b, map_, memory.low, memory.size, line, sectors)
+
+
+def _probe(b: Builder, memory: Memory, line: Value, sectors: Value) -> Value:
     """Looks a line up in the L1 of the block: which of the sectors are not there; they are then.
 
     Sets of WAYS lines, of which the one that came first goes; lines are spread over the sets by a hash.
     """
-    with m.function("i32", "gs_l1_probe", "ptr warp", "i64 line", "i32 sectors") as (b, (warp, line, sectors)):
-        worker = b.get(warp, WARP, "worker")
-        block = b.get(b.get(warp, WARP, "block"), BLOCK, "index")
-        spread = b.op("lshr", b.op("mul", line, i64(0x9E3779B97F4A7C15)), i64(32))
-        index = b.op("lshr", b.op("mul", spread, b.get(worker, WORKER, "cache_sets")), i64(32))
-        place = b.offset(b.get(worker, WORKER, "cache"), b.op("mul", index, i64(8 * WAYS)))
-        tag = b.op("or", b.op("shl", block, i64(44)), b.op("shl", line, i64(4)))
-        held = b.load(f"<{WAYS} x i64>", place, align=8)
-        tags = b.op("and", held, constant(held.type, -16))
-        found = b.bitcast(b.compare("eq", tags, b.splat(tag, WAYS)), f"i{WAYS}")
-        with b.if_(b.compare("eq", found, constant(f"i{WAYS}", 0))):
-            fresh = b.op("or", tag, b.resize(sectors, "i64"))
-            moved = b.shuffle(held, [0, *range(WAYS - 1)])
-            b.store(b.insert(moved, fresh, 0), place, align=8)
-            b.ret(sectors)
-        way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", found, constant("i1", True))
-        here = b.offset(place, b.op("shl", b.resize(way, "i64"), i64(3)))
-        entry = b.load("i64", here)
-        b.store(b.op("or", entry, b.resize(sectors, "i64")), here)
-        valid = b.op("and", b.resize(entry, "i32"), i32(15))
-        b.ret(b.op("and", sectors, b.op("xor", valid, i32(15))))
+    spread = b.op("lshr", b.op("mul", line, i64(0x9E3779B97F4A7C15)), i64(32))
+    index = b.op("lshr", b.op("mul", spread, memory.sets), i64(32))
+    place = b.offset(memory.cache, b.op("mul", index, i64(8 * WAYS)))
+    tag, result = b.op("or", memory.tag, b.op("shl", line, i64(4))), b.alloca("i32")
+    held = b.load(f"<{WAYS} x i64>", place, align=8)
+    tags = b.op("and", held, constant(held.type, -16))
+    found = b.bitcast(b.compare("eq", tags, b.splat(tag, WAYS)), f"i{WAYS}")
+    hit, miss, done = b.new_label("hit"), b.new_label("miss"), b.new_label("probed")
+    b.branch(b.compare("ne", found, constant(f"i{WAYS}", 0)), hit, miss)
+    b.start(miss)
+    fresh = b.op("or", tag, b.resize(sectors, "i64"))
+    b.store(b.insert(b.shuffle(held, [0, *range(WAYS - 1)]), fresh, 0), place, align=8)
+    b.store(sectors, result)
+    b.jump(done)
+    b.start(hit)
+    way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", found, constant("i1", True))
+    here = b.offset(place, b.op("shl", b.resize(way, "i64"), i64(3)))
+    entry = b.load("i64", here)
+    b.store(b.op("or", entry, b.resize(sectors, "i64")), here)
+    valid = b.op("and", b.resize(entry, "i32"), i32(15))
+    b.store(b.op("and", sectors, b.op("xor", valid, i32(15))), result)
+    b.jump(done)
+    b.start(done)
+    return b.load("i32", result)
 
 
-def _mark(m: Module) -> None:
+def mark(b: Builder, map_: Value, low: Value, size: Value, line: Value, sectors: Value) -> None:
     """Remembers sectors of a line as touched: a byte each, for workers write side by side."""
-    with m.function("void", "gs_map_mark", "i64 map", "ptr warp", "i64 line", "i32 sectors") as (b, args):
-        map_, warp, line, sectors = args
-        worker = b.get(warp, WARP, "worker")
-        low, size = b.get(worker, WORKER, "map_low"), b.get(worker, WORKER, "map_size")
-        first = b.op("sub", b.op("shl", line, i64(2)), low)
-        with b.if_(b.compare("ult", b.op("add", first, i64(3)), size)), b.lanes(sectors) as sector:
-            b.store(constant("i8", 1), b.pointer(b.op("add", b.op("add", map_, first), b.resize(sector, "i64"))))
+    first = b.op("sub", b.op("shl", line, i64(2)), low)
+    with b.if_(b.compare("ult", b.op("add", first, i64(3)), size)):
+        place = b.pointer(b.op("add", map_, first))
+        whole, part, done = b.new_label("whole"), b.new_label("part"), b.new_label("marked")
+        b.branch(b.compare("eq", sectors, i32(15)), whole, part)
+        b.start(whole)
+        b.store(i32(0x01010101), place, align=1)
+        b.jump(done)
+        b.start(part)
+        with b.lanes(sectors) as sector:
+            b.store(constant("i8", 1), b.offset(place, b.resize(sector, "i64")))
+        b.jump(done)
+        b.start(done)
 
 
 def _count_local(m: Module) -> None:
@@ -238,8 +327,7 @@ def _count_local(m: Module) -> None:
                    "sectors": b.op("mul", words, _distinct(b, b.op("or", b.op("shl", row, constant(row.type, 2)), quarter), mask)),
                    "lines": b.op("mul", words, _distinct(b, row, mask)),
                    "ideal": b.op("mul", words, b.op("lshr", b.op("add", lanes, i32(7)), i32(3)))}  # fmt: skip
-        for name, value in figures.items():
-            bump(b, warp, at, name, value)
+        bump(b, warp, at, figures)
 
 
 def _count_const(m: Module) -> None:
@@ -248,8 +336,7 @@ def _count_const(m: Module) -> None:
     with m.function("void", "gs_count_const", *head) as (b, (warp, at, mask, address, _)):
         unless_idle(b, mask)
         words = _distinct(b, b.op("lshr", address, constant(address.type, 2)), mask)
-        for name, value in {"requests": i32(1), "lanes": popcount(b, mask), "wavefronts": words}.items():
-            bump(b, warp, at, name, value)
+        bump(b, warp, at, {"requests": i32(1), "lanes": popcount(b, mask), "wavefronts": words})
 
 
 def _distinct(b: Builder, keys: Value, mask: Value) -> Value:
