@@ -41,5 +41,5 @@ class Touched:
         if not size:
             return 0
         first, last = start // SECTOR - self._low, (start + size - 1) // SECTOR - self._low
-        touched = int(np.count_nonzero(np.frombuffer(map_, np.uint8, last - first + 1, first)))
+        touched = int(np.count_nonzero(np.frombuffer(map_, np.bool_, last - first + 1, first)))
         return min(round(touched * scale), last - first + 1) * SECTOR

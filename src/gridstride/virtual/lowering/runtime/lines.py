@@ -1,7 +1,8 @@
 """The runtime's counting of accesses to global memory: requests, sectors, lines, what L1 would miss.
 
 The lanes of a request are sorted into the 128-byte lines that they touch, each with a mask of its four sectors; lanes
-side by side, the usual case, are a run of sectors without that.
+side by side, the usual case, are a run of sectors without that; addresses that never fall from lane to lane are visited
+once for each sector.
 
 An atomic's lanes go out in packets of one line, in the order of the lanes; one that meets an address already in its
 packet opens the next, as the hardware does (tests/virtual/fixtures/kernels_ncu_h200.json: 20000 sectors for 20000 adds
@@ -134,13 +135,20 @@ def _count_global(m: Module, kind: str) -> None:
         unless_idle(b, mask)
         if kind != "atomic":
             _as_run(b, kind, warp, at, mask, address, size)
-        table, sums, memory = Table.of(b), Sums.of(b), Memory.of(b, warp, kind)
+        sums, memory, addresses = Sums.of(b), Memory.of(b, warp, kind), b.alloca(wide("i64"), align=64)
+        b.store(address, addresses, align=64)
+        lanes = popcount(b, mask)
+        if kind != "atomic":
+            rising, leaders = visited(b, mask, b.op("lshr", address, constant(address.type, 5)))
+            with b.if_(rising):
+                _in_order(b, kind, leaders, addresses, sums, memory)
+                _finish(b, kind, warp, at, lanes, size, sums)
+                b.ret()
+        table = Table.of(b)
         b.store(i32(0), table.count)
         b.store(constant(f"<{SLOTS} x i64>", 0), table.keys, align=64)
-        addresses = b.alloca(wide("i64"), align=64)
-        b.store(address, addresses, align=64)
         with b.lanes(mask) as lane:
-            one = b.load("i64", b.offset(addresses, b.op("shl", b.resize(lane, "i64"), i64(3))))
+            one = _address(b, addresses, lane)
             slot = _find(b, table, b.op("lshr", one, i64(7)))
             if kind == "atomic":
                 _packet(b, table, slot, one, size, sums)
@@ -148,7 +156,30 @@ def _count_global(m: Module, kind: str) -> None:
             b.store(b.op("or", b.load("i32", here), _sector_bit(b, one)), here)
         _sum(b, kind, table, sums, memory)
         sums.add(b, "lines", b.load("i32", table.count))
-        _finish(b, kind, warp, at, popcount(b, mask), size, sums)
+        _finish(b, kind, warp, at, lanes, size, sums)
+
+
+def _address(b: Builder, addresses: Value, lane: Value) -> Value:
+    return b.load("i64", b.offset(addresses, b.op("shl", b.resize(lane, "i64"), i64(3))))
+
+
+def _in_order(b: Builder, kind: str, leaders: Value, addresses: Value, sums: Sums, memory: Memory) -> None:
+    """Lines one after the other, for addresses that never fall; `leaders` are the first lanes of different sectors."""
+    line, sectors = b.alloca("i64"), b.alloca("i32")
+    first = b.call("i32", "llvm.cttz.i32", leaders, constant("i1", True))
+    b.store(b.op("lshr", _address(b, addresses, first), i64(7)), line)
+    b.store(i32(0), sectors)
+    with b.lanes(leaders) as lane:
+        one = _address(b, addresses, lane)
+        here, held = b.op("lshr", one, i64(7)), b.load("i64", line)
+        with b.if_(b.compare("ne", here, held)):
+            _line(b, kind, memory, sums, held, b.load("i32", sectors))
+            sums.add(b, "lines", i32(1))
+            b.store(here, line)
+            b.store(i32(0), sectors)
+        b.store(b.op("or", b.load("i32", sectors), _sector_bit(b, one)), sectors)
+    _line(b, kind, memory, sums, b.load("i64", line), b.load("i32", sectors))
+    sums.add(b, "lines", i32(1))
 
 
 def _as_run(b: Builder, kind: str, warp: Value, at: Value, mask: Value, address: Value, size: Value) -> None:
