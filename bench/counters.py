@@ -1,8 +1,8 @@
 """Counts of real kernels: what Nsight Compute says on a GPU, against what the virtual GPU counts.
 
-    python bench/counters.py measure FOLDER       # on a machine with a GPU: runs ncu, writes FOLDER/counts.csv
-    python bench/counters.py record FOLDER/counts.csv [tests/virtual/fixtures/kernels_ncu_h200.json]
-    python bench/counters.py                      # compares the virtual GPU with that, anywhere
+python bench/counters.py measure FOLDER       # on a machine with a GPU: runs ncu, writes FOLDER/counts.csv
+python bench/counters.py record FOLDER/counts.csv [tests/virtual/fixtures/kernels_ncu_h200.json]
+python bench/counters.py                      # compares the virtual GPU with that, anywhere
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "src")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from kernel_set import Case, limited, real, small_ladders
 
@@ -154,7 +155,9 @@ def measure(folder: Path, only: str = "") -> int:
         print(which, "without", [m for m in wanted if m not in metrics], flush=True)
         command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", "--metrics"]
         command += [",".join(metrics), sys.executable, __file__, "launch", which]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "GRIDSTRIDE_DEVICE": "physical"})
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "GRIDSTRIDE_DEVICE": "physical"}
+        )
         (folder / f"counts_{which}.csv").write_text(done.stdout)
         print(which, done.returncode, done.stderr[-1500:], flush=True)
     return 0
@@ -172,9 +175,14 @@ def rows(counts: Path) -> Iterator[tuple[str, dict[str, float]]]:
         yield name, {names[k]: float(v.replace(",", "")) for k, v in row.items() if k in names and v not in ("", "n/a")}
 
 
-
+WAYS = {"global": ("load", "store", "atomic", "reduction"), "local": ("load", "store")}
 EQUAL = {
-    **{f"{space}_{way}_{what}": f"{space}_{way}_{what}" for space, ways in (("global", ("load", "store", "atomic", "reduction")), ("local", ("load", "store"))) for way in ways for what in ("requests", "sectors")},
+    **{
+        f"{space}_{way}_{what}": f"{space}_{way}_{what}"
+        for space, ways in WAYS.items()
+        for way in ways
+        for what in ("requests", "sectors")
+    },
     "shared_load_wavefronts": "shared_load_wavefronts", "shared_store_wavefronts": "shared_store_wavefronts",
     "shared_atomic_wavefronts": "shared_atomic_wavefronts", "load_conflicts": "shared_load_conflicts",
     "store_conflicts": "shared_store_conflicts", "atomic_conflicts": "shared_atomic_conflicts",
@@ -190,8 +198,8 @@ BESIDE = {"instructions": "instructions", "branches": "branches_sass", "divergen
 def record(counts: Path, fixture: Path) -> None:
     """Turns ncu's table into the fixture: one line for each kernel."""
     wanted = {*EQUAL.values(), *BESIDE.values(), "registers"}
-    found = [json.dumps({"kernel": name, **{k: int(v) for k, v in row.items() if k in wanted and (v or k == "registers")}})
-             for name, row in rows(counts)]  # fmt: skip
+    kept = ((name, {k: int(v) for k, v in row.items() if k in wanted and v}) for name, row in rows(counts))
+    found = [json.dumps({"kernel": name, **row}) for name, row in kept]
     fixture.parent.mkdir(parents=True, exist_ok=True)
     command = "python bench/counters.py measure"
     head = f'"machine": "NVIDIA H200", "tool": "ncu", "command": "{command}", "date": "2026-11-21"'
@@ -216,8 +224,12 @@ def compare(fixture: Path) -> int:
         counters = case.launch(observe=True).counters
         wrong = differences(counters, theirs)
         equal += not wrong
-        beside = [f"{name} {getattr(counters, name)}/{theirs.get(other, 0)}" for name, other in BESIDE.items() if theirs.get(other, 0) and getattr(counters, name)]
-        print(f"{case.name:36} {'equal' if not wrong else wrong}   {', '.join(beside)}")
+        beside = [
+            f"{name} {getattr(counters, name)}/{theirs.get(other, 0)}"
+            for name, other in BESIDE.items()
+            if theirs.get(other, 0) and getattr(counters, name)
+        ]
+        print(f"{case.name:36} {wrong if wrong else 'equal'}   {', '.join(beside)}")
     print(f"{equal} of {len(measured)} kernels have every count in common with the GPU")
     return 0
 

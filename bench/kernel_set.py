@@ -1,4 +1,4 @@
-"""The kernels whose counts and times are compared with a GPU: small real ones, the ladders, and ones with one limiter."""
+"""The kernels whose counts and times are compared with a GPU: real ones, the ladders, ones with one limiter."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def real() -> Iterator[Case]:
     yield case("mixed_spaces", 1, 256, lambda: (put(x), zeros(256)))
     yield case("halves_and_bytes", 16, 256, lambda: (put(data.astype(np.uint16)), put(data), zeros(n, f8), n))
     yield case("volatile_pairs", 16, 256, lambda: (zeros(2 * n), n))
-    yield Case("triton_softmax", 8, None, lambda: (put(big[:8 * 1000]), zeros(8000), 1000, 1000), cache(_softmax))
+    yield Case("triton_softmax", 8, None, lambda: (put(big[: 8 * 1000]), zeros(8000), 1000, 1000), cache(_softmax))
 
 
 # -- kernels with one limiter -----------------------------------------------------------------------------------------
@@ -215,54 +215,187 @@ def limited() -> Iterator[Limited]:
     def out(g: int, b: int, dtype: str = "float32") -> Any:
         return _f(max(4 * g * b, 4096), dtype)
 
-    def case(name: str, limiter: str, entry: str, grid: int, block: int, rounds: int, more: Any, fixed: int = 0, few: tuple[int, int] = (8, 16)) -> Limited:
+    def case(
+        name: str,
+        limiter: str,
+        entry: str,
+        grid: int,
+        block: int,
+        rounds: int,
+        more: Any,
+        fixed: int = 0,
+        few: tuple[int, int] = (8, 16),
+    ) -> Limited:
         return Limited(name, tuple(limiter.split("|")), entry, grid, block, rounds, more, fixed, few)
 
-    yield case("dram_copy", "DRAM", "dram_copy", 2 * FULL, 256, 32, lambda g, n: (_f(g * 1024 * n), _f(g * 1024 * n), n))
-    yield case("dram_copy_small", "DRAM|latency|launch", "dram_copy", SMS * 2, 256, 2, lambda g, n: (_f(g * 1024 * n), _f(g * 1024 * n), n))
+    yield case(
+        "dram_copy", "DRAM", "dram_copy", 2 * FULL, 256, 32, lambda g, n: (_f(g * 1024 * n), _f(g * 1024 * n), n)
+    )
+    yield case(
+        "dram_copy_small",
+        "DRAM|latency|launch",
+        "dram_copy",
+        SMS * 2,
+        256,
+        2,
+        lambda g, n: (_f(g * 1024 * n), _f(g * 1024 * n), n),
+    )
     yield case("dram_read", "DRAM", "dram_read", FULL, 256, 64, lambda g, n: (_f(g * 1024 * n), out(g, 256), n))
     yield case("dram_write", "DRAM", "dram_write", FULL, 256, 64, lambda g, n: (_f(g * 1024 * n), n))
-    yield case("dram_triad", "DRAM", "dram_triad", 4 * FULL, 256, 64, lambda g, n: (*(_f(g * 256 * n) for _ in range(3)), n))
+    yield case(
+        "dram_triad", "DRAM", "dram_triad", 4 * FULL, 256, 64, lambda g, n: (*(_f(g * 256 * n) for _ in range(3)), n)
+    )
     yield case("dram_strided", "DRAM", "dram_strided", FULL, 256, 64, lambda g, n: (_f(g * 2048 * n), out(g, 256), n))
     yield case("dram_thin", "latency", "dram_read", SMS, 64, 256, lambda g, n: (_f(g * 256 * n), out(g, 64), n))
     shared_array = 16 << 20
-    yield case("l2_read", "L2", "l2_read", FULL, 256, 256, lambda g, n: (_f(shared_array // 4), out(g, 256), n, shared_array // 16 - 1), shared_array)
-    yield case("l2_write", "L2", "l2_write", FULL, 256, 256, lambda g, n: (_f(shared_array // 4), n, shared_array // 16 - 1), shared_array)
+    yield case(
+        "l2_read",
+        "L2",
+        "l2_read",
+        FULL,
+        256,
+        256,
+        lambda g, n: (_f(shared_array // 4), out(g, 256), n, shared_array // 16 - 1),
+        shared_array,
+    )
+    yield case(
+        "l2_write",
+        "L2",
+        "l2_write",
+        FULL,
+        256,
+        256,
+        lambda g, n: (_f(shared_array // 4), n, shared_array // 16 - 1),
+        shared_array,
+    )
     yield case("l1_read", "L1|issue", "l1_read", FULL, 256, 2048, lambda g, n: (_f(2048), out(g, 256), n), 8192)
     yield case("l1_read4", "L1", "l1_read4", FULL, 256, 1024, lambda g, n: (_f(2048), out(g, 256), n), 8192)
     yield case("l1_columns", "L1", "l1_columns", FULL, 256, 256, lambda g, n: (_f(2048), out(g, 256), n), 8192)
     for stride, rounds in ((1, 4096), (2, 4096), (8, 1024), (32, 256)):
-        yield case(f"shared_read_{stride}", "shared memory" + ("|issue|integer" if stride == 1 else ""), "shared_read", SMS * 7, 256, rounds, lambda g, n, s=stride: (out(g, 256), n, s))
+        yield case(
+            f"shared_read_{stride}",
+            "shared memory" + ("|issue|integer" if stride == 1 else ""),
+            "shared_read",
+            SMS * 7,
+            256,
+            rounds,
+            lambda g, n, s=stride: (out(g, 256), n, s),
+        )
     yield case("shared_read4", "shared memory", "shared_read4", SMS * 7, 256, 1024, lambda g, n: (out(g, 256), n))
-    yield case("shared_write_1", "shared memory|issue|integer", "shared_write", SMS * 7, 256, 2048, lambda g, n: (out(g, 256), n, 1))
+    yield case(
+        "shared_write_1",
+        "shared memory|issue|integer",
+        "shared_write",
+        SMS * 7,
+        256,
+        2048,
+        lambda g, n: (out(g, 256), n, 1),
+    )
     yield case("shared_write_32", "shared memory", "shared_write", SMS * 7, 256, 256, lambda g, n: (out(g, 256), n, 32))
     yield case("barriers", "latency|barriers", "barriers", FULL, 256, 512, lambda g, n: (out(g, 256), n))
     yield case("barriers_1024", "latency|barriers", "barriers", SMS * 2, 1024, 512, lambda g, n: (out(g, 1024), n))
     yield case("fp32_fma", "FP32|issue", "fp32_fma", FULL, 256, 2048, lambda g, n: (out(g, 256), n, 1.0, 0.5))
     yield case("fp32_add", "FP32|issue", "fp32_add", FULL, 256, 2048, lambda g, n: (out(g, 256), n, 1.0, 0.5))
     yield case("fp64_fma", "FP64", "fp64_fma", FULL, 256, 1024, lambda g, n: (out(g, 256, "float64"), n, 1.0, 0.5))
-    yield case("fp64_tail", "FP64", "fp64_fma", SMS * 2 + 1, 1024, 1024, lambda g, n: (out(g, 1024, "float64"), n, 1.0, 0.5))
+    yield case(
+        "fp64_tail", "FP64", "fp64_fma", SMS * 2 + 1, 1024, 1024, lambda g, n: (out(g, 1024, "float64"), n, 1.0, 0.5)
+    )
     yield case("integer_mad", "integer", "integer_mad", FULL, 256, 2048, lambda g, n: (out(g, 256, "int32"), n, 3, 5))
-    yield case("integer_logic", "integer", "integer_logic", FULL, 256, 2048, lambda g, n: (out(g, 256, "int32"), n, 3, 5))
+    yield case(
+        "integer_logic", "integer", "integer_logic", FULL, 256, 2048, lambda g, n: (out(g, 256, "int32"), n, 3, 5)
+    )
     yield case("special", "special functions", "special", FULL, 256, 512, lambda g, n: (out(g, 256), n, 1.0))
-    yield case("special_rsqrt", "special functions", "special_rsqrt", FULL, 256, 512, lambda g, n: (out(g, 256), n, 1.0))
+    yield case(
+        "special_rsqrt", "special functions", "special_rsqrt", FULL, 256, 512, lambda g, n: (out(g, 256), n, 1.0)
+    )
     yield case("half2_fma", "FP16", "half2_fma", FULL, 256, 2048, lambda g, n: (out(g, 256, "uint32"), n, 3, 5))
     yield case("fma_chain_thin", "latency", "fma_chain", SMS, 128, 4096, lambda g, n: (out(g, 128), n, 1.0, 0.5))
     yield case("fma_chain_full", "FP32|issue", "fma_chain", FULL, 256, 4096, lambda g, n: (out(g, 256), n, 1.0, 0.5))
     yield case("tensor_f16", "tensor", "tensor_f16", FULL, 256, 512, lambda g, n: (out(g, 256), n, 0))
     yield case("tensor_tf32", "tensor", "tensor_tf32", FULL, 256, 512, lambda g, n: (out(g, 256), n, 0))
     for ways in (1, 2, 8):
-        yield case(f"divergent_{ways}", "FP32|issue|latency", "divergent", FULL, 256, 256, lambda g, n, w=ways: (out(g, 256), n, 1.0, w))
+        yield case(
+            f"divergent_{ways}",
+            "FP32|issue|latency",
+            "divergent",
+            FULL,
+            256,
+            256,
+            lambda g, n, w=ways: (out(g, 256), n, 1.0, w),
+        )
     yield case("divergent_thin", "latency", "divergent", SMS, 32, 256, lambda g, n: (out(g, 32), n, 1.0, 4))
-    yield case("chase_l2", "latency", "chase_global", SMS, 32, 512, lambda g, n: (_chain(1 << 20, 8192 + 64), out(g, 32, "int32"), n), 4 << 20)
-    yield case("chase_dram", "latency", "chase_global", SMS, 32, 256, lambda g, n: (_chain(1 << 26, 270336 + 64), out(g, 32, "int32"), n))
-    yield case("chase_l1", "latency", "chase_l1", SMS, 32, 1024, lambda g, n: (_chain(1024, 32), out(g, 32, "int32"), n), 4096, few=(128, 256))
-    yield case("chase_shared", "latency", "chase_shared", SMS, 32, 1024, lambda g, n: (out(g, 32, "int32"), n), few=(128, 256))
+    yield case(
+        "chase_l2",
+        "latency",
+        "chase_global",
+        SMS,
+        32,
+        512,
+        lambda g, n: (_chain(1 << 20, 8192 + 64), out(g, 32, "int32"), n),
+        4 << 20,
+    )
+    yield case(
+        "chase_dram",
+        "latency",
+        "chase_global",
+        SMS,
+        32,
+        256,
+        lambda g, n: (_chain(1 << 26, 270336 + 64), out(g, 32, "int32"), n),
+    )
+    yield case(
+        "chase_l1",
+        "latency",
+        "chase_l1",
+        SMS,
+        32,
+        1024,
+        lambda g, n: (_chain(1024, 32), out(g, 32, "int32"), n),
+        4096,
+        few=(128, 256),
+    )
+    yield case(
+        "chase_shared", "latency", "chase_shared", SMS, 32, 1024, lambda g, n: (out(g, 32, "int32"), n), few=(128, 256)
+    )
     yield case("atomic_one", "atomics", "atomic_one", FULL, 256, 16, lambda g, n: (_f(64, "int32"), n), 32)
-    yield case("atomic_spread", "atomics|L2", "atomic_spread", FULL, 256, 128, lambda g, n: (_f(1 << 20, "int32"), n, (1 << 20) - 1), 4 << 20)
-    yield case("atomic_scattered", "atomics|L2", "atomic_scattered", FULL, 256, 64, lambda g, n: (_f(1 << 20, "int32"), n, (1 << 20) - 1), 4 << 20)
-    yield case("atomic_shared_1", "shared memory|atomics", "atomic_shared", FULL, 256, 512, lambda g, n: (out(g, 256, "int32"), n, 1))
-    yield case("atomic_shared_32", "shared memory|atomics", "atomic_shared", FULL, 256, 128, lambda g, n: (out(g, 256, "int32"), n, 32))
+    yield case(
+        "atomic_spread",
+        "atomics|L2",
+        "atomic_spread",
+        FULL,
+        256,
+        128,
+        lambda g, n: (_f(1 << 20, "int32"), n, (1 << 20) - 1),
+        4 << 20,
+    )
+    yield case(
+        "atomic_scattered",
+        "atomics|L2",
+        "atomic_scattered",
+        FULL,
+        256,
+        64,
+        lambda g, n: (_f(1 << 20, "int32"), n, (1 << 20) - 1),
+        4 << 20,
+    )
+    yield case(
+        "atomic_shared_1",
+        "shared memory|atomics",
+        "atomic_shared",
+        FULL,
+        256,
+        512,
+        lambda g, n: (out(g, 256, "int32"), n, 1),
+    )
+    yield case(
+        "atomic_shared_32",
+        "shared memory|atomics",
+        "atomic_shared",
+        FULL,
+        256,
+        128,
+        lambda g, n: (out(g, 256, "int32"), n, 32),
+    )
     yield case("empty", "launch", "empty", 1, 32, 1, lambda g, n: ())
     yield case("empty_many", "launch", "empty", 100_000, 64, 1, lambda g, n: ())
 
@@ -284,7 +417,9 @@ def fresh() -> Iterator[Sized]:
     f4, i4 = np.float32, np.int32
     K = 1 << 10
 
-    def simple(name: str, arguments: Callable[[int], tuple[Any, ...]], large: int, small: int = 32 * K, block: int = 256) -> Sized:
+    def simple(
+        name: str, arguments: Callable[[int], tuple[Any, ...]], large: int, small: int = 32 * K, block: int = 256
+    ) -> Sized:
         def make(n: int) -> Case:
             return Case(name, -(-n // block), block, lambda: arguments(n), _of("real.cu", name))
 
@@ -308,18 +443,33 @@ def fresh() -> Iterator[Sized]:
     yield simple("doubles", lambda n: (put(np.linspace(0, 3, n)), zeros(n, np.float64), n), 4 * K * K)
     yield simple("scan", lambda n: (zeros(n, i4), zeros(n, i4)), 16 * K * K, 32 * K, 1024)
     yield simple("weighted_bins", lambda n: (data(n), zeros(256, i4), zeros(256), zeros(1, i4), n), K * K)
-    yield simple("halves_and_bytes", lambda n: (put(np.ones(n, np.uint16)), data(n), zeros(n, np.float64), n), 8 * K * K)
+    yield simple(
+        "halves_and_bytes", lambda n: (put(np.ones(n, np.uint16)), data(n), zeros(n, np.float64), n), 8 * K * K
+    )
 
-    def blocks(name: str, per_block: int, arguments: Callable[[int], tuple[Any, ...]], block: Any, large: int, small: int = 64) -> Sized:
+    def blocks(
+        name: str, per_block: int, arguments: Callable[[int], tuple[Any, ...]], block: Any, large: int, small: int = 64
+    ) -> Sized:
         return Sized(name, lambda n: Case(name, n, block, lambda: arguments(n), _of("real.cu", name)), small, large)
 
     yield blocks("softmax_rows", 1000, lambda n: (zeros(1000 * n), zeros(1000 * n), 1000), 256, 16 * K)
     yield blocks("async_copies", 2048, lambda n: (zeros(2048 * n), zeros(2048 * n)), 256, 16 * K)
     yield blocks("bulk_copy", 1024, lambda n: (zeros(1024 * n), zeros(1024 * n)), 1024, 16 * K)
     yield blocks("local_sort", 64, lambda n: (where(1000 * n), zeros(64 * n, i4), 1000 * n), 64, 8 * K)
+
+    def product(n: int) -> Case:
+        def halves() -> Any:
+            return zeros(n * n, np.float16)
+
+        arguments = lambda: (halves(), halves(), zeros(n * n), n)  # noqa: E731
+        return Case("wmma_global", (n // 16, n // 16), 32, arguments, _of("real.cu", "wmma_global"))
+
+    yield Sized("wmma_global", product, 128, 1024, 8.0)
     yield Sized(
-        "wmma_global",
-        lambda n: Case("wmma_global", (n // 16, n // 16), 32, lambda: (zeros(n * n, np.float16), zeros(n * n, np.float16), zeros(n * n), n), _of("real.cu", "wmma_global")),
-        128, 1024, 8.0,
-    )  # fmt: skip
-    yield Sized("triton_softmax", lambda n: Case("triton_softmax", n, None, lambda: (zeros(1000 * n), zeros(1000 * n), 1000, 1000), cache(_softmax)), 64, 16 * K)
+        "triton_softmax",
+        lambda n: Case(
+            "triton_softmax", n, None, lambda: (zeros(1000 * n), zeros(1000 * n), 1000, 1000), cache(_softmax)
+        ),
+        64,
+        16 * K,
+    )

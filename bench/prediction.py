@@ -1,25 +1,24 @@
 """Predicted times against measured ones: kernels with one limiter, and all rungs of the ladders at several sizes.
 
-    python bench/prediction.py measure FILE [--seconds S]     # on a machine with a GPU: times, registers, occupancy
-    python bench/prediction.py count TIMES FILE               # anywhere: what the virtual GPU counts for the same launches
-    python bench/prediction.py fit FILE                       # the constants that fit one half best
-    python bench/prediction.py                                # predicts all, compares, writes results/prediction_h200.json
+python bench/prediction.py measure FILE [--seconds S]     # on a machine with a GPU: times, registers, occupancy
+python bench/prediction.py count TIMES FILE               # anywhere: what the virtual GPU counts for the same launches
+python bench/prediction.py fit FILE                       # the constants that fit one half best
+python bench/prediction.py                                # predicts all, compares, writes results/prediction_h200.json
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
 import time
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "src")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from common import RESULTS, save
 from kernel_set import LARGE, Case, fresh, ladder, limited, module
@@ -134,7 +133,6 @@ def _most_blocks(loaded: Any, threads: int, shared: int) -> int:
     return int(check(answer, "occupancy"))
 
 
-
 # -- counting ---------------------------------------------------------------------------------------------------------
 FEW = 4  # blocks that a kernel with one limiter is counted with
 
@@ -143,7 +141,7 @@ def counted(sizes_too: bool = True) -> dict[str, tuple[Any, Any, Any]]:
     """(model, grid, counters at the timed size) of every kernel, from small runs on the virtual GPU."""
     found: dict[str, tuple[Any, Any, Any]] = {}
     for one in limited():
-        found[one.name] = _limited(one)
+        found[one.name] = counted_limited(one)
     for sized in fresh():
         found[sized.name] = _fresh(sized)
     for problem in problem_names() if sizes_too else ():
@@ -160,14 +158,17 @@ def _fresh(sized: Any) -> tuple[Any, Any, Any]:
     return run.model, grid, run.counters.scaled(factor)
 
 
-def _limited(one: Any) -> tuple[Any, Any, Any]:
+def counted_limited(one: Any) -> tuple[Any, Any, Any]:
     blocks = min(FEW, one.grid)
     few, more = (one.kernel.observe(blocks, one.block)(*one.arguments(blocks, n)) for n in one.few)
     rounds = (one.rounds - one.few[0]) / (one.few[1] - one.few[0])
     counters = few.counters.scaled(1 - rounds)
     counters.add(more.counters.scaled(rounds))
     counters.chain = tuple(a + (b - a) * rounds for a, b in zip(few.counters.chain, more.counters.chain, strict=True))
-    read, written = ((1 - rounds) * getattr(few.counters, n) + rounds * getattr(more.counters, n) for n in ("read_bytes", "written_bytes"))
+    read, written = (
+        (1 - rounds) * getattr(few.counters, n) + rounds * getattr(more.counters, n)
+        for n in ("read_bytes", "written_bytes")
+    )
     factor = one.grid / blocks
     read, written = read * factor, written * factor
     if one.fixed:
@@ -180,7 +181,9 @@ def _limited(one: Any) -> tuple[Any, Any, Any]:
 def _ladder(problem: str) -> dict[str, tuple[Any, Any, Any]]:
     spec = find(problem).problem
     found = {}
-    for small, *large in zip(ladder(problem, spec.observed), *(ladder(problem, sizes) for sizes in LARGE[problem]), strict=True):
+    for small, *large in zip(
+        ladder(problem, spec.observed), *(ladder(problem, sizes) for sizes in LARGE[problem]), strict=True
+    ):
         run = small.launch(observe=True)
         for case, sizes in zip(large, LARGE[problem], strict=True):
             work, little = spec.work(sizes), spec.work(spec.observed)
@@ -201,13 +204,21 @@ def compare(times: Path, *, write: bool = True) -> int:
             continue
         prediction = model.at(grid, counters)
         ms = all_times[name]["ms"]
-        rows.append({"kernel": name, "held_out": held_out(name), "measured_ms": ms, "predicted_ms": prediction.ms, "error": prediction.ms / ms - 1,
-                     "limiter": prediction.limiter, "limiter_right": prediction.limiter in right[name] if name in right else None,
-                     "registers": model.registers.count, "registers_measured": all_times[name].get("registers"),
-                     "parts": {k: v for k, v in list(prediction.parts.items())[:4]}})
-        r = rows[-1]
-        print(f"{name:34} {ms:9.4f} {prediction.ms:9.4f} {100 * r['error']:+6.0f} % {prediction.limiter:18} {'' if r['limiter_right'] is not False else 'NOT ' + '|'.join(right[name])} "
-              + ", ".join(f"{k} {v:.4f}" for k, v in list(prediction.parts.items())[:4]))
+        rows.append(
+            {
+                "kernel": name,
+                "held_out": held_out(name),
+                "measured_ms": ms,
+                "predicted_ms": prediction.ms,
+                "error": prediction.ms / ms - 1,
+                "limiter": prediction.limiter,
+                "limiter_right": prediction.limiter in right[name] if name in right else None,
+                "registers": model.registers.count,
+                "registers_measured": all_times[name].get("registers"),
+                "parts": dict(list(prediction.parts.items())[:4]),
+            }
+        )
+        print(_line(rows[-1], right.get(name)))
     summary = summarise(rows)
     print(json.dumps(summary, indent=1))
     if write:
@@ -219,11 +230,20 @@ FREE = {"sharpness": (1.2, 4.0), "cold_us": (0.5, 2.0), "barrier_clocks": (1.0, 
 """Constants that no single kernel measures, and the range they are looked for in."""
 
 
+def _line(row: dict[str, Any], right: tuple[str, ...] | None) -> str:
+    wrong = "" if row["limiter_right"] is not False else f"NOT {'|'.join(right or ())} "
+    parts = ", ".join(f"{name} {ms:.4f}" for name, ms in row["parts"].items())
+    figures = f"{row['measured_ms']:9.4f} {row['predicted_ms']:9.4f} {100 * row['error']:+6.0f} %"
+    return f"{row['kernel']:34} {figures} {row['limiter']:18} {wrong}{parts}"
+
+
 def fit(times: Path) -> int:
     """Looks for the constants that give the half that is not held out the least mean absolute error."""
     measured = json.loads(times.read_text())
     all_times = {**measured["limited"], **measured.get("fresh", {}), **measured["ladders"]}
-    known = [(each, all_times[name]["ms"]) for name, each in counted().items() if name in all_times and not held_out(name)]
+    known = [
+        (each, all_times[name]["ms"]) for name, each in counted().items() if name in all_times and not held_out(name)
+    ]
 
     def error(constants: dict[str, float]) -> float:
         def ms(model: Any, grid: Any, counters: Any) -> float:
@@ -248,15 +268,23 @@ def held_out(name: str) -> bool:
 
 def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean absolute errors, and how often the limiter was right."""
+
     def mean(chosen: list[dict[str, Any]]) -> float | None:
         return statistics.mean(abs(r["error"]) for r in chosen) if chosen else None
 
-    groups = {"one limiter": [r for r in rows if "/" not in r["kernel"]], "ladders": [r for r in rows if "/" in r["kernel"]]}
+    groups = {
+        "one limiter": [r for r in rows if "/" not in r["kernel"]],
+        "ladders": [r for r in rows if "/" in r["kernel"]],
+    }
     found: dict[str, Any] = {}
     for name, chosen in {**groups, "all": rows}.items():
         held = [r for r in chosen if r["held_out"]]
-        found[name] = {"kernels": len(chosen), "mean_absolute_error": mean(chosen), "held_out": mean(held),
-                       "median": statistics.median(abs(r["error"]) for r in chosen) if chosen else None}
+        found[name] = {
+            "kernels": len(chosen),
+            "mean_absolute_error": mean(chosen),
+            "held_out": mean(held),
+            "median": statistics.median(abs(r["error"]) for r in chosen) if chosen else None,
+        }
     named = [r["limiter_right"] for r in rows if r["limiter_right"] is not None]
     return {**found, "limiter_right": f"{sum(named)} of {len(named)}"}
 

@@ -42,7 +42,10 @@ class Chip:
         """How many such blocks each resource of a multiprocessor is enough for."""
         p, unit = self.properties, self.allocation
         warps = -(-threads // p.warp_size)
-        fits = {"blocks": p.max_blocks_per_multiprocessor, "threads": p.max_threads_per_multiprocessor // (warps * p.warp_size)}
+        fits = {
+            "blocks": p.max_blocks_per_multiprocessor,
+            "threads": p.max_threads_per_multiprocessor // (warps * p.warp_size),
+        }
         taken = -(-(shared + unit["shared_reserved"]) // unit["shared_unit"]) * unit["shared_unit"]
         if taken:
             fits["shared memory"] = p.shared_per_multiprocessor // taken
@@ -75,7 +78,9 @@ def chip(name: str) -> Chip:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ValueError(f"unknown chip {name!r}{hint} There are: {', '.join(names())}")
     data = tomllib.loads(path.read_text())
-    return Chip(path.stem, _properties(data), data["rates"], data["latency_clocks"], data["allocation"], data["prediction"])
+    return Chip(
+        path.stem, _properties(data), data["rates"], data["latency_clocks"], data["allocation"], data["prediction"]
+    )
 
 
 def _properties(data: dict[str, Any]) -> DeviceProperties:

@@ -17,10 +17,11 @@ _LATENCY = {
     "move": 2, "parameter": 0, "branch": 12, "control": 12, "barrier": 20, "special": 22, "convert": 6, "warp": 24,
     "tensor": 33, "fp64": 8, "fp64_fma": 8, "texture": 500,
 }  # fmt: skip
-"""Clocks from an instruction to one that needs its result, on Hopper: 4.3 for a multiply-add, 30 in shared memory and
-49 in L1 measured on an H200 (bench/prediction.py), the others after Luo et al., arXiv 2402.13499."""
+"""Clocks from an instruction to one that needs its result, on Hopper: 4.3 for a multiply-add, 30 from
+one address in shared memory to the next measured on an H200 (bench/prediction.py), the others after Luo et al., arXiv
+2402.13499."""
 _ARITHMETIC = 4
-_SHARED = 30
+_SHARED = 24
 _LONG = frozenset("div rem sqrt rcp".split())
 _LONG_CLOCKS = 40  # division and correctly rounded roots are short programs
 

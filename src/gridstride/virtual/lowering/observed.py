@@ -75,9 +75,9 @@ class Counting:
         counter = b.offset(cx.field("counters"), 8 * at)
         b.store(b.op("add", b.load("i64", counter), split), counter)
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Counts a load, store, atom or red (`kind`) or the sides of a cp.async ("load" and "async"); shared ones are
-        checked for races.
+        checked for races. `address`: the operand, or what each lane has.
         """
         if access.space not in ("global", "shared", "generic", "const", "local"):
             return
@@ -86,7 +86,7 @@ class Counting:
             self.unit = min(self.unit, access.size)
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
-            addresses = vector_address(cx, address, access.space)
+            addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
@@ -162,7 +162,9 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
 def _counts_up(ins: Instruction) -> bool:
     """atomicAdd(…, 1): the hardware counts the lanes of a word."""
     value = ins.operands[-1]
-    return "add" in ins.modifiers and ins.types[-1] in ("u32", "s32") and isinstance(value, Immediate) and value.bits == 1
+    return (
+        "add" in ins.modifiers and ins.types[-1] in ("u32", "s32") and isinstance(value, Immediate) and value.bits == 1
+    )
 
 
 def _merged(cx: Lowering, kind: str) -> bool:

@@ -27,7 +27,7 @@ class Observer(Protocol):
     """What an observed build adds to a kernel; the fast build adds nothing."""
 
     def block(self, cx: Lowering, index: int) -> None: ...
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
@@ -43,7 +43,7 @@ class Blind:
     def block(self, cx: Lowering, index: int) -> None:
         """Adds nothing."""
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Adds nothing."""
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:

@@ -83,7 +83,7 @@ WORKER = Layout(
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
 local memory of its slots. The last are the observed build's: `cache` has an entry for each line of the L1 that a block
-has to itself, in sets; the maps a byte for each sector of global memory from sector `map_low` on, which is 1 once touched."""
+has to itself, in sets; the maps a byte for each sector of global memory from sector `map_low` on, 1 once touched."""
 
 LAUNCH = Layout(
     "launch",

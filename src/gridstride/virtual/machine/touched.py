@@ -31,8 +31,8 @@ class Touched:
         worker["map_low"], worker["map_size"] = self._low, self._size
 
     def bytes(self, allocations: np.ndarray[Any, Any], scale: float) -> tuple[int, ...]:
-        """(read, written, changed by atomics): bytes of the sectors that were touched, times `scale` where only some of the blocks were
-        watched, but no more of an allocation than it has.
+        """(read, written, changed by atomics): bytes of the sectors that were touched, times `scale` where only some of
+        the blocks were watched, but no more of an allocation than it has.
         """
         return tuple(sum(self._of(m, a, scale) for a in allocations) for m, _ in self._maps)
 

@@ -24,9 +24,11 @@ class LineCounters:
 
     `active_lanes` sums the lanes of the instructions. `divergent_branches` are those that lanes of one warp leave on
     different ways. `global_*_sectors` of atomics and reductions count a sector again for lanes that meet at one address
-    (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests` hold those of cp.async (`copy_requests`) too. `l1_missed_sectors`
-    are what loads miss in a picture of L1 that each block has a share of; `l2_sectors` those, stores and atomics. `bank_conflicts` are wavefronts beyond those
-    that the bytes need; `global_ideal_sectors` the sectors that they need. `tma_*` are bulk and tensor copies.
+    (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests`
+    hold those of cp.async (`copy_requests`) too. `l1_missed_sectors` are what loads miss in a picture of L1 that each
+    block has a share of; `l2_sectors` those, stores and atomics, `l2_lines` the lines that they are of.
+    `bank_conflicts` are wavefronts beyond those that the bytes need; `global_ideal_sectors` the sectors that they need.
+    `tma_*` are bulk and tensor copies, `matrix_wavefronts` those of ldmatrix, stmatrix and wmma among the others.
     """
 
     file: str | None = None
@@ -120,9 +122,10 @@ _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
 @dataclass(slots=True)
 class Counters(LineCounters):
     """Totals of a run. `kinds`: warp instructions by class, `tensor_types`: operations of matrix products by type of
-    their factors. `sampled`: (blocks counted, blocks in the grid); where they differ, the totals are scaled up from the
-    counted blocks. `chain`: clocks that a warp alone would take, for each of dependencies.MEMORY_LATENCIES. `read_bytes`
-    and `written_bytes` are of different sectors: what must come from memory and go there if caches keep all.
+    their factors. `sampled`: (blocks counted, blocks in the grid); where they differ, the totals are scaled up from
+    the counted blocks. `chain`: clocks that all warps together would take one after the other, for each of
+    dependencies.MEMORY_LATENCIES. `read_bytes`, `written_bytes` and `atomic_bytes` are of different sectors: what must
+    come from memory and go there if caches keep all.
     """
 
     lines: tuple[LineCounters, ...] = ()
@@ -139,7 +142,9 @@ class Counters(LineCounters):
 
     def scaled(self, factor: float, moved: float | None = None) -> Counters:
         """Totals of a run that does `factor` times as much; `moved` says how many bytes memory gives and takes then."""
-        grown = Counters(**{name: round(count * factor) for name, count in self.as_dict().items()})
+        grown = Counters()
+        for name, count in self.as_dict().items():
+            setattr(grown, name, round(count * factor))
         grown.kinds = {name: round(count * factor) for name, count in self.kinds.items()}
         grown.tensor_types = {name: round(count * factor) for name, count in self.tensor_types.items()}
         grown.chain = tuple(each * factor for each in self.chain)

@@ -35,10 +35,11 @@ def html(run: Run) -> str:
     head = "".join(f"<th style='{_align(column)}'>{name}</th>" for column, name in enumerate(_HEADER))
     body = "".join(_html_row(run, line) for line in run.counters.lines)
     findings = "".join(f"<li>{escaping.escape(each)}</li>" for each in _findings(run))
+    said = "<br>".join(
+        map(escaping.escape, [_totals(run), _prediction(run), _occupancy(run), *_besides(run), *_heap(run)])
+    )
     return (
-        f"<div><b>{escaping.escape(_title(run))}</b><br>{escaping.escape(_totals(run))}"
-        f"<br>{escaping.escape(_prediction(run))}<br>{escaping.escape(_occupancy(run))}"
-        f"{''.join(f'<br>{escaping.escape(line)}' for line in _besides(run))}{''.join(f'<br>{escaping.escape(line)}' for line in _heap(run))}"
+        f"<div><b>{escaping.escape(_title(run))}</b><br>{said}"
         f"{f'<ul>{findings}</ul>' if findings else ''}"
         "<table style='font-family:ui-monospace,monospace;font-variant-numeric:tabular-nums;border-collapse:collapse'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -143,7 +144,9 @@ def _totals(run: Run) -> str:
 def _prediction(run: Run) -> str:
     """The limiter first, then what each of the busiest parts would need alone."""
     predicted = run.predicted
-    parts = [f"{name} {ms:.3g}" for name, ms in list(predicted.parts.items())[:_MOST_PARTS] if ms >= 0.0005 * predicted.ms]
+    parts = [
+        f"{name} {ms:.3g}" for name, ms in list(predicted.parts.items())[:_MOST_PARTS] if ms >= 0.0005 * predicted.ms
+    ]
     return f"limited by {predicted.limiter}: {predicted.ms:.3g} ms predicted ({', '.join(parts)})"
 
 

@@ -29,8 +29,8 @@ class Occupancy:
     def __str__(self) -> str:
         about = " (estimated)" if self.estimated else ""
         return (
-            f"occupancy {100 * self.share:.0f} %: {self.blocks} blocks, {self.warps} warps per multiprocessor, limited by "
-            f"{self.limiter}; {self.registers} registers per thread{about}, {self.shared} bytes shared per block"
+            f"occupancy {100 * self.share:.0f} %: {self.blocks} blocks, {self.warps} warps per multiprocessor, limited "
+            f"by {self.limiter}; {self.registers} registers per thread{about}, {self.shared} bytes shared per block"
         )
 
     def json(self) -> dict[str, Any]:
@@ -50,4 +50,6 @@ def occupancy(chip: Chip, grid: Dim3, block: Dim3, shared: int, registers: Regis
     there = -(-grid[0] * grid[1] * grid[2] // p.multiprocessors)
     blocks, limiter = (there, "grid") if there < fits else (fits, limiter)
     most = p.max_threads_per_multiprocessor // p.warp_size
-    return Occupancy(blocks, blocks * warps, blocks * warps / most, limiter, registers.count, shared, registers.estimated)
+    return Occupancy(
+        blocks, blocks * warps, blocks * warps / most, limiter, registers.count, shared, registers.estimated
+    )

@@ -85,7 +85,9 @@ def _run(program: Path, ptx: str, arch: str) -> str:
     said, refused = _asked(program, ptx, arch)
     older = _OLDER.search(refused)
     if older:
-        said, _ = _asked(program, re.sub(r"^(\s*\.version\s+)[\d.]+", rf"\g<1>{older[1]}", ptx, count=1, flags=re.M), arch)
+        said, _ = _asked(
+            program, re.sub(r"^(\s*\.version\s+)[\d.]+", rf"\g<1>{older[1]}", ptx, count=1, flags=re.M), arch
+        )
     return said
 
 
@@ -114,7 +116,9 @@ def estimate(function: Function) -> int:
     graph = cfg.build(function)
     live = liveness.analyse(graph)
     width = {name: _words(function.registers.get(name, "b32")) for name in live.names}
-    most = max((sum(width[r] for r in live.registers(bits)) for b in graph.blocks for _, bits in live.after(b)), default=0)
+    most = max(
+        (sum(width[r] for r in live.registers(bits)) for b in graph.blocks for _, bits in live.after(b)), default=0
+    )
     return min(max(most + _OVERHEAD, _LEAST), _allowed(function))
 
 

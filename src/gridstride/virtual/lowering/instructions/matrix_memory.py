@@ -20,7 +20,7 @@ from gridstride.virtual.lowering.instructions.memory import space_of, vector_add
 from gridstride.virtual.lowering.ir import Value, constant, element, vector_constant, wide
 from gridstride.virtual.lowering.program import Blind
 from gridstride.virtual.machine.layout import LANES
-from gridstride.virtual.ptx.module import Address, Instruction, Operand, Register, Vector
+from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
 from gridstride.virtual.ptx.types import TYPES
 
 ROW = 16
@@ -89,12 +89,9 @@ def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -
 
 
 def _observe(cx: Lowering, access: Access, at: Value, way: str, lines: int) -> None:
-    """Shows the observer addresses that no operand holds, under the name of a register that no program can have."""
-    name = "lines of a matrix"
-    cx._here[name], cx.code.registers[name] = at, "b32" if access.space == "shared" else "b64"
+    """Shows the observer addresses of the first lanes, which no operand holds."""
     with _first_lanes(cx, lines):
-        cx.program.observer.access(cx, cx.program.site(cx, access), access, Address(Register(name)), way)
-    del cx._here[name], cx.code.registers[name]
+        cx.program.observer.access(cx, cx.program.site(cx, access), access, at, way)
 
 
 def _observe_pieces(cx: Lowering, image: Image, access: Access, start: Value, distance: Value, way: str) -> None:

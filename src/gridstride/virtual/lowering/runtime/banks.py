@@ -52,7 +52,12 @@ def _count_shared(m: Module) -> None:
                 b.store(b.op("add", b.load("i32", total), fronts), total)
                 b.store(b.op("add", b.load("i32", ideal), i32(1)), ideal)
             b.store(b.op("add", first, per_part), start)
-        figures = {"requests": i32(1), "lanes": lanes, "wavefronts": b.load("i32", total), "ideal": b.load("i32", ideal)}
+        figures = {
+            "requests": i32(1),
+            "lanes": lanes,
+            "wavefronts": b.load("i32", total),
+            "ideal": b.load("i32", ideal),
+        }
         bump(b, warp, at, figures)
 
 
@@ -80,7 +85,7 @@ def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:
 
 
 def _wavefronts(m: Module) -> None:
-    """Of some lanes of a warp that read `words` words each: at once where all name different banks, or the same word."""
+    """Of some lanes of a warp that read `words` words each: one where all name different banks, or the same word."""
     head = ("i32 part", f"{wide('i32')} address", "i32 words")
     with m.function("i32", "gs_wavefronts", *head) as (b, (part, address, words)):
         word = b.op("lshr", address, constant(address.type, 2))

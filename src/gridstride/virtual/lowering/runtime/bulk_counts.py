@@ -23,7 +23,10 @@ def _range(m: Module) -> None:
         warp, at, address, bytes_, out = args
         with b.if_(b.compare("sle", bytes_, i64(0))):
             b.ret()
-        first, last = b.op("lshr", address, i64(5)), b.op("lshr", b.op("add", address, b.op("sub", bytes_, i64(1))), i64(5))
+        first, last = (
+            b.op("lshr", address, i64(5)),
+            b.op("lshr", b.op("add", address, b.op("sub", bytes_, i64(1))), i64(5)),
+        )
         sectors = b.op("add", b.op("sub", last, first), i64(1))
         bump(b, warp, at, {"sectors": sectors, "missed": sectors, "lanes": bytes_})
         worker, now = b.get(warp, WARP, "worker"), b.alloca("i64")
@@ -54,7 +57,8 @@ def _bulk(m: Module) -> None:
 def _tensor(m: Module) -> None:
     """The rows of a box, as far as they lie in the tensor."""
     head = ("ptr warp", "i64 at", "i32 mask", "ptr maps", "ptr corners", "i32 out")
-    with m.function("void", "gs_count_tensor", *head) as (b, (warp, at, mask, maps, corners, out)):
+    with m.function("void", "gs_count_tensor", *head) as (b, args):
+        warp, at, mask, maps, corners, out = args
         with b.lanes(mask) as lane:
             map_ = b.pointer(b.load("i64", row(b, maps, lane, 8)))
             bump(b, warp, at, {"requests": i32(1)})
@@ -83,5 +87,3 @@ def _rows(b: Builder, warp: Value, at: Value, map_: Value, corner: list[Value], 
             first = b.op("add", start, b.op("mul", low, size))
             length = b.op("mul", b.op("sub", high, low), size)
             b.call("void", "gs_count_range", warp, at, first, length, out)
-
-

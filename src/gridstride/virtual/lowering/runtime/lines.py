@@ -23,7 +23,8 @@ KINDS = ("load", "bypass", "store", "atomic")
 
 COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes", "contended", "missed", "fetched")
 """Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least;
-`contended`: lanes of an atomic that meet an address of another lane; `missed`: sectors that go on to L2; `fetched`: the lines that they are of."""
+`contended`: lanes of an atomic that meet an address of another lane; `missed`: sectors that go on to L2; `fetched`: the
+lines that they are of."""
 
 WAYS = 8
 """Lines in a set of L1."""
@@ -68,7 +69,7 @@ def unless_idle(b: Builder, mask: Value) -> None:
 
 
 def visited(b: Builder, mask: Value, keys: Value) -> tuple[Value, Value]:
-    """(an i1: the keys never fall over the lanes of the mask, the first lane of each different key where they do not)."""
+    """(an i1: the keys never fall over the lanes of the mask; the first lane of each different key where so)."""
     active = b.bitcast(mask, wide("i1"))
     filled = b.select(active, keys, constant(keys.type, -1))
     before = b.shuffle(filled, [0, *range(LANES - 1)])
@@ -354,8 +355,8 @@ def _count_local(m: Module) -> None:
         quarter = vector_constant("i32", [i // 8 for i in range(LANES)])
         words = b.op("lshr", b.op("add", size, i32(3)), i32(2))
         lanes = popcount(b, mask)
-        figures = {"requests": i32(1), "lanes": lanes,
-                   "sectors": b.op("mul", words, _distinct(b, b.op("or", b.op("shl", row, constant(row.type, 2)), quarter), mask)),
+        sector = b.op("or", b.op("shl", row, constant(row.type, 2)), quarter)
+        figures = {"requests": i32(1), "lanes": lanes, "sectors": b.op("mul", words, _distinct(b, sector, mask)),
                    "lines": b.op("mul", words, _distinct(b, row, mask)),
                    "ideal": b.op("mul", words, b.op("lshr", b.op("add", lanes, i32(7)), i32(3)))}  # fmt: skip
         bump(b, warp, at, figures)
