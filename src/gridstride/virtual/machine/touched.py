@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.lowering.runtime.lines import WAYS as L1_WAYS
+from gridstride.virtual.lowering.runtime.l1 import WAYS as L1_WAYS
 from gridstride.virtual.machine.arena import Arena, reserve
 
 SECTOR = 32

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
-from gridstride.virtual.lowering.runtime.lines import bump, mark
+from gridstride.virtual.lowering.runtime.l1 import mark
+from gridstride.virtual.lowering.runtime.lines import bump
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.tensor import _box, _row_of, _signed
 from gridstride.virtual.machine.layout import LANES, RANKS, TENSOR, WARP, WORKER

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
-from gridstride.virtual.machine.layout import BLOCK, LANES, WARP, WORKER
+from gridstride.virtual.lowering.runtime.l1 import Memory, mark, probe
+from gridstride.virtual.machine.layout import LANES, WARP
 
 KINDS = ("load", "bypass", "store", "atomic")
 """Of an access: `bypass` is a load that does not look into L1 (ld.cg, volatile, relaxed, acquire)."""
@@ -25,9 +26,6 @@ COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes", "con
 """Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least;
 `contended`: lanes of an atomic that meet an address of another lane; `missed`: sectors that go on to L2; `fetched`: the
 lines that they are of."""
-
-WAYS = 8
-"""Lines in a set of L1."""
 
 SLOTS = 64
 """Of the table that a request's lines are sorted into: twice as many as there can be."""
@@ -85,27 +83,6 @@ def emit_lines(m: Module) -> None:
         _count_run(m, kind)
     _count_local(m)
     _count_const(m)
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What an access is told to: L1, and the maps of what was touched; read once, for the loops over lines."""
-
-    tag: Value
-    cache: Value
-    sets: Value
-    maps: tuple[Value, ...]
-    low: Value
-    size: Value
-
-    @staticmethod
-    def of(b: Builder, warp: Value, kind: str) -> Memory:
-        worker = b.get(warp, WARP, "worker")
-        block = b.get(b.get(warp, WARP, "block"), BLOCK, "index")
-        ways = {"read_map": ("load", "bypass", "atomic"), "write_map": ("store", "atomic"), "atomic_map": ("atomic",)}
-        maps = tuple(b.get(worker, WORKER, way) for way, kinds in ways.items() if kind in kinds)
-        cache, sets, low, size = (b.get(worker, WORKER, f) for f in ("cache", "cache_sets", "map_low", "map_size"))
-        return Memory(b.op("shl", block, i64(44)), cache, sets, maps, low, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,59 +268,11 @@ def _line(b: Builder, kind: str, memory: Memory, sums: Sums, line: Value, sector
     """Adds some sectors of a line to the sums, and tells L1 and the maps of them."""
     sums.add(b, "total", popcount(b, sectors))
     if kind == "load":
-        sectors = _probe(b, memory, line, sectors)
+        sectors = probe(b, memory, line, sectors)
         sums.add(b, "missed", popcount(b, sectors))
         sums.add(b, "fetched", b.resize(b.compare("ne", sectors, i32(0)), "i32"))
     for map_ in memory.maps:
         mark(b, map_, memory.low, memory.size, line, sectors)
-
-
-def _probe(b: Builder, memory: Memory, line: Value, sectors: Value) -> Value:
-    """Looks a line up in the L1 of the block: which of the sectors are not there; they are then.
-
-    Sets of WAYS lines, of which the one that came first goes; lines are spread over the sets by a hash.
-    """
-    spread = b.op("lshr", b.op("mul", line, i64(0x9E3779B97F4A7C15)), i64(32))
-    index = b.op("lshr", b.op("mul", spread, memory.sets), i64(32))
-    place = b.offset(memory.cache, b.op("mul", index, i64(8 * WAYS)))
-    tag, result = b.op("or", memory.tag, b.op("shl", line, i64(4))), b.alloca("i32")
-    held = b.load(f"<{WAYS} x i64>", place, align=8)
-    tags = b.op("and", held, constant(held.type, -16))
-    found = b.bitcast(b.compare("eq", tags, b.splat(tag, WAYS)), f"i{WAYS}")
-    hit, miss, done = b.new_label("hit"), b.new_label("miss"), b.new_label("probed")
-    b.branch(b.compare("ne", found, constant(f"i{WAYS}", 0)), hit, miss)
-    b.start(miss)
-    fresh = b.op("or", tag, b.resize(sectors, "i64"))
-    b.store(b.insert(b.shuffle(held, [0, *range(WAYS - 1)]), fresh, 0), place, align=8)
-    b.store(sectors, result)
-    b.jump(done)
-    b.start(hit)
-    way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", found, constant("i1", True))
-    here = b.offset(place, b.op("shl", b.resize(way, "i64"), i64(3)))
-    entry = b.load("i64", here)
-    b.store(b.op("or", entry, b.resize(sectors, "i64")), here)
-    valid = b.op("and", b.resize(entry, "i32"), i32(15))
-    b.store(b.op("and", sectors, b.op("xor", valid, i32(15))), result)
-    b.jump(done)
-    b.start(done)
-    return b.load("i32", result)
-
-
-def mark(b: Builder, map_: Value, low: Value, size: Value, line: Value, sectors: Value) -> None:
-    """Remembers sectors of a line as touched: a byte each, for workers write side by side."""
-    first = b.op("sub", b.op("shl", line, i64(2)), low)
-    with b.if_(b.compare("ult", b.op("add", first, i64(3)), size)):
-        place = b.pointer(b.op("add", map_, first))
-        whole, part, done = b.new_label("whole"), b.new_label("part"), b.new_label("marked")
-        b.branch(b.compare("eq", sectors, i32(15)), whole, part)
-        b.start(whole)
-        b.store(i32(0x01010101), place, align=1)
-        b.jump(done)
-        b.start(part)
-        with b.lanes(sectors) as sector:
-            b.store(constant("i8", 1), b.offset(place, b.resize(sector, "i64")))
-        b.jump(done)
-        b.start(done)
 
 
 def _count_local(m: Module) -> None:
