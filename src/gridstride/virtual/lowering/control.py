@@ -188,6 +188,7 @@ class Flow:
         here = cx.current_mask()
         mask = b.op("and", here, cx.mask_of(guard))
         rest = b.op("xor", here, mask)
+        cx.program.observer.branch(cx, mask, rest)
         self._add(taken, mask, index)
         self._add(other, rest, index)
         self._next(index, {taken, other})

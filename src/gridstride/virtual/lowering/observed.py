@@ -7,16 +7,17 @@ from typing import Any
 
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of, leaves
+from gridstride.virtual.lowering.classes import kind_of, tensor_operations, tensor_type
+from gridstride.virtual.lowering.dependencies import Chain
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions import warpgroup_watch
 from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
-from gridstride.virtual.machine.layout import BLOCK_STRONG, CHECKED, FAULT, LANES, PLAIN, STRONG
-from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
-
-ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
-"""Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
+from gridstride.virtual.lowering.observed_races import scope_of, watch_global
+from gridstride.virtual.lowering.runtime.lines import COUNTERS
+from gridstride.virtual.machine.layout import BLOCK_STRONG, FAULT, LANES
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Operand
 
 BLOCK_COUNTERS = ("warps", "lanes")
 
@@ -26,7 +27,9 @@ class Counting:
 
     def __init__(self) -> None:
         self.blocks: list[dict[str, Any]] = []
-        self.accesses: dict[int, dict[str, Any]] = {}
+        self.accesses: list[dict[str, Any]] = []
+        self.branches: list[dict[str, Any]] = []
+        self.chain = Chain()
         self.size = 0
         self.unit = 4
         self.global_unit = 16
@@ -34,9 +37,8 @@ class Counting:
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
-        accesses = [{"site": site, **a} for site, a in self.accesses.items()]
         units = {"unit": self.unit, "global_unit": self.global_unit}
-        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, **units}
+        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **units}
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -45,13 +47,20 @@ class Counting:
     def block(self, cx: Lowering, index: int) -> None:
         """Counts executions and active lanes of a block; instructions follow from its text."""
         at = self._take(len(BLOCK_COUNTERS))
-        block = cx.code.blocks[index]
+        if not index:
+            self.chain = Chain()
+        block = [ins for ins in cx.code.blocks[index] if written(ins)]
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
-        for ins in filter(written, block):
-            place = cx.program.place(ins.loc)
-            kinds[(*(place or (None, None)), kind_of(ins))] += 1
-        lines = [{"file": f, "line": n, "kind": k, "count": c} for (f, n, k), c in kinds.items()]
-        self.blocks.append({"at": at, "lines": lines})
+        products: Counter[tuple[str | None, int | None, str]] = Counter()
+        for ins in block:
+            place = cx.program.place(ins.loc) or (None, None)
+            kinds[(*place, kind_of(ins))] += 1
+            if operations := tensor_operations(ins):
+                products[(*place, tensor_type(ins))] += operations
+        rows = [[*key, count] for key, count in kinds.items()]
+        again = index in cx.code.successors[index]
+        self.blocks.append({"at": at, "lines": rows, "products": [[*key, count] for key, count in products.items()],
+                            "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
         b = cx.b
         observed = b.resize(cx.field("observed"), "i64")
         lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
@@ -60,17 +69,24 @@ class Counting:
         counter = b.offset(counter, 8)
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Counts a branch that lanes of the same warp leave on different ways."""
+        at, (file, line) = self._take(1), cx.program.place(cx.ins.loc) or (None, None)
+        self.branches.append({"at": at, "file": file, "line": line})
+        b, zero = cx.b, constant("i32", 0)
+        both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
+        split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
+        counter = b.offset(cx.field("counters"), 8 * at)
+        b.store(b.op("add", b.load("i64", counter), split), counter)
+
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Counts a load, store, atom or red (`kind`) or a cp.async's sides ("fetch", "async"), and looks for races; for
-        those of a cp.async the copy itself does, which knows what it moves.
+        those of a cp.async the copy itself does, which knows what it moves. `address`: the operand, or what each lane
+        has.
         """
-        if access.space not in ("global", "shared", "generic", "const"):
+        if access.space not in ("global", "shared", "generic", "const", "local"):
             return
-        at = self._take(len(ACCESS_COUNTERS))
-        place = cx.program.place(cx.ins.loc)
-        file, line = place or (None, None)
-        self.accesses[site] = {"at": at, "file": file, "line": line, "space": access.space, "kind": kind,
-                               "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
+        at = self._site(cx, access.space, "load" if kind == "fetch" else kind, access.bytes)
         team = cx.program.clusters and in_shared(cx.ins)
         if access.space == "shared" or team:
             self.unit = min(self.unit, access.size)
@@ -78,14 +94,28 @@ class Counting:
             self.global_unit = min(self.global_unit, access.size)
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
-            addresses = vector_address(cx, address, access.space)
+            addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
-            name = f"gs_observe_{_watched(cx, access, kind)}"
+            name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
             if access.space in ("global", "generic") and kind != "fetch":
-                _global(cx, site, addresses, size, kind)
+                watch_global(cx, site, addresses, size, kind)
             if team and kind != "async":
                 watch_cluster(cx, site, access, addresses, kind)
+
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
+        """Counts a bulk copy's side in global memory: gs_count_NAME(warp, at, mask, *values)."""
+        at, b = self._site(cx, "bulk", name, 0), cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            b.call("void", f"gs_count_{name}", cx.warp, constant("i64", 8 * at), cx.active(), *values)
+
+    def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:
+        """The counters of an access; one through a generic address has some for each space."""
+        at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
+        file, line = cx.program.place(cx.ins.loc) or (None, None)
+        self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
+                              "opcode": cx.ins.opcode, "merged": _merged(cx, kind)})  # fmt: skip
+        return at
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Ahead of `access` for a plain store: what it writes, for the race detector."""
@@ -103,7 +133,7 @@ class Counting:
         """At an atomic, an ordered access or a fence: the warp knows what others released before."""
         if {"proxy", "async"} <= set(cx.ins.modifiers):
             cx.b.call("void", "gs_proxy_fence", cx.warp)
-        name = "sync" if _scope(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
+        name = "sync" if scope_of(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
         cx.b.call("void", f"gs_race_{name}", cx.warp)
 
     def acquired(self, cx: Lowering) -> None:
@@ -148,44 +178,38 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
     """Which runtime function sees an access. Volatile, acquire, release and atomic ones are how threads tell each other
     something: they order, and do not race.
     """
+    if access.space in ("const", "local"):
+        return access.space
     if access.space != "shared":
-        return "global"
+        return f"{access.space}_{_way(cx.ins, kind)}"
     if kind == "async":
         return "shared_async"
+    if kind in ("atom", "red") and not _counts_up(cx.ins):
+        return "shared_atomic"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
 
 
-def _scope(ins: Instruction) -> int:
-    """Among which threads an instruction's order holds."""
-    return BLOCK_STRONG if "cta" in ins.modifiers else STRONG
+def _counts_up(ins: Instruction) -> bool:
+    """atomicAdd(…, 1): the hardware counts the lanes of a word."""
+    value = ins.operands[-1]
+    return (
+        "add" in ins.modifiers and ins.types[-1] in ("u32", "s32") and isinstance(value, Immediate) and value.bits == 1
+    )
 
 
-_CHECKING = ("cas", "min", "max", "and", "or")
+def _merged(cx: Lowering, kind: str) -> bool:
+    """Whether ptxas adds up the warp first and has one lane do the atomic: integers, one address, no old value read."""
+    where = next((o for o in cx.ins.operands if isinstance(o, Address)), None)
+    whole = bool(cx.ins.types) and cx.ins.types[-1] in ("u32", "s32", "b32")
+    return kind == "red" and whole and where is not None and cx.uniform(where.base)
 
 
-def _plain(cx: Lowering) -> int:
-    """How strong a plain access is. Triton lets all warps of a block load what one of them needs, and store it over:
-    within a block its programs are sequential, and what its threads do there says nothing.
-    """
-    return BLOCK_STRONG if cx.program.module.generator.startswith("LLVM NVPTX") else PLAIN
-
-
-def _global(cx: Lowering, site: int, addresses: Value, size: Value, kind: str) -> None:
-    """Looks for races of an access to global memory; one that releases does so before it."""
-    b, atomic = cx.b, kind in ("atom", "red")
-    releases = {"release", "acq_rel"} & set(cx.ins.modifiers)
-    if releases and _scope(cx.ins) == STRONG:
-        b.call("void", "gs_race_fence", cx.warp)
-    elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
-        b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory
-    strength = _scope(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)
-    if atomic and strength == STRONG and set(_CHECKING) & set(cx.ins.modifiers):
-        strength = CHECKED
-    writes = atomic or kind == "store"
-    name, long = f"gs_global_{'store' if writes else 'load'}", b.resize(addresses, "i64")
-    b.call("void", name, cx.warp, constant("i32", site), cx.active(), long, size, constant("i32", strength))
-    if kind == "store":
-        b.call("void", "gs_race_stored", cx.warp)
+def _way(ins: Instruction, kind: str) -> str:
+    """How an access of global memory goes through L1."""
+    if kind in ("atom", "red"):
+        return "atomic"
+    passes = ordered(ins) or not {"cg", "cv"}.isdisjoint(ins.modifiers)
+    return "bypass" if kind == "load" and passes else kind
 
 
 def _only_leaves(cx: Lowering, block: int) -> bool:
@@ -197,29 +221,3 @@ def written(ins: Instruction) -> bool:
     """False for what the lowering added for itself: its labels begin with %, which no PTX label does."""
     added = any(isinstance(o, LabelRef) and o.name.startswith("%") for o in ins.operands)
     return not added and ins.opcode != "released"
-
-
-_KINDS = {
-    "memory": "ld ldu st atom red prefetch ldmatrix stmatrix cp",
-    "control": "bra brx ret exit call trap",
-    "barrier": "bar barrier",
-    "tensor": "mma wmma wgmma",
-    "texture": "tex tld4 txq suld sust sured suq",
-    "special": "sin cos ex2 lg2 rcp rsqrt sqrt tanh",
-    "convert": "cvt",
-    "move": "mov cvta selp movmatrix",
-}
-_KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcodes.split()}
-
-
-def kind_of(ins: Instruction) -> str:
-    """The class an instruction is counted in: fma, fp32, fp64, integer, memory, special, convert, move,
-    control, barrier, tensor, texture."""
-    kind = _KIND_OF.get(ins.opcode)
-    if kind is not None:
-        return kind
-    type_ = ins.types[-1] if ins.types else ""
-    if type_ in ("f32", "f64"):
-        width = "fp32" if type_ == "f32" else "fp64"
-        return f"{width}_fma" if ins.opcode in ("fma", "mad") else width
-    return "half" if "f16" in type_ else "integer"

@@ -32,10 +32,12 @@ class Observer(Protocol):
     """What an observed build adds to a kernel; the fast build adds nothing."""
 
     def block(self, cx: Lowering, index: int) -> None: ...
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None: ...
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def acquired(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
@@ -48,10 +50,16 @@ class Blind:
     def block(self, cx: Lowering, index: int) -> None:
         """Adds nothing."""
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Adds nothing."""
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
+        """Adds nothing."""
+
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Adds nothing."""
+
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
         """Adds nothing."""
 
     def sync(self, cx: Lowering) -> None:

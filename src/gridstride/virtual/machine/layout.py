@@ -84,10 +84,12 @@ WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
     local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
-    row:i64 row_end:i64 clusters:ptr taken:i64 team_race:ptr team_race_stride:i64 wgmma:ptr""",
+    row:i64 row_end:i64 clusters:ptr taken:i64 team_race:ptr team_race_stride:i64 wgmma:ptr
+    cache:ptr cache_sets:i64 read_map:i64 write_map:i64 atomic_map:i64 map_low:i64 map_size:i64""",
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
-local memory of its slots."""
+local memory of its slots. The last are the observed build's: `cache` has an entry for each line of the L1 that a block
+has to itself, in sets; the maps a byte for each sector of global memory from sector `map_low` on, 1 once touched."""
 
 LAUNCH = Layout(
     "launch",

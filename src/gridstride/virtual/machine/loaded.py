@@ -221,6 +221,8 @@ class VirtualKernel:
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
         session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift, size), device.rooms)
+        if sample:
+            session.watch(device.arena, device.model.l1_lines(threads, extent))
         record = session.launch
         record["cluster"], record["cluster_size"] = team, size
         record["explicit_cluster"] = (cluster or self.required_cluster) is not None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.virtual.lowering.runtime.scheduler import TID_RECORD
-from gridstride.virtual.machine.arena import reserve
+from gridstride.virtual.machine.arena import Arena, reserve
 from gridstride.virtual.machine.layout import (
     BLOCK,
     CLUSTER,
@@ -28,6 +28,7 @@ from gridstride.virtual.machine.layout import (
     WARP,
     WORKER,
 )
+from gridstride.virtual.machine.touched import Touched
 from gridstride.virtual.machine.variant import Tables
 
 Dim3 = tuple[int, int, int]
@@ -120,6 +121,7 @@ class Session:
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
         self.clusters: list[Array] = []
+        self.touched: Touched | None = None
         self._rented: list[mmap.mmap] = []
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
@@ -182,6 +184,12 @@ class Session:
             head = memory[skip + stride * group :][: CLUSTER_RACE.size].view(CLUSTER_RACE.dtype())
             head["units"], head["each"], head["shift"] = units, each, demand.race_shift
         self.workers[index]["team_race"], self.workers[index]["team_race_stride"] = base, stride
+
+    def watch(self, arena: Arena, l1_lines: int) -> None:
+        """Has the launch remember what it touches."""
+        self.touched = Touched(arena)
+        for worker in self.workers:
+            self.touched.attach(worker, l1_lines)
 
     def restart(self) -> None:
         """Clears what the last launch left."""

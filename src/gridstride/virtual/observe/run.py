@@ -19,7 +19,9 @@ from gridstride.virtual.machine.variant import Place, Tables, Variant
 from gridstride.virtual.observe import clusters, warpgroup_messages
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
-from gridstride.virtual.observe.predict import Prediction, predict
+from gridstride.virtual.observe.model import Model
+from gridstride.virtual.observe.occupancy import Occupancy
+from gridstride.virtual.observe.predict import Prediction
 from gridstride.virtual.observe.races import global_race
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Run:
     shared: int
     counters: Counters
     findings: tuple[Finding, ...]
-    predicted: Prediction
+    model: Model
     source: str | None = None
     heap: HeapUse | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +71,23 @@ class Run:
         while waiting:  # a chain of tail launches may be thousands of grids deep
             yield (run := waiting.pop())
             waiting += reversed(run.children)
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """How many of its warps a multiprocessor holds at a time, and why not more."""
+        return self.model.occupancy
+
+    @property
+    def predicted(self) -> Prediction:
+        """How long it would take on the chip, from the counters; never a measurement."""
+        return self.model.predicted
+
+    def json(self) -> dict[str, Any]:
+        """What the run counted and found, for a JSON file."""
+        found = [{"kind": f.kind, "line": f.line, "message": f.message} for f in self.findings]
+        return {"kernel": self.kernel, "chip": self.chip, "grid": list(self.grid), "block": list(self.block),
+                "shared": self.shared, "counters": self.counters.json(), "occupancy": self.occupancy.json(),
+                "predicted": self.predicted.json(), "findings": found}  # fmt: skip
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -136,15 +155,22 @@ def observe_one(
         kernel.run(session, variant, grid, block, packed, limit=limit)
     except KernelFault as fault:
         stopped = fault.findings
-    raw = np.sum(session.counters, axis=0)
-    counters = collect(raw, variant.tables.extra, -(-total // team // sample) * team, total)
+    counters = _counted(session, variant, -(-total // team // sample) * team, total, device)
     found = stopped + reported(kernel.title, block, session, variant, device)
     device.shadow.close()
     extent = variant.tables.static_shared + shared
-    time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    run = Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.pieces[0].source,
+    model = Model(kernel, counters, grid, block, extent)
+    run = Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.pieces[0].source,
               device.heap.use(before), kernel.module.texts)  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
+
+
+def _counted(session: Session, variant: Variant, blocks: int, total: int, device: VirtualGPU) -> Counters:
+    counters = collect(np.sum(session.counters, axis=0), variant.tables.extra, blocks, total)
+    if session.touched is not None:
+        touched = session.touched.bytes(device.arena.table(), total / blocks)
+        counters.read_bytes, counters.written_bytes, counters.atomic_bytes = touched
+    return counters
 
 
 def reported(

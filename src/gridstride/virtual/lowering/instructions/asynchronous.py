@@ -231,6 +231,10 @@ def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
         cx.b.call("void", "gs_bulk_multicast", *arguments, cta_masks(cx, ins.operands[4]))
     else:
         raise cx.unsupported(f"such a form of `{ins.name}`")
+    if "global" in spaces:
+        side = memory.vector_address(cx, address(cx, ins, spaces.index("global")), "global")
+        length = cx.b.resize(cx.vector(ins.operands[2], "b32"), "i64")
+        cx.program.observer.bulk(cx, "bulk", side, length, constant("i32", int(not counted)))
 
 
 def _reduction(cx: Lowering, ins: Instruction) -> int:

@@ -106,7 +106,9 @@ def _write(
     space = "shared" if parts.space == "cluster" else parts.space
     access = Access(space, size, 1)
     site = cx.program.site(cx, access)
-    cx.program.observer.access(cx, site, access, address, cx.ins.opcode)
+    # An atom whose old value nobody reads is a red to the hardware too: ptxas makes it one.
+    unread = parts.op not in ("exch", "cas") and all(_unread(cx, target) for target in targets)
+    cx.program.observer.access(cx, site, access, address, "red" if unread else "atom")
     where = vector_address(cx, address, space)
     results = [_call(cx, parts, site, _moved(cx, where, size * j), targets[j], c) for j, c in enumerate(columns)]
     if {"acquire", "release", "acq_rel"} & set(cx.ins.modifiers):

@@ -268,11 +268,13 @@ def _slow_store(
 
 
 # -- local ------------------------------------------------------------------------------------------------------------
-def _local_pointers(cx: Lowering, address: Address, access: Access) -> Value:
+def _local_pointers(cx: Lowering, address: Address, access: Access, kind: str) -> Value:
     """Each lane's own copy; faults the lanes that leave their local memory."""
     b = cx.b
     offsets = vector_address(cx, address, "local")
-    site = constant("i32", cx.program.site(cx, access))
+    number = cx.program.site(cx, access)
+    site = constant("i32", number)
+    cx.program.observer.access(cx, number, access, address, kind)
     limit = cx.program.local_limit(cx, access.bytes)
     inside = b.compare("ult", layout._aligned(cx, offsets, access.bytes), b.splat(limit))
     bad = b.op("and", cx.active(), b.bitcast(cx.negate(inside), "i32"))
@@ -287,12 +289,12 @@ def _local_pointers(cx: Lowering, address: Address, access: Access) -> Value:
 
 
 def _local_load(cx: Lowering, address: Address, access: Access) -> list[Value]:
-    base, mask = _local_pointers(cx, address, access), cx.active_bits()
+    base, mask = _local_pointers(cx, address, access, "load"), cx.active_bits()
     return [layout.gather(cx, _moved(cx, base, access.size * j), mask, access) for j in range(access.count)]
 
 
 def _local_store(cx: Lowering, address: Address, access: Access, values: list[Value]) -> None:
-    base, mask = _local_pointers(cx, address, access), cx.active_bits()
+    base, mask = _local_pointers(cx, address, access, "store"), cx.active_bits()
     for j, value in enumerate(values):
         layout.scatter(cx, _moved(cx, base, access.size * j), mask, access, value)
 

@@ -41,3 +41,4 @@ def tensor_copy(cx: Lowering, ins: Instruction) -> None:
         cx.b.call("void", "gs_tensor_multicast", *arguments, cta_masks(cx, ins.operands[3]))
     else:
         cx.b.call("void", "gs_tensor", *arguments)
+    cx.program.observer.bulk(cx, "tensor", maps, corners, constant("i32", int(not inwards)))
