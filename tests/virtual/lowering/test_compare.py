@@ -264,5 +264,5 @@ def test_slct(t: str) -> None:
     "text", ["setp.lt.b32 {d}, {a}, {a};", "setp.lo.s32 {d}, {a}, {a};", "setp.ltu.u32 {d}, {a}, {a};"]
 )
 def test_a_comparison_that_a_type_does_not_have_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="comparison"):
+    with pytest.raises(ValueError, match="comparison|needs|cannot have"):
         run_instructions([text], [np.zeros(32, np.uint32)], bool)

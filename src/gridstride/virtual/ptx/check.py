@@ -208,8 +208,8 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
             return not slot.target and _constant(kind, slot)
         case Negated(register):
             return not slot.target and slot.type == "pred" and registers[register.name] == "pred"
-        case Special():
-            return not slot.target and slot.wider
+        case Special():  # ptxas wants a mov or cvt here; what it means is clear
+            return not slot.target
     return False
 
 
@@ -253,7 +253,7 @@ def _described(operand: Operand, registers: Mapping[str, str]) -> str:
         case Immediate(kind, _):
             return "an integer constant" if kind == "int" else "a floating-point constant"
         case Special(name, _):
-            return f"the special register %{name}, which only mov and cvt read"
+            return f"the special register %{name}"
         case Symbol(name):
             return f"the name {shown(name)}, whose address mov gives"
         case Vector(items):

@@ -39,7 +39,7 @@ CLASSES: dict[str, str] = {
     "SHARED": "shared/shared::cta/shared::cluster",
     "OWN": "shared/shared::cta",
     "ANY": "global/const/local/param/param::entry/param::func/shared/shared::cta/shared::cluster",
-    "SEEN": "global/const/shared/shared::cta/shared::cluster",
+    "SEEN": "global/const/local/shared/shared::cta/shared::cluster",
     "VISIBLE": "global/shared/shared::cta/shared::cluster",
     "WRITABLE": "global/local/param/param::func/shared/shared::cta/shared::cluster",
     "SEM": "relaxed/acquire/release/acq_rel",
@@ -124,11 +124,13 @@ set | ORDER LOGIC u32/s32/f32 s16/s32/s64 : T1= T T pred
 set | eq/ne LOGIC u32/s32/f32 b16/b32/b64 : T1= T T pred
 set | ORDER/UNORDERED LOGIC [ftz] u32/s32/f32 f32 : T1= T T pred
 set | ORDER/UNORDERED LOGIC u32/s32/f32 f64 : T1= T T pred
-set | ORDER/UNORDERED [ftz] f16/bf16/u16/s16/u32/s32 f16 : T1= T T
+set | ORDER/UNORDERED bf16 f16 : T1= T T
+set | ORDER/UNORDERED [ftz] f16/u16/s16/u32/s32 f16 : T1= T T
 set | ORDER/UNORDERED bf16/u16/s16/u32/s32 bf16 : T1= T T
 set | ORDER/UNORDERED [ftz] f16x2/u32/s32 f16x2 : T1= T T
 set | ORDER/UNORDERED bf16x2/u32/s32 bf16x2 : T1= T T
-set | ORDER/UNORDERED LOGIC [ftz] f16/bf16/u16/s16/u32/s32 f16 : T1= T T pred
+set | ORDER/UNORDERED LOGIC bf16 f16 : T1= T T pred
+set | ORDER/UNORDERED LOGIC [ftz] f16/u16/s16/u32/s32 f16 : T1= T T pred
 set | ORDER/UNORDERED LOGIC bf16/u16/s16/u32/s32 bf16 : T1= T T pred
 set | ORDER/UNORDERED LOGIC [ftz] f16x2/u32/s32 f16x2 : T1= T T pred
 set | ORDER/UNORDERED LOGIC bf16x2/u32/s32 bf16x2 : T1= T T pred
@@ -165,28 +167,20 @@ min max | [ftz] [NaN] xorsign abs f32/f16/f16x2 : T= T T
 min max | f64 : T= T T
 min max | [NaN] bf16/bf16x2 : T= T T
 min max | [NaN] xorsign abs bf16/bf16x2 : T= T T
-cvt | NARROW NARROW : T1=+ T2+
-cvt | sat u8 u16/u32/u64/s8/s16/s32/s64 : T1=+ T2+
-cvt | sat u16 u32/u64/s8/s16/s32/s64 : T1=+ T2+
-cvt | sat u32 u64/s8/s16/s32/s64 : T1=+ T2+
-cvt | sat u64 s8/s16/s32/s64 : T1=+ T2+
-cvt | sat s8 u8/u16/u32/u64/s16/s32/s64 : T1=+ T2+
-cvt | sat s16 u16/u32/u64/s32/s64 : T1=+ T2+
-cvt | sat s32 u32/u64/s64 : T1=+ T2+
-cvt | sat s64 u64 : T1=+ T2+
+cvt | [sat] NARROW NARROW : T1=+ T2+
 cvt | WHOLE [ftz] [sat] NARROW f32 : T1=+ T2+
 cvt | WHOLE [sat] NARROW f16/f64 : T1=+ T2+
-cvt | WHOLE u16/u32/u64/s16/s32/s64 bf16 : T1=+ T2+
+cvt | WHOLE NARROW bf16 : T1=+ T2+
 cvt | WHOLE [ftz] [sat] f32 f32 : T1=+ T2+
 cvt | WHOLE [sat] f16 f16 : T1=+ T2+
 cvt | WHOLE [sat] f64 f64 : T1=+ T2+
 cvt | WHOLE bf16 bf16 : T1=+ T2+
 cvt | ROUND [ftz] [sat] f32 NARROW : T1=+ T2+
 cvt | ROUND [sat] f16/f64 NARROW : T1=+ T2+
-cvt | ROUND bf16 NARROW : T1=+ T2+
+cvt | ROUND bf16 u16/u32/u64/s16/s32/s64 : T1=+ T2+
 cvt | [sat] f16 f16 : T1=+ T2+
 cvt | bf16 bf16 : T1=+ T2+
-cvt | f16 bf16 : T1=+ T2+
+cvt | [sat] f16 bf16 : T1=+ T2+
 cvt | bf16 f16 : T1=+ T2+
 cvt | [ftz] [sat] f32 f16/f32 : T1=+ T2+
 cvt | [ftz] f32 bf16 : T1=+ T2+
@@ -197,13 +191,13 @@ cvt | ROUND [ftz] [sat] f16 f32 : T1=+ T2+
 cvt | ROUND [sat] f16 f64 : T1=+ T2+
 cvt | ROUND [ftz] bf16 f32 : T1=+ T2+
 cvt | ROUND bf16 f16/f64 : T1=+ T2+
-cvt | ROUND f16 bf16 : T1=+ T2+
+cvt | ROUND [sat] f16 bf16 : T1=+ T2+
 cvt | ROUND [ftz] f32 bf16 : T1=+ T2+
 cvt | ROUND [ftz] [sat] f32 f64 : T1=+ T2+
 cvt | ROUND f64 bf16 : T1=+ T2+
 cvt | rn/rz [relu] [satfinite] f16/bf16 f32 : T1=+ T2+
 cvt | rn/rz [relu] [satfinite] f16x2/bf16x2 f32 : T1= T2 T2
-cvt | rn/rz [relu] [satfinite] tf32 f32 : b32= T2
+cvt | rn/rz [relu] tf32 f32 : b32= T2
 cvt | rna [satfinite] tf32 f32 : b32= T2
 cvt | rn satfinite [relu] e4m3x2/e5m2x2 f32 : b16= f32 f32
 cvt | rn satfinite [relu] e4m3x2/e5m2x2 f16x2 : b16= T2
@@ -218,7 +212,7 @@ vadd vsub vabsdiff vmin vmax | WORD WORD WORD [sat] [add/min/max] : x x x x
 vshl vshr | WORD WORD u32 [sat] clamp/wrap : x x x x?
 vshl vshr | WORD WORD u32 [sat] clamp/wrap [add/min/max] : x x x x
 vmad | WORD WORD WORD [po] [sat] [shr7/shr15] : x x x x
-vset | WORD WORD ORDER : x x x
+vset | WORD WORD ORDER : x x x x?
 vset | WORD WORD ORDER [add/min/max] : x x x x
 vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 | WORD WORD WORD [sat] : x x x x
 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 | WORD WORD WORD [sat] : x x x x
@@ -246,6 +240,8 @@ shfl | sync up/down/bfly/idx b32 : T=_|p? T u32 u32 b32
 shfl | up/down/bfly/idx b32 : T=_|p? T u32 u32
 vote | sync all/any/uni pred : pred= pred b32
 vote | sync ballot b32 : b32= pred b32
+vote | all/any/uni pred : pred= pred
+vote | ballot b32 : b32= pred
 match | any sync b32/b64 : b32= T b32
 match | all sync b32/b64 : b32=_|p? T b32
 redux | sync add/min/max WORD : T= T b32
@@ -253,30 +249,32 @@ redux | sync LOGIC b32 : T= T b32
 membar | cta/gl/sys :
 membar | proxy alias :
 stacksave stackrestore alloca | u32/u64 : x x? x?
-ld | [weak] [ANY] [ca/cg/cs/lu/cv] [EVICT] [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
+ld | [weak] [ANY] [ca/cg/cs/lu/cv] [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
+ld | [weak] [ANY] [EVICT] [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
 ld | volatile [SEEN] [PREFETCH] MEMORY/b128 : T=+ []
 ld | relaxed/acquire SCOPE [VISIBLE] [EVICT] [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
 ld | mmio relaxed sys [global] MEMORY : T=+ []
-ld | [weak] global [ca/cg/cs] nc [EVICT] [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
+ld | global [ca/cg/cs] nc [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
+ld | [weak] global nc [EVICT] [PREFETCH] [L2::cache_hint] MEMORY/b128 : T=+ [] u64?
 ld | [weak] [ANY] [ca/cg/cs/lu/cv] [EVICT] [PREFETCH] [L2::cache_hint] v2 MEMORY : T=+* [] u64?
 ld | [weak] [ANY] [ca/cg/cs/lu/cv] [EVICT] [PREFETCH] [L2::cache_hint] v4 SHORT : T=+* [] u64?
 ld | volatile [SEEN] [PREFETCH] v2 MEMORY : T=+* []
 ld | volatile [SEEN] [PREFETCH] v4 SHORT : T=+* []
 ld | relaxed/acquire SCOPE [VISIBLE] [EVICT] [PREFETCH] [L2::cache_hint] v2 MEMORY : T=+* [] u64?
 ld | relaxed/acquire SCOPE [VISIBLE] [EVICT] [PREFETCH] [L2::cache_hint] v4 SHORT : T=+* [] u64?
-ld | [weak] global [ca/cg/cs] nc [EVICT] [PREFETCH] [L2::cache_hint] v2 MEMORY : T=+* [] u64?
-ld | [weak] global [ca/cg/cs] nc [EVICT] [PREFETCH] [L2::cache_hint] v4 SHORT : T=+* [] u64?
+ld | [weak] global nc [EVICT] [PREFETCH] [L2::cache_hint] v2 MEMORY : T=+* [] u64?
+ld | [weak] global nc [EVICT] [PREFETCH] [L2::cache_hint] v4 SHORT : T=+* [] u64?
 ldu | [global] MEMORY/b128 : T=+ []
 ldu | [global] v2 MEMORY : T=+* []
 ldu | [global] v4 SHORT : T=+* []
 st | [weak] [WRITABLE] [wb/cg/cs/wt] [EVICT] [L2::cache_hint] MEMORY/b128 : [] T+ u64?
-st | volatile [VISIBLE] MEMORY/b128 : [] T+
+st | volatile [SEEN] MEMORY/b128 : [] T+
 st | relaxed/release SCOPE [VISIBLE] [EVICT] [L2::cache_hint] MEMORY/b128 : [] T+ u64?
 st | mmio relaxed sys [global] MEMORY : [] T+
 st | [weak] [WRITABLE] [wb/cg/cs/wt] [EVICT] [L2::cache_hint] v2 MEMORY : [] T+* u64?
 st | [weak] [WRITABLE] [wb/cg/cs/wt] [EVICT] [L2::cache_hint] v4 SHORT : [] T+* u64?
-st | volatile [VISIBLE] v2 MEMORY : [] T+*
-st | volatile [VISIBLE] v4 SHORT : [] T+*
+st | volatile [SEEN] v2 MEMORY : [] T+*
+st | volatile [SEEN] v4 SHORT : [] T+*
 st | relaxed/release SCOPE [VISIBLE] [EVICT] [L2::cache_hint] v2 MEMORY : [] T+* u64?
 st | relaxed/release SCOPE [VISIBLE] [EVICT] [L2::cache_hint] v4 SHORT : [] T+* u64?
 st | async [weak] [mbarrier::complete_tx::bytes] [shared::cluster] b32/b64/u32/u64/s32/s64/f32/f64 : x x x
@@ -293,7 +291,7 @@ createpolicy | range [global] KEEP [L2::evict_unchanged] b64 : b64= [] u32 u32
 createpolicy | range [global] KEEP L2::evict_first b64 : b64= [] u32 u32
 createpolicy | cvt L2 b64 : b64= b64
 atom | [SEM] [SCOPE] [VISIBLE] add u32/s32/u64/f32/f64 [L2::cache_hint] : T=_ [] T u64?
-atom | [SEM] [SCOPE] [VISIBLE] add noftz HALVES [L2::cache_hint] : T=_ [] T u64?
+atom | [SEM] [SCOPE] [VISIBLE] add/min/max [noftz] HALVES [L2::cache_hint] : T=_ [] T u64?
 atom | [SEM] [SCOPE] [VISIBLE] min/max WIDE [L2::cache_hint] : T=_ [] T u64?
 atom | [SEM] [SCOPE] [VISIBLE] inc/dec u32 [L2::cache_hint] : T=_ [] T u64?
 atom | [SEM] [SCOPE] [VISIBLE] LOGIC b32/b64 [L2::cache_hint] : T=_ [] T u64?
@@ -303,7 +301,7 @@ atom | [SEM] [SCOPE] [global] v2/v4 add f32 [L2::cache_hint] : T=_* [] T* u64?
 atom | [SEM] [SCOPE] [global] v2/v4/v8 add/min/max noftz f16/bf16 [L2::cache_hint] : T=_* [] T* u64?
 atom | [SEM] [SCOPE] [global] v2/v4 add/min/max noftz f16x2/bf16x2 [L2::cache_hint] : T=_* [] T* u64?
 red | [relaxed/release] [SCOPE] [VISIBLE] add u32/s32/u64/f32/f64 [L2::cache_hint] : [] T u64?
-red | [relaxed/release] [SCOPE] [VISIBLE] add noftz HALVES [L2::cache_hint] : [] T u64?
+red | [relaxed/release] [SCOPE] [VISIBLE] add/min/max [noftz] HALVES [L2::cache_hint] : [] T u64?
 red | [relaxed/release] [SCOPE] [VISIBLE] min/max WIDE [L2::cache_hint] : [] T u64?
 red | [relaxed/release] [SCOPE] [VISIBLE] inc/dec u32 [L2::cache_hint] : [] T u64?
 red | [relaxed/release] [SCOPE] [VISIBLE] LOGIC b32/b64 [L2::cache_hint] : [] T u64?
