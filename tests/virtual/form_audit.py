@@ -22,7 +22,7 @@ SHAPE = BlockShape.of(32, 1, 1)
 
 def lowered(texts: Sequence[str]) -> dict[str, str]:
     """For each instruction the message that refuses it, empty where it is lowered."""
-    verdict = {text: _parsed(text) for text in texts}
+    verdict = {text: parsed(text) for text in texts}
     left = [text for text in texts if not verdict[text]]
     verdict.update(_refused(left))
     good = [text for text in left if not verdict[text]]
@@ -31,11 +31,13 @@ def lowered(texts: Sequence[str]) -> dict[str, str]:
     return verdict
 
 
-def _parsed(text: str) -> str:
+def parsed(text: str) -> str:
+    """The column and the message of what parsing an instruction says; empty where it is right."""
     try:
         parse(program([text]))
     except PtxError as error:
-        assert error.line == FIRST_LINE, (text, error)
+        if error.line != FIRST_LINE:
+            raise
         return f"{error.column}: {error.message}"
     return ""
 

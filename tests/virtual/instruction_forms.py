@@ -11,12 +11,14 @@ are variables. Patterns reach past what the ISA has, so that what does not exist
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 FIXTURE = HERE / "fixtures" / "instruction_forms.json"
@@ -53,6 +55,11 @@ PREAMBLE = """.version 9.0
     .reg .b32 %t<160>;
     .reg .b64 %w<40>;
     .reg .b128 %q<4>;
+    .reg .f32 %s<4>;
+    .reg .f64 %v<4>;
+    .reg .s32 %i<4>;
+    .reg .f16 %fh<4>;
+    .reg .f16x2 %fx<4>;
 """
 
 
@@ -112,6 +119,33 @@ def _repeated(found: re.Match[str]) -> str:
     return "{" + ", ".join([found[1]] * int(found[2])) + "}"
 
 
+OTHERS = (
+    "%p0 %h0 %t0 %w0 %q0 %s0 %v0 %i0 %fh0 %fx0 %tid.x %clock64 global smem 0 1 -1 300 1.5 0f3F800000 [%w0] [%t0] [%s0] "
+    "[%h0] [global] [smem] [%w0+4] {%t0,%t1} {%h0,%h1} {%t0,%t1,%t2,%t3} _ !%p0 %p0|%p1 %t0|%p0 %undefined"
+).split()
+
+
+def exchanged(count: int) -> list[str]:
+    """Accepted instructions with one operand exchanged, left out or added, the same ones every time."""
+    chance = random.Random(9)
+    known = [form for pattern in patterns() for form, ok in accepted(pattern) if ok and "{" not in form.text]
+    found = []
+    while len(found) < count:
+        head, *operands = known[chance.randrange(len(known))].text.rstrip(";").replace(", ", " ").split(" ")
+        if not operands:
+            continue
+        at = chance.randrange(len(operands))
+        change = chance.randrange(6)
+        if change == 0:
+            del operands[at]
+        elif change == 1:
+            operands.insert(at, chance.choice(OTHERS))
+        else:
+            operands[at] = chance.choice(OTHERS)
+        found.append(f"{head} {', '.join(operands)};".replace(" ;", ";"))
+    return found
+
+
 def program(texts: list[str], target: str = "sm_90a") -> str:
     """A kernel of the instructions, one on each line, the first on line `first_line`."""
     return "".join([PREAMBLE.format(target=target), *(f"    {text}\n" for text in texts), "    ret;\n}\n"])
@@ -121,9 +155,14 @@ FIRST_LINE = PREAMBLE.count("\n") + 1
 
 
 @cache
+def fixture() -> dict[str, Any]:
+    """What ptxas said: `accepted` by pattern, one digit for each form, and `operands`, texts with a digit."""
+    return dict(json.loads(FIXTURE.read_text()))
+
+
 def recorded() -> dict[str, str]:
     """For each pattern, one digit for each form: 1 where ptxas accepts it for sm_90a."""
-    return dict(json.loads(FIXTURE.read_text())["accepted"])
+    return dict(fixture()["accepted"])
 
 
 def accepted(pattern: str) -> list[tuple[Form, bool]]:

@@ -203,8 +203,9 @@ class _Shapes:
         self._propagate(list(reversed(work)), kept)
         # What only ever depends on itself was never set before it was read: any value will do.
         for r in sorted(self._defined - self.of.keys()):
-            self.of[r] = Linear(width_of(self.code.registers[r]))
-            self._propagate(list(self._users.get(r, ())), kept)
+            self.of.setdefault(r, Linear(width_of(self.code.registers[r])))
+            makers = [(b, ins) for b, ins in self._all if r in self.code.writes(ins)]
+            self._propagate([*self._users.get(r, ()), *makers], kept)
 
     def _propagate(self, work: list[tuple[int, Instruction]], kept: list[set[str]]) -> None:
         while work:
@@ -313,7 +314,7 @@ def varies(code: Code, ins: Instruction) -> bool:
     if ins.opcode == "mbarrier":  # each lane arrives on its own, and gets the state before it
         return ins.modifiers[0] in ("arrive", "arrive_drop")
     if ins.opcode == "cvta":
-        return "local" in ins.modifiers and "to" not in ins.modifiers
+        return "local" in ins.modifiers
     if ins.opcode not in ("ld", "ldu"):
         return False
     if not any(m.partition("::")[0] == "param" for m in ins.modifiers):

@@ -32,7 +32,7 @@ def _collect() -> dict[str, Family]:
     found: dict[str, Family] = {}
     rooms = (
         *("integer", "compare", "conversion", "approximate", "floating", "half", "warp", "atomics", "builtins"),
-        *("matrix", "asynchronous", "mbarrier", "tensor_maps"),
+        *("matrix", "asynchronous", "mbarrier", "tensor_maps", "policies"),
     )
     for room in rooms:
         module = import_module(f"gridstride.virtual.lowering.instructions.{room}")

@@ -47,7 +47,11 @@ class Slot:
             if self.vector:
                 return f"a vector of {self.vector} of {what}"
             return f"a {what} register" if self.target else f"a {what} register or constant"
-        return {"address": "an address in brackets", "constant": "an integer constant"}.get(self.kind, "an operand")
+        if self.kind == "move":
+            return f"what has the type .{self.type}"
+        return {"part": "a 32-bit register, with a selector or without"}.get(self.kind) or {
+            "address": "an address in brackets", "constant": "an integer constant"
+        }.get(self.kind, "an operand")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def form_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Slot, ...] | str |
     the grammar leaves out.
     """
     known = lines().get(opcode)
-    if known is None:
+    if known is None or (opcode == "cp" and "bulk" in modifiers):
         return None
     types = [m for m in modifiers if m in TYPES]
     for line in known:
@@ -112,8 +116,11 @@ def _slot(text: str, types: Sequence[str], size: int) -> Slot:
     optional = text.endswith("?") and not text.endswith("|p?")
     text = text.rstrip("?") if optional else text
     text, _, pair = text.partition("|")
-    if text in ("x", "m", "[]", "[t]"):
-        return Slot({"x": "any", "m": "move", "[]": "address", "[t]": "tensor"}[text], optional=optional)
+    kind = {"x": "any", "m": "move", "[]": "address", "[t]": "tensor", "v": "part"}.get(text.rstrip("="))
+    if kind is not None:
+        type_ = types[-1] if kind == "move" and types and size == 1 else "u32"
+        whole = kind != "move" or size == 1
+        return Slot(kind if whole else "any", type_, text.endswith("="), optional=optional)
     if text.startswith("#"):
         return Slot("constant", allowed=_numbers(text[1:]), optional=optional)
     name = text.rstrip("=_+*")
@@ -178,7 +185,9 @@ def _fits(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
     if slot.kind == "any":
         return True
     if slot.kind == "move":
-        return not isinstance(operand, TensorAddress | Pair | Sink)
+        return _moved(slot, operand, registers)
+    if slot.kind == "part":
+        return isinstance(operand, Selected) and registers[operand.register.name] in _WORDS or _word(slot, operand, registers)
     if slot.kind in ("address", "tensor"):
         return isinstance(operand, Address if slot.kind == "address" else TensorAddress) and _pointer(operand, registers)
     if slot.kind == "constant":
@@ -189,6 +198,26 @@ def _fits(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
     if slot.vector and not (slot.sink and isinstance(operand, Sink)):
         return False
     return _value(slot, operand, registers)
+
+
+_WORDS = ("u32", "s32", "b32")
+
+
+def _word(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
+    return not isinstance(operand, Vector | Special) and _value(slot, operand, registers)
+
+
+def _moved(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
+    """What mov reads and writes: vectors of registers, constants or `_` have the size of the type together."""
+    if isinstance(operand, Vector):
+        sizes = {TYPES[registers[i.name]].bits for i in operand.items if isinstance(i, Register)}
+        total = TYPES[slot.type].bits
+        return TYPES[slot.type].kind == "bits" and len(sizes) <= 1 and all(n * len(operand.items) == total for n in sizes)
+    if isinstance(operand, Register | Negated | Immediate):
+        if isinstance(operand, Immediate) and slot.type == "b16":
+            return not slot.target and operand.kind == "int"
+        return _value(slot, operand, registers)
+    return not slot.target and isinstance(operand, Symbol | Special | Address)
 
 
 def _item(slot: Slot, item: Operand, registers: Mapping[str, str]) -> bool:
@@ -209,7 +238,7 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
         case Negated(register):
             return not slot.target and slot.type == "pred" and registers[register.name] == "pred"
         case Special():  # ptxas wants a mov or cvt here; what it means is clear
-            return not slot.target
+            return not slot.target and slot.type != "pred" and TYPES[slot.type].bits >= 32
     return False
 
 

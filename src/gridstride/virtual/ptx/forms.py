@@ -10,11 +10,12 @@ missing; a word in capitals stands for a class. Their order does not matter but 
     |p  |p?         beside a predicate destination, which may be missing where `?` stands
     []  [t]         an address; one with coordinates (of a tensor)
     #  #a-b  #a/b   an integer constant; in a range; out of a list
-    m               whatever mov takes: also special registers and names
+    m               whatever mov takes: also special registers and names, and vectors that make up the type
+    v               a 32-bit integer register, with a selector or not, or a constant
     x               anything
     ?               at the end of an operand: it and what follows may be missing
 
-Opcodes without a line (call, branches, matrices, textures) are checked where they are lowered.
+Opcodes without a line (call, branches, bulk copies, matrices, textures) are checked where they are lowered.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ shl | b16/b32/b64 : T= T u32
 shr | b16/b32/b64/INT : T= T u32
 shf | l/r wrap/clamp b32 : T= T T u32
 prmt | b32 [f4e/b4e/rc8/ecl/ecr/rc16] : T= T T T
-mov | b16/b32/b64/b128/INT/f32/f64/pred : x m
-mov | v2/v4 b32/WORD : x m
+mov | b16/b32/b64/b128/INT/f32/f64/pred : m= m
+mov | v2/v4 b32/WORD : m= m
 selp | SCALAR : T= T T pred
 slct | SCALAR s32 : T1= T1 T1 T2
 slct | [ftz] SCALAR f32 : T1= T1 T1 T2
@@ -207,18 +208,18 @@ cvt | pack sat u8/s8/u4/s4/u2/s2 s32 b32 : b32= s32 s32 b32
 cvta | global/const/local/param/param::entry/SHARED u32/u64 : T= m
 cvta | to global/const/local/param/param::entry/SHARED u32/u64 : T= T
 isspacep | global/const/local/param/param::entry/SHARED : pred= x
-vadd vsub vabsdiff vmin vmax | WORD WORD WORD [sat] : x x x x?
-vadd vsub vabsdiff vmin vmax | WORD WORD WORD [sat] [add/min/max] : x x x x
-vshl vshr | WORD WORD u32 [sat] clamp/wrap : x x x x?
-vshl vshr | WORD WORD u32 [sat] clamp/wrap [add/min/max] : x x x x
-vmad | WORD WORD WORD [po] [sat] [shr7/shr15] : x x x x
-vset | WORD WORD ORDER : x x x x?
-vset | WORD WORD ORDER [add/min/max] : x x x x
-vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 | WORD WORD WORD [sat] : x x x x
-vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 | WORD WORD WORD [sat] : x x x x
-vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 | WORD WORD WORD add : x x x x
-vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 | WORD WORD WORD add : x x x x
-vset2 vset4 | WORD WORD ORDER [add] : x x x x
+vadd vsub vabsdiff vmin vmax | WORD WORD WORD [sat] : v= v v v?
+vadd vsub vabsdiff vmin vmax | WORD WORD WORD [sat] [add/min/max] : v= v v v
+vshl vshr | WORD WORD u32 [sat] clamp/wrap : v= v v v?
+vshl vshr | WORD WORD u32 [sat] clamp/wrap [add/min/max] : v= v v v
+vmad | WORD WORD WORD [po] [sat] [shr7/shr15] : v= v v v
+vset | WORD WORD ORDER : v= v v v?
+vset | WORD WORD ORDER [add/min/max] : v= v v v
+vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 | WORD WORD WORD [sat] : v= v v v
+vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 | WORD WORD WORD [sat] : v= v v v
+vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 | WORD WORD WORD add : v= v v v
+vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 | WORD WORD WORD add : v= v v v
+vset2 vset4 | WORD WORD ORDER [add] : v= v v v
 activemask | b32 : b32=
 elect | sync : b32=_|p b32
 nanosleep | u32 : u32
@@ -318,6 +319,11 @@ fence | proxy tensormap::generic acquire SCOPE : [] #128/128
 fence | [proxy] [async::generic] acquire sync_restrict::shared::cluster cluster :
 fence | [proxy] [async::generic] release sync_restrict::shared::cta cluster :
 fence | mbarrier_init release cluster :
+cp | async ca OWN global [PREFETCH] [L2::cache_hint] : [] [] #4/8/16 x? x?
+cp | async cg OWN global [PREFETCH] [L2::cache_hint] : [] [] #16/16 x? x?
+cp | async commit_group/wait_all :
+cp | async wait_group : #
+cp | async mbarrier arrive [noinc] [OWN] b64 : []
 mbarrier | init [OWN] b64 : [] u32
 mbarrier | inval [OWN] b64 : []
 mbarrier | arrive/arrive_drop [SHARED] b64 : b64=_ [] u32?

@@ -73,4 +73,7 @@ def _zero() -> Value:
 
 BUILTINS: dict[str, Builtin] = {"vprintf": print_, "__assertfail": assert_, "malloc": malloc, "free": free}
 
+SIZES = {"vprintf": (8, 8), "__assertfail": (8, 8, 4, 8, 8), "malloc": (8,), "free": (8,)}
+"""Bytes of their parameters: a module that declares them otherwise means something else."""
+
 FAMILY = {"brkpt": breakpoint_}
