@@ -1,4 +1,4 @@
-"""The approximate functions over all 2³² single-precision inputs: inside the bounds of the PTX ISA, and how far from a GPU.
+"""The approximate functions over all 2³² single-precision inputs: within the ISA's bounds, and how far from a GPU.
 
     python bench/approximate.py bounds [processes]    # the virtual GPU against float64, anywhere; minutes
     python bench/approximate.py distance [processes]  # also a physical GPU; writes results/approximate_h200.json
@@ -11,7 +11,6 @@ absolute terms too, as the ISA bounds them so, and only where it does: to 100π.
 from __future__ import annotations
 
 import json
-import math
 import multiprocessing
 import os
 import sys
@@ -61,7 +60,8 @@ FLUSHING = tuple(f.name.replace("approx", "approx.ftz") for f in FUNCTIONS[:-1])
 HALVES = ("ex2.approx.f16", "ex2.approx.ftz.bf16", "tanh.approx.f16", "tanh.approx.bf16")
 BOUNDS = {
     "ex2": ("ulp", 2.0), "lg2": ("near", 2.0**-22), "sin": ("absolute", 2.0**-20.5), "cos": ("absolute", 2.0**-20.5),
-    "rcp": ("ulp", 1.0), "rsqrt": ("relative", 2.0**-22.9), "sqrt": ("relative", 2.0**-23), "tanh": ("relative", 2.0**-11),
+    "rcp": ("ulp", 1.0), "rsqrt": ("relative", 2.0**-22.9), "sqrt": ("relative", 2.0**-23),
+    "tanh": ("relative", 2.0**-11),
 }  # fmt: skip
 """What the PTX ISA 9 allows; lg2 absolutely in [0.5, 2] and relatively outside; sin and cos to 2π."""
 

@@ -29,8 +29,9 @@ LIMIT = 1.0
 
 def work(seed: int, count: int) -> None:
     """Runs programs and prints one line of JSON for each that did what it must not, at last the counts."""
-    import gridstride as gs
     import mutants
+
+    import gridstride as gs
 
     device, counts = gs.VirtualGPU(time_limit=LIMIT), Counter[str]()
     for number in range(seed, seed + count):

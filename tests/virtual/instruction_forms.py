@@ -1,7 +1,8 @@
 """The instruction list of the PTX ISA for sm_75 to sm_90a as patterns: what ptxas accepts of each is a fixture.
 
-A line is `name : operands`. In a name, `{a,b,}` stands for each of its words and `<CLASS>` for each of a class. Operands
-are kinds of registers, each getting a register of its own: p pred, h b16, t b32, w b64, q b128; T, D, U those that hold
+A line is `name : operands`. In a name, `{a,b,}` stands for each of its words and `<CLASS>` for each of a class.
+Operands are kinds of registers, each getting a register of
+its own: p pred, h b16, t b32, w b64, q b128; T, D, U those that hold
 the last, first and second type of the name. `#n` is a literal, anything else stands as it is. `global` and `smem`
 are variables. Patterns reach past what the ISA has, so that what does not exist is refused too.
 
@@ -112,7 +113,9 @@ def fill(operands: str, name: str) -> str:
         taken[kind] += 1
         return f"%{kind}{taken[kind] - 1}"
 
-    return re.sub(r"(?<![\w%#.])([TDUphtwq])(?!\w)", register, re.sub(r"(\w)\*(\d+)", _repeated, operands)).replace("#", "")
+    return re.sub(r"(?<![\w%#.])([TDUphtwq])(?!\w)", register, re.sub(r"(\w)\*(\d+)", _repeated, operands)).replace(
+        "#", ""
+    )
 
 
 def _repeated(found: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from tensor_cases import BITS, LANES, Bits, Case, fragments
+from tensor_cases import LANES, Bits, Case, fragments
 
 import gridstride as gs
 

@@ -485,5 +485,5 @@ def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction
     from gridstride.virtual.ptx import PtxError
 
-    with pytest.raises((PtxError, UnsupportedInstruction), match="does not have|needs|has no|cannot have"):
+    with pytest.raises((PtxError, UnsupportedInstruction), match=r"does not have|needs|has no|cannot have"):
         run([text], np.zeros(1, np.uint32), np.zeros(LANES), np.ones(LANES, np.uint32))

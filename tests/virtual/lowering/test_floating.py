@@ -275,5 +275,5 @@ def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.ptx import PtxError
 
     text = text.replace("{h}", "%h0").replace("{v}", "%v0")
-    with pytest.raises((PtxError, UnsupportedInstruction), match="does not have|needs|has no|cannot have"):
+    with pytest.raises((PtxError, UnsupportedInstruction), match=r"does not have|needs|has no|cannot have"):
         run_instruction(text, [np.ones(32, np.float32)], np.float32)

@@ -206,5 +206,5 @@ def test_what_is_not_known_is_refused(name: str, registers: tuple[int, ...]) -> 
     lists = ", ".join("{" + ", ".join(f"%r{i}" for i in range(n)) + "}" for n in registers)
     body = f".visible .entry k()\n{{\n.reg .b32 %r<9>;\n{name} {lists};\nret;\n}}\n"
     ptx = f".version 8.7\n.target sm_90a\n.address_size 64\n{body}"
-    with gs.use("virtual"), pytest.raises(Exception, match="does not have|has no|needs|expected"):
+    with gs.use("virtual"), pytest.raises(Exception, match=r"does not have|has no|needs|expected"):
         gs.ptx(ptx)["k"][1, 32]()

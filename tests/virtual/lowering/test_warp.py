@@ -338,5 +338,5 @@ def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction
     from gridstride.virtual.ptx import PtxError
 
-    with pytest.raises((PtxError, UnsupportedInstruction), match="does not have|needs|has no"):
+    with pytest.raises((PtxError, UnsupportedInstruction), match=r"does not have|needs|has no"):
         run_instruction(text, [np.zeros(32, np.uint32)], np.uint32)

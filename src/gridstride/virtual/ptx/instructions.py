@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gridstride.virtual.ptx.check import Slot, form_of, misfit
+from gridstride.virtual.ptx.check import form_of
 from gridstride.virtual.ptx.cursor import Cursor, is_identifier
 from gridstride.virtual.ptx.errors import nearest, shown
 from gridstride.virtual.ptx.module import (
@@ -21,6 +21,7 @@ from gridstride.virtual.ptx.module import (
 )
 from gridstride.virtual.ptx.names import Names
 from gridstride.virtual.ptx.opcodes import ARITY
+from gridstride.virtual.ptx.operand_fit import Slot, misfit
 from gridstride.virtual.ptx.operand_reader import ENDS, MAX_ITEMS, OperandReader
 
 _VECTOR_ACCESS = frozenset(["ld", "ldu", "st"])

@@ -106,7 +106,9 @@ def _turns(b: Builder, x: Value) -> Value:
     """
     turn = constant(x.type, TURN)
     near = b.op("fmul", x, turn)
-    beyond = b.op("fmul", b.intrinsic("fma", x, turn, negative(b, near)), b.intrinsic("copysign", constant(x.type, 1.0), x))
+    beyond = b.op(
+        "fmul", b.intrinsic("fma", x, turn, negative(b, near)), b.intrinsic("copysign", constant(x.type, 1.0), x)
+    )
     word = b.cast("bitcast", near, "i32")
     away = b.cast("zext", b.compare("olt", beyond, constant(x.type, 0.0)), "i32")
     cut = b.cast("bitcast", b.op("sub", word, away), "float")
