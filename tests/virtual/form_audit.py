@@ -22,13 +22,21 @@ SHAPE = BlockShape.of(32, 1, 1)
 
 def lowered(texts: Sequence[str]) -> dict[str, str]:
     """For each instruction the message that refuses it, empty where it is lowered."""
-    verdict = {text: parsed(text) for text in texts}
+    verdict = dict.fromkeys(texts, "") if _parses(texts) else {text: parsed(text) for text in texts}
     left = [text for text in texts if not verdict[text]]
     verdict.update(_refused(left))
     good = [text for text in left if not verdict[text]]
     if good:  # what is lowered is valid code
         binding.parse_assembly(kernel.lower_kernel(parse(program(good)), "probe", SHAPE).ir).verify()
     return verdict
+
+
+def _parses(texts: Sequence[str]) -> bool:
+    try:
+        parse(program(list(texts)))
+    except PtxError:
+        return False
+    return True
 
 
 def parsed(text: str) -> str:

@@ -301,9 +301,10 @@ def special_shape(block_shape: BlockShape, name: str, component: str | None) -> 
         return block_shape.thread("xyz".index(component or "x"), None)
     if name == "laneid":
         return Linear(32, None, lanes.LANE, align=lanes.ANY_ALIGN, top=31)
-    if name in UNIFORM_SPECIALS or name.startswith("envreg"):
+    if name in UNIFORM_SPECIALS or name.startswith(("envreg", "pm")):
         align = 32 if name == "ntid" and component == "x" and block_shape.kind == "rows" else 1
-        return Linear(64 if name in ("clock64", "globaltimer") else 32, align=align, top=_SPECIAL_TOP.get(name))
+        wide = name in ("clock64", "globaltimer", "current_graph_exec") or name.endswith("_64")
+        return Linear(64 if wide else 32, align=align, top=_SPECIAL_TOP.get(name))
     return None
 
 
