@@ -110,8 +110,10 @@ def test_addresses(one: One, address: str, expected: Address) -> None:
     ],
 )
 def test_operands_of_mov(one: One, operand: str, expected: object) -> None:
-    found = one(f"mov.b64 %rd1, {operand};", before=".global .f32 array[4]; .func f { ret; }")
-    assert found.operands == (Register("%rd1"), expected)
+    narrow = operand in ("%r2", "0f3F800000")
+    target, kind = ("%r1", "b32") if narrow else ("%rd1", "b64")
+    found = one(f"mov.{kind} {target}, {operand};", before=".global .f32 array[4]; .func f { ret; }")
+    assert found.operands == (Register(target), expected)
 
 
 @pytest.mark.parametrize(
