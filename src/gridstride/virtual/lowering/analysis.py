@@ -219,8 +219,9 @@ class _Shapes:
         self._propagate(list(reversed(work)), kept)
         # What only ever depends on itself was never set before it was read: any value will do.
         for r in sorted(self._defined - self.of.keys()):
-            self.of[r] = Linear(width_of(self.code.registers[r]))
-            self._propagate(list(self._users.get(r, ())), kept)
+            self.of.setdefault(r, Linear(width_of(self.code.registers[r])))
+            makers = [(b, ins) for b, ins in self._all if r in self.code.writes(ins)]
+            self._propagate([*self._users.get(r, ()), *makers], kept)
 
     def _propagate(self, work: list[tuple[int, Instruction]], kept: list[set[str]]) -> None:
         while work:
@@ -316,9 +317,10 @@ def special_shape(block_shape: BlockShape, name: str, component: str | None) -> 
         return block_shape.thread("xyz".index(component or "x"), None)
     if name == "laneid":
         return Linear(32, None, lanes.LANE, align=lanes.ANY_ALIGN, top=31)
-    if name in UNIFORM_SPECIALS or name.startswith("envreg"):
+    if name in UNIFORM_SPECIALS or name.startswith(("envreg", "pm")):
         align = 32 if name == "ntid" and component == "x" and block_shape.kind == "rows" else 1
-        return Linear(64 if name in ("clock64", "globaltimer") else 32, align=align, top=_SPECIAL_TOP.get(name))
+        wide = name in ("clock64", "globaltimer", "current_graph_exec") or name.endswith("_64")
+        return Linear(64 if wide else 32, align=align, top=_SPECIAL_TOP.get(name))
     return None
 
 
@@ -329,7 +331,7 @@ def varies(code: Code, ins: Instruction) -> bool:
     if ins.opcode == "mbarrier":  # each lane arrives on its own, and gets the state before it
         return ins.modifiers[0] in ("arrive", "arrive_drop")
     if ins.opcode == "cvta":
-        return "local" in ins.modifiers and "to" not in ins.modifiers
+        return "local" in ins.modifiers
     if ins.opcode not in ("ld", "ldu"):
         return False
     if not any(m.partition("::")[0] == "param" for m in ins.modifiers):

@@ -64,4 +64,7 @@ BUILTINS: dict[str, Builtin] = {
     "vprintf": print_, "__assertfail": assert_, "malloc": malloc, "free": free, **device_runtime.BUILTINS
 }  # fmt: skip
 
+SIZES = {"vprintf": (8, 8), "__assertfail": (8, 8, 4, 8, 8), "malloc": (8,), "free": (8,)}
+"""Bytes of their parameters: a module that declares them otherwise means something else."""
+
 FAMILY = {"brkpt": breakpoint_}

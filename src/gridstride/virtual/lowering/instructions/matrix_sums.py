@@ -17,10 +17,10 @@ from functools import reduce
 
 from gridstride.virtual.lowering.instructions import half
 from gridstride.virtual.lowering.instructions.floats import canonical
-from gridstride.virtual.lowering.instructions.matrix_columns import Columns
 from gridstride.virtual.lowering.instructions.matrix_formats import PRODUCT, element, exponents
 from gridstride.virtual.lowering.instructions.matrix_products import Product
 from gridstride.virtual.lowering.instructions.matrix_rounding import power, to_odd, truncated
+from gridstride.virtual.lowering.instructions.matrix_sparse import columns_of, heads
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
 
 LOW, HIGH = -100, 125
@@ -34,8 +34,7 @@ def define(m: Module, product: Product) -> None:
     """Writes `NAME(a, b, c, d)` and `NAME_careful` into a module."""
     for careful in (True, False):
         name = product.name + ("_careful" if careful else "")
-        head = ("ptr a", "ptr b", "ptr c", "ptr d")
-        with m.function("internal void", name, *head, cold=careful) as (b, pointers):
+        with m.function("internal void", name, *heads(product), cold=careful) as (b, pointers):
             _Writer(b, product, pointers, careful=careful).write()
 
 
@@ -44,7 +43,7 @@ class _Writer:
 
     def __init__(self, b: Builder, product: Product, pointers: list[Value], *, careful: bool) -> None:
         self.b, self.product, self.careful, self.pointers = b, product, careful, pointers
-        self.columns = Columns(b, product.tile, pointers, raw="i32", sum_type="float")
+        self.columns = columns_of(b, product, pointers, raw="i32", sum_type="float")
         first, second = product.formats
         self.a = self.columns.rows(lambda words, item: element(b, words, first, item))
         spread = self.columns.spread(lambda words, item: element(b, words, second, item))

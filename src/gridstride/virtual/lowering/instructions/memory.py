@@ -56,7 +56,19 @@ def _parts(cx: Lowering, ins: Instruction, address: Operand, values: Operand) ->
     """What an ld or st moves and where; a form that the ISA does not have is refused."""
     if len(ins.types) != 1 or not isinstance(address, Address) or len(_items(values)) != ins.vector:
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    return Access(space_of(ins), TYPES[ins.types[0]].size, ins.vector), address
+    space = space_of(ins)
+    _check_space(cx, ins, space, address)
+    return Access(space, TYPES[ins.types[0]].size, ins.vector), address
+
+
+def _check_space(cx: Lowering, ins: Instruction, space: str, address: Address) -> None:
+    """Refuses a variable by name in an instruction for another state space."""
+    if space == "generic" or not isinstance(address.base, Symbol):
+        return
+    name = address.base.name
+    variable = cx.function.variables.get(name) or cx.program.module.variables.get(name)
+    if variable is not None and variable.space != space:
+        raise cx.unsupported(f"`{ins.name}` of `{name}`, which lies in .{variable.space} memory:")
 
 
 def load(cx: Lowering, ins: Instruction) -> None:
