@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
 from gridstride.device.physical_streams import as_stream
@@ -96,6 +96,13 @@ class Kernel:
         return launch
 
 
+@runtime_checkable
+class Labelled(Protocol):
+    """A device kernel that speaks of its parameters by name."""
+
+    labels: tuple[str, ...]
+
+
 class BoundKernel:
     """A kernel on one device, with the packing of its parameters worked out once."""
 
@@ -106,6 +113,8 @@ class BoundKernel:
         self.kernel = kernel
         self.parameters = parameters
         self._name = name
+        if isinstance(kernel, Labelled):
+            kernel.labels = tuple(each.label for each in parameters)
         fields = [_field(name, each, device) for each in parameters]
         layouts = [each.layout for each in parameters]
         self._converts = [each.convert for each in fields]

@@ -19,6 +19,7 @@ from gridstride.virtual.machine.heap import Heap
 from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
+from gridstride.virtual.machine.unset import Unset
 from gridstride.virtual.machine.workers import Helpers, cores
 from gridstride.virtual.observe.findings import KernelFault
 
@@ -66,6 +67,7 @@ class VirtualGPU:
         self.helpers = Helpers(self.workers - 1)
         self.output = Output(_at_least_one("printf_buffer", printf_buffer))
         self.heap = Heap(_at_least_one("heap", heap))
+        self.unset = Unset()
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
 
@@ -110,6 +112,7 @@ class VirtualGPU:
                     f"{self.name}: {nbytes} bytes asked for, {free} of {self.memory} are free; "
                     "VirtualGPU(memory=…) sets how much there is"
                 )
+            self.unset.allocated(address, nbytes)
             return address
 
     def free(self, address: int) -> None:
@@ -117,10 +120,16 @@ class VirtualGPU:
         with self.lock:
             if not self.arena.free(address):
                 raise DeviceError(f"{self.name}: no allocation starts at {address:#x}")
+            self.unset.freed(address)
 
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copies a C-contiguous array to the device."""
         self._view(address, host)[:] = host.reshape(-1).view(np.uint8) if host.size else host.reshape(-1)
+        self.unset.written(self.arena, address, host.nbytes)
+
+    def forget(self, address: int, nbytes: int) -> None:
+        """Has the sanitizer take bytes for ones that nothing has written, whatever the host has put there."""
+        self.unset.forget(self.arena, address, nbytes)
 
     def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
         """Fills a C-contiguous array from the device."""

@@ -10,6 +10,7 @@ from gridstride.virtual.lowering.analysis import bits_of, leaves
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.unset import Unset
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
 
@@ -28,6 +29,7 @@ class Counting:
         self.size = 0
         self.unit = 4
         """Bytes of shared memory that share one entry of the race detector's shadow."""
+        self.unset = Unset()
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
@@ -73,6 +75,18 @@ class Counting:
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
+            if name == "gs_observe_shared_load" and not self.unset.chosen(cx, "selp"):
+                parts = self.unset.parts(cx, access)
+                b.call("void", "gs_unset_looked", cx.warp, where[1], cx.active(), addresses, size, parts)
+        self.touch(cx, site, access, address, kind)
+
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+        """Checks that what is read was written; of accesses that are counted elsewhere, too."""
+        self.unset.access(cx, site, access, address, kind)
+
+    def local(self, cx: Lowering, site: Value, offsets: Value, access: Access, kind: str) -> None:
+        """The same for local memory."""
+        self.unset.local(cx, site, offsets, access, kind)
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""

@@ -31,6 +31,8 @@ class Observer(Protocol):
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def local(self, cx: Lowering, site: Value, offsets: Value, access: Access, kind: str) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
 
@@ -45,6 +47,12 @@ class Blind:
         """Adds nothing."""
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
+        """Adds nothing."""
+
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+        """Adds nothing."""
+
+    def local(self, cx: Lowering, site: Value, offsets: Value, access: Access, kind: str) -> None:
         """Adds nothing."""
 
     def sync(self, cx: Lowering) -> None:

@@ -143,6 +143,7 @@ def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.reduce import emit_reduce
     from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
     from gridstride.virtual.lowering.runtime.tensor import emit_tensor
+    from gridstride.virtual.lowering.runtime.unset import emit_unset
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
@@ -159,6 +160,7 @@ def _runtime_module() -> Module:
     emit_proxy(module)
     emit_reduce(module)
     emit_tensor(module)
+    emit_unset(module)
     return module
 
 

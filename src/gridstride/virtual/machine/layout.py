@@ -54,12 +54,13 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr unset:i64 local_unset:i64""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
-is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build."""
+is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `unset` the launch's,
+`local_unset` the start of the shadow of its local memory (a byte for each byte), 0 where reads are not checked."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -78,7 +79,7 @@ WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
     local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
-    row:i64 row_end:i64""",
+    row:i64 row_end:i64 local_unset:i64""",
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
 local memory of its slots."""
@@ -92,11 +93,13 @@ LAUNCH = Layout(
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
-    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7]""",
+    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] unset:i64 unset_low:i64 unset_span:i64 origin:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
+`unset` is the shadow of global memory (see UNSET_SHIFT), 0 where nothing is known to be unset; `origin` says which
+kernel this is to those who ask where a heap block comes from.
 `output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
 workspace, its upper half first."""
 
@@ -144,7 +147,7 @@ PRINTED, ASSERTED = 0, 1
 HEAP = Layout(
     "heap",
     """start:i64 size:i64 units:i64 cursor:i64 owner:ptr bytes:ptr lock:i32 failed:i32 allocations:i64 frees:i64
-    live:i64 live_bytes:i64""",
+    live:i64 live_bytes:i64 unset:ptr origins:ptr""",
 )
 """The device heap: `owner` says for each unit which unit its block starts at (plus 1; 0: none yet), `bytes` at a
 block's first unit how long it is (-1 - length once freed). `failed` counts requests that found no room."""
@@ -164,14 +167,21 @@ MAX_FINDINGS = 256
 RACE = Layout(
     "race",
     """clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
-    where:ptr values:ptr size:i32""",
+    where:ptr values:ptr size:i32 begin:i32 unset:i32""",
 )
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
 `floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
-planes. While a plain store is looked at, `where` and `values` are its addresses and elements of `size` bytes."""
+planes. A unit whose last write is before `begin` has not been written by this block; `unset` is 1 where a load met
+one. While a plain store is looked at, `where` and `values` are its addresses and elements of `size` bytes."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
+
+UNSET_SHIFT = 2
+"""Global memory's shadow has a byte for each word of 4 bytes: 1 where no byte of the word was ever written."""
+
+ORIGIN = Layout("origin", "origin:i32 site:i32 warp:i32 lane:i32 ctaid:i32[3] spare:i32", align=8)
+"""Who allocated a block of the device heap; one for each unit, filled in at a block's first."""
 
 ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 """A live allocation, sorted by start: what a bounds check is made against."""
@@ -179,12 +189,13 @@ ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 """Bounds an access last hit: `rotr(address - low, log2 align) < limit` means inside and aligned; limit 0 never hits.
 
-`span` is the most bytes that one of the site's checks covers."""
+`span` is the most bytes that one of the site's checks covers; `spare` is 1 once an unset read was told of here."""
 
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
     "barrier_divergence", "race", "invalid_instruction", "out_of_memory", "assert", "use_after_free", "invalid_free",
     "mbarrier", "tensor_map", "unwaited_copy", "proxy_fence",
+    "uninitialised_read", "inactive_lane", "member_mask",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

@@ -85,6 +85,8 @@ class VirtualKernel:
     def __init__(self, module: VirtualModule, entry: Entry) -> None:
         self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
+        self.labels: tuple[str, ...] = ()
+        """What the source calls the parameters, where somebody knows."""
         self.static_shared = entry.static_shared
         self._most_threads = entry.most_threads
         self._variants: dict[tuple[BlockShape, bool], Variant] = {}
@@ -119,6 +121,9 @@ class VirtualKernel:
             return
         with self.module.device.lock:
             variant = self.variant(block)
+            if not self.module.device.unset.empty:
+                self.module.device.unset.all_set()
+                self.module.device.heap.all_set()
             session = self._session(variant, grid, block, shared, cooperative)
             self.run(session, variant, grid, block, packed)
 

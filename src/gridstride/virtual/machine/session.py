@@ -127,6 +127,8 @@ class Session:
         record["shared"], record["shared_stride"] = self._rent(room, "shared", demand.slots * shared), shared
         record["local"] = self._rent(room, "local", demand.slots * demand.warps * local)
         record["local_stride"] = local
+        if demand.sample and local:
+            record["local_unset"] = self._rent(room, "local_unset", demand.slots * demand.warps * local)
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
             record["copies"] = self._rent(room, "copies", demand.slots * demand.warps * QUEUE_BYTES)
@@ -159,6 +161,10 @@ class Session:
         launch["output_used"] = launch["output_lost"] = 0
         for blocks in self.blocks:
             blocks["active"] = 0
+
+    def watch_unset(self, shadow: int, low: int, span: int) -> None:
+        """Has reads of global memory checked against its shadow."""
+        self.launch["unset"], self.launch["unset_low"], self.launch["unset_span"] = shadow, low, span
 
     def stopped(self) -> bool:
         """True where the launch did not run to its end."""

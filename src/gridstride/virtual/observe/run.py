@@ -15,6 +15,7 @@ from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
+from gridstride.virtual.observe.said import uninitialised
 from gridstride.virtual.observe.predict import Prediction, predict
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         variant = kernel.variant(block, observed=True)
         session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
         kernel.refresh(session)
+        session.watch_unset(device.unset.shadow(device.arena), device.arena.base, device.arena.size)
         stopped: tuple[Finding, ...] = ()
         before = device.heap.use()
         try:
@@ -79,26 +81,28 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
             stopped = fault.findings
         raw = np.sum(session.counters, axis=0)
         counters = collect(raw, variant.tables.extra, -(-total // sample), total)
-        found = stopped + reported(kernel.title, block, session, variant)
+        found = stopped + reported(kernel, block, session, variant, packed)
     extent = variant.tables.static_shared + shared
     time = predict(counters, grid, block, extent, device.model, device.arena.used)
     return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
                device.heap.use(before))  # fmt: skip
 
 
-def reported(kernel: str, block: Dim3, session: Session, variant: Variant) -> tuple[Finding, ...]:
+def reported(
+    kernel: VirtualKernel, block: Dim3, session: Session, variant: Variant, packed: bytes
+) -> tuple[Finding, ...]:
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
     seen: dict[tuple[Any, ...], Finding] = {}
     for record in session.findings[:count]:
-        found = _finding(kernel, block, record, variant)
+        found = _finding(kernel, block, record, variant, packed)
         other = found.other.line if found.other else None
         seen.setdefault((found.kind, found.line, other), found)
     return tuple(seen.values())
 
 
-def _finding(kernel: str, block: Dim3, record: Any, variant: Variant) -> Finding:
-    kind = FAULTS[int(record["kind"])]
+def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, packed: bytes) -> Finding:
+    kind, kernel = FAULTS[int(record["kind"])], of.title
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
@@ -112,6 +116,9 @@ def _finding(kernel: str, block: Dim3, record: Any, variant: Variant) -> Finding
         )
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
     address = int(record["address"])
+    if kind == "uninitialised_read":
+        message = uninitialised(of, here, int(record["other_site"]) & 3, address, packed)
+        return Finding(kind, message, kernel, file, line, ctaid, thread, address)
     if kind in ASYNCHRONOUS:
         message = _asynchronous(kind, thread, them, address, here, other.line)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)

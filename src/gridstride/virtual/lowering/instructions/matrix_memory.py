@@ -91,8 +91,10 @@ def _observe(cx: Lowering, site: int, access: Access, at: Value, way: str, lines
     """Shows the observer addresses that no operand holds, under the name of a register that no program can have."""
     name = "lines of a matrix"
     cx._here[name] = at
+    observer = cx.program.observer
+    tell = observer.access if access.space == "shared" else observer.touch
     with _first_lanes(cx, lines):
-        cx.program.observer.access(cx, site, access, Address(Register(name)), way)
+        tell(cx, site, access, Address(Register(name)), way)
     del cx._here[name]
 
 
@@ -205,8 +207,7 @@ def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operan
         at = b.op("add", lines, constant(lines.type, image.piece * j)) if j else lines
         place = b.offset(image.base, image.piece * image.lines * j)
         site = cx.program.site(cx, access)
-        if space == "shared":
-            _observe(cx, site, access, at, way, image.lines)
+        _observe(cx, site, access, at, way, image.lines)
         copy(cx, way, space, image.piece, image.lines, site=site, address=at, image=place)
 
 

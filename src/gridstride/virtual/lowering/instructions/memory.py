@@ -239,7 +239,7 @@ def _slow_store(
 
 
 # -- local ------------------------------------------------------------------------------------------------------------
-def _local_pointers(cx: Lowering, address: Address, access: Access) -> Value:
+def _local_pointers(cx: Lowering, address: Address, access: Access, kind: str) -> Value:
     """Each lane's own copy; faults the lanes that leave their local memory."""
     b = cx.b
     offsets = vector_address(cx, address, "local")
@@ -251,6 +251,7 @@ def _local_pointers(cx: Lowering, address: Address, access: Access) -> Value:
         where, _ = cx.program.scratch(cx)
         b.store(_long(cx, offsets), where)
         b.call("void", "gs_bad_local", cx.warp, site, bad, where, constant("i32", access.bytes))
+    cx.program.observer.local(cx, site, offsets, access, kind)
     stride = cx.program.local_stride(cx)
     lane = b.op("mul", vector_constant("i64", lanes.LANE), b.splat(stride))
     long = b.op("add", _long(cx, offsets), lane)
@@ -258,12 +259,12 @@ def _local_pointers(cx: Lowering, address: Address, access: Access) -> Value:
 
 
 def _local_load(cx: Lowering, address: Address, access: Access) -> list[Value]:
-    base, mask = _local_pointers(cx, address, access), cx.active_bits()
+    base, mask = _local_pointers(cx, address, access, "load"), cx.active_bits()
     return [layout.gather(cx, _moved(cx, base, access.size * j), mask, access) for j in range(access.count)]
 
 
 def _local_store(cx: Lowering, address: Address, access: Access, values: list[Value]) -> None:
-    base, mask = _local_pointers(cx, address, access), cx.active_bits()
+    base, mask = _local_pointers(cx, address, access, "store"), cx.active_bits()
     for j, value in enumerate(values):
         layout.scatter(cx, _moved(cx, base, access.size * j), mask, access, value)
 

@@ -94,6 +94,7 @@ def _copy(m: Module) -> None:
             later = b.load("ptr", entry)
             with b.if_(present(b, later)):
                 _fill(b, later, lane, place, data, bytes_)
+                b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
             with b.if_(inverted(b, present(b, later))):
                 b.call("void", "gs_move", place, data, bytes_, size)
 
@@ -126,6 +127,7 @@ def _bulk(m: Module) -> None:
             b.store(NULL, held)
             with b.if_(counted):
                 b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, i32(SHARED), i32(0)), held)
+                b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
             with b.if_(inverted(b, counted)):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)
             barrier, site = b.load("ptr", held), b.select(counted, to, origin)

@@ -92,6 +92,9 @@ def _init(m: Module) -> None:
         with b.if_(bad):
             _misuse(b, warp, site, lane, BAD_COUNT, count)
         b.store(packed(b, State(count, count, i64(0), i64(0))), place)
+        offset = b.op("sub", b.define("i64", f"ptrtoint {place!r} to i64"), b.get(warp, WARP, "shared"))
+        mine = b.splat(b.resize(offset, "i32"))
+        b.call("void", "gs_unset_shared_store", warp, i32(1), mine, i32(8))
 
 
 def _inval(m: Module) -> None:

@@ -38,6 +38,7 @@ def _race_clocks(m: Module) -> None:
         clock = b.op("add", b.get(race, RACE, "clock"), i32(1))
         own = b.op("add", clock, i32(1))
         b.put(race, RACE, "clock", own)
+        b.put(race, RACE, "begin", clock)
         for number in range(LANES):
             # What a warp does before its first barrier, no other warp knows of.
             row = b.insert(b.splat(clock), own, number)
@@ -152,7 +153,10 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
     if kind == "store":
         pairs += [("read", "reader"), ("read_before", "reader_before")]
     for when, who in pairs:
-        late = b.compare("ugt", b.load(type_, plane[when], align=4), b.splat(floor, HALF))
+        then = b.load(type_, plane[when], align=4)
+        if kind == "load":
+            _look(b, race, b.compare("ult", then, b.splat(b.get(race, RACE, "begin"), HALF)))
+        late = b.compare("ugt", then, b.splat(floor, HALF))
         others = b.compare("ne", warp_of(b, b.load(type_, plane[who], align=4)), mine)
         suspect = b.op("or", suspect, b.op("and", late, others))
     fine = b.compare("eq", b.bitcast(suspect, f"i{HALF}"), constant(f"i{HALF}", 0))
@@ -171,6 +175,13 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
         b.store(clock, plane[names[0]], align=4)
         b.store(who_now, plane[names[1]], align=4)
     return fine
+
+
+def _look(b: Builder, race: Value, before: Value) -> None:
+    """Has the load look again where units (one, or a half-warp's) were last written before the block began."""
+    type_ = f"i{HALF}" if before.wide else "i1"
+    with b.if_(b.compare("ne", b.bitcast(before, type_), constant(type_, 0))):
+        b.put(race, RACE, "unset", 1)
 
 
 def clock_of(b: Builder, race: Value, own: Value) -> Value:
@@ -209,6 +220,8 @@ def _touch(
         b.store(clock, plane_of(b, race, "written", unit))
         b.store(who, plane_of(b, race, "writer", unit))
         return
+    written = b.load("i32", plane_of(b, race, "written", unit))
+    _look(b, race, b.compare("ult", written, b.get(race, RACE, "begin")))
     read, reader = plane_of(b, race, "read", unit), plane_of(b, race, "reader", unit)
     last = b.load("i32", reader)
     with b.if_(b.compare("ne", warp_of(b, last), own)):

@@ -92,7 +92,7 @@ def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Va
     b.put(warp, WARP, "stack_limit", b.op("add", bottom, i64(STACK_MARGIN)))
     for name in ("launch", "sites", "counters"):
         b.put(warp, WARP, name, b.get(worker, WORKER, name))
-    for name in ("params", "table", "shared_size"):
+    for name in ("params", "table", "shared_size", "unset"):
         b.put(warp, WARP, name, b.get(launch, LAUNCH, name))
     b.put(warp, WARP, "worker", worker)
     local = b.op("mul", number, b.get(worker, WORKER, "local_stride"))
@@ -152,10 +152,22 @@ def _start_block(m: Module, processor: Processor) -> None:
             b.put(warp, WARP, "state", READY)
             b.put(warp, WARP, "site", 0xFFFFFFFF)
             b.put(warp, WARP, "observed", observed)
+            _unset_local(b, worker, warp, b.op("add", first, b.resize(w, "i64")), observed)
             copies = b.get(warp, WARP, "copies")
             with b.if_(b.compare("ne", copies, Value("null", "ptr"))):
                 b.emit(f"call void @llvm.memset.p0.i64(ptr {copies.name}, i8 0, i64 {COPIES.size}, i1 false)")
             b.store(b.op("add", w, i32(1)), at)
+
+
+def _unset_local(b: Builder, worker: Value, warp: Value, number: Value, observed: Value) -> None:
+    """An observed warp starts with local memory that nothing has written."""
+    shadow, stride = b.get(worker, WORKER, "local_unset"), b.get(worker, WORKER, "local_stride")
+    own = b.op("add", shadow, b.op("mul", number, stride))
+    watched = b.op("and", b.compare("ne", observed, i32(0)), b.compare("ne", shadow, i64(0)))
+    own = b.select(watched, own, i64(0))
+    b.put(warp, WARP, "local_unset", own)
+    with b.if_(watched):
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {b.pointer(own).name}, i8 1, {stride!r}, i1 false)")
 
 
 def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index: Value, slot: Value) -> Value:

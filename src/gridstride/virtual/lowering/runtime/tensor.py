@@ -94,7 +94,8 @@ def _move(m: Module) -> None:
             with b.if_(some):
                 touched = b.resize(b.op("mul", b.op("sub", high, low), size), "i32")
                 first = b.op("add", start, b.op("mul", low, size))
-                b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
+                data = b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
+                b.call("void", "gs_unset_range", warp, site, lane, data, touched, out)
             end = b.select(some, high, low)  # a row outside of the tensor has no elements
             _chunks(b, warp, map_, shared, out, r, start, (corners[0], box[0], size), low, end)
 

@@ -1,0 +1,345 @@
+"""Reads of memory that nothing has written, in the observed build.
+
+Global memory and the device heap have a shadow with a byte for each word (1: unset), local memory one with a byte for
+each byte. In shared memory the race detector's planes know when a unit was last written: before the block began means
+never. An access is a finding where all that it touches is unset: of wide copies a part may be padding, or past the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.runtime.common import i32, i64
+from gridstride.virtual.lowering.runtime.races import plane_of
+from gridstride.virtual.machine.layout import BLOCK, FAULT, HEAP, LANES, LAUNCH, RACE, SITE, UNSET_SHIFT, WARP, WORKER
+
+GLOBAL, SHARED, LOCAL = 0, 1, 2
+NOWHERE = 0xFFFFFFF0
+"""A finding's other site: this plus the space that the address is in."""
+_NULL = Value("null", "ptr")
+_WORD = 1 << UNSET_SHIFT
+
+
+def emit_unset(m: Module) -> None:
+    """gs_unset_load and gs_unset_store for 64-bit addresses, _shared_load and _shared_store, _local, _range, _fresh."""
+    _told(m)
+    _elsewhere(m)
+    _load(m)
+    _store(m)
+    _shared(m)
+    _local(m)
+    _range(m)
+
+
+def _told(m: Module) -> None:
+    """Reports a lane's read, once for each place in the code; `space` is where the address really is."""
+    head = ("ptr warp", "i32 site", "i32 lane", "i32 space", "i64 address")
+    with m.function("void", "gs_unset_told", *head, cold=True) as (b, (warp, site, lane, space, address)):
+        entry = b.offset(b.get(warp, WARP, "sites"), b.op("mul", b.resize(site, "i64"), i64(SITE.size)))
+        told = b.offset(entry, SITE.offset["spare"])
+        with b.if_(b.compare("ne", b.load("i64", told), i64(0))):
+            b.ret()
+        b.store(i64(1), told)
+        kind, other = i32(FAULT["uninitialised_read"]), b.op("or", space, i32(NOWHERE))
+        b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), address)
+
+
+def _first(b: Builder, mask: Value) -> Value:
+    return b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
+
+
+def _some(b: Builder, mask: Value) -> Value:
+    return b.compare("ne", mask, constant(mask.type, 0))
+
+
+# -- global memory ----------------------------------------------------------------------------------------------------
+def _places(b: Builder, warp: Value, mask: Value, address: Value) -> tuple[Value, Value, Value]:
+    """(lanes in the arena, their shadow bytes' addresses, distances from lane 0)."""
+    launch = b.get(warp, WARP, "launch")
+    low, span = (b.splat(b.get(launch, LAUNCH, f"unset_{n}")) for n in ("low", "span"))
+    distance = b.op("sub", address, low)
+    inside = b.op("and", mask, b.bitcast(b.compare("ult", distance, span), "i32"))
+    shadow = b.op("add", b.splat(b.get(warp, WARP, "unset")), b.op("lshr", distance, constant(distance.type, UNSET_SHIFT)))
+    return inside, shadow, b.op("sub", address, b.splat(b.extract(address, 0)))
+
+
+def _in_a_row(b: Builder, inside: Value, distance: Value, size: Value) -> Value:
+    """An i1: all 32 lanes, one element behind the other."""
+    steps = b.op("mul", vector_constant("i64", range(LANES)), b.splat(b.resize(size, "i64")))
+    row = b.bitcast(b.compare("eq", distance, steps), "i32")
+    return b.compare("eq", b.op("and", row, inside), i32(-1))
+
+
+def _any(b: Builder, start: Value, size: Value) -> Value:
+    """The shadow of 32 elements in a row, combined: 0 where all is set."""
+    total, at = b.alloca("i64"), b.alloca("i32")
+    b.store(i64(0), total)
+    b.store(i32(0), at)
+    with b.loop() as done:
+        j = b.load("i32", at)
+        b.break_if(b.compare("uge", j, size), done)
+        word = b.load("i64", b.offset(start, b.op("mul", b.resize(j, "i64"), i64(8))), align=1)
+        b.store(b.op("or", b.load("i64", total), word), total)
+        b.store(b.op("add", j, i32(1)), at)
+    return b.load("i64", total)
+
+
+def _shadows(b: Builder, shadow: Value, mask: Value) -> Value:
+    pointers = b.define(wide("ptr"), f"inttoptr {shadow!r} to {wide('ptr')}")
+    name, zero = f"llvm.masked.gather.v{LANES}i32.v{LANES}p0", constant(wide("i32"), 0)
+    return b.call(wide("i32"), name, pointers, i32(1), b.bitcast(mask, wide("i1")), zero)
+
+
+_HEAD = ("ptr warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size")
+
+
+def _load(m: Module) -> None:
+    with m.function("void", "gs_unset_load", *_HEAD, "i32 parts") as (b, (warp, site, mask, address, size, parts)):
+        inside, shadow, distance = _places(b, warp, mask, address)
+        with b.if_(_in_a_row(b, inside, distance, size), likely=True):
+            found = _any(b, b.pointer(b.extract(shadow, 0)), size)
+            with b.if_(b.compare("eq", found, i64(0)), likely=True):
+                b.ret()
+        held = b.op("and", _shadows(b, shadow, inside), b.splat(_bytes_of(b, size)))
+        suspect = b.op("and", inside, b.bitcast(b.compare("ne", held, constant(held.type, 0)), "i32"))
+        with b.if_(_some(b, suspect)):
+            b.call("void", "gs_unset_exact", warp, site, suspect, address, shadow, size, parts)
+        rest = b.op("xor", mask, inside)
+        with b.if_(_some(b, rest)):
+            b.call("void", "gs_unset_elsewhere", warp, site, rest, address, size, i32(0))
+    _exact(m)
+
+
+def _bytes_of(b: Builder, size: Value) -> Value:
+    """The bits that a lane's shadow has in four bytes of it."""
+    wide_ = b.select(b.compare("ugt", size, i32(8)), i32(-1), i32(0xFFFF))
+    return b.select(b.compare("ugt", size, i32(_WORD)), wide_, i32(0xFF))
+
+
+def _words(b: Builder, size: Value) -> Value:
+    return b.op("lshr", b.op("add", size, i32(_WORD - 1)), i32(UNSET_SHIFT))
+
+
+def _exact(m: Module) -> None:
+    """Reports the first lane that reads nothing but unset words, or an element that is used and all unset.
+
+    `parts`: bytes of an element, and from bit 8 on which of a vector's elements something is computed with.
+    """
+    with m.function("i1", "gs_unset_all", "ptr place", "i32 words") as (b, (place, words)):
+        at = b.alloca("i32")
+        b.store(i32(0), at)
+        with b.loop() as done:
+            j = b.load("i32", at)
+            b.break_if(b.compare("uge", j, words), done)
+            b.store(b.op("add", j, i32(1)), at)
+            with b.if_(b.compare("eq", b.load("i8", b.offset(place, b.resize(j, "i64"))), constant("i8", 0))):
+                b.ret(constant("i1", False))
+        b.ret(constant("i1", True))
+    head = (*_HEAD[:4], f"{wide('i64')} shadow", "i32 size", "i32 parts")
+    with m.function("void", "gs_unset_exact", *head, cold=True) as (b, args):
+        warp, site, mask, address, shadow, size, parts = args
+        each, used = b.op("and", parts, i32(255)), b.op("lshr", parts, i32(8))
+        with b.lanes(mask) as lane:
+            place, where = b.pointer(b.extract(shadow, lane)), b.extract(address, lane)
+            with b.if_(b.call("i1", "gs_unset_all", place, _words(b, size))):
+                b.call("void", "gs_unset_told", warp, site, lane, i32(GLOBAL), where)
+                b.ret()
+            with b.lanes(used) as element:
+                ahead = b.op("mul", element, each)
+                own = b.offset(place, b.resize(b.op("lshr", ahead, i32(UNSET_SHIFT)), "i64"))
+                with b.if_(b.call("i1", "gs_unset_all", own, _words(b, each))):
+                    there = b.op("add", where, b.resize(ahead, "i64"))
+                    b.call("void", "gs_unset_told", warp, site, lane, i32(GLOBAL), there)
+                    b.ret()
+
+
+def _store(m: Module) -> None:
+    """Marks as set; what is set already is not written to, so that its shadow takes no room."""
+    with m.function("void", "gs_unset_store", *_HEAD) as (b, (warp, site, mask, address, size)):
+        inside, shadow, distance = _places(b, warp, mask, address)
+        with b.if_(b.op("and", _in_a_row(b, inside, distance, size), b.compare("uge", size, i32(_WORD)))):
+            start = b.pointer(b.extract(shadow, 0))
+            with b.if_(b.compare("ne", _any(b, start, size), i64(0))):
+                length = b.op("mul", b.resize(size, "i64"), i64(8))
+                b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 0, {length!r}, i1 false)")
+            b.ret()
+        held = _shadows(b, shadow, inside)
+        work = b.op("and", inside, b.bitcast(b.compare("ne", held, constant(held.type, 0)), "i32"))
+        words = b.resize(_words(b, size), "i64")
+        with b.lanes(work) as lane:
+            place = b.pointer(b.extract(shadow, lane))
+            b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, {words!r}, i1 false)")
+        rest = b.op("xor", mask, inside)
+        with b.if_(_some(b, rest)):
+            b.call("void", "gs_unset_elsewhere", warp, site, rest, address, size, i32(1))
+
+
+# -- generic addresses that are not in the arena ----------------------------------------------------------------------
+def _elsewhere(m: Module) -> None:
+    """The device heap, and the windows of shared and local memory; anything else counts as set."""
+    with m.function("void", "gs_unset_elsewhere", *_HEAD, "i32 store") as (b, args):
+        warp, site, mask, address, size, store = args
+        writes = b.compare("ne", store, i32(0))
+        shared, extent = b.get(warp, WARP, "shared"), b.get(warp, WARP, "shared_size")
+        offset = b.op("sub", address, b.splat(shared))
+        inside = b.op("and", mask, b.bitcast(b.compare("ult", offset, b.splat(extent)), "i32"))
+        with b.if_(_some(b, inside)):
+            short = b.resize(offset, "i32")
+            with b.if_(writes):
+                b.call("void", "gs_unset_shared_store", warp, inside, short, size)
+            with b.if_(b.op("xor", writes, constant("i1", True))):
+                b.call("void", "gs_unset_shared_load", warp, site, inside, short, size, i32(0))
+        rest = b.op("xor", mask, inside)
+        heap = b.get(b.get(warp, WARP, "launch"), LAUNCH, "heap")
+        from_heap = b.op("sub", address, b.splat(b.get(heap, HEAP, "start")))
+        here = b.op("and", rest, b.bitcast(b.compare("ult", from_heap, b.splat(b.get(heap, HEAP, "size"))), "i32"))
+        with b.lanes(here) as lane:
+            at = b.extract(from_heap, lane)
+            place = b.offset(b.get(heap, HEAP, "unset"), b.op("lshr", at, i64(UNSET_SHIFT)))
+            b.call("void", "gs_unset_bytes", warp, site, lane, place, b.extract(address, lane), size, store)
+        rest = b.op("xor", rest, here)
+        worker = b.get(warp, WARP, "worker")
+        reach = b.get(worker, WORKER, "local_stride")
+        from_local = b.op("sub", address, b.splat(b.get(warp, WARP, "local")))
+        own = b.op("and", rest, b.bitcast(b.compare("ult", from_local, b.splat(reach)), "i32"))
+        own = b.select(b.compare("ne", b.get(warp, WARP, "local_unset"), i64(0)), own, i32(0))
+        with b.if_(_some(b, own)):
+            b.call("void", "gs_unset_local_at", warp, site, own, from_local, size, store)
+    _bytes(m)
+
+
+def _bytes(m: Module) -> None:
+    """One lane's words in a shadow: checks them, or marks them as set."""
+    head = ("ptr warp", "i32 site", "i32 lane", "ptr place", "i64 address", "i32 size", "i32 store")
+    with m.function("void", "gs_unset_bytes", *head) as (b, (warp, site, lane, place, address, size, store)):
+        words = _words(b, size)
+        with b.if_(b.compare("ne", store, i32(0))):
+            long = b.resize(words, "i64")
+            b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, {long!r}, i1 false)")
+            b.ret()
+        with b.if_(b.call("i1", "gs_unset_all", place, words)):
+            b.call("void", "gs_unset_told", warp, site, lane, i32(GLOBAL), address)
+
+
+def _range(m: Module) -> None:
+    """Any number of bytes of global memory or the heap that a bulk copy reads, or writes."""
+    head = ("ptr warp", "i32 site", "i32 lane", "ptr start", "i32 size", "i32 store")
+    with m.function("void", "gs_unset_range", *head) as (b, (warp, site, lane, start, size, store)):
+        unset, launch = b.get(warp, WARP, "unset"), b.get(warp, WARP, "launch")
+        with b.if_(b.op("or", b.compare("eq", unset, i64(0)), b.compare("eq", size, i32(0)))):
+            b.ret()
+        address = b.define("i64", f"ptrtoint {start!r} to i64")
+        odd = b.resize(b.op("and", address, i64(_WORD - 1)), "i32")
+        distance = b.op("sub", address, b.get(launch, LAUNCH, "unset_low"))
+        with b.if_(b.compare("ult", distance, b.get(launch, LAUNCH, "unset_span"))):
+            place = b.pointer(b.op("add", unset, b.op("lshr", distance, i64(UNSET_SHIFT))))
+            b.call("void", "gs_unset_bytes", warp, site, lane, place, address, b.op("add", size, odd), store)
+            b.ret()
+        heap = b.get(launch, LAUNCH, "heap")
+        distance = b.op("sub", address, b.get(heap, HEAP, "start"))
+        with b.if_(b.compare("ult", distance, b.get(heap, HEAP, "size"))):
+            place = b.offset(b.get(heap, HEAP, "unset"), b.op("lshr", distance, i64(UNSET_SHIFT)))
+            b.call("void", "gs_unset_bytes", warp, site, lane, place, address, b.op("add", size, odd), store)
+
+
+# -- shared memory ----------------------------------------------------------------------------------------------------
+def _shared(m: Module) -> None:
+    """By the race detector's planes, which only observed blocks have."""
+    short = f"{wide('i32')} address"
+    whole = ("ptr warp", "i32 site", "i32 mask", short, "i32 size", "i32 parts")
+    with m.function("void", "gs_unset_shared_load", *whole, cold=True) as (b, args):
+        warp, site, mask, address, size, parts = args
+        race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+        with b.if_(b.compare("eq", race, _NULL)):
+            b.ret()
+        each, used = b.op("and", parts, i32(255)), b.op("lshr", parts, i32(8))
+        with b.lanes(mask) as lane:
+            start = b.extract(address, lane)
+            with b.if_(b.call("i1", "gs_unset_units", race, start, size)):
+                b.call("void", "gs_unset_told", warp, site, lane, i32(SHARED), b.resize(start, "i64"))
+                b.ret()
+            with b.lanes(used) as element:
+                own = b.op("add", start, b.op("mul", element, each))
+                with b.if_(b.call("i1", "gs_unset_units", race, own, each)):
+                    b.call("void", "gs_unset_told", warp, site, lane, i32(SHARED), b.resize(own, "i64"))
+                    b.ret()
+    with m.function("i1", "gs_unset_units", "ptr race", "i32 start", "i32 size") as (b, (race, start, size)):
+        begin = b.get(race, RACE, "begin")
+        with _units(b, race, start, size) as unit:
+            written = b.load("i32", plane_of(b, race, "written", unit))
+            with b.if_(b.compare("uge", written, begin)):
+                b.ret(constant("i1", False))
+        b.ret(constant("i1", True))
+    with m.function("void", "gs_unset_looked", *whole) as (b, args):
+        # After gs_race_load, which leaves word of units that it found unset.
+        race = b.get(b.get(args[0], WARP, "block"), BLOCK, "race")
+        with b.if_(b.compare("eq", race, _NULL)):
+            b.ret()
+        with b.if_(b.compare("ne", b.get(race, RACE, "unset"), i32(0))):
+            b.put(race, RACE, "unset", 0)
+            b.call("void", "gs_unset_shared_load", *args)
+    with m.function("void", "gs_unset_shared_store", "ptr warp", "i32 mask", short, "i32 size") as (b, args):
+        warp, mask, address, size = args
+        race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+        with b.if_(b.compare("eq", race, _NULL)):
+            b.ret()
+        begin = b.get(race, RACE, "begin")
+        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+            # Known to all warps: it sets the unit, and no access can race with it.
+            place = plane_of(b, race, "written", unit)
+            b.store(b.intrinsic("umax", b.load("i32", place), begin), place)
+
+
+@contextmanager
+def _units(b: Builder, race: Value, start: Value, size: Value) -> Iterator[Value]:
+    """Runs its body for each unit of shared memory that `size` bytes at `start` touch, those past the end left out."""
+    shift, at = b.get(race, RACE, "shift"), b.alloca("i32")
+    last = b.op("lshr", b.op("add", start, b.op("sub", size, i32(1))), shift)
+    last = b.intrinsic("umin", last, b.op("sub", b.get(race, RACE, "words"), i32(1)))
+    b.store(b.op("lshr", start, shift), at)
+    with b.loop() as done:
+        unit = b.load("i32", at)
+        b.break_if(b.compare("ugt", unit, last), done)
+        b.store(b.op("add", unit, i32(1)), at)
+        yield b.resize(unit, "i64")
+
+
+# -- local memory -----------------------------------------------------------------------------------------------------
+def _local(m: Module) -> None:
+    """`gs_unset_local`: offsets in each lane's own memory; `gs_unset_local_at`: from the start of the warp's."""
+    head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i64')} offset", "i32 size", "i32 store")
+    with m.function("void", "gs_unset_local", *head) as (b, (warp, site, mask, offset, size, store)):
+        with b.if_(b.compare("eq", b.get(warp, WARP, "local_unset"), i64(0))):
+            b.ret()
+        stride = b.get(b.get(warp, WARP, "launch"), LAUNCH, "local_size")
+        lane = b.op("mul", vector_constant("i64", range(LANES)), b.splat(b.resize(stride, "i64")))
+        inside = b.bitcast(b.compare("ult", offset, b.splat(b.resize(stride, "i64"))), "i32")
+        at = b.op("add", offset, lane)
+        b.call("void", "gs_unset_local_at", warp, site, b.op("and", mask, inside), at, size, store)
+    with m.function("void", "gs_unset_local_at", *head) as (b, (warp, site, mask, offset, size, store)):
+        start, length = b.pointer(b.get(warp, WARP, "local_unset")), b.resize(size, "i64")
+        with b.lanes(mask) as lane:
+            place = b.offset(start, b.extract(offset, lane))
+            with b.if_(b.compare("ne", store, i32(0))):
+                b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, {length!r}, i1 false)")
+            with b.if_(b.compare("eq", store, i32(0))):
+                _local_read(b, warp, site, lane, place, b.extract(offset, lane), length)
+
+
+def _local_read(b: Builder, warp: Value, site: Value, lane: Value, place: Value, offset: Value, length: Value) -> None:
+    at, set_ = b.alloca("i64"), b.alloca("i8")
+    b.store(i64(0), at)
+    b.store(constant("i8", 1), set_)
+    with b.loop() as done:
+        j = b.load("i64", at)
+        b.break_if(b.compare("uge", j, length), done)
+        b.store(b.op("add", j, i64(1)), at)
+        b.store(b.op("and", b.load("i8", set_), b.load("i8", b.offset(place, j))), set_)
+    with b.if_(b.compare("ne", b.load("i8", set_), constant("i8", 0))):
+        stride = b.resize(b.get(b.get(warp, WARP, "launch"), LAUNCH, "local_size"), "i64")
+        own = b.op("urem", offset, stride)
+        b.call("void", "gs_unset_told", warp, site, lane, i32(LOCAL), own)
+        b.ret()
+    b.terminated = False

@@ -1,0 +1,71 @@
+"""What was found, in words: reads of memory that nothing wrote, and lanes of a warp that do not act together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gridstride.virtual.machine.layout import LANES
+
+if TYPE_CHECKING:
+    from gridstride.virtual.gpu import VirtualGPU
+    from gridstride.virtual.machine.loaded import VirtualKernel
+    from gridstride.virtual.machine.variant import Place
+
+Dim3 = tuple[int, int, int]
+_SHARED, _LOCAL = 1, 2
+
+
+def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, address: int, packed: bytes) -> str:
+    """`space` is where the address really is; shared and local ones are offsets."""
+    device = kernel.module.device
+    does = "updates" if place is not None and place.name.startswith(("atom", "red")) else "reads"
+    if space == _SHARED:
+        return (
+            f"{does} shared memory at offset {address}, which no thread of the block has written: it holds whatever the "
+            "block before left there; is the store that fills it missing, or too short?"
+        )
+    if space == _LOCAL:
+        return f"{does} byte {address} of the thread's own memory, a local variable or array that it has not written"
+    block = device.heap.block(address)
+    if block is not None:
+        return (
+            f"{does} byte {address - block.start} of a block of {block.size} bytes from malloc that nothing has "
+            "written: malloc does not clear memory"
+        )
+    return (
+        f"{does} {_of_allocation(kernel, device, address, packed)}, which neither the host nor a kernel has written: it "
+        "holds whatever was in the memory before; does it have to be filled first?"
+    )
+
+
+def _of_allocation(kernel: VirtualKernel, device: VirtualGPU, address: int, packed: bytes) -> str:
+    near = device.arena.nearest(address)
+    if near is None or near.distance:
+        return f"global memory at {address:#x}"
+    return f"byte {address - near.start} of {name_of(kernel, packed, near.start, near.size)} ({near.size} bytes)"
+
+
+def name_of(kernel: VirtualKernel, packed: bytes, start: int, size: int) -> str:
+    """What the kernel calls an allocation: the parameter that points into it."""
+    for index, each in enumerate(kernel.parameters):
+        value = int.from_bytes(packed[each.offset : each.offset + 8], "little")
+        if each.size == 8 and start <= value < start + max(size, 1):
+            return kernel.labels[index] if index < len(kernel.labels) else f"parameter {index + 1}"
+    return "an allocation"
+
+
+def lanes(mask: int) -> str:
+    """Lanes of a mask, runs shortened: 0-3, 7."""
+    parts: list[str] = []
+    lane = 0
+    while lane < LANES:
+        if mask >> lane & 1:
+            end = lane
+            while end + 1 < LANES and mask >> end + 1 & 1:
+                end += 1
+            parts.append(str(lane) if end == lane else f"{lane}-{end}")
+            lane = end
+        lane += 1
+    return ", ".join(parts) or "none"
+
+
