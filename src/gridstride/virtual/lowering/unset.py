@@ -63,7 +63,8 @@ class Unset:
             return constant("i32", 0)
         uses = self._uses_of(cx)
         computed = [
-            isinstance(o, Register) and bool(uses.get(o.name, set()) - {"st", "st.local", "selp"}) for o in _items(cx.ins.operands[0])
+            isinstance(o, Register) and bool(uses.get(o.name, set()) - {"st", "st.local", "selp"})
+            for o in _items(cx.ins.operands[0])
         ]
         return constant("i32", access.size | sum(bit << 8 + j for j, bit in enumerate(computed)))
 

@@ -43,7 +43,10 @@ class Heap:
         units = -(-size // HEAP_UNIT)
         self._memory, start = reserve(units * HEAP_UNIT)
         self._owner, self._bytes = np.zeros(units, np.uint32), np.zeros(units, np.int64)
-        self._unset, self._origins = np.zeros(units * HEAP_UNIT >> UNSET_SHIFT, np.uint8), np.zeros(units, ORIGIN.dtype())
+        self._unset, self._origins = (
+            np.zeros(units * HEAP_UNIT >> UNSET_SHIFT, np.uint8),
+            np.zeros(units, ORIGIN.dtype()),
+        )
         self.record = np.zeros(1, HEAP.dtype())
         fields = {"start": start, "size": units * HEAP_UNIT, "units": units, "owner": self._owner.ctypes.data,
                   "bytes": self._bytes.ctypes.data, "unset": self._unset.ctypes.data,

@@ -15,8 +15,8 @@ from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
-from gridstride.virtual.observe.said import uninitialised
 from gridstride.virtual.observe.predict import Prediction, predict
+from gridstride.virtual.observe.said import uninitialised
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.loaded import VirtualKernel
@@ -98,7 +98,15 @@ def reported(
         found = _finding(kernel, block, record, variant, packed)
         other = found.other.line if found.other else None
         seen.setdefault((found.kind, found.line, other), found)
-    return tuple(seen.values())
+    return explained(tuple(seen.values()))
+
+
+def explained(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """What came too early (a race, a copy not waited for) reads what is not there yet: that is said once."""
+    early = [f for f in found if f.kind in ("race", "unwaited_copy")]
+    lines = {f.line for f in early} | {f.other.line for f in early if f.other}
+    unset = [f for f in found if f.kind == "uninitialised_read"]
+    return (*(f for f in found if f not in unset), *(f for f in unset if f.line not in lines))
 
 
 def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, packed: bytes) -> Finding:

@@ -21,7 +21,7 @@ def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, addres
     does = "updates" if place is not None and place.name.startswith(("atom", "red")) else "reads"
     if space == _SHARED:
         return (
-            f"{does} shared memory at offset {address}, which no thread of the block has written: it holds whatever the "
+            f"{does} shared memory at offset {address}, which no thread of the block has written: it holds what the "
             "block before left there; is the store that fills it missing, or too short?"
         )
     if space == _LOCAL:
@@ -33,7 +33,7 @@ def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, addres
             "written: malloc does not clear memory"
         )
     return (
-        f"{does} {_of_allocation(kernel, device, address, packed)}, which neither the host nor a kernel has written: it "
+        f"{does} {_of_allocation(kernel, device, address, packed)}, which neither the host nor a kernel wrote: it "
         "holds whatever was in the memory before; does it have to be filled first?"
     )
 
@@ -67,5 +67,3 @@ def lanes(mask: int) -> str:
             lane = end
         lane += 1
     return ", ".join(parts) or "none"
-
-

@@ -61,7 +61,9 @@ def _places(b: Builder, warp: Value, mask: Value, address: Value) -> tuple[Value
     low, span = (b.splat(b.get(launch, LAUNCH, f"unset_{n}")) for n in ("low", "span"))
     distance = b.op("sub", address, low)
     inside = b.op("and", mask, b.bitcast(b.compare("ult", distance, span), "i32"))
-    shadow = b.op("add", b.splat(b.get(warp, WARP, "unset")), b.op("lshr", distance, constant(distance.type, UNSET_SHIFT)))
+    shadow = b.op(
+        "add", b.splat(b.get(warp, WARP, "unset")), b.op("lshr", distance, constant(distance.type, UNSET_SHIFT))
+    )
     return inside, shadow, b.op("sub", address, b.splat(b.extract(address, 0)))
 
 
