@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap
+from gridstride.virtual.machine.lifetimes import Origin, caller, leaks
 from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
 from gridstride.virtual.machine.unset import Unset
+from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.observe.findings import Finding, KernelFault
 
 PRINTF_BUFFER = 1 << 20
 HEAP = 8 << 20
@@ -29,6 +31,9 @@ HEAP = 8 << 20
 
 WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
+
+QUARANTINE = 64 << 20
+"""Bytes of freed memory whose addresses the sanitizer does not give out again at once."""
 
 TIME_LIMIT = 120.0
 """Seconds a launch may take unless `time_limit` says otherwise."""
@@ -68,6 +73,13 @@ class VirtualGPU:
         self.output = Output(_at_least_one("printf_buffer", printf_buffer))
         self.heap = Heap(_at_least_one("heap", heap))
         self.unset = Unset()
+        self.own: set[int] = set()
+        """Allocations that are this device's own, and modules'."""
+        self.callers: dict[int, tuple[str, int] | None] = {}
+        """Under the sanitizer: the line that asked for each allocation."""
+        self.origins: list[Origin] = []
+        """The kernels that blocks of the device heap may come from, by their number in a launch's record."""
+        self._known: dict[tuple[int, Dim3], int] = {}
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
 
@@ -84,13 +96,24 @@ class VirtualGPU:
         """Global memory, reserved when first needed."""
         if self._arena is None:
             # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
-            self._arena = Arena(-(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE)
+            size = -(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE
+            self._arena = Arena(size, quarantine=QUARANTINE if self.sanitize else 0)
         return self._arena
 
     @functools.cached_property
     def grid_workspace(self) -> int:
         """Where the blocks of a cooperative grid meet."""
-        return self.allocate(WORKSPACE)
+        address = self.allocate(WORKSPACE)
+        self.own.add(address)
+        return address
+
+    def origin_of(self, kernel: str, tables: Tables, block: Dim3) -> int:
+        """The number by which blocks of the device heap know the kernel that asked for them."""
+        key = id(tables), block  # the origin keeps the tables alive
+        if key not in self._known:
+            self._known[key] = len(self.origins)
+            self.origins.append(Origin(kernel, tables, block))
+        return self._known[key]
 
     def reset_workspace(self) -> None:
         """Nobody has come to the grid's barrier yet: a launch that was stopped there may have left it half full."""
@@ -113,14 +136,25 @@ class VirtualGPU:
                     "VirtualGPU(memory=…) sets how much there is"
                 )
             self.unset.allocated(address, nbytes)
+            if self.sanitize:
+                self.callers[address] = caller()
             return address
 
     def free(self, address: int) -> None:
         """Gives back what `allocate` gave."""
         with self.lock:
             if not self.arena.free(address):
-                raise DeviceError(f"{self.name}: no allocation starts at {address:#x}")
+                gone = self.arena.freed_at(address)
+                twice = f"{gone[1]} bytes at {address:#x} were freed already" if gone and gone[0] == address else None
+                raise DeviceError(f"{self.name}: {twice or f'no allocation starts at {address:#x}'}")
+            self.own.discard(address)
+            self.callers.pop(address, None)
             self.unset.freed(address)
+
+    def leaks(self) -> tuple[Finding, ...]:
+        """What is still allocated: by the host, and by malloc in kernels. Call it when all should be given back."""
+        with self.lock:
+            return tuple(leaks(self))
 
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copies a C-contiguous array to the device."""

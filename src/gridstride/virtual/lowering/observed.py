@@ -12,7 +12,7 @@ from gridstride.virtual.lowering.instructions.memory import ordered, vector_addr
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.unset import Unset
 from gridstride.virtual.machine.layout import FAULT, LANES
-from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand
+from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand, Symbol
 
 ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
 """Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
@@ -30,11 +30,13 @@ class Counting:
         self.unit = 4
         """Bytes of shared memory that share one entry of the race detector's shadow."""
         self.unset = Unset()
+        self.allocates = False
+        """Whether the kernel calls malloc."""
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
         accesses = [{"site": site, **a} for site, a in self.accesses.items()]
-        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, "unit": self.unit}
+        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, "unit": self.unit, "allocates": self.allocates}
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -44,6 +46,7 @@ class Counting:
         """Counts executions and active lanes of a block; instructions follow from its text."""
         at = self._take(len(BLOCK_COUNTERS))
         block = cx.code.blocks[index]
+        self.allocates |= any(i.opcode == "call" and Symbol("malloc") in i.operands for i in block)
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
         for ins in filter(written, block):
             place = cx.program.place(ins.loc)
@@ -74,10 +77,12 @@ class Counting:
             addresses = vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
-            b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
-            if name == "gs_observe_shared_load" and not self.unset.chosen(cx, "selp"):
+            result = "i32" if name == "gs_observe_shared_load" else "void"
+            look = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
+            if look.type == "i32" and not self.unset.chosen(cx, "selp"):
                 parts = self.unset.parts(cx, access)
-                b.call("void", "gs_unset_looked", cx.warp, where[1], cx.active(), addresses, size, parts)
+                with b.if_(b.compare("ne", look, constant("i32", 0))):
+                    b.call("void", "gs_unset_looked", cx.warp, where[1], cx.active(), addresses, size, parts)
         self.touch(cx, site, access, address, kind)
 
     def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:

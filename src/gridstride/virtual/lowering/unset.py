@@ -22,11 +22,24 @@ class Unset:
                 self._shared(cx, site, access, address, kind)
         elif access.space in ("global", "generic") and cx.ins.opcode != "cp":
             b = cx.b
-            with cx.aside(), b.if_(b.compare("ne", cx.field("unset"), constant("i64", 0))):
-                args = (cx.active(), vector_address(cx, address, access.space), constant("i32", access.bytes))
-                for name in self._asked(cx, kind, "selp"):
-                    parts = (self.parts(cx, access),) if name == "load" else ()
-                    b.call("void", f"gs_unset_{name}", cx.warp, constant("i32", site), *args, *parts)
+            asks = b.compare("ne", cx.field("unset"), constant("i64", 0))
+            if access.space == "generic":  # shared memory, it may be
+                asks = b.op("or", asks, b.compare("ne", cx.field("observed"), constant("i32", 0)))
+            with cx.aside(), b.if_(asks):
+                where = vector_address(cx, address, access.space)
+                if access.space == "generic":
+                    self._global(cx, site, access, where, kind)
+                else:
+                    distance = b.op("sub", where, b.splat(cx.field("unset_low")))
+                    near = b.bitcast(b.compare("ult", distance, b.splat(cx.field("unset_span"))), "i32")
+                    with b.if_(b.compare("ne", near, constant("i32", 0))):
+                        self._global(cx, site, access, where, kind)
+
+    def _global(self, cx: Lowering, site: int, access: Access, where: Value, kind: str) -> None:
+        args = (constant("i32", site), cx.active(), where, constant("i32", access.bytes))
+        for name in self._asked(cx, kind, "selp"):
+            parts = (self.parts(cx, access),) if name == "load" else ()
+            cx.b.call("void", f"gs_unset_{name}", cx.warp, *args, *parts)
 
     def _shared(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
         b = cx.b

@@ -54,13 +54,13 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr unset:i64 local_unset:i64""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr unset:i64 unset_low:i64 unset_span:i64 local_unset:i64""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
-is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `unset` the launch's,
-`local_unset` the start of the shadow of its local memory (a byte for each byte), 0 where reads are not checked."""
+is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `unset` and what
+belongs to it are the launch's, `local_unset` the start of the shadow of its local memory (a byte for each byte), 0 where reads are not checked."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -98,7 +98,8 @@ LAUNCH = Layout(
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
-`unset` is the shadow of global memory (see UNSET_SHIFT), 0 where nothing is known to be unset; `origin` says which
+`unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
+is set; 0 where nothing can be unset. `origin` says which
 kernel this is to those who ask where a heap block comes from.
 `output` holds what printf and assert wrote, `heap` the device heap; `envreg` is the address of a cooperative grid's
 workspace, its upper half first."""

@@ -15,6 +15,7 @@ from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults
 from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.machine.lifetimes import after_free
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
 from gridstride.virtual.machine.variant import Variant, build, digest
@@ -62,6 +63,7 @@ class VirtualModule:
     def _place(self, variables: tuple[Placed, ...]) -> None:
         for v in variables:
             self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
+            self.device.own.add(self.address(v.key))
         for v in variables:
             data = bytearray(v.data.ljust(max(1, v.size), b"\0"))
             for p in v.pointers:
@@ -175,6 +177,7 @@ class VirtualKernel:
         record["multiprocessors"] = device.properties.multiprocessors
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
+        record["origin"] = device.origin_of(self.title, tables, block)
         if cooperative:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(block)
@@ -228,6 +231,7 @@ class VirtualKernel:
             raise KeyboardInterrupt
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
+        found = after_free(self, found, session.params.tobytes()[session.params_skip :])
         raise KernelFault((found,), self.module.source)
 
 

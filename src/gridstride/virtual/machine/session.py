@@ -162,6 +162,11 @@ class Session:
         for blocks in self.blocks:
             blocks["active"] = 0
 
+    @property
+    def params_skip(self) -> int:
+        """Bytes of `params` ahead of the first parameter."""
+        return int(self.params_address - self.params.ctypes.data)
+
     def watch_unset(self, shadow: int, low: int, span: int) -> None:
         """Has reads of global memory checked against its shadow."""
         self.launch["unset"], self.launch["unset_low"], self.launch["unset_span"] = shadow, low, span

@@ -85,14 +85,18 @@ class Unset:
     def empty(self) -> bool:
         return not self._new and not self._painted
 
-    def shadow(self, arena: Arena) -> int:
-        """The address of the shadow, with all that is known in it."""
+    def shadow(self, arena: Arena) -> tuple[int, int, int]:
+        """(address of the shadow, start, bytes) of the part of global memory that has anything unset."""
         address = self._open(arena)
         for start, size in self._new.items():
             self._paint(start, size, 1)
         self._painted |= self._new
         self._new.clear()
-        return address
+        if not self._painted:
+            return address, arena.base, 0
+        low = min(self._painted)
+        end = max(start + size for start, size in self._painted.items())
+        return address + (low - arena.base >> UNSET_SHIFT), low, end - low
 
     def _open(self, arena: Arena) -> int:
         if self._memory is None:

@@ -40,7 +40,8 @@ class Finding:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.line else ""
         who = f" [block {self.block}, thread {self.thread}]" if self.block and self.thread else ""
-        return f"{place}{self.kind.replace('_', ' ')} in kernel {self.kernel}: {self.message}{who}"
+        where = f" in kernel {self.kernel}" if self.kernel else ""
+        return f"{place}{self.kind.replace('_', ' ')}{where}: {self.message}{who}"
 
 
 class KernelFault(RuntimeError):

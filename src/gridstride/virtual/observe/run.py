@@ -72,7 +72,9 @@ def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, share
         variant = kernel.variant(block, observed=True)
         session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
         kernel.refresh(session)
-        session.watch_unset(device.unset.shadow(device.arena), device.arena.base, device.arena.size)
+        shadow, low, span = device.unset.shadow(device.arena)
+        if span or variant.tables.extra["allocates"] or device.heap.use().live:
+            session.watch_unset(shadow, low, span)
         stopped: tuple[Finding, ...] = ()
         before = device.heap.use()
         try:

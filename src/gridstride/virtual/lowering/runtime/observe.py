@@ -6,13 +6,7 @@ from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vec
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.races import emit_races
 from gridstride.virtual.lowering.runtime.silent import emit_silent
-from gridstride.virtual.machine.layout import (
-    FINDING,
-    LANES,
-    LAUNCH,
-    MAX_FINDINGS,
-    WARP,
-)
+from gridstride.virtual.machine.layout import BLOCK, FINDING, LANES, LAUNCH, MAX_FINDINGS, RACE, WARP
 
 BANKS = 32
 HALF = LANES // 2
@@ -35,7 +29,8 @@ def _observe(m: Module) -> None:
         warp, at, _, mask, address, size = args
         b.call("void", "gs_count_global", warp, at, mask, address, size)
     for kind in ("load", "store", "sync", "async"):
-        with m.function("void", f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
+        result = "i32" if kind == "load" else "void"
+        with m.function(result, f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
             warp, at, site, mask, address, size = args
             b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
             if kind == "sync":
@@ -46,6 +41,11 @@ def _observe(m: Module) -> None:
                 b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
             if kind == "store":
                 b.call("void", "gs_race_stored", warp)
+            if kind == "load":  # gives whether to ask if something was never written
+                race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+                with b.if_(b.compare("ne", race, Value("null", "ptr"))):
+                    b.ret(b.get(race, RACE, "unset"))
+                b.ret(i32(0))
 
 
 def _bump(b: Builder, warp: Value, at: Value, index: int, by: Value) -> None:

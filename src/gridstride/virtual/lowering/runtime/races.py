@@ -155,7 +155,7 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
     for when, who in pairs:
         then = b.load(type_, plane[when], align=4)
         if kind == "load":
-            _look(b, race, b.compare("ult", then, b.splat(b.get(race, RACE, "begin"), HALF)))
+            suspect = b.compare("ult", then, b.splat(b.get(race, RACE, "begin"), HALF))  # never written
         late = b.compare("ugt", then, b.splat(floor, HALF))
         others = b.compare("ne", warp_of(b, b.load(type_, plane[who], align=4)), mine)
         suspect = b.op("or", suspect, b.op("and", late, others))
@@ -175,13 +175,6 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
         b.store(clock, plane[names[0]], align=4)
         b.store(who_now, plane[names[1]], align=4)
     return fine
-
-
-def _look(b: Builder, race: Value, before: Value) -> None:
-    """Has the load look again where units (one, or a half-warp's) were last written before the block began."""
-    type_ = f"i{HALF}" if before.wide else "i1"
-    with b.if_(b.compare("ne", b.bitcast(before, type_), constant(type_, 0))):
-        b.put(race, RACE, "unset", 1)
 
 
 def clock_of(b: Builder, race: Value, own: Value) -> Value:
@@ -221,7 +214,8 @@ def _touch(
         b.store(who, plane_of(b, race, "writer", unit))
         return
     written = b.load("i32", plane_of(b, race, "written", unit))
-    _look(b, race, b.compare("ult", written, b.get(race, RACE, "begin")))
+    with b.if_(b.compare("ult", written, b.get(race, RACE, "begin"))):
+        b.put(race, RACE, "unset", 1)
     read, reader = plane_of(b, race, "read", unit), plane_of(b, race, "reader", unit)
     last = b.load("i32", reader)
     with b.if_(b.compare("ne", warp_of(b, last), own)):

@@ -92,7 +92,7 @@ def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Va
     b.put(warp, WARP, "stack_limit", b.op("add", bottom, i64(STACK_MARGIN)))
     for name in ("launch", "sites", "counters"):
         b.put(warp, WARP, name, b.get(worker, WORKER, name))
-    for name in ("params", "table", "shared_size", "unset"):
+    for name in ("params", "table", "shared_size", "unset", "unset_low", "unset_span"):
         b.put(warp, WARP, name, b.get(launch, LAUNCH, name))
     b.put(warp, WARP, "worker", worker)
     local = b.op("mul", number, b.get(worker, WORKER, "local_stride"))
