@@ -382,6 +382,7 @@ class Lowering:
     def lower(self, ins: Instruction) -> None:
         """Writes one instruction that is not the end of its block."""
         self.ins = ins
+        self.program.observer.before(self, ins)
         if self._try_linear(ins):
             return
         family = self.program.families.get(ins.opcode)

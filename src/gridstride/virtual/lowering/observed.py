@@ -6,10 +6,13 @@ from collections import Counter
 from typing import Any
 
 from gridstride.virtual.lowering.access import Access
-from gridstride.virtual.lowering.analysis import bits_of, leaves
+from gridstride.virtual.lowering.analysis import bits_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.around import goes_around
+from gridstride.virtual.lowering.members import check_members
+from gridstride.virtual.lowering.taint import Taint
 from gridstride.virtual.lowering.unset import Unset
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand, Symbol
@@ -30,6 +33,7 @@ class Counting:
         self.unit = 4
         """Bytes of shared memory that share one entry of the race detector's shadow."""
         self.unset = Unset()
+        self._taints: dict[int, Taint] = {}
         self.allocates = False
         """Whether the kernel calls malloc."""
 
@@ -93,6 +97,25 @@ class Counting:
         """The same for local memory."""
         self.unset.local(cx, site, offsets, access, kind)
 
+    def before(self, cx: Lowering, ins: Instruction) -> None:
+        """Ahead of each instruction: follows values that mean nothing."""
+        taint = self._taint_of(cx)
+        if not taint.idle:
+            taint.before(cx, ins)
+
+    def members(self, cx: Lowering, members: Value) -> None:
+        """A .sync instruction: those whom its mask names are here."""
+        check_members(cx, members)
+
+    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
+        """A shuffle, and which lane each lane reads."""
+        self._taint_of(cx).shuffled(cx, sources, members)
+
+    def _taint_of(self, cx: Lowering) -> Taint:
+        if id(cx) not in self._taints:
+            self._taints[id(cx)] = Taint(cx)
+        return self._taints[id(cx)]
+
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""
         if access.space != "shared" or ordered(cx.ins):
@@ -117,7 +140,7 @@ class Counting:
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
-        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and not _only_leaves(cx, f)]
+        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and goes_around(cx.code, index, f)]
         if not waiting:
             return
         missing = b.load("i32", pending[waiting[0]])
@@ -141,11 +164,6 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
     if kind == "async":
         return "shared_async"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
-
-
-def _only_leaves(cx: Lowering, block: int) -> bool:
-    code = cx.code.blocks[block]
-    return len(code) == 1 and leaves(code[0])
 
 
 def written(ins: Instruction) -> bool:

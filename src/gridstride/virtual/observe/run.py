@@ -16,7 +16,7 @@ from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
 from gridstride.virtual.observe.predict import Prediction, predict
-from gridstride.virtual.observe.said import uninitialised
+from gridstride.virtual.observe.said import inactive_lane, member_mask, uninitialised
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.loaded import VirtualKernel
@@ -129,6 +129,12 @@ def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, pack
     if kind == "uninitialised_read":
         message = uninitialised(of, here, int(record["other_site"]) & 3, address, packed)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address)
+    if kind == "inactive_lane":
+        message = inactive_lane(int(record["other_lane"]), other.line)
+        return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
+    if kind == "member_mask":
+        message = member_mask(int(record["lane"]), address & 0xFFFFFFFF, address >> 32)
+        return Finding(kind, message, kernel, file, line, ctaid, thread)
     if kind in ASYNCHRONOUS:
         message = _asynchronous(kind, thread, them, address, here, other.line)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gridstride.virtual.machine.variant import Place
 
 Dim3 = tuple[int, int, int]
-_SHARED, _LOCAL = 1, 2
+_SHARED, _LOCAL, _REGISTER = 1, 2, 3
 
 
 def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, address: int, packed: bytes) -> str:
@@ -26,6 +26,8 @@ def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, addres
         )
     if space == _LOCAL:
         return f"{does} byte {address} of the thread's own memory, a local variable or array that it has not written"
+    if space == _REGISTER:
+        return "uses a register that this path through the kernel never wrote: it holds any value"
     block = device.heap.block(address)
     if block is not None:
         return (
@@ -35,6 +37,29 @@ def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, addres
     return (
         f"{does} {_of_allocation(kernel, device, address, packed)}, which neither the host nor a kernel wrote: it "
         "holds whatever was in the memory before; does it have to be filled first?"
+    )
+
+
+def inactive_lane(lane: int, used: int | None) -> str:
+    """A shuffle's value that came from nowhere; `used` is the line that needs it."""
+    return (
+        f"reads lane {lane} of the warp, which takes no part in this shuffle (it is not in the mask, or has returned, or "
+        f"the block has no such thread), and line {used} uses what came: on hardware that is any value; give such lanes "
+        "a value that changes nothing, and let them take part"
+    )
+
+
+def member_mask(lane: int, mask: int, missing: int) -> str:
+    """A mask that leaves out who executes the instruction, or names who does not come to it."""
+    if not missing:
+        return (
+            f"lane {lane} executes this with the mask {mask:#010x}, which does not name it: the hardware's result is "
+            "undefined; the mask must name every lane that gets here"
+        )
+    return (
+        f"the mask {mask:#010x} names lanes {lanes(missing)}, which do not come here: the hardware may wait for them for "
+        "ever, or give any value; bring all of them here (move it out of the `if`), or name only those that come, "
+        "with __ballot_sync taken before the branch"
     )
 
 

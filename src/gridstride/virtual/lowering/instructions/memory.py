@@ -98,7 +98,7 @@ def vector_address(cx: Lowering, address: Address, space: str) -> Value:
     if (
         isinstance(address.base, Register)
         and type_ == "b64"
-        and bits(llvm_type(cx.code.registers[address.base.name])) < 64
+        and bits(llvm_type(cx.code.registers.get(address.base.name, "b64"))) < 64
     ):
         base = cx.b.resize(cx.vector(address.base, "b32"), "i64")
     else:

@@ -15,7 +15,7 @@ from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.races import plane_of
 from gridstride.virtual.machine.layout import BLOCK, FAULT, HEAP, LANES, LAUNCH, RACE, SITE, UNSET_SHIFT, WARP, WORKER
 
-GLOBAL, SHARED, LOCAL = 0, 1, 2
+GLOBAL, SHARED, LOCAL, REGISTER = range(4)
 NOWHERE = 0xFFFFFFF0
 """A finding's other site: this plus the space that the address is in."""
 _NULL = Value("null", "ptr")
@@ -34,16 +34,39 @@ def emit_unset(m: Module) -> None:
 
 
 def _told(m: Module) -> None:
-    """Reports a lane's read, once for each place in the code; `space` is where the address really is."""
+    """Reports, once for each place in the code. gs_unset_told: a lane's read; `space` is where the address really is."""
     head = ("ptr warp", "i32 site", "i32 lane", "i32 space", "i64 address")
     with m.function("void", "gs_unset_told", *head, cold=True) as (b, (warp, site, lane, space, address)):
-        entry = b.offset(b.get(warp, WARP, "sites"), b.op("mul", b.resize(site, "i64"), i64(SITE.size)))
-        told = b.offset(entry, SITE.offset["spare"])
-        with b.if_(b.compare("ne", b.load("i64", told), i64(0))):
-            b.ret()
-        b.store(i64(1), told)
+        _once(b, warp, site)
         kind, other = i32(FAULT["uninitialised_read"]), b.op("or", space, i32(NOWHERE))
         b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), address)
+    # What a shuffle took from a lane that is not there (or a register that nothing wrote gave) is used at `site`.
+    head = ("ptr warp", "i32 site", "i32 lanes", "i32 origin", "i32 source")
+    with m.function("void", "gs_taint_told", *head, cold=True) as (b, (warp, site, lanes, origin, source)):
+        _once(b, warp, site)
+        lane, never = _first(b, lanes), b.compare("eq", origin, i32(-1))
+        with b.if_(never):
+            kind, other = i32(FAULT["uninitialised_read"]), i32(NOWHERE | REGISTER)
+            b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), i64(0))
+            b.ret()
+        who = b.op("or", b.op("shl", b.get(warp, WARP, "warp"), i32(8)), source)
+        b.call("void", "gs_report", warp, i32(FAULT["inactive_lane"]), origin, lane, site, who, i64(0))
+    head = ("ptr warp", "i32 site", "i32 wrong", "i32 active", "i32 absent", f"{wide('i32')} members")
+    with m.function("void", "gs_members_told", *head, cold=True) as (b, (warp, site, wrong, active, absent, members)):
+        _once(b, warp, site)
+        lane = _first(b, wrong)
+        mask = b.extract(members, lane)
+        missing = b.op("and", mask, absent)
+        both = b.op("or", b.op("shl", b.resize(missing, "i64"), i64(32)), b.resize(mask, "i64"))
+        b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, i32(0), both)
+
+
+def _once(b: Builder, warp: Value, site: Value) -> None:
+    entry = b.offset(b.get(warp, WARP, "sites"), b.op("mul", b.resize(site, "i64"), i64(SITE.size)))
+    told = b.offset(entry, SITE.offset["spare"])
+    with b.if_(b.compare("ne", b.load("i64", told), i64(0))):
+        b.ret()
+    b.store(i64(1), told)
 
 
 def _first(b: Builder, mask: Value) -> Value:

@@ -1,0 +1,175 @@
+"""Values that mean nothing, followed through registers in the observed build until they matter.
+
+A shuffle may read a lane that is not there, and code may read a register that nothing has written. Both are harmless
+where the value is dropped, as by the upper lanes of a reduction. So each register that can hold such a value has a mask
+of the lanes where it does; arithmetic passes it on, and a store, an atomic or an address makes a finding of it.
+Branches do not: lanes whose values nobody wants take them too.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.ir import Value, constant, wide
+from gridstride.virtual.ptx.module import Address, Instruction, Operand, Pair, Register, Vector
+
+PASSING = frozenset(
+    "abs add addc and bfe bfi bfind brev clz cnot copysign cos cvt cvta div dp2a dp4a ex2 fma fns lg2 lop3 mad mad24 "
+    "madc max min mov mul mul24 neg not or popc prmt rcp rem rsqrt sad selp set setp shf shl shr sin slct sqrt sub "
+    "subc szext tanh testp xor".split()
+)
+"""Opcodes whose results mean nothing where an operand means nothing; other results count as meaning something."""
+
+NEVER = 0xFFFFFFFF
+"""The site at which a value comes from a register that nothing wrote."""
+
+
+class Taint:
+    """The masks of one function."""
+
+    def __init__(self, cx: Lowering) -> None:
+        self.unwritten = _unwritten(cx)
+        self._slots: dict[str, Value] = {}
+        self._registers = self._reached(cx)
+        self._site: Value | None = None
+        self._lane: Value | None = None
+
+    def _reached(self, cx: Lowering) -> set[str]:
+        code = [ins for block in cx.code.blocks for ins in block]
+        found = {name for ins in code if ins.opcode == "shfl" for name in _shuffled(ins)} | self.unwritten
+        while found:
+            size = len(found)
+            for ins in code:
+                if ins.opcode in PASSING and not found.isdisjoint(_sources(ins)):
+                    found.update(cx.code.writes(ins))
+            if len(found) == size:
+                break
+        return found
+
+    @property
+    def idle(self) -> bool:
+        return not self._registers
+
+    # -- masks --------------------------------------------------------------------------------------------------------
+    def _slot(self, cx: Lowering, name: str) -> Value:
+        if name not in self._slots:
+            slot = self._slots[name] = cx.slot("i32")
+            cx.b.entry.append(f"  store i32 {-1 if name in self.unwritten else 0}, ptr {slot.name}")
+        return self._slots[name]
+
+    def _origin(self, cx: Lowering) -> tuple[Value, Value]:
+        if self._site is None or self._lane is None:
+            self._site, self._lane = cx.slot("i32"), cx.slot("i32")
+            cx.b.entry.append(f"  store i32 {NEVER - (1 << 32)}, ptr {self._site.name}")
+            cx.b.entry.append(f"  store i32 0, ptr {self._lane.name}")
+        return self._site, self._lane
+
+    def _mask(self, cx: Lowering, names: set[str]) -> Value | None:
+        """Lanes where any of the registers means nothing; None where none can."""
+        total: Value | None = None
+        for name in sorted(names & self._registers):
+            own = cx.b.load("i32", self._slot(cx, name))
+            total = own if total is None else cx.b.op("or", total, own)
+        return total
+
+    def _set(self, cx: Lowering, name: str, mask: Value) -> None:
+        b, slot = cx.b, self._slot(cx, name)
+        if cx.mask is None and cx.ins.guard is None:
+            b.store(mask, slot)
+            return
+        here = cx.active()
+        kept = b.op("and", b.load("i32", slot), b.op("xor", here, constant("i32", -1)))
+        b.store(b.op("or", kept, b.op("and", mask, here)), slot)
+
+    # -- instructions -------------------------------------------------------------------------------------------------
+    def before(self, cx: Lowering, ins: Instruction) -> None:
+        """Passes masks on, and reports where what means nothing is stored or decides where to store."""
+        if ins.opcode in ("st", "atom", "red", "ld", "ldu"):
+            self._use(cx, ins)
+        if ins.opcode == "shfl":
+            return  # `shuffled` does it
+        written = [name for name in cx.code.writes(ins) if name in self._registers]
+        if not written:
+            return
+        mask = self._passed(cx, ins) or constant("i32", 0)
+        for name in written:
+            self._set(cx, name, mask)
+
+    def _passed(self, cx: Lowering, ins: Instruction) -> Value | None:
+        if ins.opcode not in PASSING:
+            return None
+        if ins.opcode in ("xor", "sub") and ins.operands[1] == ins.operands[2]:
+            return None  # 0, whatever the operand was
+        if ins.opcode != "selp":
+            return self._mask(cx, _sources(ins))
+        b = cx.b
+        chosen, other, decides = (self._mask(cx, _names(o)) or constant("i32", 0) for o in ins.operands[1:4])
+        p = b.bitcast(cx.vector(ins.operands[3], "pred"), "i32")
+        picked = b.op("or", b.op("and", chosen, p), b.op("and", other, b.op("xor", p, constant("i32", -1))))
+        return b.op("or", picked, decides)
+
+    def _use(self, cx: Lowering, ins: Instruction) -> None:
+        if any(m.partition("::")[0] == "param" for m in ins.modifiers):
+            return
+        used = ins.operands if ins.opcode in ("st", "red") else ins.operands[1:]
+        mask = self._mask(cx, {name for o in used for name in _names(o)})
+        if mask is None:
+            return
+        b = cx.b
+        bad = b.op("and", mask, cx.active())
+        with b.if_(b.compare("ne", bad, constant("i32", 0))):
+            site, lane = (b.load("i32", slot) for slot in self._origin(cx))
+            b.call("void", "gs_taint_told", cx.warp, constant("i32", cx.program.site(cx)), bad, site, lane)
+
+    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
+        """A shuffle: `sources` is the lane that each lane reads."""
+        b, ins = cx.b, cx.ins
+        active = cx.active()
+        there = b.op("and", b.splat(active), b.splat(members))
+        bit = b.op("lshr", there, sources)
+        absent = b.op("and", b.bitcast(b.compare("eq", b.op("and", bit, _one()), constant(wide("i32"), 0)), "i32"), active)
+        if not (cx.always() and members.name == "-1"):
+            with b.if_(b.compare("ne", absent, constant("i32", 0))):
+                site, lane = self._origin(cx)
+                first = b.call("i32", "llvm.cttz.i32", absent, constant("i1", True))
+                b.store(constant("i32", cx.program.site(cx)), site)
+                b.store(b.extract(sources, first), lane)
+        mask = self._mask(cx, _names(ins.operands[1]))
+        if mask is not None:
+            moved = b.op("and", b.op("lshr", b.splat(mask), sources), _one())
+            absent = b.op("or", absent, b.bitcast(b.compare("ne", moved, constant(wide("i32"), 0)), "i32"))
+        for name in _shuffled(ins):
+            self._set(cx, name, absent)
+
+
+def _one() -> Value:
+    return constant(wide("i32"), 1)
+
+
+def _unwritten(cx: Lowering) -> set[str]:
+    """Registers of a kernel that a path reads without having written them, though another path writes them."""
+    if not cx.code.entry:
+        return set()
+    written = {name for block in cx.code.blocks for ins in block for name in cx.code.writes(ins)}
+    return {name for name in cx.code.live_in[0] if name in written}
+
+
+def _shuffled(ins: Instruction) -> tuple[str, ...]:
+    target = ins.operands[0]
+    target = target.destination if isinstance(target, Pair) else target
+    return (target.name,) if isinstance(target, Register) else ()
+
+
+def _sources(ins: Instruction) -> set[str]:
+    return {name for operand in ins.operands[1:] for name in _names(operand)}
+
+
+def _names(operand: Operand) -> set[str]:
+    match operand:
+        case Register(name):
+            return {name}
+        case Vector(items):
+            return {name for item in items for name in _names(item)}
+        case Address(base):
+            return _names(base)
+    register = getattr(operand, "register", None)
+    return {register.name} if isinstance(register, Register) else set()
