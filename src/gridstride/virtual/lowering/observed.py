@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from gridstride.virtual.lowering import unset
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of
 from gridstride.virtual.lowering.function import Lowering
@@ -13,7 +14,6 @@ from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.around import goes_around
 from gridstride.virtual.lowering.members import check_members
 from gridstride.virtual.lowering.taint import Taint
-from gridstride.virtual.lowering.unset import Unset
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand, Symbol
 
@@ -32,7 +32,6 @@ class Counting:
         self.size = 0
         self.unit = 4
         """Bytes of shared memory that share one entry of the race detector's shadow."""
-        self.unset = Unset()
         self._taints: dict[int, Taint] = {}
         self.allocates = False
         """Whether the kernel calls malloc."""
@@ -82,26 +81,28 @@ class Counting:
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
-            look = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
-            if look.type == "i32" and not self.unset.chosen(cx, "selp"):
-                parts = self.unset.parts(cx, access)
-                with b.if_(b.compare("ne", look, constant("i32", 0))):
-                    b.call("void", "gs_unset_looked", cx.warp, where[1], cx.active(), addresses, size, parts)
+            looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
+            if result == "i32":
+                unset.look(cx, self._taint_of(cx), site, access, addresses, looks)
         self.touch(cx, site, access, address, kind)
 
     def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
         """Checks that what is read was written; of accesses that are counted elsewhere, too."""
-        self.unset.access(cx, site, access, address, kind)
+        unset.touch(cx, self._taint_of(cx), site, access, address, kind)
 
-    def local(self, cx: Lowering, site: Value, offsets: Value, access: Access, kind: str) -> None:
+    def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
         """The same for local memory."""
-        self.unset.local(cx, site, offsets, access, kind)
+        unset.local(cx, self._taint_of(cx), site, offsets, access, kind)
 
     def before(self, cx: Lowering, ins: Instruction) -> None:
         """Ahead of each instruction: follows values that mean nothing."""
         taint = self._taint_of(cx)
         if not taint.idle:
             taint.before(cx, ins)
+
+    def branch(self, cx: Lowering) -> None:
+        """Ahead of a branch that depends on its guard."""
+        self._taint_of(cx).branch(cx)
 
     def members(self, cx: Lowering, members: Value) -> None:
         """A .sync instruction: those whom its mask names are here."""

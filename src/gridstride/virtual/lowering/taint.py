@@ -1,9 +1,10 @@
 """Values that mean nothing, followed through registers in the observed build until they matter.
 
-A shuffle may read a lane that is not there, and code may read a register that nothing has written. Both are harmless
-where the value is dropped, as by the upper lanes of a reduction. So each register that can hold such a value has a mask
-of the lanes where it does; arithmetic passes it on, and a store, an atomic or an address makes a finding of it.
-Branches do not: lanes whose values nobody wants take them too.
+A shuffle may read a lane that is not there, and a load memory that nothing has written; code may read a register that
+its path never wrote. All are harmless where the value is dropped, as by the upper lanes of a reduction or at the edge
+of a tile. So each register that can hold such a value has a mask of the lanes where it does. Arithmetic passes it on; a
+store to global memory, an atomic or an address makes a finding of it, and so does a branch, but for what a shuffle gave:
+lanes whose sums nobody wants take branches too. Matrix instructions and calls end the trace.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ PASSING = frozenset(
 )
 """Opcodes whose results mean nothing where an operand means nothing; other results count as meaning something."""
 
-NEVER = 0xFFFFFFFF
-"""The site at which a value comes from a register that nothing wrote."""
+SHUFFLED, NEVER = 4, 3
+"""Where a value comes from, beside the numbers of spaces: a lane that is not there, a register that nothing wrote."""
 
 
 class Taint:
@@ -30,12 +31,11 @@ class Taint:
         self.unwritten = _unwritten(cx)
         self._slots: dict[str, Value] = {}
         self._registers = self._reached(cx)
-        self._site: Value | None = None
-        self._lane: Value | None = None
+        self._origins: tuple[Value, ...] = ()
 
     def _reached(self, cx: Lowering) -> set[str]:
         code = [ins for block in cx.code.blocks for ins in block]
-        found = {name for ins in code if ins.opcode == "shfl" for name in _shuffled(ins)} | self.unwritten
+        found = {name for ins in code for name in _given(ins)} | self.unwritten
         while found:
             size = len(found)
             for ins in code:
@@ -56,12 +56,22 @@ class Taint:
             cx.b.entry.append(f"  store i32 {-1 if name in self.unwritten else 0}, ptr {slot.name}")
         return self._slots[name]
 
-    def _origin(self, cx: Lowering) -> tuple[Value, Value]:
-        if self._site is None or self._lane is None:
-            self._site, self._lane = cx.slot("i32"), cx.slot("i32")
-            cx.b.entry.append(f"  store i32 {NEVER - (1 << 32)}, ptr {self._site.name}")
-            cx.b.entry.append(f"  store i32 0, ptr {self._lane.name}")
-        return self._site, self._lane
+    def _origin(self, cx: Lowering) -> tuple[Value, ...]:
+        """Where the last such value came from: site, lane, space (or SHUFFLED), address."""
+        if not self._origins:
+            self._origins = (*(cx.slot("i32") for _ in range(3)), cx.slot("i64"))
+            for slot, first in zip(self._origins, (-1, 0, NEVER, 0), strict=True):
+                cx.b.entry.append(f"  store {'i64' if slot is self._origins[3] else 'i32'} {first}, ptr {slot.name}")
+        return self._origins
+
+    def _came(self, cx: Lowering, site: int, *where: Value) -> None:
+        values = (constant("i32", site), *where)
+        for value, slot in zip(values, self._origin(cx), strict=True):
+            cx.b.store(value, slot)
+
+    def mask(self, cx: Lowering, operand: Operand) -> Value | None:
+        """The lanes in which an operand means nothing; None where it always means something."""
+        return self._mask(cx, _names(operand))
 
     def _mask(self, cx: Lowering, names: set[str]) -> Value | None:
         """Lanes where any of the registers means nothing; None where none can."""
@@ -108,17 +118,51 @@ class Taint:
         return b.op("or", picked, decides)
 
     def _use(self, cx: Lowering, ins: Instruction) -> None:
-        if any(m.partition("::")[0] == "param" for m in ins.modifiers):
+        spaces = {m.partition("::")[0] for m in ins.modifiers}
+        if "param" in spaces:
             return
-        used = ins.operands if ins.opcode in ("st", "red") else ins.operands[1:]
-        mask = self._mask(cx, {name for o in used for name in _names(o)})
-        if mask is None:
-            return
+        address = ins.operands[0] if ins.opcode in ("st", "red") else ins.operands[1]
+        masks = [self.mask(cx, address)]
+        if ins.opcode == "st" and not {"shared", "local"} & spaces:
+            masks.append(self._stored(cx, ins.operands[1]))
+        elif ins.opcode in ("atom", "red"):
+            masks += [self.mask(cx, o) for o in ins.operands[1:] if o is not address]
+        for mask in masks:
+            if mask is not None:
+                self._matters(cx, mask)
+
+    def _stored(self, cx: Lowering, value: Operand) -> Value | None:
+        """Lanes that store nothing but such values: a part of a vector may be a struct's padding."""
+        total: Value | None = None
+        for item in value.items if isinstance(value, Vector) else (value,):
+            own = self.mask(cx, item)
+            if own is None:
+                return None
+            total = own if total is None else cx.b.op("and", total, own)
+        return total
+
+    def _matters(self, cx: Lowering, mask: Value, *, branch: bool = False) -> None:
         b = cx.b
-        bad = b.op("and", mask, cx.active())
+        bad = b.op("and", mask, cx.active() if not branch else cx.current_mask())
         with b.if_(b.compare("ne", bad, constant("i32", 0))):
-            site, lane = (b.load("i32", slot) for slot in self._origin(cx))
-            b.call("void", "gs_taint_told", cx.warp, constant("i32", cx.program.site(cx)), bad, site, lane)
+            origin = [b.load(t, slot) for t, slot in zip(("i32", "i32", "i32", "i64"), self._origin(cx), strict=True)]
+            here, kind = constant("i32", cx.program.site(cx)), constant("i32", int(branch))
+            b.call("void", "gs_taint_told", cx.warp, here, bad, kind, *origin)
+
+    def branch(self, cx: Lowering) -> None:
+        """A branch whose guard means nothing."""
+        if cx.ins.guard is not None:
+            mask = self.mask(cx, cx.ins.guard.register)
+            if mask is not None:
+                self._matters(cx, mask, branch=True)
+
+    def loaded(self, cx: Lowering, name: str, bad: Value, site: int, where: Value, space: int) -> None:
+        """Lanes `bad` of a load got what nothing has written."""
+        b, slot = cx.b, self._slot(cx, name)
+        with b.if_(b.compare("ne", bad, constant("i32", 0))):
+            lane = b.call("i32", "llvm.cttz.i32", bad, constant("i1", True))
+            self._came(cx, site, lane, constant("i32", space), b.extract(where, lane))
+            b.store(b.op("or", b.load("i32", slot), bad), slot)
 
     def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
         """A shuffle: `sources` is the lane that each lane reads."""
@@ -129,10 +173,9 @@ class Taint:
         absent = b.op("and", b.bitcast(b.compare("eq", b.op("and", bit, _one()), constant(wide("i32"), 0)), "i32"), active)
         if not (cx.always() and members.name == "-1"):
             with b.if_(b.compare("ne", absent, constant("i32", 0))):
-                site, lane = self._origin(cx)
                 first = b.call("i32", "llvm.cttz.i32", absent, constant("i1", True))
-                b.store(constant("i32", cx.program.site(cx)), site)
-                b.store(b.extract(sources, first), lane)
+                source = b.resize(b.extract(sources, first), "i64")
+                self._came(cx, cx.program.site(cx), first, constant("i32", SHUFFLED), source)
         mask = self._mask(cx, _names(ins.operands[1]))
         if mask is not None:
             moved = b.op("and", b.op("lshr", b.splat(mask), sources), _one())
@@ -151,6 +194,15 @@ def _unwritten(cx: Lowering) -> set[str]:
         return set()
     written = {name for block in cx.code.blocks for ins in block for name in cx.code.writes(ins)}
     return {name for name in cx.code.live_in[0] if name in written}
+
+
+def _given(ins: Instruction) -> tuple[str, ...]:
+    """Registers that get such values at first hand."""
+    if ins.opcode == "shfl":
+        return _shuffled(ins)
+    if ins.opcode not in ("ld", "ldu") or {m.partition("::")[0] for m in ins.modifiers} & {"param", "const"}:
+        return ()
+    return tuple(sorted(_names(ins.operands[0])))
 
 
 def _shuffled(ins: Instruction) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from gridstride.virtual.machine.variant import Place, Variant
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
 from gridstride.virtual.observe.predict import Prediction, predict
-from gridstride.virtual.observe.said import inactive_lane, member_mask, uninitialised
+from gridstride.virtual.observe.said import REGISTER, inactive_lane, member_mask, uninitialised
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.loaded import VirtualKernel
@@ -127,8 +127,12 @@ def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, pack
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
     address = int(record["address"])
     if kind == "uninitialised_read":
-        message = uninitialised(of, here, int(record["other_site"]) & 3, address, packed)
-        return Finding(kind, message, kernel, file, line, ctaid, thread, address)
+        direct = there is None  # an atomic or a copy; else a load whose value was used there
+        space = int(record["other_site"]) & 3 if direct else int(record["other_warp"])
+        used = None if direct or there is None else (there.name, there.line)
+        message = uninitialised(of, here, space, address, packed, used)
+        shown = None if space == REGISTER else address
+        return Finding(kind, message, kernel, file, line, ctaid, thread, shown)
     if kind == "inactive_lane":
         message = inactive_lane(int(record["other_lane"]), other.line)
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)

@@ -7,35 +7,48 @@ from typing import TYPE_CHECKING
 from gridstride.virtual.machine.layout import LANES
 
 if TYPE_CHECKING:
-    from gridstride.virtual.gpu import VirtualGPU
     from gridstride.virtual.machine.loaded import VirtualKernel
     from gridstride.virtual.machine.variant import Place
 
 Dim3 = tuple[int, int, int]
-_SHARED, _LOCAL, _REGISTER = 1, 2, 3
+_SHARED, _LOCAL, REGISTER = 1, 2, 3
 
 
-def uninitialised(kernel: VirtualKernel, place: Place | None, space: int, address: int, packed: bytes) -> str:
-    """`space` is where the address really is; shared and local ones are offsets."""
-    device = kernel.module.device
+def uninitialised(
+    kernel: VirtualKernel, place: Place | None, space: int, address: int, packed: bytes, used: tuple[str, int | None] | None
+) -> str:  # fmt: skip
+    """`space` is where the address is; shared and local ones are offsets. `used`: the instruction that needs the value,
+    and its line.
+    """
+    if space == REGISTER:
+        return "uses a register that this path through the kernel never wrote: it holds any value"
     does = "updates" if place is not None and place.name.startswith(("atom", "red")) else "reads"
+    line = place.line if place is not None else None
+    then = f"; line {used[1]} needs the value" if used is not None and used[1] not in (None, line) else ""
+    return f"{does} {_what(kernel, space, address, packed)}{then}"
+
+
+def _what(kernel: VirtualKernel, space: int, address: int, packed: bytes) -> str:
+    device = kernel.module.device
     if space == _SHARED:
         return (
-            f"{does} shared memory at offset {address}, which no thread of the block has written: it holds what the "
-            "block before left there; is the store that fills it missing, or too short?"
+            f"shared memory at offset {address}, which no thread of the block has written: it holds what the block "
+            "before left there; is the store that fills it missing, or too short?"
         )
     if space == _LOCAL:
-        return f"{does} byte {address} of the thread's own memory, a local variable or array that it has not written"
-    if space == _REGISTER:
-        return "uses a register that this path through the kernel never wrote: it holds any value"
+        return f"byte {address} of the thread's own memory, a local variable or array that it has not written"
     block = device.heap.block(address)
     if block is not None:
         return (
-            f"{does} byte {address - block.start} of a block of {block.size} bytes from malloc that nothing has "
-            "written: malloc does not clear memory"
+            f"byte {address - block.start} of a block of {block.size} bytes from malloc that nothing has written: "
+            "malloc does not clear memory"
         )
+    near = device.arena.nearest(address)
+    if near is None or near.distance:
+        return "shared memory, or memory of the thread's own, that nothing has written"
+    name = name_of(kernel, packed, near.start, near.size)
     return (
-        f"{does} {_of_allocation(kernel, device, address, packed)}, which neither the host nor a kernel wrote: it "
+        f"byte {address - near.start} of {name} ({near.size} bytes), which neither the host nor a kernel has written: it "
         "holds whatever was in the memory before; does it have to be filled first?"
     )
 
@@ -61,13 +74,6 @@ def member_mask(lane: int, mask: int, missing: int) -> str:
         "ever, or give any value; bring all of them here (move it out of the `if`), or name only those that come, "
         "with __ballot_sync taken before the branch"
     )
-
-
-def _of_allocation(kernel: VirtualKernel, device: VirtualGPU, address: int, packed: bytes) -> str:
-    near = device.arena.nearest(address)
-    if near is None or near.distance:
-        return f"global memory at {address:#x}"
-    return f"byte {address - near.start} of {name_of(kernel, packed, near.start, near.size)} ({near.size} bytes)"
 
 
 def name_of(kernel: VirtualKernel, packed: bytes, start: int, size: int) -> str:

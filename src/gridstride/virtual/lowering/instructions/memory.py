@@ -243,7 +243,8 @@ def _local_pointers(cx: Lowering, address: Address, access: Access, kind: str) -
     """Each lane's own copy; faults the lanes that leave their local memory."""
     b = cx.b
     offsets = vector_address(cx, address, "local")
-    site = constant("i32", cx.program.site(cx, access))
+    number = cx.program.site(cx, access)
+    site = constant("i32", number)
     limit = cx.program.local_limit(cx, access.bytes)
     inside = b.compare("ult", layout._aligned(cx, offsets, access.bytes), b.splat(limit))
     bad = b.op("and", cx.active(), b.bitcast(cx.negate(inside), "i32"))
@@ -251,7 +252,7 @@ def _local_pointers(cx: Lowering, address: Address, access: Access, kind: str) -
         where, _ = cx.program.scratch(cx)
         b.store(_long(cx, offsets), where)
         b.call("void", "gs_bad_local", cx.warp, site, bad, where, constant("i32", access.bytes))
-    cx.program.observer.local(cx, site, offsets, access, kind)
+    cx.program.observer.local(cx, number, offsets, access, kind)
     stride = cx.program.local_stride(cx)
     lane = b.op("mul", vector_constant("i64", lanes.LANE), b.splat(stride))
     long = b.op("add", _long(cx, offsets), lane)

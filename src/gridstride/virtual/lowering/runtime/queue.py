@@ -153,7 +153,7 @@ def _tell(
     offset = b.splat(b.resize(b.op("sub", b.select(out, source, target), base), "i32"))
     with b.if_(out):
         b.call("void", "gs_race_load", warp, site, mask, offset, size)
-        b.call("void", "gs_unset_looked", warp, site, mask, offset, size, i32(0))
+        b.call("void", "gs_unset_copied", warp, site, mask, offset, size)
     with b.if_(inverted(b, out)):
         b.call("void", "gs_race_store", warp, site, mask, offset, size)
 

@@ -15,7 +15,7 @@ from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.races import plane_of
 from gridstride.virtual.machine.layout import BLOCK, FAULT, HEAP, LANES, LAUNCH, RACE, SITE, UNSET_SHIFT, WARP, WORKER
 
-GLOBAL, SHARED, LOCAL, REGISTER = range(4)
+GLOBAL, SHARED, LOCAL, REGISTER, SHUFFLED = range(5)
 NOWHERE = 0xFFFFFFF0
 """A finding's other site: this plus the space that the address is in."""
 _NULL = Value("null", "ptr")
@@ -34,23 +34,16 @@ def emit_unset(m: Module) -> None:
 
 
 def _told(m: Module) -> None:
-    """Reports, once for each place in the code. gs_unset_told: a lane's read; `space` is where the address really is."""
-    head = ("ptr warp", "i32 site", "i32 lane", "i32 space", "i64 address")
-    with m.function("void", "gs_unset_told", *head, cold=True) as (b, (warp, site, lane, space, address)):
-        _once(b, warp, site)
-        kind, other = i32(FAULT["uninitialised_read"]), b.op("or", space, i32(NOWHERE))
-        b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), address)
-    # What a shuffle took from a lane that is not there (or a register that nothing wrote gave) is used at `site`.
-    head = ("ptr warp", "i32 site", "i32 lanes", "i32 origin", "i32 source")
-    with m.function("void", "gs_taint_told", *head, cold=True) as (b, (warp, site, lanes, origin, source)):
-        _once(b, warp, site)
-        lane, never = _first(b, lanes), b.compare("eq", origin, i32(-1))
-        with b.if_(never):
-            kind, other = i32(FAULT["uninitialised_read"]), i32(NOWHERE | REGISTER)
-            b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), i64(0))
+    """Reports, once for each place in the code. gs_unset_told: lanes' reads, `space` is where the addresses are."""
+    head = ("ptr warp", "i32 site", "i32 lanes", "i32 space", f"{wide('i64')} address")
+    with m.function("void", "gs_unset_told", *head, cold=True) as (b, (warp, site, lanes, space, address)):
+        with b.if_(b.compare("eq", lanes, i32(0))):
             b.ret()
-        who = b.op("or", b.op("shl", b.get(warp, WARP, "warp"), i32(8)), source)
-        b.call("void", "gs_report", warp, i32(FAULT["inactive_lane"]), origin, lane, site, who, i64(0))
+        _once(b, warp, site)
+        lane, other = _first(b, lanes), b.op("or", space, i32(NOWHERE))
+        kind = i32(FAULT["uninitialised_read"])
+        b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), b.extract(address, lane))
+    _tainted(m)
     head = ("ptr warp", "i32 site", "i32 wrong", "i32 active", "i32 absent", f"{wide('i32')} members")
     with m.function("void", "gs_members_told", *head, cold=True) as (b, (warp, site, wrong, active, absent, members)):
         _once(b, warp, site)
@@ -59,6 +52,24 @@ def _told(m: Module) -> None:
         missing = b.op("and", mask, absent)
         both = b.op("or", b.op("shl", b.resize(missing, "i64"), i64(32)), b.resize(mask, "i64"))
         b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, i32(0), both)
+
+
+def _tainted(m: Module) -> None:
+    """A value that means nothing is used at `site`; it came to `lane` at `origin`, from `space` (see taint)."""
+    head = ("ptr warp", "i32 site", "i32 lanes", "i32 branch", "i32 origin", "i32 lane", "i32 space", "i64 address")
+    with m.function("void", "gs_taint_told", *head, cold=True) as (b, args):
+        warp, site, lanes, branch, origin, lane, space, address = args
+        shuffled = b.compare("eq", space, i32(SHUFFLED))
+        with b.if_(b.op("and", shuffled, b.compare("ne", branch, i32(0)))):
+            b.ret()
+        never = b.compare("eq", space, i32(REGISTER))
+        at = b.select(never, site, origin)
+        _once(b, warp, at)
+        lane = b.select(b.op("or", never, shuffled), _first(b, lanes), lane)
+        kind = b.select(shuffled, i32(FAULT["inactive_lane"]), i32(FAULT["uninitialised_read"]))
+        # In `who` a warp's number has room above the lane: that is where the space goes, for there is no other thread.
+        who = b.select(shuffled, b.resize(address, "i32"), b.op("shl", space, i32(8)))
+        b.call("void", "gs_report", warp, kind, at, lane, site, who, address)
 
 
 def _once(b: Builder, warp: Value, site: Value) -> None:
@@ -117,24 +128,44 @@ def _shadows(b: Builder, shadow: Value, mask: Value) -> Value:
     return b.call(wide("i32"), name, pointers, i32(1), b.bitcast(mask, wide("i1")), zero)
 
 
-_HEAD = ("ptr warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size")
+_HEAD = ("ptr warp", "i32 mask", f"{wide('i64')} address", "i32 size")
 
 
 def _load(m: Module) -> None:
-    with m.function("void", "gs_unset_load", *_HEAD, "i32 parts") as (b, (warp, site, mask, address, size, parts)):
+    """The lanes that read nothing but unset words."""
+    with m.function("i32", "gs_unset_load", *_HEAD) as (b, (warp, mask, address, size)):
         inside, shadow, distance = _places(b, warp, mask, address)
         with b.if_(_in_a_row(b, inside, distance, size), likely=True):
             found = _any(b, b.pointer(b.extract(shadow, 0)), size)
             with b.if_(b.compare("eq", found, i64(0)), likely=True):
-                b.ret()
+                b.ret(i32(0))
         held = b.op("and", _shadows(b, shadow, inside), b.splat(_bytes_of(b, size)))
         suspect = b.op("and", inside, b.bitcast(b.compare("ne", held, constant(held.type, 0)), "i32"))
-        with b.if_(_some(b, suspect)):
-            b.call("void", "gs_unset_exact", warp, site, suspect, address, shadow, size, parts)
+        bad = b.alloca("i32")
+        b.store(i32(0), bad)
+        with b.lanes(suspect) as lane:
+            whole = b.call("i1", "gs_unset_all", b.pointer(b.extract(shadow, lane)), _words(b, size))
+            _add(b, bad, lane, whole)
         rest = b.op("xor", mask, inside)
         with b.if_(_some(b, rest)):
-            b.call("void", "gs_unset_elsewhere", warp, site, rest, address, size, i32(0))
-    _exact(m)
+            there = b.call("i32", "gs_unset_elsewhere", warp, rest, address, size, i32(0))
+            b.store(b.op("or", b.load("i32", bad), there), bad)
+        b.ret(b.load("i32", bad))
+    with m.function("i1", "gs_unset_all", "ptr place", "i32 words") as (b, (place, words)):
+        at = b.alloca("i32")
+        b.store(i32(0), at)
+        with b.loop() as done:
+            j = b.load("i32", at)
+            b.break_if(b.compare("uge", j, words), done)
+            b.store(b.op("add", j, i32(1)), at)
+            with b.if_(b.compare("eq", b.load("i8", b.offset(place, b.resize(j, "i64"))), constant("i8", 0))):
+                b.ret(constant("i1", False))
+        b.ret(constant("i1", True))
+
+
+def _add(b: Builder, mask: Value, lane: Value, condition: Value) -> None:
+    """Adds a lane to a mask in memory where a condition holds."""
+    b.store(b.op("or", b.load("i32", mask), b.op("shl", b.resize(condition, "i32"), lane)), mask)
 
 
 def _bytes_of(b: Builder, size: Value) -> Value:
@@ -147,42 +178,9 @@ def _words(b: Builder, size: Value) -> Value:
     return b.op("lshr", b.op("add", size, i32(_WORD - 1)), i32(UNSET_SHIFT))
 
 
-def _exact(m: Module) -> None:
-    """Reports the first lane that reads nothing but unset words, or an element that is used and all unset.
-
-    `parts`: bytes of an element, and from bit 8 on which of a vector's elements something is computed with.
-    """
-    with m.function("i1", "gs_unset_all", "ptr place", "i32 words") as (b, (place, words)):
-        at = b.alloca("i32")
-        b.store(i32(0), at)
-        with b.loop() as done:
-            j = b.load("i32", at)
-            b.break_if(b.compare("uge", j, words), done)
-            b.store(b.op("add", j, i32(1)), at)
-            with b.if_(b.compare("eq", b.load("i8", b.offset(place, b.resize(j, "i64"))), constant("i8", 0))):
-                b.ret(constant("i1", False))
-        b.ret(constant("i1", True))
-    head = (*_HEAD[:4], f"{wide('i64')} shadow", "i32 size", "i32 parts")
-    with m.function("void", "gs_unset_exact", *head, cold=True) as (b, args):
-        warp, site, mask, address, shadow, size, parts = args
-        each, used = b.op("and", parts, i32(255)), b.op("lshr", parts, i32(8))
-        with b.lanes(mask) as lane:
-            place, where = b.pointer(b.extract(shadow, lane)), b.extract(address, lane)
-            with b.if_(b.call("i1", "gs_unset_all", place, _words(b, size))):
-                b.call("void", "gs_unset_told", warp, site, lane, i32(GLOBAL), where)
-                b.ret()
-            with b.lanes(used) as element:
-                ahead = b.op("mul", element, each)
-                own = b.offset(place, b.resize(b.op("lshr", ahead, i32(UNSET_SHIFT)), "i64"))
-                with b.if_(b.call("i1", "gs_unset_all", own, _words(b, each))):
-                    there = b.op("add", where, b.resize(ahead, "i64"))
-                    b.call("void", "gs_unset_told", warp, site, lane, i32(GLOBAL), there)
-                    b.ret()
-
-
 def _store(m: Module) -> None:
     """Marks as set; what is set already is not written to, so that its shadow takes no room."""
-    with m.function("void", "gs_unset_store", *_HEAD) as (b, (warp, site, mask, address, size)):
+    with m.function("void", "gs_unset_store", *_HEAD) as (b, (warp, mask, address, size)):
         inside, shadow, distance = _places(b, warp, mask, address)
         with b.if_(b.op("and", _in_a_row(b, inside, distance, size), b.compare("uge", size, i32(_WORD)))):
             start = b.pointer(b.extract(shadow, 0))
@@ -198,24 +196,20 @@ def _store(m: Module) -> None:
             b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, {words!r}, i1 false)")
         rest = b.op("xor", mask, inside)
         with b.if_(_some(b, rest)):
-            b.call("void", "gs_unset_elsewhere", warp, site, rest, address, size, i32(1))
+            b.call("i32", "gs_unset_elsewhere", warp, rest, address, size, i32(1))
 
 
 # -- generic addresses that are not in the arena ----------------------------------------------------------------------
 def _elsewhere(m: Module) -> None:
     """The device heap, and the windows of shared and local memory; anything else counts as set."""
-    with m.function("void", "gs_unset_elsewhere", *_HEAD, "i32 store") as (b, args):
-        warp, site, mask, address, size, store = args
-        writes = b.compare("ne", store, i32(0))
+    with m.function("i32", "gs_unset_elsewhere", *_HEAD, "i32 store") as (b, (warp, mask, address, size, store)):
+        writes, bad = b.compare("ne", store, i32(0)), b.alloca("i32")
+        b.store(i32(0), bad)
         shared, extent = b.get(warp, WARP, "shared"), b.get(warp, WARP, "shared_size")
         offset = b.op("sub", address, b.splat(shared))
         inside = b.op("and", mask, b.bitcast(b.compare("ult", offset, b.splat(extent)), "i32"))
-        with b.if_(_some(b, inside)):
-            short = b.resize(offset, "i32")
-            with b.if_(writes):
-                b.call("void", "gs_unset_shared_store", warp, inside, short, size)
-            with b.if_(b.op("xor", writes, constant("i1", True))):
-                b.call("void", "gs_unset_shared_load", warp, site, inside, short, size, i32(0))
+        short = b.resize(offset, "i32")
+        _either(b, writes, inside, bad, "gs_unset_shared", (warp, inside, short, size))
         rest = b.op("xor", mask, inside)
         heap = b.get(b.get(warp, WARP, "launch"), LAUNCH, "heap")
         from_heap = b.op("sub", address, b.splat(b.get(heap, HEAP, "start")))
@@ -223,29 +217,31 @@ def _elsewhere(m: Module) -> None:
         with b.lanes(here) as lane:
             at = b.extract(from_heap, lane)
             place = b.offset(b.get(heap, HEAP, "unset"), b.op("lshr", at, i64(UNSET_SHIFT)))
-            b.call("void", "gs_unset_bytes", warp, site, lane, place, b.extract(address, lane), size, store)
+            _add(b, bad, lane, b.call("i1", "gs_unset_bytes", place, size, store))
         rest = b.op("xor", rest, here)
-        worker = b.get(warp, WARP, "worker")
-        reach = b.get(worker, WORKER, "local_stride")
+        reach = b.get(b.get(warp, WARP, "worker"), WORKER, "local_stride")
         from_local = b.op("sub", address, b.splat(b.get(warp, WARP, "local")))
         own = b.op("and", rest, b.bitcast(b.compare("ult", from_local, b.splat(reach)), "i32"))
         own = b.select(b.compare("ne", b.get(warp, WARP, "local_unset"), i64(0)), own, i32(0))
-        with b.if_(_some(b, own)):
-            b.call("void", "gs_unset_local_at", warp, site, own, from_local, size, store)
-    _bytes(m)
-
-
-def _bytes(m: Module) -> None:
-    """One lane's words in a shadow: checks them, or marks them as set."""
-    head = ("ptr warp", "i32 site", "i32 lane", "ptr place", "i64 address", "i32 size", "i32 store")
-    with m.function("void", "gs_unset_bytes", *head) as (b, (warp, site, lane, place, address, size, store)):
+        _either(b, writes, own, bad, "gs_unset_local_at", (warp, own, from_local, size))
+        b.ret(b.load("i32", bad))
+    # One lane's words in a shadow: gives whether all are unset, or marks them as set.
+    with m.function("i1", "gs_unset_bytes", "ptr place", "i32 size", "i32 store") as (b, (place, size, store)):
         words = _words(b, size)
         with b.if_(b.compare("ne", store, i32(0))):
             long = b.resize(words, "i64")
             b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, {long!r}, i1 false)")
-            b.ret()
-        with b.if_(b.call("i1", "gs_unset_all", place, words)):
-            b.call("void", "gs_unset_told", warp, site, lane, i32(GLOBAL), address)
+            b.ret(constant("i1", False))
+        b.ret(b.call("i1", "gs_unset_all", place, words))
+
+
+def _either(b: Builder, writes: Value, lanes: Value, bad: Value, name: str, args: tuple[Value, ...]) -> None:
+    """Calls NAME_store, or adds what NAME_load gives to the mask `bad`."""
+    some = _some(b, lanes)
+    with b.if_(b.op("and", some, writes)):
+        b.call("void", f"{name}_store", *args)
+    with b.if_(b.op("and", some, b.op("xor", writes, constant("i1", True)))):
+        b.store(b.op("or", b.load("i32", bad), b.call("i32", f"{name}_load", *args)), bad)
 
 
 def _range(m: Module) -> None:
@@ -255,41 +251,35 @@ def _range(m: Module) -> None:
         unset, launch = b.get(warp, WARP, "unset"), b.get(warp, WARP, "launch")
         with b.if_(b.op("or", b.compare("eq", unset, i64(0)), b.compare("eq", size, i32(0)))):
             b.ret()
-        address = b.define("i64", f"ptrtoint {start!r} to i64")
-        odd = b.resize(b.op("and", address, i64(_WORD - 1)), "i32")
-        distance = b.op("sub", address, b.get(launch, LAUNCH, "unset_low"))
-        with b.if_(b.compare("ult", distance, b.get(launch, LAUNCH, "unset_span"))):
-            place = b.pointer(b.op("add", unset, b.op("lshr", distance, i64(UNSET_SHIFT))))
-            b.call("void", "gs_unset_bytes", warp, site, lane, place, address, b.op("add", size, odd), store)
-            b.ret()
-        heap = b.get(launch, LAUNCH, "heap")
-        distance = b.op("sub", address, b.get(heap, HEAP, "start"))
-        with b.if_(b.compare("ult", distance, b.get(heap, HEAP, "size"))):
-            place = b.offset(b.get(heap, HEAP, "unset"), b.op("lshr", distance, i64(UNSET_SHIFT)))
-            b.call("void", "gs_unset_bytes", warp, site, lane, place, address, b.op("add", size, odd), store)
+        address, bad = b.define("i64", f"ptrtoint {start!r} to i64"), b.alloca("i1")
+        b.store(constant("i1", False), bad)
+        whole = b.op("add", size, b.resize(b.op("and", address, i64(_WORD - 1)), "i32"))
+        heap, none = b.get(launch, LAUNCH, "heap"), constant("i1", False)
+        shadow_of_heap = b.define("i64", f"ptrtoint ptr {b.get(heap, HEAP, 'unset').name} to i64")
+        for low, span, shadow in (
+            (b.get(launch, LAUNCH, "unset_low"), b.get(launch, LAUNCH, "unset_span"), unset),
+            (b.get(heap, HEAP, "start"), b.get(heap, HEAP, "size"), shadow_of_heap),
+        ):
+            distance = b.op("sub", address, low)
+            with b.if_(b.compare("ult", distance, span)):
+                place = b.pointer(b.op("add", shadow, b.op("lshr", distance, i64(UNSET_SHIFT))))
+                b.store(b.call("i1", "gs_unset_bytes", place, whole, store), bad)
+        with b.if_(b.compare("ne", b.load("i1", bad), none)):
+            lanes = b.op("shl", i32(1), lane)
+            b.call("void", "gs_unset_told", warp, site, lanes, i32(GLOBAL), b.splat(address))
 
 
 # -- shared memory ----------------------------------------------------------------------------------------------------
 def _shared(m: Module) -> None:
     """By the race detector's planes, which only observed blocks have."""
-    short = f"{wide('i32')} address"
-    whole = ("ptr warp", "i32 site", "i32 mask", short, "i32 size", "i32 parts")
-    with m.function("void", "gs_unset_shared_load", *whole, cold=True) as (b, args):
-        warp, site, mask, address, size, parts = args
-        race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
-        with b.if_(b.compare("eq", race, _NULL)):
-            b.ret()
-        each, used = b.op("and", parts, i32(255)), b.op("lshr", parts, i32(8))
+    head = ("ptr warp", "i32 mask", f"{wide('i32')} address", "i32 size")
+    with m.function("i32", "gs_unset_shared_load", *head, cold=True) as (b, (warp, mask, address, size)):
+        race, bad = _race(b, warp, i32(0)), b.alloca("i32")
+        b.put(race, RACE, "unset", 0)
+        b.store(i32(0), bad)
         with b.lanes(mask) as lane:
-            start = b.extract(address, lane)
-            with b.if_(b.call("i1", "gs_unset_units", race, start, size)):
-                b.call("void", "gs_unset_told", warp, site, lane, i32(SHARED), b.resize(start, "i64"))
-                b.ret()
-            with b.lanes(used) as element:
-                own = b.op("add", start, b.op("mul", element, each))
-                with b.if_(b.call("i1", "gs_unset_units", race, own, each)):
-                    b.call("void", "gs_unset_told", warp, site, lane, i32(SHARED), b.resize(own, "i64"))
-                    b.ret()
+            _add(b, bad, lane, b.call("i1", "gs_unset_units", race, b.extract(address, lane), size))
+        b.ret(b.load("i32", bad))
     with m.function("i1", "gs_unset_units", "ptr race", "i32 start", "i32 size") as (b, (race, start, size)):
         begin = b.get(race, RACE, "begin")
         with _units(b, race, start, size) as unit:
@@ -297,24 +287,32 @@ def _shared(m: Module) -> None:
             with b.if_(b.compare("uge", written, begin)):
                 b.ret(constant("i1", False))
         b.ret(constant("i1", True))
-    with m.function("void", "gs_unset_looked", *whole) as (b, args):
-        # After gs_race_load, which leaves word of units that it found unset.
-        race = b.get(b.get(args[0], WARP, "block"), BLOCK, "race")
-        with b.if_(b.compare("eq", race, _NULL)):
-            b.ret()
-        with b.if_(b.compare("ne", b.get(race, RACE, "unset"), i32(0))):
-            b.put(race, RACE, "unset", 0)
-            b.call("void", "gs_unset_shared_load", *args)
-    with m.function("void", "gs_unset_shared_store", "ptr warp", "i32 mask", short, "i32 size") as (b, args):
-        warp, mask, address, size = args
-        race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
-        with b.if_(b.compare("eq", race, _NULL)):
-            b.ret()
+    with m.function("void", "gs_unset_shared_store", *head) as (b, (warp, mask, address, size)):
+        race = _race(b, warp)
         begin = b.get(race, RACE, "begin")
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
             # Known to all warps: it sets the unit, and no access can race with it.
             place = plane_of(b, race, "written", unit)
             b.store(b.intrinsic("umax", b.load("i32", place), begin), place)
+    with m.function("void", "gs_unset_shared_again", *head, cold=True) as (b, (warp, mask, address, size)):
+        race = _race(b, warp)
+        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+            b.store(i32(0), plane_of(b, race, "written", unit))
+    # A bulk copy out of shared memory, of which nothing was written.
+    head = ("ptr warp", "i32 site", *head[1:])
+    with m.function("void", "gs_unset_copied", *head, cold=True) as (b, (warp, site, mask, address, size)):
+        race = _race(b, warp)
+        with b.if_(b.compare("ne", b.get(race, RACE, "unset"), i32(0))):
+            bad = b.call("i32", "gs_unset_shared_load", warp, mask, address, size)
+            b.call("void", "gs_unset_told", warp, site, bad, i32(SHARED), b.resize(address, "i64"))
+
+
+def _race(b: Builder, warp: Value, without: Value | None = None) -> Value:
+    """The block's shadow; where it has none the function returns (`without`)."""
+    race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+    with b.if_(b.compare("eq", race, _NULL)):
+        b.ret(without)
+    return race
 
 
 @contextmanager
@@ -333,38 +331,23 @@ def _units(b: Builder, race: Value, start: Value, size: Value) -> Iterator[Value
 
 # -- local memory -----------------------------------------------------------------------------------------------------
 def _local(m: Module) -> None:
-    """`gs_unset_local`: offsets in each lane's own memory; `gs_unset_local_at`: from the start of the warp's."""
-    head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i64')} offset", "i32 size", "i32 store")
-    with m.function("void", "gs_unset_local", *head) as (b, (warp, site, mask, offset, size, store)):
-        with b.if_(b.compare("eq", b.get(warp, WARP, "local_unset"), i64(0))):
-            b.ret()
-        stride = b.get(b.get(warp, WARP, "launch"), LAUNCH, "local_size")
-        lane = b.op("mul", vector_constant("i64", range(LANES)), b.splat(b.resize(stride, "i64")))
-        inside = b.bitcast(b.compare("ult", offset, b.splat(b.resize(stride, "i64"))), "i32")
-        at = b.op("add", offset, lane)
-        b.call("void", "gs_unset_local_at", warp, site, b.op("and", mask, inside), at, size, store)
-    with m.function("void", "gs_unset_local_at", *head) as (b, (warp, site, mask, offset, size, store)):
-        start, length = b.pointer(b.get(warp, WARP, "local_unset")), b.resize(size, "i64")
-        with b.lanes(mask) as lane:
-            place = b.offset(start, b.extract(offset, lane))
-            with b.if_(b.compare("ne", store, i32(0))):
-                b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 0, {length!r}, i1 false)")
-            with b.if_(b.compare("eq", store, i32(0))):
-                _local_read(b, warp, site, lane, place, b.extract(offset, lane), length)
-
-
-def _local_read(b: Builder, warp: Value, site: Value, lane: Value, place: Value, offset: Value, length: Value) -> None:
-    at, set_ = b.alloca("i64"), b.alloca("i8")
-    b.store(i64(0), at)
-    b.store(constant("i8", 1), set_)
-    with b.loop() as done:
-        j = b.load("i64", at)
-        b.break_if(b.compare("uge", j, length), done)
-        b.store(b.op("add", j, i64(1)), at)
-        b.store(b.op("and", b.load("i8", set_), b.load("i8", b.offset(place, j))), set_)
-    with b.if_(b.compare("ne", b.load("i8", set_), constant("i8", 0))):
-        stride = b.resize(b.get(b.get(warp, WARP, "launch"), LAUNCH, "local_size"), "i64")
-        own = b.op("urem", offset, stride)
-        b.call("void", "gs_unset_told", warp, site, lane, i32(LOCAL), own)
-        b.ret()
-    b.terminated = False
+    """`gs_unset_local_load` and so on: offsets in each lane's own memory; with `at`, from the start of the warp's."""
+    head = ("ptr warp", "i32 mask", f"{wide('i64')} offset", "i32 size")
+    for way, result in (("load", "i32"), ("store", "void"), ("again", "void")):
+        with m.function(result, f"gs_unset_local_{way}", *head) as (b, (warp, mask, offset, size)):
+            stride = b.resize(b.get(b.get(warp, WARP, "launch"), LAUNCH, "local_size"), "i64")
+            lane = b.op("mul", vector_constant("i64", range(LANES)), b.splat(stride))
+            inside = b.op("and", mask, b.bitcast(b.compare("ult", offset, b.splat(stride)), "i32"))
+            given = b.call(result, f"gs_unset_local_at_{way}", warp, inside, b.op("add", offset, lane), size)
+            b.ret(given if result != "void" else None)
+        with m.function(result, f"gs_unset_local_at_{way}", *head) as (b, (warp, mask, offset, size)):
+            start, length, bad = b.pointer(b.get(warp, WARP, "local_unset")), b.resize(size, "i64"), b.alloca("i32")
+            b.store(i32(0), bad)
+            with b.lanes(mask) as lane:
+                place = b.offset(start, b.extract(offset, lane))
+                if way == "load":
+                    _add(b, bad, lane, b.call("i1", "gs_unset_all", place, size))
+                else:
+                    mark = int(way == "again")
+                    b.emit(f"call void @llvm.memset.p0.i64(ptr {place.name}, i8 {mark}, {length!r}, i1 false)")
+            b.ret(b.load("i32", bad) if way == "load" else None)
