@@ -45,7 +45,8 @@ class VirtualGPU:
     `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build and raises
     what it finds. `workers`: threads that run blocks, one per core by default. `memory`: bytes of global memory, by
     default the chip's or three quarters of this machine's, whichever is less. `time_limit`: seconds per launch.
-    `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in kernels shares out.
+    `seed`: has what is observed also be checked for races between lanes of one warp, and warps take turns in an order
+    of its own. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in kernels shares out.
     ValueError for an unknown chip or a number out of range.
     """
 
@@ -54,11 +55,13 @@ class VirtualGPU:
     def __init__(
         self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
         time_limit: float | None = None, printf_buffer: int = PRINTF_BUFFER, heap: int = HEAP,
+        seed: int | None = None,
     ) -> None:  # fmt: skip
         self.model: Chip = chip(chip_name)
         self.chip = self.model.key
         self.name = f"virtual {self.chip}"
         self.sanitize = sanitize
+        self.seed = None if seed is None else _at_least("seed", seed, 0)
         self.faults: list[KernelFault] = []
         """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order."""
         self.workers = _at_least_one("workers", cores() if workers is None else workers)
@@ -235,12 +238,16 @@ class VirtualEvent:
 
 
 def _at_least_one(name: str, value: int) -> int:
+    return _at_least(name, value, 1)
+
+
+def _at_least(name: str, value: int, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, not {value!r}") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, not {number}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
     return number
 
 

@@ -26,7 +26,9 @@ BLOCK_COUNTERS = ("warps", "lanes")
 class Counting:
     """Gives every basic block and every access its counters, and remembers what they stand for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lanes: bool = False) -> None:
+        self.lanes = lanes
+        """Whether lanes of one warp are checked against one another."""
         self.blocks: list[dict[str, Any]] = []
         self.accesses: dict[int, dict[str, Any]] = {}
         self.size = 0
@@ -79,12 +81,22 @@ class Counting:
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
+            self._within_warp(cx, site, access, kind, addresses)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
             if result == "i32":
                 unset.look(cx, self._taint_of(cx), site, access, addresses, looks)
         self.touch(cx, site, access, address, kind)
+
+    def _within_warp(self, cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
+        if not self.lanes or access.space != "shared":
+            return
+        if kind in ("atom", "red") or (ordered(cx.ins) and "volatile" not in cx.ins.modifiers):
+            cx.b.call("void", "gs_lanes_sync", cx.warp)
+        elif kind in ("load", "store"):
+            size = constant("i32", access.bytes)
+            cx.b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), cx.active(), addresses, size)
 
     def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
         """Checks that what is read was written; of accesses that are counted elsewhere, too."""
@@ -96,6 +108,8 @@ class Counting:
 
     def before(self, cx: Lowering, ins: Instruction) -> None:
         """Ahead of each instruction: follows values that mean nothing."""
+        if self.lanes and ("sync" in ins.modifiers or ins.opcode in _MEETING):
+            cx.b.call("void", "gs_lanes_sync", cx.warp)
         taint = self._taint_of(cx)
         if not taint.idle:
             taint.before(cx, ins)
@@ -138,6 +152,8 @@ class Counting:
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
         b = cx.b
+        if self.lanes:
+            b.call("void", "gs_lanes_sync", cx.warp)
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
@@ -154,6 +170,10 @@ class Counting:
             kind = constant("i32", FAULT["barrier_divergence"])
             here = constant("i32", site)
             b.call("void", "gs_report", cx.warp, kind, here, mine, here, who, constant("i64", 0))
+
+
+_MEETING = frozenset("bar barrier mbarrier fence membar atom red shfl vote match redux mma wmma call".split())
+"""Opcodes after which lanes may count on what other lanes did before, or on no order at all being meant."""
 
 
 def _watched(cx: Lowering, access: Access, kind: str) -> str:

@@ -134,6 +134,7 @@ def _runtime() -> tuple[Any, Any]:
 def _runtime_module() -> Module:
     from gridstride.virtual.lowering.runtime.copies import emit_copies
     from gridstride.virtual.lowering.runtime.heap import emit_heap
+    from gridstride.virtual.lowering.runtime.lanes import emit_lanes
     from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
     from gridstride.virtual.lowering.runtime.memory import emit_memory
     from gridstride.virtual.lowering.runtime.observe import emit_observe
@@ -161,6 +162,7 @@ def _runtime_module() -> Module:
     emit_reduce(module)
     emit_tensor(module)
     emit_unset(module)
+    emit_lanes(module)
     return module
 
 

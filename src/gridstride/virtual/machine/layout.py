@@ -69,17 +69,17 @@ BLOCK = Layout(
     "block",
     f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 cursor:i32
     index:i64 arrived:i32[{BARRIERS}] phases:i32[{BARRIERS}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}]
-    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr""",
+    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr lanes:ptr""",
 )
 """One resident block and its barriers. `cursor` is the next warp of the round; `phases` counts completions of each
 barrier, `epoch` of all; `votes`/`results` serve `bar.red`; `members` are the warps that arrived; `race` is the block's
-shadow of shared memory, null if not observed."""
+shadow of shared memory, null if not observed; `lanes` that of the lanes of each warp, null without a seed."""
 
 WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
     local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
-    row:i64 row_end:i64 local_unset:i64""",
+    row:i64 row_end:i64 local_unset:i64 lanes:ptr lanes_stride:i64""",
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
 local memory of its slots."""
@@ -93,11 +93,12 @@ LAUNCH = Layout(
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
-    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] unset:i64 unset_low:i64 unset_span:i64 origin:i32""",
+    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] unset:i64 unset_low:i64 unset_span:i64 origin:i32 shift:i32 reversed:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
 
+A seed has the warps of a block take turns from number `shift` on, downwards if `reversed`.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
 is set; 0 where nothing can be unset. `origin` says which
 kernel this is to those who ask where a heap block comes from.
@@ -174,6 +175,9 @@ RACE = Layout(
 `floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
 planes. A unit whose last write is before `begin` has not been written by this block; `unset` is 1 where a load met
 one. While a plain store is looked at, `where` and `values` are its addresses and elements of `size` bytes."""
+
+LANE_SHADOW = Layout("lanes", "epoch:i32[32]")
+"""Head of a block's shadow for races within a warp; two entries for each unit follow (see lowering/runtime/lanes)."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""

@@ -91,7 +91,7 @@ class VirtualKernel:
         """What the source calls the parameters, where somebody knows."""
         self.static_shared = entry.static_shared
         self._most_threads = entry.most_threads
-        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
+        self._variants: dict[tuple[BlockShape, bool, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property
@@ -102,7 +102,7 @@ class VirtualKernel:
 
     def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
         """The code for a block shape."""
-        key = (BlockShape.of(*block), observed)
+        key = (BlockShape.of(*block), observed, observed and self.module.device.seed is not None)
         if key not in self._variants:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
@@ -167,13 +167,15 @@ class VirtualKernel:
         workers = min(device.workers, total) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
-        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift), device.rooms)
+        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift, device.seed is not None), device.rooms)
         record = session.launch
         record["entry"] = variant.code.kernel
         record["grid"], record["ntid"] = grid, block
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
         record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
+        if device.seed is not None:
+            record["shift"], record["reversed"] = device.seed % warps, device.seed // warps % 2
         record["multiprocessors"] = device.properties.multiprocessors
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address

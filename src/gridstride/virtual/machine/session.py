@@ -14,6 +14,7 @@ from gridstride.virtual.machine.arena import reserve
 from gridstride.virtual.machine.layout import (
     BLOCK,
     FINDING,
+    LANE_SHADOW,
     LANES,
     LAUNCH,
     MAX_FINDINGS,
@@ -79,7 +80,9 @@ class Demand:
     counters: int = 0
     sample: int = 0
     race_shift: int = -1
-    """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
+    lanes: bool = False
+    """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none;
+    whether lanes of one warp are checked against one another."""
 
 
 class Session:
@@ -116,6 +119,8 @@ class Session:
             self._fill(index, room, tables, fibers, stack)
             if demand.race_shift >= 0 and demand.shared:
                 self._shadow(index)
+                if demand.lanes:
+                    self._lane_shadow(index)
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
@@ -166,6 +171,14 @@ class Session:
     def params_skip(self) -> int:
         """Bytes of `params` ahead of the first parameter."""
         return int(self.params_address - self.params.ctypes.data)
+
+    def _lane_shadow(self, index: int) -> None:
+        """The same for races within a warp: two entries of 8 bytes for each unit."""
+        units = -(-self.demand.shared >> self.demand.race_shift) + 1
+        stride = LANE_SHADOW.size + 16 * units
+        memory = np.zeros(stride * self.demand.slots, np.uint8)
+        self.shadows.append(memory)
+        self.workers[index]["lanes"], self.workers[index]["lanes_stride"] = memory.ctypes.data, stride
 
     def watch_unset(self, shadow: int, low: int, span: int) -> None:
         """Has reads of global memory checked against its shadow."""

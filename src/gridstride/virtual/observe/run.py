@@ -142,6 +142,13 @@ def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, pack
     if kind in ASYNCHRONOUS:
         message = _asynchronous(kind, thread, them, address, here, other.line)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
+    if record["warp"] == record["other_warp"]:
+        message = (
+            f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} of the same warp "
+            f"{_did(there)} in line {other.line} with nothing between that brings the lanes together: is a __syncwarp() "
+            "missing? Lanes of a warp need not run in step, and volatile does not change that"
+        )
+        return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
     message = (
         f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
         f"{other.line} with no barrier between: is a __syncthreads() missing?"

@@ -39,7 +39,8 @@ def _check(m: Module) -> None:
                 matters = b.op("or", b.op("xor", out, constant("i1", True)), b.compare("ne", store, i32(0)))
                 matters = b.op("and", matters, b.compare("ne", kind, i32(ARRIVING)))
                 with b.if_(b.op("and", matters, b.compare("ne", b.get(entry, COPY, "mask"), i32(0)))):
-                    b.call("void", "gs_copies_meet", warp, site, mask, address, size, number, entry)
+                    named = b.get(warp_at(b, block, number), WARP, "warp")
+                    b.call("void", "gs_copies_meet", warp, site, mask, address, size, named, entry)
     _meet(m)
 
 

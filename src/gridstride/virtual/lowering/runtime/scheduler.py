@@ -79,8 +79,15 @@ def _open_slot(m: Module) -> None:
             warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
             b.put(warp, WARP, "block", block)
             b.put(warp, WARP, "shared", shared)
-            _open_warp(b, worker, launch, warp, b.op("add", first, w), w)
+            _open_warp(b, worker, launch, warp, b.op("add", first, w), _turn(b, launch, w, count))
             b.store(b.op("add", w, i64(1)), at)
+
+
+def _turn(b: Builder, launch: Value, w: Value, count: Value) -> Value:
+    """The number of the warp that has the w-th turn."""
+    moved = b.op("urem", b.op("add", w, b.resize(b.get(launch, LAUNCH, "shift"), "i64")), count)
+    back = b.op("sub", b.op("sub", count, i64(1)), moved)
+    return b.select(b.compare("ne", b.get(launch, LAUNCH, "reversed"), i32(0)), back, moved)
 
 
 def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Value, w: Value) -> None:
@@ -182,6 +189,11 @@ def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index
             mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
             b.put(block, BLOCK, "race", mine)
             b.call("void", "gs_race_begin", mine)
+            lanes = b.get(worker, WORKER, "lanes")
+            with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):
+                own = b.offset(lanes, b.op("mul", slot, b.get(worker, WORKER, "lanes_stride")))
+                b.put(block, BLOCK, "lanes", own)
+                b.call("void", "gs_lanes_begin", own)
             # Shared memory holds anything when a block starts; here it is NaN, which shows in whatever it is used for.
             start, size = b.pointer(b.get(block, BLOCK, "shared")), b.get(launch, LAUNCH, "shared_size")
             b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 -1, i64 {size.name}, i1 false)")
