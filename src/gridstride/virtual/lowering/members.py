@@ -31,15 +31,13 @@ def check_members(cx: Lowering, members: Value) -> None:
     wrong = b.op("and", wrong, active)
     with b.if_(b.compare("ne", wrong, constant("i32", 0))):
         site = constant("i32", cx.program.site(cx))
-        b.call("void", "gs_members_told", cx.warp, site, wrong, active, absent, b.splat(members))
+        b.call("void", "gs_members_told", cx.warp, site, wrong, absent, b.splat(members))
 
 
 def _may_be_apart(cx: Lowering) -> bool:
-    """True where lanes that are not here may be at the same kind of instruction elsewhere, which __syncwarp() allows."""
+    """True where lanes that are not here may be at such an instruction elsewhere, which __syncwarp() allows."""
     if cx.code.spin_edges:
         return True
     if cx.ins.opcode not in ("bar", "barrier"):
         return False
     return sum(ins.opcode in ("bar", "barrier") and "warp" in ins.modifiers for x in cx.code.blocks for ins in x) > 1
-
-

@@ -8,13 +8,13 @@ from typing import Any
 from gridstride.virtual.lowering import unset
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of
+from gridstride.virtual.lowering.around import goes_around
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.lowering.around import goes_around
 from gridstride.virtual.lowering.members import check_members
 from gridstride.virtual.lowering.taint import Taint
-from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.machine.layout import FAULT, LANES, WARP
 from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand, Symbol
 
 ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
@@ -41,7 +41,8 @@ class Counting:
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
         accesses = [{"site": site, **a} for site, a in self.accesses.items()]
-        return {"blocks": self.blocks, "accesses": accesses, "size": self.size, "unit": self.unit, "allocates": self.allocates}
+        told = {"size": self.size, "unit": self.unit, "allocates": self.allocates}
+        return {"blocks": self.blocks, "accesses": accesses, **told}
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -82,12 +83,24 @@ class Counting:
             addresses = vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             self._within_warp(cx, site, access, kind, addresses)
+            if cx.code.spin_edges and (ordered(cx.ins) or kind == "atom"):
+                self._polls(cx, site, access, addresses)
             name = f"gs_observe_{_watched(cx, access, kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
             if result == "i32":
                 unset.look(cx, self._taint_of(cx), site, access, addresses, looks)
         self.touch(cx, site, access, address, kind)
+
+    def _polls(self, cx: Lowering, site: int, access: Access, addresses: Value) -> None:
+        """Where a loop looks for what it waits for, to be told if the launch must be stopped."""
+        b = cx.b
+        lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
+        where = b.resize(b.extract(addresses, b.op("and", lane, constant("i32", LANES - 1))), "i64")
+        if access.space == "shared":
+            where = b.op("add", where, cx.field("shared"))
+        b.put(cx.warp, WARP, "polled", where)
+        b.put(cx.warp, WARP, "polled_site", site)
 
     def _within_warp(self, cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
         if not self.lanes or access.space != "shared":

@@ -3,8 +3,8 @@
 A shuffle may read a lane that is not there, and a load memory that nothing has written; code may read a register that
 its path never wrote. All are harmless where the value is dropped, as by the upper lanes of a reduction or at the edge
 of a tile. So each register that can hold such a value has a mask of the lanes where it does. Arithmetic passes it on; a
-store to global memory, an atomic or an address makes a finding of it, and so does a branch, but for what a shuffle gave:
-lanes whose sums nobody wants take branches too. Matrix instructions and calls end the trace.
+store to global memory, an atomic or an address makes a finding of it, and so does a branch, but for what a shuffle
+gave: lanes whose sums nobody wants take branches too. Matrix instructions and calls end the trace.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ class Taint:
         active = cx.active()
         there = b.op("and", b.splat(active), b.splat(members))
         bit = b.op("lshr", there, sources)
-        absent = b.op("and", b.bitcast(b.compare("eq", b.op("and", bit, _one()), constant(wide("i32"), 0)), "i32"), active)
+        nobody = b.compare("eq", b.op("and", bit, _one()), constant(wide("i32"), 0))
+        absent = b.op("and", b.bitcast(nobody, "i32"), active)
         if not (cx.always() and members.name == "-1"):
             with b.if_(b.compare("ne", absent, constant("i32", 0))):
                 first = b.call("i32", "llvm.cttz.i32", absent, constant("i1", True))

@@ -54,13 +54,15 @@ WARP = Layout(
     """sp:ptr scheduler:ptr launch:ptr block:ptr worker:ptr shared:i64 shared_size:i64 local:i64
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
-    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr unset:i64 unset_low:i64 unset_span:i64 local_unset:i64""",
+    ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr
+    unset:i64 unset_low:i64 unset_span:i64 local_unset:i64 polled:i64 polled_site:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
 `observed` is 1 where the block is counted. A waiting warp is woken when its block's epoch is no longer `epoch`; `site`
 is where it last waited. `copies` is its queue of asynchronous copies, null in the fast build; `unset` and what
-belongs to it are the launch's, `local_unset` the start of the shadow of its local memory (a byte for each byte), 0 where reads are not checked."""
+belongs to it are the launch's, `local_unset` the start of the shadow of its local memory (a byte for each byte), 0
+where reads are not checked. `polled` is where it last looked for what it waits for."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -93,7 +95,8 @@ LAUNCH = Layout(
     fault_space:i32 param_size:i64 shared_stacks:i32 multiprocessors:i32
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2]
-    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] unset:i64 unset_low:i64 unset_span:i64 origin:i32 shift:i32 reversed:i32""",
+    in_a_row:i64 apart:i64[8] next:i64 alone:i64[7]
+    unset:i64 unset_low:i64 unset_span:i64 origin:i32 shift:i32 reversed:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.

@@ -19,6 +19,7 @@ from gridstride.virtual.machine.lifetimes import after_free
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
 from gridstride.virtual.machine.variant import Variant, build, digest
+from gridstride.virtual.machine.waiting import outside_a_cooperative_grid
 from gridstride.virtual.machine.watch import WATCHER
 from gridstride.virtual.observe.findings import KernelFault
 from gridstride.virtual.ptx import parse
@@ -167,7 +168,9 @@ class VirtualKernel:
         workers = min(device.workers, total) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
-        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift, device.seed is not None), device.rooms)
+        lanes = device.seed is not None
+        demand = Demand(warps, slots, extent, workers, counters, sample, shift, lanes)
+        session = Session(tables, demand, device.rooms)
         record = session.launch
         record["entry"] = variant.code.kernel
         record["grid"], record["ntid"] = grid, block
@@ -234,6 +237,8 @@ class VirtualKernel:
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
         found = after_free(self, found, session.params.tobytes()[session.params_skip :])
+        if found.kind == "trap" and not session.launch["envreg"].any():
+            found = outside_a_cooperative_grid(found, self.module.parsed)
         raise KernelFault((found,), self.module.source)
 
 

@@ -72,7 +72,9 @@ class Variant:
         self.code, self.tables = engine.Code(code), tables
 
 
-def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool, lanes: bool = False) -> Variant:
+def build(
+    parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool, lanes: bool = False
+) -> Variant:
     """The kernel for a block shape, from the cache or, with the parsed text, compiled now.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.

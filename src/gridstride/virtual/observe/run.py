@@ -129,7 +129,7 @@ def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, pack
     if kind == "uninitialised_read":
         direct = there is None  # an atomic or a copy; else a load whose value was used there
         space = int(record["other_site"]) & 3 if direct else int(record["other_warp"])
-        used = None if direct or there is None else (there.name, there.line)
+        used = there.line if there is not None else None
         message = uninitialised(of, here, space, address, packed, used)
         shown = None if space == REGISTER else address
         return Finding(kind, message, kernel, file, line, ctaid, thread, shown)
@@ -145,8 +145,8 @@ def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, pack
     if record["warp"] == record["other_warp"]:
         message = (
             f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} of the same warp "
-            f"{_did(there)} in line {other.line} with nothing between that brings the lanes together: is a __syncwarp() "
-            "missing? Lanes of a warp need not run in step, and volatile does not change that"
+            f"{_did(there)} in line {other.line} with nothing between that brings the lanes together: is a "
+            "__syncwarp() missing? Lanes of a warp need not run in step, and volatile does not change that"
         )
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
     message = (

@@ -15,16 +15,14 @@ _SHARED, _LOCAL, REGISTER = 1, 2, 3
 
 
 def uninitialised(
-    kernel: VirtualKernel, place: Place | None, space: int, address: int, packed: bytes, used: tuple[str, int | None] | None
+    kernel: VirtualKernel, place: Place | None, space: int, address: int, packed: bytes, used: int | None = None
 ) -> str:  # fmt: skip
-    """`space` is where the address is; shared and local ones are offsets. `used`: the instruction that needs the value,
-    and its line.
-    """
+    """`space` is where the address is; shared and local ones are offsets. `used`: the line that needs the value."""
     if space == REGISTER:
         return "uses a register that this path through the kernel never wrote: it holds any value"
     does = "updates" if place is not None and place.name.startswith(("atom", "red")) else "reads"
     line = place.line if place is not None else None
-    then = f"; line {used[1]} needs the value" if used is not None and used[1] not in (None, line) else ""
+    then = f"; line {used} needs the value" if used not in (None, line) else ""
     return f"{does} {_what(kernel, space, address, packed)}{then}"
 
 
@@ -48,17 +46,17 @@ def _what(kernel: VirtualKernel, space: int, address: int, packed: bytes) -> str
         return "shared memory, or memory of the thread's own, that nothing has written"
     name = name_of(kernel, packed, near.start, near.size)
     return (
-        f"byte {address - near.start} of {name} ({near.size} bytes), which neither the host nor a kernel has written: it "
-        "holds whatever was in the memory before; does it have to be filled first?"
+        f"byte {address - near.start} of {name} ({near.size} bytes), which neither the host nor a kernel has written: "
+        "it holds whatever was in the memory before; does it have to be filled first?"
     )
 
 
 def inactive_lane(lane: int, used: int | None) -> str:
     """A shuffle's value that came from nowhere; `used` is the line that needs it."""
     return (
-        f"reads lane {lane} of the warp, which takes no part in this shuffle (it is not in the mask, or has returned, or "
-        f"the block has no such thread), and line {used} uses what came: on hardware that is any value; give such lanes "
-        "a value that changes nothing, and let them take part"
+        f"reads lane {lane} of the warp, which takes no part in this shuffle (not in the mask, or has returned, or the "
+        f"block has no such thread), and line {used} uses what came: on hardware that is any value; give such lanes a "
+        "value that changes nothing, and let them take part"
     )
 
 
@@ -70,8 +68,8 @@ def member_mask(lane: int, mask: int, missing: int) -> str:
             "undefined; the mask must name every lane that gets here"
         )
     return (
-        f"the mask {mask:#010x} names lanes {lanes(missing)}, which do not come here: the hardware may wait for them for "
-        "ever, or give any value; bring all of them here (move it out of the `if`), or name only those that come, "
+        f"the mask {mask:#010x} names lanes {lanes(missing)}, which do not come here: the hardware may wait for them "
+        "for ever, or give any value; bring all of them here (move it out of the `if`), or name only those that come, "
         "with __ballot_sync taken before the branch"
     )
 

@@ -165,6 +165,10 @@ def _test(m: Module) -> None:
             with b.if_(b.compare("eq", b.load("i32", landed), i32(0))):
                 allowed = b.load("i32", left)
                 b.break_if(b.compare("eq", allowed, i32(0)), done)
+                first = b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
+                place = b.call("ptr", "gs_mbarrier_place", warp, site, first, where, space, i32(0))
+                b.put(warp, WARP, "polled", b.define("i64", f"ptrtoint {place!r} to i64"))
+                b.put(warp, WARP, "polled_site", site)
                 _wait(b, warp, site, mask, allowed, left)
         b.call("void", "gs_race_sync", warp)
         b.ret(b.load("i32", over))

@@ -159,6 +159,7 @@ def _start_block(m: Module, processor: Processor) -> None:
             b.put(warp, WARP, "state", READY)
             b.put(warp, WARP, "site", 0xFFFFFFFF)
             b.put(warp, WARP, "observed", observed)
+            b.put(warp, WARP, "polled", 0)
             _unset_local(b, worker, warp, b.op("add", first, b.resize(w, "i64")), observed)
             copies = b.get(warp, WARP, "copies")
             with b.if_(b.compare("ne", copies, Value("null", "ptr"))):

@@ -44,8 +44,8 @@ def _told(m: Module) -> None:
         kind = i32(FAULT["uninitialised_read"])
         b.call("void", "gs_report", warp, kind, site, lane, other, i32(0), b.extract(address, lane))
     _tainted(m)
-    head = ("ptr warp", "i32 site", "i32 wrong", "i32 active", "i32 absent", f"{wide('i32')} members")
-    with m.function("void", "gs_members_told", *head, cold=True) as (b, (warp, site, wrong, active, absent, members)):
+    mask_head = ("ptr warp", "i32 site", "i32 wrong", "i32 absent", f"{wide('i32')} members")
+    with m.function("void", "gs_members_told", *mask_head, cold=True) as (b, (warp, site, wrong, absent, members)):
         _once(b, warp, site)
         lane = _first(b, wrong)
         mask = b.extract(members, lane)
@@ -299,8 +299,8 @@ def _shared(m: Module) -> None:
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
             b.store(i32(0), plane_of(b, race, "written", unit))
     # A bulk copy out of shared memory, of which nothing was written.
-    head = ("ptr warp", "i32 site", *head[1:])
-    with m.function("void", "gs_unset_copied", *head, cold=True) as (b, (warp, site, mask, address, size)):
+    placed = ("ptr warp", "i32 site", *head[1:])
+    with m.function("void", "gs_unset_copied", *placed, cold=True) as (b, (warp, site, mask, address, size)):
         race = _race(b, warp)
         with b.if_(b.compare("ne", b.get(race, RACE, "unset"), i32(0))):
             bad = b.call("i32", "gs_unset_shared_load", warp, mask, address, size)
