@@ -109,6 +109,13 @@ class Taint:
             return None
         if ins.opcode in ("xor", "sub") and ins.operands[1] == ins.operands[2]:
             return None  # 0, whatever the operand was
+        if ins.opcode in ("and", "or") and ins.types == ("pred",):
+            pair = [(self.mask(cx, o), self._bits(cx, o)) for o in ins.operands[1:3]]
+            return self._decided(cx, pair, all_of=ins.opcode == "and")
+        if ins.opcode == "setp" and len(ins.operands) == 4 and {"and", "or"} & set(ins.modifiers):
+            compared = self._mask(cx, {name for o in ins.operands[1:3] for name in _names(o)})
+            third = (self.mask(cx, ins.operands[3]), self._bits(cx, ins.operands[3]))
+            return self._decided(cx, [(compared, None), third], all_of="and" in ins.modifiers)
         if ins.opcode != "selp":
             return self._mask(cx, _sources(ins))
         b = cx.b
@@ -116,6 +123,24 @@ class Taint:
         p = b.bitcast(cx.vector(ins.operands[3], "pred"), "i32")
         picked = b.op("or", b.op("and", chosen, p), b.op("and", other, b.op("xor", p, constant("i32", -1))))
         return b.op("or", picked, decides)
+
+    def _bits(self, cx: Lowering, operand: Operand) -> Value:
+        return cx.b.bitcast(cx.vector(operand, "pred"), "i32")
+
+    def _decided(self, cx: Lowering, pair: list[tuple[Value | None, Value | None]], *, all_of: bool) -> Value | None:
+        """Of `and` and `or`: a side that means something may decide alone, so that the other does not matter."""
+        b = cx.b
+        if all(mask is None for mask, _ in pair):
+            return None
+        ones, zero = constant("i32", -1), constant("i32", 0)
+        (m, x), (n, y) = [(mask or zero, value) for mask, value in pair]
+        total = b.op("or", m, n)
+        for mask, value in ((m, x), (n, y)):
+            if value is not None:
+                means = b.op("xor", mask, ones)
+                decides = b.op("and", means, b.op("xor", value, ones) if all_of else value)
+                total = b.op("and", total, b.op("xor", decides, ones))
+        return total
 
     def _use(self, cx: Lowering, ins: Instruction) -> None:
         spaces = {m.partition("::")[0] for m in ins.modifiers}
