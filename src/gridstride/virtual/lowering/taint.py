@@ -20,6 +20,11 @@ PASSING = frozenset(
 )
 """Opcodes whose results mean nothing where an operand means nothing; other results count as meaning something."""
 
+MOST_FOLLOWED = 1000
+"""Registers of a function up to which what it loads is followed: beyond, compiling would take minutes. Unrolled kernels
+that have more are checked for reads by atomics and copies only, beside shuffles.
+"""
+
 SHUFFLED, NEVER = 4, 3
 """Where a value comes from, beside the numbers of spaces: a lane that is not there, a register that nothing wrote."""
 
@@ -35,7 +40,13 @@ class Taint:
 
     def _reached(self, cx: Lowering) -> set[str]:
         code = [ins for block in cx.code.blocks for ins in block]
-        found = {name for ins in code for name in _given(ins)} | self.unwritten
+        found = self._closure(cx, code, {name for ins in code for name in _given(ins)} | self.unwritten)
+        if len(found) <= MOST_FOLLOWED:
+            return found
+        shuffled = {name for ins in code if ins.opcode == "shfl" for name in _shuffled(ins)}
+        return self._closure(cx, code, shuffled | self.unwritten)
+
+    def _closure(self, cx: Lowering, code: list[Instruction], found: set[str]) -> set[str]:
         while found:
             size = len(found)
             for ins in code:
@@ -44,6 +55,10 @@ class Taint:
             if len(found) == size:
                 break
         return found
+
+    def follows(self, name: str) -> bool:
+        """False for a register that always counts as meaning something."""
+        return name in self._registers
 
     @property
     def idle(self) -> bool:

@@ -94,7 +94,7 @@ def _mark(cx: Lowering, taint: Taint, site: int, access: Access, where: Value, a
         return
     b = cx.b
     for j, target in enumerate(_items(cx.ins.operands[0])):
-        if isinstance(target, Register):
+        if isinstance(target, Register) and taint.follows(target.name):
             place = b.op("add", where, constant(where.type, access.size * j)) if j else where
             bad = b.call("i32", ask, cx.warp, cx.active(), place, constant("i32", access.size))
             taint.loaded(cx, target.name, bad, site, b.resize(place, "i64"), space)
