@@ -35,7 +35,9 @@ def faulty(path: Path) -> Faulty:
     text = path.read_text()
     said = dict(re.findall(r"^// (expect|block|seed): (\w+)$", text, re.MULTILINE))
     lines = frozenset(n for n, line in enumerate(text.splitlines(), 1) if line.endswith("// <- here"))
-    return Faulty(path, said["expect"], lines, int(said.get("block", 64)), int(said["seed"]) if "seed" in said else None)
+    return Faulty(
+        path, said["expect"], lines, int(said.get("block", 64)), int(said["seed"]) if "seed" in said else None
+    )
 
 
 FAULTY = [faulty(path) for path in sorted(FOLDER.glob("*.cu"))]

@@ -9,6 +9,8 @@ gave: lanes whose sums nobody wants take branches too. Matrix instructions and c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Pair, Register, Vector
@@ -142,7 +144,9 @@ class Taint:
     def _bits(self, cx: Lowering, operand: Operand) -> Value:
         return cx.b.bitcast(cx.vector(operand, "pred"), "i32")
 
-    def _decided(self, cx: Lowering, pair: list[tuple[Value | None, Value | None]], *, all_of: bool) -> Value | None:
+    def _decided(
+        self, cx: Lowering, pair: Sequence[tuple[Value | None, Value | None]], *, all_of: bool
+    ) -> Value | None:
         """Of `and` and `or`: a side that means something may decide alone, so that the other does not matter."""
         b = cx.b
         if all(mask is None for mask, _ in pair):

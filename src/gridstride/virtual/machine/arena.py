@@ -122,8 +122,16 @@ class Arena:
             self._release(start, room)
 
     def freed_at(self, address: int) -> tuple[int, int] | None:
-        """Start and size of the allocation that was freed last among those that had the address; None without one."""
-        return next((g for g in reversed(self._gone) if g[0] <= address < g[0] + max(g[1], 1)), None)
+        """Start and size of the allocation that was freed last among those that had the address.
+
+        None without one, and where another has been given some of its room since.
+        """
+        gone = next((g for g in reversed(self._gone) if g[0] <= address < g[0] + max(g[1], 1)), None)
+        if gone is None:
+            return None
+        index = bisect.bisect_left(self._starts, gone[0] + gone[1])
+        before = self._starts[index - 1] if index else 0
+        return None if index and before + self._sizes[before] > gone[0] else gone
 
     def live(self) -> list[tuple[int, int]]:
         """Start and size of every allocation."""

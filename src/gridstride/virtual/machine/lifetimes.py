@@ -47,6 +47,8 @@ def after_free(kernel: VirtualKernel, found: Finding, packed: bytes) -> Finding:
         return found
     start, size = gone
     name = name_of(kernel, packed, start, size)
+    if name is None:  # an array next to it may have been left by far as well
+        return found
     message = (
         f"{found.message.partition(' at address')[0]} at byte {found.address - start} of {name} ({size} bytes), which "
         "the host has freed: keep the array until the last kernel that uses it is through"

@@ -44,7 +44,7 @@ def _what(kernel: VirtualKernel, space: int, address: int, packed: bytes) -> str
     near = device.arena.nearest(address)
     if near is None or near.distance:
         return "shared memory, or memory of the thread's own, that nothing has written"
-    name = name_of(kernel, packed, near.start, near.size)
+    name = name_of(kernel, packed, near.start, near.size) or "an allocation"
     return (
         f"byte {address - near.start} of {name} ({near.size} bytes), which neither the host nor a kernel has written: "
         "it holds whatever was in the memory before; does it have to be filled first?"
@@ -74,13 +74,13 @@ def member_mask(lane: int, mask: int, missing: int) -> str:
     )
 
 
-def name_of(kernel: VirtualKernel, packed: bytes, start: int, size: int) -> str:
-    """What the kernel calls an allocation: the parameter that points into it."""
+def name_of(kernel: VirtualKernel, packed: bytes, start: int, size: int) -> str | None:
+    """What the kernel calls an allocation: the parameter that points into it; None without one."""
     for index, each in enumerate(kernel.parameters):
         value = int.from_bytes(packed[each.offset : each.offset + 8], "little")
         if each.size == 8 and start <= value < start + max(size, 1):
             return kernel.labels[index] if index < len(kernel.labels) else f"parameter {index + 1}"
-    return "an allocation"
+    return None
 
 
 def lanes(mask: int) -> str:

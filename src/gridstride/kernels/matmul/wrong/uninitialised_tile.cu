@@ -3,7 +3,7 @@
 // entry: matmul_uninitialised_tile
 // block: 16 16
 // grid: ceil(N/16) ceil(M/16)
-// expect: uninitialised_read 19
+// expect: wrong_result
 
 extern "C" __global__ void matmul_uninitialised_tile(const float* A, const float* B, float* C, int M, int N, int K)
 {
