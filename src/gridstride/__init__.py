@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gridstride.device.choice import device as device
     from gridstride.device.choice import use as use
     from gridstride.device.kernel import Kernel as Kernel
+    from gridstride.device.link import link as link
     from gridstride.device.module import Module as Module
     from gridstride.device.module import cuda as cuda
     from gridstride.device.module import ptx as ptx
@@ -25,10 +26,15 @@ if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU as PhysicalGPU
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
+    from gridstride.device.textures import Surface as Surface
+    from gridstride.device.textures import Texture as Texture
+    from gridstride.device.textures import surface as surface
+    from gridstride.device.textures import texture as texture
     from gridstride.device.triton import triton as triton
     from gridstride.protocol import DeviceError as DeviceError
     from gridstride.protocol import DeviceLost as DeviceLost
     from gridstride.protocol import LaunchError as LaunchError
+    from gridstride.protocol import LinkError as LinkError
     from gridstride.protocol import NoDevice as NoDevice
     from gridstride.protocol import OutOfDeviceMemory as OutOfDeviceMemory
     from gridstride.protocol import UnknownName as UnknownName
@@ -46,21 +52,27 @@ _HOMES = {
     "Kernel": "device.kernel",
     "KernelFault": "virtual.observe.findings",
     "LaunchError": "protocol",
+    "LinkError": "protocol",
     "Module": "device.module",
     "NoDevice": "protocol",
     "OutOfDeviceMemory": "protocol",
     "PhysicalGPU": "device.physical",
     "PtxError": "virtual.ptx.errors",
+    "Surface": "device.textures",
     "TensorMap": "device.tensor_map",
+    "Texture": "device.textures",
     "UnknownName": "protocol",
     "UnsupportedInstruction": "virtual.errors",
     "UnsupportedTarget": "virtual.errors",
     "VirtualGPU": "virtual.gpu",
     "cuda": "device.module",
     "empty": "device.arrays",
+    "link": "device.link",
     "numba": "device.numba",
     "ptx": "device.module",
+    "surface": "device.textures",
     "tensor_map": "device.tensor_map",
+    "texture": "device.textures",
     "to_device": "device.arrays",
     "triton": "device.triton",
     "use": "device.choice",

@@ -6,7 +6,7 @@ Dimensions are (x, y, z), sizes are bytes, times are milliseconds unless a name 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -34,6 +34,10 @@ class OutOfDeviceMemory(DeviceError, MemoryError):
 
 class LaunchError(ValueError):
     """A launch refused before anything ran; the message names the parameter, the value and the limit."""
+
+
+class LinkError(ValueError):
+    """Files that do not fit together: a symbol defined nowhere or twice, or declared otherwise than defined."""
 
 
 class UnknownName(LookupError):
@@ -80,6 +84,50 @@ class ParameterLayout:
     align: int
     type: str  # "u32", "f32", "u64", or "b8[16]" for a struct
     pointer: bool = False  # the PTX marks it .ptr
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLayout:
+    """The texels that textures and surfaces see: a CUDA array, or linear memory. A size is 0 where there is none.
+
+    `dtype` is NumPy's name of a channel; a cubemap has six faces (in each layer). `pitch` is the bytes from row to row
+    of linear memory, 0 for a CUDA array.
+    """
+
+    dtype: str
+    channels: int
+    width: int
+    height: int = 0
+    depth: int = 0
+    layers: int = 0
+    cubemap: bool = False
+    levels: int = 1
+    surface: bool = False
+    pitch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a texture object reads its texels, in the words of `gridstride.texture`."""
+
+    address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
+    filter: str = "point"
+    normalized: bool = False
+    read: str = "element"
+    srgb: bool = False
+    border: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    mipmap_filter: str = "point"
+    lod_bias: float = 0.0
+    lod_range: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One PTX text among those linked into a module; `source` is what to show beside a finding in it."""
+
+    ptx: str
+    filename: str
+    source: str | None = None
 
 
 @runtime_checkable
@@ -194,6 +242,9 @@ class Device(Protocol):
 
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> DeviceModule:
         """Make PTX runnable here."""
+
+    def link(self, pieces: Sequence[Piece]) -> DeviceModule:
+        """Make one module of several PTX texts; LinkError where their symbols do not fit together."""
 
     def stream(self) -> Stream:
         """A new stream."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,3 +210,73 @@ def test_observe_counts_by_line_of_python() -> None:
         run = kernel.observe(2, 128)(x, x.copy(), np.zeros_like(x))
     assert run.findings == ()
     assert run.counters.global_sectors == 3 * 256 * 4 // 32
+
+
+def halves(x, y, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = cuda.fp16.hfma(x[i], y[i], y[i]) - cuda.fp16.hsqrt(x[i]) if x[i] > y[i] else cuda.fp16.hmax(x[i], y[i])
+
+
+def test_float16_operations() -> None:
+    kernel = gs.numba(halves, "void(float16[:], float16[:], float16[:])")["halves"]
+    x, y = RNG.random((2, 200)).astype(np.float16)
+    out = np.zeros(200, np.float16)
+    kernel[2, 128](x, y, out)
+    fused = (x.astype(np.float64) * y + y).astype(np.float16)
+    want = np.where(x > y, fused - np.sqrt(x.astype(np.float64)).astype(np.float16), np.maximum(x, y))
+    assert (out == want).all()
+
+
+def steps_of_a_grid(a, b, n):
+    grid, i = cuda.cg.this_grid(), cuda.grid(1)
+    for _ in range(n):
+        b[i] = a[(i + 1) % a.size] + 1
+        grid.sync()
+        a[i] = b[i]
+        grid.sync()
+
+
+def test_a_grid_that_meets_is_launched_as_one() -> None:
+    kernel = gs.numba(steps_of_a_grid, "void(int32[:], int32[:], int32)")["steps_of_a_grid"]
+    a = np.arange(256, dtype=np.int32)
+    kernel[4, 64](a, np.zeros_like(a), 5)
+    assert (a == np.roll(np.arange(256), -5) + 5).all()
+    with gs.use(gs.VirtualGPU(workers=1)):
+        assert kernel.observe(4, 64)(a, np.zeros_like(a), 1).findings == ()
+
+
+LINKED = """
+extern "C" __device__ int scaled_sum(float *result, float a, float b) { *result = 2 * a + b; return 0; }
+"""
+scaled_sum = cuda.declare_device("scaled_sum", "float32(float32, float32)")
+
+
+def sums_by_c(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = scaled_sum(x[i], y[i])
+
+
+@pytest.mark.parametrize("kind", ["cu", "ptx", "memory"])
+def test_a_device_function_of_another_language(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / f"functions.{kind}"
+    file.write_text(LINKED if kind == "cu" else gs.cuda(LINKED, ("-rdc=true",)).ptx)
+    link = cuda.CUSource(LINKED) if kind == "memory" else str(file)
+    kernel = gs.numba(cuda.jit(sums_by_c, link=[link]), "void(float32[:], float32[:])")["sums_by_c"]
+    x, y = RNG.random((2, 100)).astype(np.float32)
+    want = (2 * x + y).astype(np.float32)
+    kernel[1, 128](x, y)
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_what_is_linked_and_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(gs.LinkError, match=r"`scaled_sum` is used in .*test_numba_kernels.py:\d+ and has no body"):
+        gs.numba(sums_by_c, "void(float32[:], float32[:])")["sums_by_c"]
+    gone = cuda.jit(sums_by_c, link=[str(tmp_path / "gone.cu")])
+    with pytest.raises(ValueError, match=r"link= names .*gone.cu, which cannot be read: No such file"):
+        gs.numba(gone, "void(float32[:], float32[:])")
+    wrong = tmp_path / "wrong.cu"
+    wrong.write_text("__device__ int f() { return nowhere; }")
+    with pytest.raises(gs.CompileError, match=r'wrong.cu:1:29: error: identifier "nowhere" is'):
+        gs.numba(cuda.jit(sums_by_c, link=[str(wrong)]), "void(float32[:], float32[:])")

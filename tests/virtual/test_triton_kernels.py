@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,13 +23,6 @@ def either(request: pytest.FixtureRequest) -> Iterator[gs.VirtualGPU]:
         yield device
 
 
-def module(fn, **how) -> gs.Module:
-    """The kernel, without the note that Hopper's own matrix instructions are to come."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is compiled for sm_89")
-        return gs.triton(fn, **how)
-
-
 @triton.jit
 def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -41,7 +33,7 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("hint", ["", ":16"])
 def test_add(either: gs.VirtualGPU, n: int, hint: str) -> None:
     pointer = f"*fp32{hint}"
-    kernel = module(add, signature=[pointer, pointer, pointer, "i32"], constants={"BLOCK": 256})["add"]
+    kernel = gs.triton(add, signature=[pointer, pointer, pointer, "i32"], constants={"BLOCK": 256})["add"]
     x, y, out = RNG.random(n, np.float32), RNG.random(n, np.float32), np.zeros(n, np.float32)
     kernel[-(-n // 256)](x, y, out, n)
     assert (out == x + y).all()
@@ -58,7 +50,7 @@ def softmax(x_ptr, out_ptr, columns, stride, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 def test_softmax(either: gs.VirtualGPU, num_warps: int) -> None:
     signature = {"x_ptr": "*kfp32", "out_ptr": "*fp32", "columns": "i32", "stride": "i32"}
-    kernel = module(softmax, signature=signature, constants={"BLOCK": 1024}, num_warps=num_warps)["softmax"]
+    kernel = gs.triton(softmax, signature=signature, constants={"BLOCK": 1024}, num_warps=num_warps)["softmax"]
     x = (10 * RNG.standard_normal((7, 781))).astype(np.float32)
     out = np.zeros_like(x)
     kernel[7](x, out, 781, 781)
@@ -86,7 +78,7 @@ def multiply(dtype: str, tile: tuple[int, int, int], shape: tuple[int, int, int]
     M, N, K = shape
     constants = {"PRECISION": how.pop("precision", "tf32"), **dict(zip(("BM", "BN", "BK"), tile, strict=True))}
     types = [f"*{dtype}{hint}", f"*{dtype}{hint}", f"*fp32{hint}", *(f"i32{hint}",) * 3]
-    kernel = module(matmul, signature=types, constants=constants, **how)["matmul"]
+    kernel = gs.triton(matmul, signature=types, constants=constants, **how)["matmul"]
     a, b = (RNG.standard_normal(each).astype(numpy_type) for each in ((M, K), (K, N)))
     c = np.full((M, N), np.nan, np.float32)
     kernel[-(-M // tile[0]), -(-N // tile[1])](a, b, c, M, N, K)
@@ -145,7 +137,8 @@ def attention(
 def test_attention(either: gs.VirtualGPU, causal: bool) -> None:
     heads, keys, D = 2, 75, 32
     types = ["*kfp16", "*kfp16", "*kfp16", "*fp32", "i32", "fp32"]
-    kernel = module(attention, signature=types, constants={"CAUSAL": causal, "BM": 32, "BN": 32, "D": D})["attention"]
+    constants = {"CAUSAL": causal, "BM": 32, "BN": 32, "D": D}
+    kernel = gs.triton(attention, signature=types, constants=constants)["attention"]
     q, k, v = (RNG.standard_normal((heads, keys, D)).astype(np.float16) for _ in range(3))
     out = np.zeros((heads, keys, D), np.float32)
     kernel[-(-keys // 32), heads](q, k, v, out, keys, D**-0.5)
@@ -164,7 +157,7 @@ def histogram(x_ptr, bins_ptr, n, BLOCK: tl.constexpr):
 
 
 def test_atomics(either: gs.VirtualGPU) -> None:
-    kernel = module(histogram, signature=["*i32", "*i32", "i32"], constants={"BLOCK": 128})["histogram"]
+    kernel = gs.triton(histogram, signature=["*i32", "*i32", "i32"], constants={"BLOCK": 128})["histogram"]
     x, bins = RNG.integers(0, 10, 1000).astype(np.int32), np.zeros(10, np.int32)
     kernel[8](x, bins, 1000)
     assert (bins == np.bincount(x, minlength=10)).all()
@@ -177,7 +170,7 @@ def running_sum(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 def test_scan_over_warps(either: gs.VirtualGPU) -> None:
-    kernel = module(running_sum, signature=["*i32", "*i64"], constants={"BLOCK": 512})["running_sum"]
+    kernel = gs.triton(running_sum, signature=["*i32", "*i64"], constants={"BLOCK": 512})["running_sum"]
     x, out = RNG.integers(-100, 100, 512).astype(np.int32), np.zeros(512, np.int64)
     kernel[1](x, out)
     assert (out == x.cumsum()).all()
@@ -192,7 +185,7 @@ def doubled_by_descriptors(x_ptr, out_ptr, M, N, B: tl.constexpr):
 
 
 def test_tensor_maps_made_in_the_scratch_that_triton_asks_for(either: gs.VirtualGPU) -> None:
-    made = module(doubled_by_descriptors, signature="*fp32:16, *fp32:16, i32, i32:16", constants={"B": 16})
+    made = gs.triton(doubled_by_descriptors, signature="*fp32:16, *fp32:16, i32, i32:16", constants={"B": 16})
     assert made.code(either).scratch
     x, out = RNG.random((50, 64), np.float32), np.zeros((50, 64), np.float32)
     made["doubled_by_descriptors"][4, 4](x, out, 50, 64)
@@ -209,14 +202,14 @@ def locked(lock_ptr, count_ptr):
 
 
 def test_a_lock_that_programs_wait_for(either: gs.VirtualGPU) -> None:
-    kernel = module(locked, signature=["*i32", "*i32"])["locked"]
+    kernel = gs.triton(locked, signature=["*i32", "*i32"])["locked"]
     lock, count = np.zeros(1, np.int32), np.zeros(1, np.int32)
     kernel[20](lock, count)
     assert (lock[0], count[0]) == (0, 20)
 
 
 def adder() -> gs.Kernel:
-    return module(add, signature="*fp32, *fp32, *fp32, i32", constants={"BLOCK": 256})["add"]
+    return gs.triton(add, signature="*fp32, *fp32, *fp32, i32", constants={"BLOCK": 256})["add"]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +252,7 @@ def test_what_does_not_fit_is_refused(gpu: gs.VirtualGPU, launch, message: str) 
 
 
 def test_a_promise_of_alignment_is_held_to(gpu: gs.VirtualGPU) -> None:
-    kernel = module(add, signature="*fp32, *fp32, *fp32, i32:16", constants={"BLOCK": 256})["add"]
+    kernel = gs.triton(add, signature="*fp32, *fp32, *fp32, i32:16", constants={"BLOCK": 256})["add"]
     with pytest.raises(gs.LaunchError, match="n = 100 is no multiple of 16, which ':16' in the signature promises"):
         kernel[1](ARRAY, ARRAY, ARRAY, 100)
 
@@ -271,21 +264,8 @@ def test_observe_counts_by_line_of_python(gpu: gs.VirtualGPU) -> None:
     assert run.counters.global_sectors == 3 * 1024 * 4 // 32
 
 
-def test_hopper_code_that_is_replaced_is_said(gpu: gs.VirtualGPU) -> None:
-    from gridstride.virtual.lowering.families import FAMILIES
-
-    tile = {"PRECISION": "tf32", "BM": 64, "BN": 64, "BK": 32}
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        made = gs.triton(matmul, signature="*fp16, *fp16, *fp32, i32, i32, i32", constants=tile)
-        made["matmul"]
-    replaced = [str(each.message) for each in said if "is compiled for sm_89" in str(each.message)]
-    assert len(replaced) == int("wgmma" not in FAMILIES)
-    assert (".target sm_89" in made.ptx) == bool(replaced)
-
-
 def test_a_fault_names_the_line_of_python(gpu: gs.VirtualGPU) -> None:
-    kernel = module(add, signature=["*fp32", "*fp32", "*fp32", "i32"], constants={"BLOCK": 256})["add"]
+    kernel = gs.triton(add, signature=["*fp32", "*fp32", "*fp32", "i32"], constants={"BLOCK": 256})["add"]
     x = np.zeros(1000, np.float32)
     with pytest.raises(gs.KernelFault, match="out of bounds") as caught:
         kernel[4](x, x.copy(), x.copy(), 1024)

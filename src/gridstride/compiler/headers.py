@@ -110,3 +110,11 @@ def _fingerprint(folder: str | Path) -> str:
             below = _fingerprint(entry.path) if entry.is_dir() else f"{status.st_mtime_ns}:{status.st_size}"
             entries.append(f"{entry.name}:{below}")
     return " ".join(sorted(entries))
+
+
+@cache
+def library(name: str) -> Path | None:
+    """A library of CUDA's, from the wheels or a toolkit, by its file name; None where there is none."""
+    folders = (folder.parent / lib for folder in (*_wheel_folders(), *_toolkit_folders()) for lib in ("lib", "lib64"))
+    found = (folder / name for folder in folders)
+    return next((path for path in found if path.is_file()), None)

@@ -8,16 +8,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.frontends import require, version_of
+from gridstride.compiler.numba_link import as_text, link_pieces, own
 from gridstride.compiler.numba_messages import explained
 from gridstride.compiler.python_function import Place, digest, fingerprint, place_of
 from gridstride.compiler.signature import Parameter, Signature
+from gridstride.protocol import Piece
 
-_CACHE_FORMAT = "1"  # of the entries; raise it when what is stored, or how Numba is called, changes
+_CACHE_FORMAT = "2"  # of the entries; raise it when what is stored, or how Numba is called, changes
 _AT_LEAST = (0, 20)
 _COMPILING = threading.RLock()
 _INSTALL = "'numba-cuda[cu13]'"
@@ -68,6 +71,8 @@ class NumbaFunction:
     place: Place
     types: tuple[Any, ...]
     arguments: tuple[NumbaArgument, ...]
+    link: tuple[Any, ...] = ()
+    """What @cuda.jit(link=[…]) was given: paths, or Numba's CUSource and PTXSource."""
 
 
 def numba_function(function: Any, signature: Any) -> NumbaFunction:
@@ -77,6 +82,7 @@ def numba_function(function: Any, signature: Any) -> NumbaFunction:
     decorated with @cuda.jit is taken too. RuntimeError where Numba's CUDA compiler is missing or too old.
     """
     _cuda()
+    link = tuple(getattr(function, "targetoptions", {}).get("link") or ())
     function = getattr(function, "py_func", function)
     if not hasattr(function, "__code__"):
         raise ValueError(f"gs.numba takes a Python function, not a {type(function).__name__}")
@@ -85,22 +91,32 @@ def numba_function(function: Any, signature: Any) -> NumbaFunction:
     if len(names) != len(types):
         raise ValueError(f"{name} has {len(names)} parameters ({', '.join(names)}), signature has {len(types)} types")
     arguments = tuple(_argument(name, each, type_) for each, type_ in zip(names, types, strict=True))
-    return NumbaFunction(function, name, place_of(function), types, arguments)
+    return NumbaFunction(function, name, place_of(function), types, arguments, link)
 
 
-def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> str:
+@dataclass(frozen=True, slots=True)
+class NumbaCode:
+    """PTX of a kernel, and what it must be linked with: files given as `link=`, and Numba's own for some operations."""
+
+    ptx: str
+    linked: tuple[Piece, ...] = ()
+
+
+def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
     """PTX for `arch` with the kernel under the function's own name; CompileError with the Python line."""
-    known_by = fingerprint(wanted.function)
+    known_by = None if wanted.link else fingerprint(wanted.function)  # files may change at any time
     cache = shared_cache("numba")
     versions = version_of("numba", "numba-cuda", "llvmlite")
     key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(wanted.types), arch])
     cached = cache.get(key) if key else None
     if cached is not None:
-        return str(json.loads(cached)["ptx"])
-    ptx = _compile(wanted, arch)
-    if key:
-        cache.put(key, json.dumps({"ptx": ptx}).encode())
-    return ptx
+        known = json.loads(cached)
+        return NumbaCode(known["ptx"], tuple(Piece(*each) for each in known["linked"]))
+    code, lasting = _compile(wanted, arch)
+    if key and lasting:
+        linked = [(each.ptx, each.filename, each.source) for each in code.linked]
+        cache.put(key, json.dumps({"ptx": code.ptx, "linked": linked}).encode())
+    return code
 
 
 def numba_signature(wanted: NumbaFunction) -> Signature:
@@ -134,7 +150,7 @@ def _types(name: str, signature: Any) -> tuple[Any, ...]:
 
 
 def _argument(function: str, name: str, type_: Any) -> NumbaArgument:
-    from numba.core import types
+    types: Any = import_module("numba.core.types")
 
     if isinstance(type_, types.Array):
         dtype, layout = _dtype(type_.dtype), type_.layout
@@ -166,29 +182,39 @@ def _dtype(type_: Any) -> str | None:
     return name if known else None
 
 
-def _compile(wanted: NumbaFunction, arch: str) -> str:
-    cuda = _cuda()
+def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
+    """The code, and whether it depends on nothing but what its key knows: no files of the user's."""
+    _cuda()
     chip = divmod(int("".join(filter(str.isdigit, arch))), 10)
     from numba.core import types
 
+    compiler: Any = import_module("numba.cuda.compiler")
+    how: dict[str, Any] = {"device": False, "abi": "numba", "output": "ptx", "lineinfo": True, "cc": chip}
     try:
         with _compiling_for(chip):
-            ptx, _ = cuda.compile_ptx(wanted.function, types.void(*wanted.types), lineinfo=True, cc=chip)
+            codes, _ = compiler.compile_all(wanted.function, types.void(*wanted.types), **how)
+    except FileNotFoundError as error:
+        raise ValueError(f"{wanted.name}: link= names {error.filename}, which is not there") from None
     except Exception as error:  # Numba has errors of its own, of Python's kinds, and of NVVM
         if _lacks_nvvm(error):
             raise RuntimeError(f"Numba finds no NVVM, its CUDA back end ({error}): pip install {_INSTALL}") from error
         raise explained(wanted, error) from error
+    ptx, *others = codes
     entry = re.search(r"\.entry\s+([\w$]+)", ptx)
     assert entry is not None
-    return str(ptx).replace(entry[1], wanted.name)
+    named = str(ptx).replace(entry[1], wanted.name)
+    pieces = link_pieces([*others, *wanted.link], wanted.name, arch)
+    return NumbaCode(named, pieces), all(own(each) for each in others)
 
 
 @contextmanager
 def _compiling_for(chip: tuple[int, int]) -> Iterator[None]:
-    """Numba asks the driver which chip to compile device functions for, though the kernel's is given: answer for it."""
+    """Numba asks the driver which chip to compile device functions for, though the kernel's is given: answer for it.
+    Its NVRTC wants a driver too: CUDA C++ to be linked comes out as text, for ours to compile.
+    """
     from numba.cuda import dispatcher
 
-    with _COMPILING:
+    with _COMPILING, as_text():
         ask = dispatcher.get_current_device
         dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=chip)
         try:

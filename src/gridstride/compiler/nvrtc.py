@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -194,7 +194,20 @@ def _diagnostics(request: _Request, log: str) -> list[Diagnostic]:
     return [_with_way_out(d, headers.missing) for d in explained if d.severity == "error" or not headers.hold(d.file)]
 
 
+_NOTES = {
+    "device-side kernel launch could not be processed":
+        'kernels that launch kernels are relocatable code: options=("-rdc=true",)',
+    'identifier "cudaDeviceSynchronize" is undefined':
+        "a kernel cannot wait for the kernels it launches since CUDA 12: launch what needs their results into "
+        "cudaStreamTailLaunch, or from the host",
+}  # fmt: skip
+"""What to do about errors of which NVRTC says only that they are."""
+
+
 def _with_way_out(diagnostic: Diagnostic, missing: Sequence[str]) -> Diagnostic:
+    known = next((note for words, note in _NOTES.items() if words in diagnostic.message), None)
+    if known:
+        return replace(diagnostic, notes=(*diagnostic.notes, known))
     if "cannot open source file" not in diagnostic.message:
         return diagnostic
     note = "searched: include_paths, then the headers of C, C++ (as far as device code has them), CUDA, CUB and libcu++"

@@ -89,6 +89,9 @@ def _value(name: str, value: Any, parts: list[str], seen: set[int]) -> bool:
         return _collect(value, parts, seen)
     if isinstance(value, tuple):
         return all(_value(name, each, parts, seen) for each in value)
+    if hasattr(value, "sig") and hasattr(value, "name"):  # what Numba's declare_device gives
+        parts.append(f"{value.name} {value.sig}")
+        return True
     if isinstance(value, type) or callable(value):  # a type of Numba's, a builtin: known by its name
         parts.append(f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}")
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,11 +12,12 @@ from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.frontends import require, version_of
 from gridstride.compiler.python_function import Place, digest
 from gridstride.compiler.signature import Parameter, Signature
-from gridstride.compiler.triton_messages import explained, first_line
+from gridstride.compiler.triton_messages import explained, file_of, first_line
 
-_CACHE_FORMAT = "1"  # of the entries; raise it when what is stored, or how Triton is called, changes
+_CACHE_FORMAT = "2"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
 _ALIGNED = ":16"
+_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[(\d+(?:, ?\d+)*)\]>")
 _DTYPES = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u1": "bool", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
@@ -52,7 +54,8 @@ class TritonCode:
     """PTX, and what a launch must give beside the user's own arguments.
 
     `shared`: dynamic shared memory in bytes. `scratch`: bytes of global memory for each block, behind the first of the
-    `hidden` pointers that follow the user's parameters; the others may be null.
+    `hidden` pointers that follow the user's parameters; the others may be null. `boxes`: for each tensordesc parameter
+    in order, what one copy moves (elements of each dimension) and the swizzle of its tensor map, in bytes.
     """
 
     ptx: str
@@ -61,6 +64,7 @@ class TritonCode:
     shared: int
     scratch: int
     hidden: int
+    boxes: Sequence[tuple[Sequence[int], int]] = ()
 
 
 def triton_function(
@@ -84,7 +88,7 @@ def triton_function(
     return TritonFunction(
         function=jit,
         name=jit.__name__,
-        place=Place(jit.file_name, first_line(jit)),
+        place=Place(file_of(jit), first_line(jit)),
         types=plain,
         aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
         constants=values,
@@ -108,9 +112,25 @@ def compile_triton(wanted: TritonFunction, *, arch: str = "sm_90a") -> TritonCod
 
 def triton_signature(wanted: TritonFunction, hidden: int) -> Signature:
     """The kernel's parameters as a launch checks them, Triton's own pointers last."""
-    own = [_parameter(name, spelled) for name, spelled in wanted.types.items()]
+    own = [p for name, spelled in wanted.types.items() for p in _parameters(name, spelled)]
     scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, hidden + 1)]
     return Signature(wanted.name, (*own, *scratch), (), wanted.place.line)
+
+
+def descriptor(spelled: str) -> tuple[str, int] | None:
+    """(NumPy dtype, dimensions) of a "tensordesc<fp16[64, 32]>", None for other types."""
+    found = _DESCRIPTOR.fullmatch(spelled)
+    return (_DTYPES.get(found[1], ""), found[2].count(",") + 1) if found else None
+
+
+def _parameters(name: str, spelled: str) -> list[Parameter]:
+    """A tensor descriptor is a tensor map, then each dimension's size, then each one's stride in elements."""
+    described = descriptor(spelled)
+    if described is None:
+        return [_parameter(name, spelled)]
+    sizes = [Parameter(f"{name}.shape[{i}]", "i32", False, "int32") for i in range(described[1])]
+    strides = [Parameter(f"{name}.strides[{i}]", "i64", False, "int64") for i in range(described[1])]
+    return [Parameter(name, spelled, False, None), *sizes, *strides]
 
 
 def _parameter(name: str, spelled: str) -> Parameter:
@@ -165,7 +185,7 @@ def _types(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] 
     """The Triton type of each parameter that is no constant, in order."""
     runtime = [name for name in jit.arg_names if name not in constants]
     if not isinstance(signature, Mapping):
-        listed = [each.strip() for each in signature.split(",")] if isinstance(signature, str) else list(signature)
+        listed = _split(signature) if isinstance(signature, str) else list(signature)
         if len(listed) != len(runtime):
             wanted = ", ".join(runtime)
             raise ValueError(
@@ -185,12 +205,20 @@ def _types(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] 
     return {name: signature[name] for name in runtime}
 
 
+def _split(signature: str) -> list[str]:
+    """Types between commas, but for those inside of a tensordesc<…>."""
+    return [each.strip() for each in re.split(r",(?![^<]*>)", signature)]
+
+
 def _check_type(function: str, name: str, spelled: str) -> None:
+    described = descriptor(spelled)
+    if described is not None and described[0]:
+        return
     base = spelled.removeprefix("*").removeprefix("k" if spelled.startswith("*k") else "")
     if base not in _DTYPES or (base.startswith("fp8") and not spelled.startswith("*")):
         raise ValueError(
             f"{function}: {name} is {spelled!r}, which is no type of Triton's: it is one of {', '.join(_DTYPES)}, "
-            'as "*fp32" for an array of them'
+            'as "*fp32" for an array of them, "tensordesc<fp16[64, 32]>" for a tensor descriptor'
         )
 
 
@@ -217,13 +245,36 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
         raise explained(wanted, error) from error
     known, ptx = compiled.metadata, compiled.asm["ptx"]
     return TritonCode(
-        ptx=ptx,
+        ptx=_in_their_lines(ptx),
         entry=known.name,
         threads=32 * known.num_warps,
         shared=known.shared,
         scratch=getattr(known, "global_scratch_size", 0),
-        hidden=_parameter_count(ptx) - len(wanted.types),
+        hidden=_parameter_count(ptx) - sum(len(_parameters(*each)) for each in wanted.types.items()),
+        boxes=[_box(each) for each in getattr(known, "tensordesc_meta", None) or ()],
     )
+
+
+def _in_their_lines(ptx: str) -> str:
+    """LLVM counts lines on within inline assembly, in which Triton loads and stores; all of it belongs to the
+    line that it begins with.
+    """
+    kept, inside, located = [], False, False
+    for line in ptx.splitlines(keepends=True):
+        words = line.strip()
+        if words in ("// begin inline asm", "// end inline asm"):
+            inside, located = words.startswith("// begin"), False
+        elif inside and words.startswith(".loc"):
+            if located:
+                continue
+            located = True
+        kept.append(line)
+    return "".join(kept)
+
+
+def _box(meta: Mapping[str, Any]) -> tuple[Sequence[int], int]:
+    """Triton counts swizzles 0 to 3: none, 32, 64 and 128 bytes."""
+    return list(meta["block_size"]), 16 << meta["swizzle"] if meta["swizzle"] else 0
 
 
 def _parameter_count(ptx: str) -> int:

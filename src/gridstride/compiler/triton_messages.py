@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from gridstride.compiler.triton import TritonFunction
 
 
+def file_of(jit: Any) -> str:
+    """Where a function stands; older versions of Triton do not keep it."""
+    name: str = jit.fn.__code__.co_filename
+    return name
+
+
 def first_line(jit: Any) -> int:
     """Line of `def`; Triton counts the lines of its messages from there."""
     line: int = getattr(jit, "def_file_line_number", None) or jit.starting_line_number
@@ -30,7 +36,7 @@ def explained(wanted: TritonFunction, error: BaseException) -> CompileError:
         line = first_line(owner) + node.lineno - 1
         column = node.col_offset + 1 + _indentation(owner)
         message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
-        found = Place(owner.file_name, line).error(message, line=line, column=column)
+        found = Place(file_of(owner), line).error(message, line=line, column=column)
     return found
 
 
@@ -56,7 +62,7 @@ def _owner(function: Any, source: str | None) -> Any:
 
 
 def _indentation(jit: Any) -> int:
-    line = Place(jit.file_name, first_line(jit)).error("").diagnostics[0].source_line
+    line = Place(file_of(jit), first_line(jit)).error("").diagnostics[0].source_line
     return len(line) - len(line.lstrip())
 
 

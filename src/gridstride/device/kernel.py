@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
+from gridstride.device.object_arguments import object_convert, object_type, or_object
 from gridstride.device.physical_streams import as_stream
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
 from gridstride.device.scalars import Convert, Field, packer, scalar_field
@@ -66,9 +67,11 @@ class Kernel:
         bound = self._module.on(device).bound(self.name)
         bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+    def observe(
+        self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
+    ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(n, x, y)`."""
-        wanted = shape(grid, block, shared)
+        wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: self.bound().observe(wanted, args)
 
     def symbol(self, name: str, dtype: DTypeLike = "uint8") -> DeviceArray:
@@ -143,7 +146,10 @@ class BoundKernel:
             )
         values = self._checked(wanted, args)
         with Staging(self.device, values) as staging:
-            run: Run = observe(wanted.grid, wanted.block, self._pack(*values), wanted.shared)
+            packed = self._pack(*values)
+            how: dict[str, Any] = {"cooperative": True} if wanted.cooperative else {}
+            how |= {"cluster": wanted.cluster} if wanted.cluster else {}
+            run: Run = observe(wanted.grid, wanted.block, packed, wanted.shared, **how)
             staging.copy_back()
         return run
 
@@ -181,9 +187,12 @@ def _field(kernel: str, parameter: KernelParameter, device: Device) -> Field:
     where, layout = f"{kernel}: {parameter.label}", parameter.layout
     scalar = scalar_field(where, parameter.type, layout.type, layout.size, parameter.dtype)
     if parameter.pointer is False:
-        return scalar
+        wanted = object_type(parameter.type) if layout.size == 8 else None
+        return Field("Q", object_convert(where, parameter.type, wanted, device)) if wanted else scalar
     pointer = pointer_convert(where, parameter.type, parameter.dtype, parameter.read_only, device)
-    return Field("Q", pointer if parameter.pointer else _either(pointer, scalar.convert))
+    if parameter.pointer:
+        return Field("Q", pointer)
+    return Field("Q", or_object(_either(pointer, scalar.convert), where, device))
 
 
 def _either(pointer: Convert, scalar: Convert) -> Convert:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
 from gridstride.device.kernel import BoundKernel, Kernel
 from gridstride.device.parameters import parameters
-from gridstride.device.sources import CudaSource, PtxSource, Source, split_expression
-from gridstride.protocol import UnknownName
+from gridstride.device.sources import CudaSource, PtxSource, Source, Unit, split_expression
+from gridstride.protocol import LinkError, UnknownName
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -28,17 +29,36 @@ _DEVICES_KEPT = 4  # a module in a loop over fresh virtual GPUs must not keep al
 
 
 def cuda(
-    source: str | Path, options: Sequence[str] = (), *, filename: str = "kernel.cu", include_paths: Sequence[str] = ()
-) -> Module:
+    source: str | Path | Sequence[str | Path], options: Sequence[str] = (), *, filename: str = "kernel.cu",
+    include_paths: Sequence[str] = (),
+) -> Module:  # fmt: skip
     """CUDA C++ as a module; `options` are NVRTC's, a Path is read and gives its own name to messages.
 
-    Raises CompileError with file, line and column.
+    Several sources in a list are compiled one by one as relocatable code (-rdc=true) and linked.
+
+    Raises CompileError with file, line and column, LinkError where the files do not fit together.
     """
+    if not isinstance(source, str | Path):
+        return _several(source, options, filename, include_paths)
     if isinstance(source, Path):
         source, filename = _text(source), str(source)
     code = CudaSource(source, options=options, filename=filename, include_paths=include_paths)
     code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
     return Module(code)
+
+
+def _several(
+    sources: Sequence[str | Path], options: Sequence[str], filename: str, include_paths: Sequence[str]
+) -> Module:
+    from gridstride.device.link import link
+
+    stem, dot, ending = filename.rpartition(".")
+    relocatable = options if isinstance(options, str) else ("-rdc=true", *options)
+    modules = [
+        cuda(each, relocatable, filename=f"{stem}_{n}{dot}{ending}", include_paths=include_paths)
+        for n, each in enumerate(sources, 1)
+    ]
+    return link(*modules)
 
 
 def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
@@ -48,7 +68,8 @@ def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
     if not isinstance(text, str):
         raise TypeError(f"PTX must be a str or a Path, not {type(text).__name__}")
     module = Module(PtxSource(text, filename=filename))
-    module.on(choose())
+    with suppress(LinkError):  # gs.link may bring what is missing; a kernel asked for without it says so
+        module.on(choose())
     return module
 
 
@@ -74,6 +95,11 @@ class Module:
         return f"<module {self._source.filename}: {', '.join(self.kernels) or 'no kernels'}>"
 
     @property
+    def sources(self) -> tuple[Source, ...]:
+        """What the module is made from; several where it was linked."""
+        return tuple(getattr(self._source, "sources", (self._source,)))
+
+    @property
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels; a template is shown with its parameters."""
         return self.on(choose()).listing()
@@ -82,7 +108,7 @@ class Module:
     def ptx(self) -> str:
         """PTX of all that is no template instance, for the device in use."""
         device = choose()
-        return self._source_on(device).unit(device.properties.arch).ptx
+        return self._source.unit(device.properties.arch).ptx
 
     def symbol(self, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
         """A `__device__` or `__constant__` variable as an array; UnknownName when there is none.
@@ -95,7 +121,7 @@ class Module:
         """The module's code on `device`, loaded when first asked for."""
         loaded = self._loaded.get(device)
         if loaded is None:
-            loaded = LoadedSource(self._source_on(device), device)
+            loaded = LoadedSource(self._source, device)
             while len(self._loaded) >= _DEVICES_KEPT:
                 del self._loaded[next(iter(self._loaded))]
             self._loaded[device] = loaded
@@ -104,10 +130,6 @@ class Module:
     def _kernel(self, name: str) -> Kernel:
         return Kernel(self, name)
 
-    def _source_on(self, device: Device) -> Source:
-        """What to compile for `device`: the same for all, unless a front end knows better."""
-        return self._source
-
 
 class LoadedSource:
     """A source's compiled units on one device."""
@@ -115,7 +137,7 @@ class LoadedSource:
     def __init__(self, source: Source, device: Device) -> None:
         self._source = source
         self._device = device
-        self._units: dict[str | None, DeviceModule] = {None: self._load(source.unit(device.properties.arch).ptx)}
+        self._units: dict[str | None, DeviceModule] = {None: self._load(source.unit(device.properties.arch))}
         self._names = _by_source_name(self._units[None].kernels)
         self._bound: dict[str, BoundKernel] = {}
 
@@ -164,7 +186,7 @@ class LoadedSource:
         unit = self._source.unit(self._device.properties.arch, name)
         assert unit.lowered is not None
         if name not in self._units:
-            self._units[name] = self._load(unit.ptx)
+            self._units[name] = self._load(unit)
         return name, unit.lowered
 
     def _could_be_template(self, base: str) -> bool:
@@ -172,7 +194,8 @@ class LoadedSource:
         if signature is not None:
             return bool(signature.template)
         # The tokenizer does not see through macros: a name that the source spells is left to the compiler.
-        return self._source.text is not None and base in re.findall(r"\w+", self._source.text)
+        spells = getattr(self._source, "spells", None)  # of several files, any may
+        return bool(spells(base)) if spells else base in re.findall(r"\w+", self._source.text or "")
 
     def _overloads(self, name: str) -> list[str]:
         return sorted(lowered for lowered in self._units[None].kernels if source_name(lowered) == name)
@@ -192,8 +215,10 @@ class LoadedSource:
         hint = f"; did you mean {known[near[0]]!r}?" if near else "."
         return UnknownName(f"{where} has no kernel {name!r}{hint} It has: {', '.join(listing) or 'no kernels'}")
 
-    def _load(self, ptx: str) -> DeviceModule:
-        return self._device.load(ptx, source=self._source.text, filename=self._source.filename)
+    def _load(self, unit: Unit) -> DeviceModule:
+        if unit.pieces:
+            return self._device.link(unit.pieces)
+        return self._device.load(unit.ptx, source=self._source.text, filename=self._source.filename)
 
 
 def _text(path: Path) -> str:

@@ -42,6 +42,11 @@ class NumbaModule(Module):
         self.function: NumbaFunction = source.function
         super().__init__(source)
 
+    @property
+    def meets_as_a_grid(self) -> bool:
+        """Whether the kernel calls this_grid().sync(), for which Numba launches it as a cooperative grid."""
+        return "cudaCGSynchronize" in self.ptx
+
     def _kernel(self, name: str) -> Kernel:
         return NumbaKernel(self, name)
 
@@ -53,6 +58,9 @@ class NumbaKernel(Kernel):
 
     def __getitem__(self, key: tuple[Any, ...]) -> Callable[..., None]:
         """Launcher for (grid, block) or (grid, block, dynamic shared bytes)."""
+        if self._module.meets_as_a_grid and isinstance(key, tuple) and len(key) in (2, 3):
+            shape = dict(zip(("grid", "block", "shared"), key, strict=False))
+            return lambda *args: self.launch(**shape, args=args)
         launcher = super().__getitem__(key)
         return lambda *args: launcher(*self._spread(args))
 
@@ -68,12 +76,16 @@ class NumbaKernel(Kernel):
         cluster: Any = None,
     ) -> None:
         """Launch once; `shared` is dynamic shared memory in bytes. LaunchError refuses before anything runs."""
+        cooperative = cooperative or self._module.meets_as_a_grid
         how = {"shared": shared, "stream": stream, "cooperative": cooperative, "cluster": cluster}
         super().launch(grid=grid, block=block, args=self._spread(args), **how)
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Run]:
+    def observe(
+        self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
+    ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(x, y)`."""
-        observed = super().observe(grid, block, shared)
+        cooperative = cooperative or self._module.meets_as_a_grid
+        observed = super().observe(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: observed(*self._spread(args))
 
     def __repr__(self) -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from gridstride.device.driver import bindings, check, core, newest_ptx, physical_count
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
-from gridstride.protocol import DeviceLost, DeviceProperties, NoDevice
+from gridstride.protocol import DeviceLost, DeviceProperties, NoDevice, Piece
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +102,12 @@ class PhysicalGPU:
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> PhysicalModule:
         """Compile PTX with the driver and load it; DeviceError carries the driver's log."""
         with self.current():
-            return PhysicalModule(self, ptx, filename=filename)
+            return PhysicalModule(self, (Piece(ptx, filename, source),))
+
+    def link(self, pieces: Sequence[Piece]) -> PhysicalModule:
+        """Link PTX texts with the driver and load the result; LinkError carries the linker's words."""
+        with self.current():
+            return PhysicalModule(self, pieces)
 
     def stream(self) -> PhysicalStream:
         """A new stream, which keeps order with the default stream, as cudaStreamCreate's do."""

@@ -6,13 +6,14 @@ import ctypes
 import re
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gridstride.device.driver import bindings, failure
 from gridstride.device.entries import entry_parameters
-from gridstride.protocol import DeviceError, Dim3, ParameterLayout, Stream
+from gridstride.device.linker import link_module, needs_runtime
+from gridstride.protocol import DeviceError, Dim3, LinkError, ParameterLayout, Piece, Stream
 
 if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU
@@ -28,13 +29,17 @@ _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 class PhysicalModule:
     """PTX loaded in the GPU's context; unloaded with the last kernel that stands on it."""
 
-    def __init__(self, device: PhysicalGPU, ptx: str, *, filename: str) -> None:
+    def __init__(self, device: PhysicalGPU, pieces: Sequence[Piece]) -> None:
         self._device = device
-        self._module = _compile(device, ptx, filename)
+        if len(pieces) > 1 or needs_runtime(pieces):
+            self._module = link_module(device, pieces, [_lowered(p.ptx, device.newest_ptx) for p in pieces])
+        else:
+            self._module = _compile(device, pieces[0].ptx, pieces[0].filename)
         weakref.finalize(self, _unload, device, self._module).atexit = False
         self.kernels: Mapping[str, PhysicalKernel] = {
             name: PhysicalKernel(self, device, name, self._function(name), parameters)
-            for name, parameters in entry_parameters(ptx).items()
+            for piece in pieces
+            for name, parameters in entry_parameters(piece.ptx).items()
         }
 
     def global_address(self, name: str) -> tuple[int, int]:
@@ -73,6 +78,7 @@ class PhysicalKernel:
         self.max_threads = self._attribute(attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
         self.registers = self._attribute(attribute.CU_FUNC_ATTRIBUTE_NUM_REGS)
         self.local_bytes = self._attribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+        self.required_cluster = self._required_cluster(attribute)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} on {self._device.name}, {self.registers} registers>"
@@ -91,7 +97,9 @@ class PhysicalKernel:
         device, driver = self._device, bindings()
         handle = device.current_stream() if stream is None else stream.handle
         with device.current():
-            self._prepare(shared, cluster)
+            self._prepare(shared, cluster or self.required_cluster)
+            if cluster == self.required_cluster:
+                cluster = None  # the driver takes it from the kernel
             pointers = self._pointers(packed)
             if cooperative or cluster is not None:
                 config = _config(driver, grid, block, shared, handle, cooperative, cluster)
@@ -100,6 +108,14 @@ class PhysicalKernel:
                 result = driver.cuLaunchKernel(self._function, *grid, *block, shared, handle, pointers, 0)
             if int(result[0]):
                 device.check(result, f"launching {self.name} with grid {grid}, block {block}, {shared} dynamic bytes")
+
+    def _required_cluster(self, attribute: Any) -> Dim3 | None:
+        """What __cluster_dims__ says; None where it says nothing."""
+        x, y, z = (
+            self._attribute(getattr(attribute, f"CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_{axis}"))
+            for axis in ("WIDTH", "HEIGHT", "DEPTH")
+        )
+        return (x, max(y, 1), max(z, 1)) if x else None
 
     def _prepare(self, shared: int, cluster: Dim3 | None) -> None:
         """Opt in to more shared memory or larger clusters than every kernel may have."""
@@ -165,6 +181,12 @@ def _compile(device: PhysicalGPU, ptx: str, filename: str) -> Any:
     if target or code == _NO_BINARY_FOR_GPU:
         own = device.properties.arch
         raise DeviceError(f"{filename}: this PTX is for {target or 'another chip'}, {device.name} needs {own} or older")
+    unresolved = re.findall(r"Unresolved extern \w+ '([^']+)'", log)
+    if unresolved:
+        raise LinkError(
+            f"linking {filename}: {', '.join(unresolved)} used and not defined here; gs.cuda([…]) or gs.link(…) brings "
+            "in the file that defines it"
+        )
     error = failure(code, f"compiling {filename} for {device.name}")
     if isinstance(error, DeviceError) and log:
         raise type(error)(f"{error}\n{log}")

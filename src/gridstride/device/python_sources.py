@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gridstride.device.sources import Unit
+from gridstride.protocol import Piece
 
 if TYPE_CHECKING:
     from gridstride.compiler import Signature
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
 
 
 class TritonSource:
-    """A Triton function, compiled for each chip as it is asked for; `arch` is the chip to write for instead."""
+    """A Triton function, compiled for each chip as it is asked for."""
 
-    def __init__(self, function: TritonFunction, *, arch: str | None = None) -> None:
+    def __init__(self, function: TritonFunction) -> None:
         self.function = function
         self.filename = function.place.file
         self.text = function.place.text
-        self._arch = arch
         self._codes: dict[str, TritonCode] = {}
 
     @property
@@ -39,7 +39,6 @@ class TritonSource:
         """PTX for `arch` with what a launch needs to know."""
         from gridstride.compiler.triton import compile_triton
 
-        arch = self._arch or arch
         if arch not in self._codes:
             self._codes[arch] = compile_triton(self.function, arch=arch)
         return self._codes[arch]
@@ -52,7 +51,7 @@ class NumbaSource:
         self.function = function
         self.filename = function.place.file
         self.text = function.place.text
-        self._ptx: dict[str, str] = {}
+        self._units: dict[str, Unit] = {}
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
@@ -65,6 +64,8 @@ class NumbaSource:
         """PTX for `arch`; gridstride.CompileError."""
         from gridstride.compiler.numba import compile_numba
 
-        if arch not in self._ptx:
-            self._ptx[arch] = compile_numba(self.function, arch=arch)
-        return Unit(self._ptx[arch])
+        if arch not in self._units:
+            code = compile_numba(self.function, arch=arch)
+            own = Piece(code.ptx, self.filename, self.text)
+            self._units[arch] = Unit(code.ptx, pieces=(own, *code.linked) if code.linked else ())
+        return self._units[arch]

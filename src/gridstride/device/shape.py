@@ -6,13 +6,13 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gridstride.device.clusters import check_cluster
 from gridstride.protocol import Dim3, LaunchError
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device, DeviceKernel
 
 _AXES = "xyz"
-_MOST_BLOCKS_IN_CLUSTER = 16  # with the kernel's consent, on chips that have clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,7 @@ def check_shape(shape: Shape, name: str, kernel: DeviceKernel, device: Device) -
                 raise LaunchError(f"{name}: {what}.{axis} = {size} is above the {limit:,} of {device.name}")
     _check_threads(shape.block, name, kernel, device)
     _check_shared(shape.shared, name, kernel, device)
-    if shape.cluster is not None:
-        _check_cluster(shape.cluster, shape.grid, name, device)
+    check_cluster(shape.cluster, shape.grid, name, kernel, device)
 
 
 def _check_threads(block: Dim3, name: str, kernel: DeviceKernel, device: Device) -> None:
@@ -86,19 +85,6 @@ def _check_shared(dynamic: int, name: str, kernel: DeviceKernel, device: Device)
             f"{name}: {kernel.static_shared + dynamic:,} bytes of shared memory ({kernel.static_shared:,} static"
             f" + {dynamic:,} dynamic) are above the {most:,} that a block may have on {device.name}"
         )
-
-
-def _check_cluster(cluster: Dim3, grid: Dim3, name: str, device: Device) -> None:
-    if not device.properties.max_cluster:
-        raise LaunchError(f"{name}: {device.name} has no clusters; they need compute capability 9.0")
-    blocks = cluster[0] * cluster[1] * cluster[2]
-    if blocks > _MOST_BLOCKS_IN_CLUSTER:
-        raise LaunchError(
-            f"{name}: cluster {_times(cluster)} has {blocks} blocks, the most is {_MOST_BLOCKS_IN_CLUSTER}"
-        )
-    for axis, size, part in zip(_AXES, grid, cluster, strict=True):
-        if size % part:
-            raise LaunchError(f"{name}: grid.{axis} = {size} is not a multiple of cluster.{axis} = {part}")
 
 
 def _times(dims: Dim3) -> str:

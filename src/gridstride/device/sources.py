@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from gridstride.protocol import Piece
+
 if TYPE_CHECKING:
     from gridstride.compiler import Signature
 
@@ -16,10 +18,14 @@ _NAME = re.compile(r"(?:::)?(\w+(?:::\w+)*)\s*(<.*>)?\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """PTX of one compilation, and the PTX name of the expression that it was made for."""
+    """PTX of one compilation, and the PTX name of the expression that it was made for.
+
+    With `pieces`, those are what is loaded, linked to one, and `ptx` only shows them.
+    """
 
     ptx: str
     lowered: str | None = None
+    pieces: tuple[Piece, ...] = ()
 
 
 class Source(Protocol):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +13,13 @@ from gridstride.device.module import Module
 from gridstride.device.python_sources import TritonSource
 from gridstride.device.scalars import whole
 from gridstride.device.shape import dim3
+from gridstride.device.tensor_map import tensor_map
 from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:
     from gridstride.compiler.triton import TritonCode, TritonFunction
     from gridstride.protocol import Device
     from gridstride.virtual.observe.run import Run
-
-_OTHER_ARCH = "sm_89"  # the last chip whose tensor cores Triton reaches by mma.sync, with fp8
-_OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?(wgmma|tcgen05)\.", re.MULTILINE)
 
 
 def triton(
@@ -33,8 +29,9 @@ def triton(
     """A `@triton.jit` function as a module of one kernel, compiled for the device in use.
 
     `signature`: Triton's types by parameter name ("*fp32", "i32"; "*fp32:16" promises an address, "i32:16" a number,
-    that is a multiple of 16, which lets Triton load several elements at once), or in order of the parameters that are
-    no constants. `constants`: the tl.constexpr parameters by name.
+    that is a multiple of 16, which lets Triton load several elements at once; "tensordesc<fp16[64, 32]>" a tensor
+    descriptor with that block, for which a launch is given the device array), or in order of the parameters that are no
+    constants. `constants`: the tl.constexpr parameters by name.
 
     Raises CompileError with the Python line, ValueError for a signature that does not fit the function, RuntimeError
     where Triton is missing.
@@ -51,37 +48,16 @@ class TritonModule(Module):
     """A module of one Triton kernel, under the name of its function."""
 
     def __init__(self, function: TritonFunction) -> None:
-        self._own, self._other = TritonSource(function), TritonSource(function, arch=_OTHER_ARCH)
-        self._warned = False
+        self._own = TritonSource(function)
         self.function = function
         super().__init__(self._own)
 
     def code(self, device: Device) -> TritonCode:
         """The kernel as it runs on `device`."""
-        return self._source_on(device).code(device.properties.arch)
+        return self._own.code(device.properties.arch)
 
     def _kernel(self, name: str) -> Kernel:
         return TritonKernel(self, name)
-
-    def _source_on(self, device: Device) -> TritonSource:
-        """A virtual GPU that lacks Hopper's own matrix instructions is given the code for sm_89, which it runs too."""
-        lacking = _lacking(self._own.code(device.properties.arch).ptx) if device.kind == "virtual" else None
-        if lacking is None:
-            return self._own
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self.function.name} is compiled for {_OTHER_ARCH} (mma.sync): on {device.properties.arch} Triton "
-                f"writes {lacking}, which the virtual GPU does not run yet",
-                stacklevel=2,
-            )
-        return self._other
-
-
-def _lacking(ptx: str) -> str | None:
-    from gridstride.virtual.lowering.families import FAMILIES
-
-    return next((opcode for opcode in _OPCODE.findall(ptx) if opcode not in FAMILIES), None)
 
 
 class TritonKernel(Kernel):
@@ -112,12 +88,20 @@ class TritonKernel(Kernel):
         """Launch once; block and shared memory are Triton's, and refused where others are given."""
         self._run(grid, block, args, {}, shared, stream=stream, cooperative=cooperative, cluster=cluster)
 
-    def observe(self, grid: Any, block: Any = None, shared: int | None = None) -> Callable[..., Run]:
+    def observe(
+        self,
+        grid: Any,
+        block: Any = None,
+        shared: int | None = None,
+        *,
+        cooperative: bool = False,
+        cluster: Any = None,
+    ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid)(x, y, n)`."""
 
         def observed(*args: Any, **named: Any) -> Run:
             wanted = self._shape(grid, block, shared)
-            run = super(TritonKernel, self).observe(**wanted)
+            run = super(TritonKernel, self).observe(**wanted, cooperative=cooperative, cluster=cluster)
             return run(*self._arguments(args, named, wanted["grid"]))
 
         return observed
@@ -156,10 +140,33 @@ class TritonKernel(Kernel):
         values = self._bind(args, named)
         for name in function.aligned:
             _check_aligned(self.name, name, values[name])
+        boxes = iter(code.boxes)
+        own = [v for name, spelled in function.types.items() for v in self._spread(name, spelled, values[name], boxes)]
         hidden: list[Any] = [None] * code.hidden
         if code.scratch:
             hidden[0] = empty(code.scratch * prod(grid), "uint8")
-        return [*(values[name] for name in function.types), *hidden]
+        return [*own, *hidden]
+
+    def _spread(self, name: str, spelled: str, value: Any, boxes: Iterator[tuple[Sequence[int], int]]) -> Iterator[Any]:
+        """What a kernel's parameters take for an argument: for a descriptor its tensor map, sizes and strides."""
+        from gridstride.compiler.triton import descriptor
+
+        described = descriptor(spelled)
+        if described is None:
+            yield value
+            return
+        dtype, rank = described
+        box, swizzle = next(boxes)
+        if not isinstance(value, DeviceArray):
+            raise LaunchError(
+                f"{self.name}: {name} is a {spelled}: give the array itself, on the device (gs.to_device), "
+                f"not a {type(value).__name__}"
+            )
+        if len(value.shape) != rank or str(value.dtype) != dtype:
+            raise LaunchError(f"{self.name}: {name} is a {spelled}, not {value.dtype} of shape {value.shape}")
+        yield tensor_map(value, box, swizzle=swizzle)
+        yield from value.shape
+        yield from (stride // value.dtype.itemsize for stride in value.strides)
 
     def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Values of the runtime parameters; LaunchError says which is missing, unknown or given twice."""

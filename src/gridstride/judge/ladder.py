@@ -13,7 +13,7 @@ from gridstride.device.choice import device as choose
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile, read_kernel
-from gridstride.judge.limits import Rates, busy_ms, floor_ms, scaled
+from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.problem import Case, ProblemError
 from gridstride.judge.runnable import RefusedError, Runnable, build
 from gridstride.judge.timing import Timer
@@ -136,14 +136,17 @@ class Ladder:
         run, findings = observe(self.problem, runnable, one[0])
         if run is None:
             return replace(result, findings=findings)
-        counters = totals(run)
         work = self.problem.work(self.problem.timed)
         factor = max(part / small for part, small in zip(work, self.problem.work(sizes), strict=True) if small)
-        rates = Rates.of(self._virtual.properties)
-        busy = busy_ms(scaled(counters, factor), work, rates)
-        limiter = max(busy, key=lambda name: busy[name])
+        grid = runnable.shape(self.problem.timed).grid
+        predicted = run.model.at(grid, run.counters.scaled(factor, moved=work[1]))
         return replace(
-            result, findings=findings, counters=counters, limiter=limiter, predicted_ms=busy[limiter], run=run
+            result,
+            findings=findings,
+            counters=totals(run),
+            limiter=predicted.limiter,
+            predicted_ms=predicted.ms,
+            run=run,
         )
 
     def _timed(self, result: RungResult, runnable: Runnable) -> RungResult:

@@ -8,18 +8,21 @@ import operator
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Piece, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap
+from gridstride.virtual.machine.images import ObjectTable
 from gridstride.virtual.machine.lifetimes import Origin, caller, leaks
 from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
+from gridstride.virtual.machine.shadow import Shadow
 from gridstride.virtual.machine.unset import Unset
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
@@ -28,6 +31,9 @@ from gridstride.virtual.observe.findings import Finding, KernelFault
 PRINTF_BUFFER = 1 << 20
 HEAP = 8 << 20
 """Bytes for printf and for malloc in kernels: what the CUDA runtime gives unless told otherwise."""
+
+PENDING_LAUNCHES = 2048
+"""Launches from kernels that may wait: cudaLimitDevRuntimePendingLaunchCount, unless told otherwise."""
 
 WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
@@ -42,11 +48,12 @@ TIME_LIMIT = 120.0
 class VirtualGPU:
     """A GPU that is not there.
 
-    `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build and raises
-    what it finds. `workers`: threads that run blocks, one per core by default. `memory`: bytes of global memory, by
-    default the chip's or three quarters of this machine's, whichever is less. `time_limit`: seconds per launch.
-    `seed`: has what is observed also be checked for races between lanes of one warp, and warps take turns in an order
-    of its own. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in kernels shares out.
+    `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build, which
+    sees all of its blocks, and raises what it finds. `workers`: threads that run blocks, one per core by default.
+    `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less.
+    `time_limit`: seconds per launch. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in
+    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin. `seed`: has what is
+    observed also be checked for races between lanes of one warp, and warps take turns in an order of its own.
     ValueError for an unknown chip or a number out of range.
     """
 
@@ -55,7 +62,7 @@ class VirtualGPU:
     def __init__(
         self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
         time_limit: float | None = None, printf_buffer: int = PRINTF_BUFFER, heap: int = HEAP,
-        seed: int | None = None,
+        pending_launches: int = PENDING_LAUNCHES, seed: int | None = None,
     ) -> None:  # fmt: skip
         self.model: Chip = chip(chip_name)
         self.chip = self.model.key
@@ -74,6 +81,7 @@ class VirtualGPU:
         self.rooms = [Room() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
         self.output = Output(_at_least_one("printf_buffer", printf_buffer))
+        self.pending_launches = _at_least_one("pending_launches", pending_launches)
         self.heap = Heap(_at_least_one("heap", heap))
         self.unset = Unset()
         self.own: set[int] = set()
@@ -104,6 +112,11 @@ class VirtualGPU:
         return self._arena
 
     @functools.cached_property
+    def shadow(self) -> Shadow:
+        """What the sanitizer remembers of global memory."""
+        return Shadow(self.arena)
+
+    @functools.cached_property
     def grid_workspace(self) -> int:
         """Where the blocks of a cooperative grid meet."""
         address = self.allocate(WORKSPACE)
@@ -117,6 +130,11 @@ class VirtualGPU:
             self._known[key] = len(self.origins)
             self.origins.append(Origin(kernel, tables, block))
         return self._known[key]
+
+    @functools.cached_property
+    def objects(self) -> ObjectTable:
+        """Texture and surface objects."""
+        return ObjectTable()
 
     def reset_workspace(self) -> None:
         """Nobody has come to the grid's barrier yet: a launch that was stopped there may have left it half full."""
@@ -182,7 +200,12 @@ class VirtualGPU:
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> VirtualModule:
         """Makes PTX runnable here; PtxError, or UnsupportedInstruction at a kernel's first launch."""
         with self.lock:
-            return VirtualModule(self, ptx, source, filename)
+            return VirtualModule(self, (Piece(ptx, filename, source),))
+
+    def link(self, pieces: Sequence[Piece]) -> VirtualModule:
+        """Makes one module of several PTX texts; LinkError where their symbols do not fit together."""
+        with self.lock:
+            return VirtualModule(self, tuple(pieces))
 
     # -- time ---------------------------------------------------------------------------------------------------------
     def stream(self) -> VirtualStream:

@@ -15,6 +15,9 @@ import numpy as np
 
 F32_NAN, F16_NAN = 0x7FFFFFFF, 0x7FFF
 
+DIGITS = 25
+"""Digits behind the point that a term keeps."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -79,13 +82,13 @@ def cut(value: int, by: int) -> int:
     return -size if value < 0 else size
 
 
-def to_f32_toward_zero(value: int, weight: int) -> int:
-    """Bits; too large is infinite."""
+def to_f32_toward_zero(value: int, weight: int, digits: int = 23) -> int:
+    """Bits, of whose mantissa only `digits` are kept; too large is infinite."""
     sign, size = (1 << 31 if value < 0 else 0), abs(value)
     if not size:
         return 0
     exponent = max(weight + size.bit_length() - 1, -126)
-    mantissa = cut(size, weight - exponent + 23)
+    mantissa = cut(size, weight - exponent + digits) << 23 - digits
     if exponent > 127:
         return sign | 0x7F800000
     return sign | (mantissa + ((exponent + 126) << 23) if mantissa >> 23 else mantissa)
@@ -106,8 +109,8 @@ def to_f16_nearest(value: int, weight: int) -> int:
     return sign | min(code, 0x7C00) if code else 0
 
 
-def step(a: Sequence[Number], b: Sequence[Number], c: Number, *, half: bool) -> int:
-    """One fused sum: the bits of an f16 or f32."""
+def step(a: Sequence[Number], b: Sequence[Number], c: Number, *, half: bool, digits: int = DIGITS) -> int:
+    """One fused sum: the bits of an f16 or f32, whose mantissa has no more digits than the terms keep."""
     special = _special(a, b, c)
     if special:
         if special == "nan":
@@ -116,9 +119,9 @@ def step(a: Sequence[Number], b: Sequence[Number], c: Number, *, half: bool) -> 
         return infinity | ((1 << (15 if half else 31)) if special == "-inf" else 0)
     terms = [(x.value * y.value, x.weight + y.weight, x.exponent + y.exponent) for x, y in zip(a, b, strict=True)]
     terms = [(v, w, e if v else -126) for v, w, e in [*terms, (c.value, c.weight, c.exponent)]]
-    last = max(e for _, _, e in terms) - 25
+    last = max(e for _, _, e in terms) - digits
     total = sum(cut(v, w - last) for v, w, _ in terms)
-    return to_f16_nearest(total, last) if half else to_f32_toward_zero(total, last)
+    return to_f16_nearest(total, last) if half else to_f32_toward_zero(total, last, min(digits, 23))
 
 
 def _special(a: Sequence[Number], b: Sequence[Number], c: Number) -> str:

@@ -264,5 +264,44 @@ def test_slct(t: str) -> None:
     "text", ["setp.lt.b32 {d}, {a}, {a};", "setp.lo.s32 {d}, {a}, {a};", "setp.ltu.u32 {d}, {a}, {a};"]
 )
 def test_a_comparison_that_a_type_does_not_have_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="comparison"):
+    with pytest.raises(ValueError, match=r"comparison|needs|cannot have"):
         run_instructions([text], [np.zeros(32, np.uint32)], bool)
+
+
+PAIRS = np.array([0x0000, 0x8000, 0x3C00, 0xBC00, 0x7C00, 0x7E00, 0x0001, 0x4000], np.uint32)
+
+
+def packed_pairs() -> list[np.ndarray]:
+    """All pairs of packed halves whose upper and lower halves are compared with different outcomes."""
+    low, high = np.repeat(PAIRS, len(PAIRS)), np.tile(PAIRS, len(PAIRS))
+    return [low | high << 16, high | np.roll(low, 5) << 16]
+
+
+def outcomes(a: np.ndarray, b: np.ndarray, kind: str) -> dict[str, np.ndarray]:
+    """Each comparison of the lower and the upper halves, by NumPy."""
+    dtype = np.dtype(np.float16 if kind == "f16x2" else ml_dtypes.bfloat16)
+    x, y = (v.view(np.uint16).view(dtype).astype(np.float32).reshape(-1, 2) for v in (a, b))
+    unordered = np.isnan(x) | np.isnan(y)
+    return {"eq": x == y, "lt": x < y, "neu": x != y, "geu": (x >= y) | unordered, "nan": unordered}
+
+
+@pytest.mark.parametrize("kind", ["f16x2", "bf16x2"])
+def test_setp_of_packed_halves_with_one_predicate_is_of_the_lower_ones(kind: str) -> None:
+    a, b = packed_pairs()
+    for name, wanted in outcomes(a, b, kind).items():
+        got = run_instructions([f"setp.{name}.{kind} {{d}}, {{a}}, {{b}};"], [a, b], bool)[0]
+        np.testing.assert_array_equal(got, wanted[:, 0])
+
+
+@pytest.mark.parametrize("kind", ["f16x2", "bf16x2"])
+def test_set_of_halves_as_integers(kind: str) -> None:
+    """All ones for each half that holds; of a single half for the whole register."""
+    a, b = packed_pairs()
+    for name, wanted in outcomes(a, b, kind).items():
+        texts = [f"set.{name}.{to}.{kind} {{d}}, {{a}}, {{b}};" for to in ("u32", "s32")]
+        for got in run_instructions(texts, [a, b], np.uint32):
+            np.testing.assert_array_equal(got, wanted[:, 0] * 0xFFFF + wanted[:, 1] * 0xFFFF0000)
+        single = [x.astype(np.uint16) for x in (a, b)]
+        texts = [f"set.{name}.{to}.{kind[:-2]} {{d}}, {{a}}, {{b}};" for to in ("u16", "s16")]
+        for got in run_instructions(texts, single, np.uint16):
+            np.testing.assert_array_equal(got, wanted[:, 0] * 0xFFFF)

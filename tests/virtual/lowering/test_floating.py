@@ -178,13 +178,6 @@ def test_extremes_prefer_numbers_and_order_the_zeros(opcode: str) -> None:
         hold(names, [extreme(opcode, form, words.split(".")) for words in forms], pairs(form, dtype, seed=6))
 
 
-@pytest.mark.parametrize("opcode", ["min", "max"])
-def test_extremes_of_three_values(opcode: str) -> None:
-    forms = ["", "ftz", "NaN", "abs", "ftz.NaN.abs"]
-    names = [".".join(filter(None, (opcode, words, "f32"))) for words in forms]
-    hold(names, [extreme(opcode, F32, words.split(".")) for words in forms], triples(F32, np.float32, seed=7))
-
-
 def test_single_precision_nans_are_canonical_where_promised() -> None:
     texts = ["div.rn.f32 {d}, {a}, {b};", "div.rz.f32 {d}, {a}, {b};", "add.rm.f32 {d}, {a}, {b};",
              "fma.rz.f32 {d}, {a}, {b}, {b};", "rcp.rn.f32 {d}, {a};", "sqrt.rn.f32 {d}, {a};", "sqrt.rp.f32 {d}, {a};",
@@ -279,7 +272,8 @@ def test_any_numbers_at_all(rows: list[tuple[float, float, float]]) -> None:
 )
 def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction
+    from gridstride.virtual.ptx import PtxError
 
     text = text.replace("{h}", "%h0").replace("{v}", "%v0")
-    with pytest.raises(UnsupportedInstruction, match="does not have"):
+    with pytest.raises((PtxError, UnsupportedInstruction), match=r"does not have|needs|has no|cannot have"):
         run_instruction(text, [np.ones(32, np.float32)], np.float32)

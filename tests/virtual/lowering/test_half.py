@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import exact_floats as model
 import ml_dtypes
 import numpy as np
 import pytest
 from exact_floats import BF16, F16, Format, instruction
-from ptx_programs import in_all_modes
+from ptx_programs import in_all_modes, run_instructions
 from test_floating import edges, extreme
 
 KINDS = {"f16": (F16, np.dtype(np.float16)), "bf16": (BF16, np.dtype(ml_dtypes.bfloat16))}
@@ -154,3 +155,15 @@ def test_exp2_and_tanh_are_within_their_bounds_for_every_half(kind: str, exp2: s
         assert np.isinf(result[exact > top * (1 + 2.0**-form.digits)]).all()
 
     in_all_modes([f"{exp2}.{kind} {{d}}, {{a}};", f"tanh.approx.{kind} {{d}}, {{a}};"], [words], np.uint16, check)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_out_of_bounds_operands_give_zero(kind: str, dtype: Any) -> None:
+    """0x7ff7 of either sign is what a tensor copy may write outside of a tensor; of all other bits fma is as ever."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    one = np.full_like(bits, np.array([1], dtype).view(np.uint16)[0])
+    texts = [f"fma.rn.oob.{kind} {{d}}, {order};" for order in ("{a}, {b}, {b}", "{b}, {a}, {b}", "{b}, {b}, {a}")]
+    results = run_instructions([*texts, f"fma.rn.{kind} {{d}}, {{a}}, {{b}}, {{b}};"], [bits, one], np.uint16)
+    outside = (bits & 0x7FFF) == 0x7FF7
+    for got in results[:3]:
+        np.testing.assert_array_equal(got, np.where(outside, 0, results[3]))

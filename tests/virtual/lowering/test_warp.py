@@ -263,23 +263,6 @@ def test_a_reduction_of_a_shared_value_counts_every_lane() -> None:
     assert got.tolist() == [96, 160]
 
 
-def test_float_reductions() -> None:
-    rng = np.random.default_rng(16)
-    a = rng.normal(size=128).astype(np.float32)
-    a[5], a[40:42], a[64:96], a[100] = np.nan, [0.0, -0.0], np.nan, -np.inf
-    for words_, pick in (
-        ("min", np.nanmin),
-        ("max", np.nanmax),
-        ("min.NaN", np.min),
-        ("max.abs", lambda r: np.nanmax(np.abs(r))),
-    ):
-        got = run_instruction(f"redux.sync.{words_}.f32 {{d}}, {{a}}, -1;", [a], np.float32)
-        rows = [r if not np.isnan(r).all() else np.full(1, np.nan) for r in warps(a)]
-        with np.errstate(invalid="ignore"):
-            wanted = [pick(r) if not np.isnan(r).all() else np.nan for r in rows]
-        np.testing.assert_array_equal(got, np.repeat(np.array(wanted, np.float32), LANES), err_msg=words_)
-
-
 # -- the rest ---------------------------------------------------------------------------------------------------------
 def test_activemask_after_some_lanes_left() -> None:
     text = "setp.ge.u32 %p0, %tid.x, 20; @%p0 exit; activemask.b32 {d};"
@@ -348,11 +331,10 @@ def test_a_sleeping_warp_lets_the_others_run() -> None:
     assert (out == 7).all()
 
 
-@pytest.mark.parametrize(
-    "text", ["shfl.sync.up.b64 {d}, {a}, 1, 0, -1;", "redux.sync.and.u32 {d}, {a}, -1;", "barrier.cluster.wait;"]
-)
+@pytest.mark.parametrize("text", ["shfl.sync.up.b64 {d}, {a}, 1, 0, -1;", "redux.sync.and.u32 {d}, {a}, -1;"])
 def test_what_is_not_known_is_refused(text: str) -> None:
     from gridstride.virtual.errors import UnsupportedInstruction
+    from gridstride.virtual.ptx import PtxError
 
-    with pytest.raises(UnsupportedInstruction, match="does not have"):
+    with pytest.raises((PtxError, UnsupportedInstruction), match=r"does not have|needs|has no"):
         run_instruction(text, [np.zeros(32, np.uint32)], np.uint32)

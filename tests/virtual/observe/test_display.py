@@ -27,11 +27,12 @@ def run() -> Run:
 
 
 def test_the_text_has_totals_and_a_row_for_each_line(run: Run) -> None:
-    title, totals, prediction, _, header, *rows = str(run).splitlines()
+    title, totals, prediction, occupancy, _, header, *rows = str(run).splitlines()
     assert title == "strided on virtual h200: grid 1, block 64"
     # 2 warps: 32 sectors each to load, 4 each to store.
     assert "72 global sectors (18.0 per request)" in totals
-    assert re.fullmatch(r"predicted \S+ ms, limited by .+", prediction)
+    assert re.fullmatch(rf"limited by {run.predicted.limiter}: \S+ ms predicted \(.+\)", prediction)
+    assert re.fullmatch(r"occupancy \d+ %: .+, limited by grid; \d+ registers per thread.*", occupancy)
     assert header.split() == [
         "line",
         "source",

@@ -32,7 +32,7 @@ SEED = """.version 8.5
     brx.idx %r1, ts;
 $IN:
     setp.lt.and.s32 %p1|%p2, %r1, %tid.x, !%p3;
-    { .reg .b32 t; .param .b32 p0; .param .b32 r0; mov.b32 t, {%r1, _}; st.param.b32 [p0+0], t;
+    { .reg .b32 t; .param .b32 p0; .param .b32 r0; mov.b32 t, %r1; st.param.b32 [p0+0], t;
       proto: .callprototype (.param .b32 _) _ (.param .b32 _, .reg .u64 _);
       call.uni (r0), f, (p0, %rd1); call (r0), %rd2, (p0, 5), proto; }
     ld.global.v4.f32 V, [%rd1+-16]; // more

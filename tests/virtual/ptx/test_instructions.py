@@ -110,8 +110,10 @@ def test_addresses(one: One, address: str, expected: Address) -> None:
     ],
 )
 def test_operands_of_mov(one: One, operand: str, expected: object) -> None:
-    found = one(f"mov.b64 %rd1, {operand};", before=".global .f32 array[4]; .func f { ret; }")
-    assert found.operands == (Register("%rd1"), expected)
+    narrow = operand in ("%r2", "0f3F800000")
+    target, kind = ("%r1", "b32") if narrow else ("%rd1", "b64")
+    found = one(f"mov.{kind} {target}, {operand};", before=".global .f32 array[4]; .func f { ret; }")
+    assert found.operands == (Register(target), expected)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_operands_of_mov(one: One, operand: str, expected: object) -> None:
     [
         ("mov.b64 {%r1, _}, %rd1;", (Vector((Register("%r1"), Sink())), Register("%rd1"))),
         ("mov.b32 %r1, {%h1, %h2};", (Register("%r1"), Vector(r("h1", "h2")))),
-        ("st.v4.b32 [%rd1], {%r1, 0, 1.0, %r2};", None),
+        ("st.v4.b32 [%rd1], {%r1, 0, 0f3F800000, %r2};", None),
         ("setp.lt.and.s32 %p1|%p2, %r1, %r2, !%p3;", (Pair(*r("p1", "p2")), *r("r1", "r2"), Negated(*r("p3")))),
         ("setp.lt.s32 %p1|_, %r1, 5;", (Pair(Register("%p1"), Sink()), Register("%r1"), n(5))),
         ("shfl.sync.idx.b32 %r1|%p1, %r2, 0, 0x1f, -1;", (Pair(*r("r1", "p1")), Register("%r2"), n(0), n(31), n(-1))),
@@ -199,7 +201,7 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1],
 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], %r2;
 createpolicy.fractional.L2::evict_last.b64 %rd1, 1.0; | createpolicy.range.global.L2::evict_first.b64 %rd1, [%rd2], 64, 128;
 cvt.rn.f16x2.f32 %r1, %f1, %f2; | cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; | cvt.pack.sat.u8.s32.b32 %r1, %r2, %r3, 0;
-cvt.rna.tf32.f32 %r1, %f1; | cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2; | cvta.to.global.u64 %rd1, %rd2;
+cvt.rna.tf32.f32 %r1, %f1; | cvta.to.global.u64 %rd1, %rd2;
 discard.global.L2 [%rd1], 128; | div.rn.f32 %f1, %f2, %f3; | dp2a.lo.u32.u32 %r1, %r2, %r3, %r4; | dp4a.s32.u32 %r1, %r2, %r3, %r4;
 ex2.approx.f32 %f1, %f2; | exit; | fence.acq_rel.gpu; | fence.proxy.async.shared::cta; | fence.mbarrier_init.release.cluster;
 fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128; | fma.rn.relu.f16x2 %r1, %r2, %r3, %r4; | fns.b32 %r1, %r2, %r3, 1;
@@ -207,7 +209,7 @@ getctarank.shared::cluster.u32 %r1, %r2; | griddepcontrol.wait; | isspacep.globa
 ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1,%r2,%r3,%r4}, [%r5]; | ldu.global.f32 %f1, [%rd1]; | lg2.approx.f32 %f1, %f2;
 mad.wide.s32 %rd1, %r1, 4, %rd2; | mad24.lo.s32 %r1, %r2, %r3, %r4; | madc.hi.u32 %r1, %r2, %r3, %r4;
 mapa.shared::cluster.u32 %r1, %r2, 1; | match.all.sync.b32 %r1|%p1, %r2, -1; | match.any.sync.b64 %r1, %rd1, -1;
-max.NaN.f32 %f1, %f2, %f3; | max.f32 %f1, %f2, %f3, %f4; | mbarrier.init.shared.b64 [%r1], 32; | mbarrier.inval.shared.b64 [%r1];
+max.NaN.f32 %f1, %f2, %f3; | mbarrier.init.shared.b64 [%r1], 32; | mbarrier.inval.shared.b64 [%r1];
 mbarrier.arrive.shared.b64 %rd1, [%r1]; | mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%r1], %r2;
 mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2, 1000; | mbarrier.test_wait.shared.b64 %p1, [%r1], %rd1;
 mbarrier.pending_count.b64 %r1, %rd1; | mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r1], 64;
@@ -222,10 +224,10 @@ redux.sync.add.s32 %r1, %r2, -1; | rem.s32 %r1, %r2, %r3; | rsqrt.approx.f32 %f1
 selp.f32 %f1, %f2, 0f00000000, %p1; | set.gt.u32.f32 %r1, %f1, %f2; | setmaxnreg.inc.sync.aligned.u32 232;
 shf.l.wrap.b32 %r1, %r2, %r3, %r4; | shl.b32 %r1, %r2, 3; | sin.approx.f32 %f1, %f2; | slct.f32.s32 %f1, %f2, %f3, %r1;
 sqrt.rn.f32 %f1, %f2; | st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];
-st.bulk.weak.shared::cta [%r1], %rd1, 0; | stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {%r2,%r3};
+stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {%r2,%r3};
 st.global.L2::cache_hint.f32 [%rd1], %f1, %rd2; | subc.u32 %r1, %r2, %r3; | szext.wrap.u32 %r1, %r2, 5; | tanh.approx.f32 %f1, %f2;
 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64; | tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1,%r2}, [%r3];
-tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 0x1, %r1; | testp.nan.f32 %p1, %f1; | trap; | txq.width.b32 %r1, [%rd1];
+tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 0x1, %r1; | testp.notanumber.f32 %p1, %f1; | trap; | txq.width.b32 %r1, [%rd1];
 vote.sync.ballot.b32 %r1, %p1, -1; | vote.all.pred %p1, !%p2; | vmad.s32.u32.s32 %r1, %r2.h0, %r3.b1, %r4;
 vset.u32.u32.lt %r1, %r2, %r3; | vavrg2.u32.u32.u32 %r1, %r2, %r3, %r4; | suld.b.1d.b32.trap %r1, [%rd1, {%r2}];
 sured.b.add.1d.u32.trap [%rd1, {%r1}], %r2; | suq.width.b32 %r1, [%rd1]; | tld4.r.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f5,%f6}];

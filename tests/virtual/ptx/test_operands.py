@@ -38,7 +38,7 @@ match.all.sync.b32 %r1|%p1, %r2, -1;                        | r1 p1 | r2
 elect.sync _|%p1, %r1;                                      | p1 | r1
 activemask.b32 %r1;                                         | r1 |
 lop3.or.b32 %r1|%p1, %r2, %r3, %r4, 0xC0, %p2;              | r1 p1 | r2 r3 r4 p2
-testp.nan.f32 %p1, %f1;                                     | p1 | f1
+testp.notanumber.f32 %p1, %f1;                              | p1 | f1
 isspacep.global %p1, %rd1;                                  | p1 | rd1
 bar.sync %r1, %r2;                                          | | r1 r2
 bar.arrive 1, %r2;                                          | | r2

@@ -159,7 +159,7 @@ def _l2(ladder: Ladder) -> float | None:
     if ladder.device.chip not in names():
         return None
     known = chip(ladder.device.chip)
-    per_clock = known.rates.get("l2_bytes_total")
+    per_clock = known.prediction["l2_read_bytes"]
     return per_clock * known.properties.clock_mhz * 1e6 if per_clock else None
 
 

@@ -14,35 +14,53 @@ from gridstride.protocol import DeviceProperties
 
 _FOLDER = Path(__file__).parent
 _PARTITIONS = 4
+_LINE = 128  # bytes
+_LEAST_L1 = 16 << 10  # bytes that shared memory never takes
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One GPU model. `rates` are per clock and multiprocessor, `latency` in clocks."""
+    """One GPU model. `rates` are per clock and multiprocessor, `latency` in clocks; `allocation` says in what pieces a
+    multiprocessor is shared out, `prediction` holds the constants of observe/predict.py.
+    """
 
     key: str
     properties: DeviceProperties
     rates: Mapping[str, float]
     latency: Mapping[str, float]
+    allocation: Mapping[str, int]
+    prediction: Mapping[str, float]
 
     def resident_blocks(self, threads: int, shared: int, registers: int = 0) -> int:
         """Blocks of this size that one multiprocessor holds at a time; `shared` in bytes, `registers` per thread.
 
         Counts what the occupancy calculator counts (cuda_occupancy.h of the CUDA toolkit).
         """
-        p = self.properties
+        return min(self.block_limits(threads, shared, registers).values())
+
+    def block_limits(self, threads: int, shared: int, registers: int = 0) -> dict[str, int]:
+        """How many such blocks each resource of a multiprocessor is enough for."""
+        p, unit = self.properties, self.allocation
         warps = -(-threads // p.warp_size)
-        fits = [p.max_blocks_per_multiprocessor, p.max_threads_per_multiprocessor // (warps * p.warp_size)]
-        # From compute capability 8.0 on a block costs 1 KB of shared memory besides its own.
-        reserved, unit = (1024, 128) if p.compute_capability >= (8, 0) else (0, 256)
-        taken = -(-(shared + reserved) // unit) * unit
+        fits = {
+            "blocks": p.max_blocks_per_multiprocessor,
+            "threads": p.max_threads_per_multiprocessor // (warps * p.warp_size),
+        }
+        taken = -(-(shared + unit["shared_reserved"]) // unit["shared_unit"]) * unit["shared_unit"]
         if taken:
-            fits.append(p.shared_per_multiprocessor // taken)
+            fits["shared memory"] = p.shared_per_multiprocessor // taken
         if registers:
-            # Each of the four partitions has a quarter of the registers and gives them to whole warps, 256 at a time.
-            per_warp = -(-registers * p.warp_size // 256) * 256
-            fits.append(_PARTITIONS * (p.registers_per_multiprocessor // _PARTITIONS // per_warp) // warps)
-        return min(fits)
+            # Each of the four partitions has a quarter of the registers and gives them to whole warps.
+            per_warp = -(-registers * p.warp_size // unit["register_unit"]) * unit["register_unit"]
+            fits["registers"] = _PARTITIONS * (p.registers_per_multiprocessor // _PARTITIONS // per_warp) // warps
+        return fits
+
+    def l1_lines(self, threads: int, shared: int) -> int:
+        """Lines of L1 that one resident block has to itself: what shared memory leaves, in equal shares."""
+        p = self.properties
+        blocks = max(1, self.resident_blocks(threads, shared))
+        free = self.rates["l1_bytes"] - min(blocks * (shared + 1024), p.shared_per_multiprocessor)
+        return max(1, int(max(free, _LEAST_L1) / blocks / _LINE))
 
 
 def names() -> list[str]:
@@ -60,7 +78,9 @@ def chip(name: str) -> Chip:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ValueError(f"unknown chip {name!r}{hint} There are: {', '.join(names())}")
     data = tomllib.loads(path.read_text())
-    return Chip(path.stem, _properties(data), data["rates"], data["latency_clocks"])
+    return Chip(
+        path.stem, _properties(data), data["rates"], data["latency_clocks"], data["allocation"], data["prediction"]
+    )
 
 
 def _properties(data: dict[str, Any]) -> DeviceProperties:

@@ -35,7 +35,7 @@ from gridstride.virtual.ptx.module import (
 )
 
 VARYING_OPCODES = frozenset(
-    "addc subc madc atom call shfl match elect ldmatrix mma wmma wgmma movmatrix tex tld4 suld mapa getctarank "
+    "addc subc madc atom call shfl match elect ldmatrix mma wmma wgmma movmatrix tex tld4 txq suld suq "
     "activemask lanemask stacksave alloca".split()
 )
 """Opcodes whose results differ between lanes whatever the operands are."""
@@ -112,10 +112,26 @@ def leaves(ins: Instruction | None) -> bool:
 
 
 def waits(ins: Instruction | None) -> bool:
-    """True for a barrier that holds its lanes back."""
-    return (
-        ins is not None and ins.opcode in ("bar", "barrier") and not {"warp", "arrive", "cluster"} & set(ins.modifiers)
-    )
+    """True for a barrier that holds its lanes back, and for a call of a function that may."""
+    if ins is None or ins.opcode not in ("bar", "barrier", "call"):
+        return False
+    said = set(ins.modifiers)
+    if ins.opcode == "call":
+        return HELD in said
+    return "wait" in said if "cluster" in said else not {"warp", "arrive"} & said
+
+
+HELD = "held"
+"""Modifier of calls whose function may wait: `normal` sets it."""
+
+
+def parts(code: Code, frontier: list[int], b: int) -> bool:
+    """True where block b ends with a wait that only part of a warp may come to, or a call that may split it."""
+    last = last_of(code.blocks[b])
+    if not waits(last):
+        return False
+    assert last is not None
+    return frontier[b] != 0 or (last.opcode == "call" and not isinstance(last.operands[1], Symbol))
 
 
 def last_of(block: list[Instruction]) -> Instruction | None:
@@ -139,7 +155,7 @@ def takers(code: Code, frontier: list[int], divergent: list[bool], held: int, b:
 
 def _held(code: Code, frontier: list[int]) -> int:
     """The blocks after barriers that only part of a warp may reach: lanes wait there while any other block runs."""
-    parted = (b for b, block in enumerate(code.blocks) if frontier[b] and waits(last_of(block)))
+    parted = (b for b in range(len(code.blocks)) if parts(code, frontier, b))
     return reduce(or_, (1 << s for b in parted for s in code.successors[b]), 0)
 
 
@@ -203,8 +219,9 @@ class _Shapes:
         self._propagate(list(reversed(work)), kept)
         # What only ever depends on itself was never set before it was read: any value will do.
         for r in sorted(self._defined - self.of.keys()):
-            self.of[r] = Linear(width_of(self.code.registers[r]))
-            self._propagate(list(self._users.get(r, ())), kept)
+            self.of.setdefault(r, Linear(width_of(self.code.registers[r])))
+            makers = [(b, ins) for b, ins in self._all if r in self.code.writes(ins)]
+            self._propagate([*self._users.get(r, ()), *makers], kept)
 
     def _propagate(self, work: list[tuple[int, Instruction]], kept: list[set[str]]) -> None:
         while work:
@@ -300,9 +317,10 @@ def special_shape(block_shape: BlockShape, name: str, component: str | None) -> 
         return block_shape.thread("xyz".index(component or "x"), None)
     if name == "laneid":
         return Linear(32, None, lanes.LANE, align=lanes.ANY_ALIGN, top=31)
-    if name in UNIFORM_SPECIALS or name.startswith("envreg"):
+    if name in UNIFORM_SPECIALS or name.startswith(("envreg", "pm")):
         align = 32 if name == "ntid" and component == "x" and block_shape.kind == "rows" else 1
-        return Linear(64 if name in ("clock64", "globaltimer") else 32, align=align, top=_SPECIAL_TOP.get(name))
+        wide = name in ("clock64", "globaltimer", "current_graph_exec") or name.endswith("_64")
+        return Linear(64 if wide else 32, align=align, top=_SPECIAL_TOP.get(name))
     return None
 
 
@@ -313,7 +331,7 @@ def varies(code: Code, ins: Instruction) -> bool:
     if ins.opcode == "mbarrier":  # each lane arrives on its own, and gets the state before it
         return ins.modifiers[0] in ("arrive", "arrive_drop")
     if ins.opcode == "cvta":
-        return "local" in ins.modifiers and "to" not in ins.modifiers
+        return "local" in ins.modifiers
     if ins.opcode not in ("ld", "ldu"):
         return False
     if not any(m.partition("::")[0] == "param" for m in ins.modifiers):

@@ -16,7 +16,9 @@ from gridstride.virtual.ptx.module import (
     Function,
     Immediate,
     Instruction,
+    LabelRef,
     Operand,
+    Prototype,
     Register,
     Sink,
     Symbol,
@@ -36,6 +38,8 @@ def area(cx: Lowering, name: str) -> Value:
     if not cx.code.entry and name in own:
         return Value(f"%p{own.index(name)}", "ptr")
     areas = cx.program.scratch_of(cx).areas
+    if name not in cx.function.variables or cx.function.variables[name].space != "param":
+        raise cx.unsupported(f"`{name}`, which is no .param variable,")
     if name not in areas:
         areas[name] = cx.b.alloca(f"[{_rows(cx.function.variables[name].size) * ROW} x i8]", align=64)
     return areas[name]
@@ -44,7 +48,16 @@ def area(cx: Lowering, name: str) -> Value:
 def read_area(cx: Lowering, name: str, offset: int, access: Access) -> list[Value]:
     """The elements at a byte offset of an area, a vector each."""
     base = area(cx, name)
+    _inside(cx, name, offset, access)
     return [_read(cx, base, offset + access.size * j, access.size) for j in range(access.count)]
+
+
+def _inside(cx: Lowering, name: str, offset: int, access: Access) -> None:
+    """Refuses an access past the ends of a .param variable, or across its words."""
+    own = {v.name: v for v in (*cx.function.params, *cx.function.returns)}
+    size = (own.get(name) or cx.function.variables[name]).size
+    if offset < 0 or offset + access.bytes > size or offset % min(access.size, 4):
+        raise cx.unsupported(f"{access.bytes} bytes at {offset} of `{name}`, which has {size},")
 
 
 def _read(cx: Lowering, base: Value, offset: int, size: int) -> Value:
@@ -63,6 +76,7 @@ def _read(cx: Lowering, base: Value, offset: int, size: int) -> Value:
 def write_area(cx: Lowering, name: str, offset: int, access: Access, values: list[Value]) -> None:
     """Stores elements; lanes that do not execute keep what they had (another group may have put its result there)."""
     base = area(cx, name)
+    _inside(cx, name, offset, access)
     for j, value in enumerate(values):
         _write(cx, base, offset + access.size * j, access.size, value)
 
@@ -118,25 +132,58 @@ def _store_whole(cx: Lowering, base: Value, value: Value) -> None:
         b.store(b.resize(part, "i32"), b.offset(base, w * ROW), align=4)
 
 
+def _check(cx: Lowering, ins: Instruction, returned: Arguments, target: Operand, passed: Arguments) -> None:
+    """Refuses a call whose arguments and results are not those of the function or prototype it names."""
+    callee: Function | Prototype | None = None
+    if isinstance(target, Symbol):
+        name = cx.program.module.aliases.get(target.name, target.name)
+        callee = cx.program.module.functions.get(name)
+    elif len(ins.operands) > 3 and isinstance(ins.operands[3], LabelRef):
+        callee = cx.function.prototypes.get(ins.operands[3].name)
+    if callee is None:
+        return
+    for what, items, wanted in (("argument", passed.items, callee.params), ("result", returned.items, callee.returns)):
+        if len(items) != len(wanted):
+            raise cx.unsupported(f"a call with {len(items)} {what}s of a function that has {len(wanted)}")
+        for number, (item, variable) in enumerate(zip(items, wanted, strict=True), 1):
+            size = _size(cx, item)
+            if _rows(size) < _rows(variable.size):
+                raise cx.unsupported(f"{what} {number} of {size} bytes where the function has {variable.size}")
+
+
+def _size(cx: Lowering, item: Operand) -> int:
+    """Bytes of the area that an argument or result gets."""
+    if isinstance(item, Symbol):
+        own = {v.name: v for v in (*cx.function.params, *cx.function.returns)}
+        variable = own.get(item.name) or cx.function.variables.get(item.name)
+        return variable.size if variable is not None else 0
+    return 4 * 4
+
+
 # -- calls -----------------------------------------------------------------------------------------------------------
 def call(cx: Lowering, ins: Instruction) -> None:
     """call, call.uni: direct by name, or through a function pointer."""
     returned, target, passed = ins.operands[:3]
     assert isinstance(returned, Arguments)
     assert isinstance(passed, Arguments)
+    _check(cx, ins, returned, target, passed)
     areas = [_argument(cx, o) for o in passed.items]
     results = [_result_area(cx, o) for o in returned.items]
     if isinstance(target, Symbol):
-        from gridstride.virtual.lowering.instructions.builtins import BUILTINS
+        from gridstride.virtual.lowering.instructions.builtins import BUILTINS, SIZES
 
         name = cx.program.module.aliases.get(target.name, target.name)
         builtin = BUILTINS.get(name)
         if builtin is not None:
+            declared = tuple(v.size for v in cx.program.module.functions[name].params)
+            if declared != SIZES.get(name, declared):
+                raise cx.unsupported(f"`{name}` with parameters of {declared} bytes")
             builtin(cx, areas, results)
         else:
-            _direct(cx, cx.program.module.functions[name], cx.active(), areas + results)
+            call_function(cx, cx.program.module.functions[name], cx.active(), areas + results)
     else:
-        _indirect(cx, target, areas + results)
+        prototype = cx.function.prototypes.get(getattr(ins.operands[-1], "name", ""))
+        _indirect(cx, target, areas + results, prototype)
     for operand, base in zip(returned.items, results, strict=True):
         if isinstance(operand, Register):
             type_ = cx.code.registers[operand.name]
@@ -174,37 +221,63 @@ def symbol(cx: Lowering, function: Function) -> str:
     return f"fn{cx.program.numbers[function.name]}"
 
 
-def _direct(cx: Lowering, function: Function, mask: Value, areas: list[Value]) -> None:
+def call_function(cx: Lowering, function: Function, mask: Value, areas: list[Value]) -> None:
+    """Calls a function for the lanes of a mask, on the warp's own stack."""
     if not function.defined:
         raise cx.unsupported(f"the function `{function.name}`, which has no body in this module")
+    cx.b.call("void", symbol(cx, function), cx.warp, mask, frame_below(cx), *areas)
+
+
+def frame_below(cx: Lowering) -> Value:
+    """Where the local variables of what the current function calls start."""
     size = constant("i32", cx.program.frames[cx.function.name][1])
-    frame = size if cx.code.entry else cx.b.op("add", Value("%frame", "i32"), size)
-    cx.b.call("void", symbol(cx, function), cx.warp, mask, frame, *areas)
+    return size if cx.code.entry else cx.b.op("add", Value("%frame", "i32"), size)
 
 
-def _indirect(cx: Lowering, target: Operand, areas: list[Value]) -> None:
-    """Calls each function that some lane wants, with those lanes; a pointer to nothing is a fault."""
-    b = cx.b
-    pointers = cx.vector(target, "b64")
-    left = b.alloca("i32")
-    b.store(cx.active(), left)
+def _alike(function: Function, prototype: Prototype | None) -> bool:
+    """Whether a function takes and gives no more than the prototype says."""
+    if prototype is None:
+        return True
+    pairs = ((function.params, prototype.params), (function.returns, prototype.returns))
+    return all(
+        len(own) == len(said) and all(_rows(v.size) <= _rows(w.size) for v, w in zip(own, said, strict=True))
+        for own, said in pairs
+    )
+
+
+def pointer_number(cx: Lowering, target: Operand) -> tuple[Value, Value]:
+    """A function pointer in each lane, and the number of the function that it stands for."""
+    b, pointers = cx.b, cx.vector(target, "b64")
     number = b.op("lshr", b.op("sub", pointers, constant(pointers.type, FUNCTION_BASE)), constant(pointers.type, 4))
-    for function in cx.program.functions:
-        count = len(function.params) + len(function.returns)
-        if function.kind != "func" or count != len(areas) or not function.defined:
-            continue
-        wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
-        mask = b.op("and", b.bitcast(wants, "i32"), b.load("i32", left))
-        with b.if_(b.compare("ne", mask, constant("i32", 0))):
-            _direct(cx, function, mask, areas)
-        b.store(b.op("xor", b.load("i32", left), mask), left)
-    lost = b.load("i32", left)
+    return pointers, number
+
+
+def invalid_pointer(cx: Lowering, pointers: Value, lost: Value) -> None:
+    """A fault for lanes whose pointer is no function."""
+    b = cx.b
     with b.if_(b.compare("ne", lost, constant("i32", 0))):
         site = constant("i32", cx.program.site(cx))
         lane = b.call("i32", "llvm.cttz.i32", lost, constant("i1", False))
         address = b.extract(pointers, lane)
         kind = constant("i32", FAULT["invalid_instruction"])
         b.call("void", "gs_fault", cx.warp, site, kind, lost, address, constant("i32", 0))
+
+
+def _indirect(cx: Lowering, target: Operand, areas: list[Value], prototype: Prototype | None) -> None:
+    """Calls each function that some lane wants, with those lanes; a pointer to nothing is a fault."""
+    b = cx.b
+    pointers, number = pointer_number(cx, target)
+    left = b.alloca("i32")
+    b.store(cx.active(), left)
+    for function in cx.program.callable_with(len(areas)):
+        if not _alike(function, prototype):
+            continue
+        wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
+        mask = b.op("and", b.bitcast(wants, "i32"), b.load("i32", left))
+        with b.if_(b.compare("ne", mask, constant("i32", 0))):
+            call_function(cx, function, mask, areas)
+        b.store(b.op("xor", b.load("i32", left), mask), left)
+    invalid_pointer(cx, pointers, b.load("i32", left))
 
 
 FAMILY = {"call": call}

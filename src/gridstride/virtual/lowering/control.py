@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridstride.virtual.lowering.analysis import bits_of, last_of, leaves, waits
-from gridstride.virtual.lowering.calls import return_registers
+from gridstride.virtual.lowering.analysis import bits_of, last_of, leaves, parts, waits
+from gridstride.virtual.lowering.calls import call, return_registers
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, wide
+from gridstride.virtual.lowering.split import split_call
 from gridstride.virtual.machine.layout import FAULT, LAUNCH, SPINNING, WARP
 from gridstride.virtual.ptx.module import Instruction, LabelRef
 
@@ -43,8 +44,14 @@ class Flow:
         self.gates: dict[int, Value] = {
             self.code.successors[i][0]: self.b.alloca("i64")
             for i, block in enumerate(self.code.blocks)
-            if waits(last_of(block)) and self.facts.frontier[i] and self.code.successors[i]
+            if parts(self.code, self.facts.frontier, i) and self.code.successors[i]
         }
+        self.returns = {
+            self.code.successors[i][0]
+            for i, block in enumerate(self.code.blocks)
+            if block and block[-1].opcode == "call" and waits(block[-1])
+        }
+        """Of those gates, the ones where calls return: whoever is pending there is away."""
         self.freed = {target: self.b.alloca("i32") for target in self.gates}
         """Lanes that a barrier let go and that have not run yet, when others came to be held for its next turn."""
         self.budget = self.b.alloca("i32") if self.code.spin_edges else None
@@ -110,6 +117,8 @@ class Flow:
             self._indexed(index, last)
         elif leaves(last):
             self._leave(index, last)
+        elif last.opcode == "call":
+            self._held_call(index, last)
         else:
             self._barrier(index, last)
 
@@ -134,6 +143,28 @@ class Flow:
         self._add(target, here, index)
         self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
 
+    def _held_call(self, index: int, last: Instruction) -> None:
+        """A call of a function that may wait: part of the warp goes to it on a fiber of its own."""
+        cx = self.cx
+        (target,) = self.code.successors[index]
+        if target not in self.gates:  # all lanes of this activation call one function together
+            cx.flush(self._live_after(index))
+            call(cx, last)
+            self._after_call(index)
+            return
+        cx.flush(self._live_after(index))
+        split_call(cx, last, lambda: self._elsewhere(index, target), self.pending[target], self.freed[target])
+        self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
+
+    def _elsewhere(self, index: int, target: int) -> Value:
+        """Lanes of this activation that wait to run other blocks, or the one that the call returns to."""
+        b, others = self.b, self.b.load("i32", self.freed[target])
+        for f in bits_of(self.facts.frontier[index]):
+            slots = [self.freed[f]] if f in self.freed else []
+            for slot in [*slots, self.pending[f]]:
+                others = b.op("or", others, b.load("i32", slot))
+        return others
+
     # -- branches -----------------------------------------------------------------------------------------------------
     def _branch(self, index: int, last: Instruction) -> None:
         cx, b = self.cx, self.b
@@ -142,7 +173,7 @@ class Flow:
             cx.flush(self._live_after(index))
             self._uniform(index, successors[:1])
             return
-        cx.program.observer.branch(cx)
+        cx.program.observer.guarded(cx)
         guard = cx.guard()
         assert guard is not None
         cx.flush(self._live_after(index))
@@ -158,6 +189,7 @@ class Flow:
         here = cx.current_mask()
         mask = b.op("and", here, cx.mask_of(guard))
         rest = b.op("xor", here, mask)
+        cx.program.observer.branch(cx, mask, rest)
         self._add(taken, mask, index)
         self._add(other, rest, index)
         self._next(index, {taken, other})
@@ -259,6 +291,8 @@ class Flow:
         if target not in self.gates:
             return waiting
         freed = b.compare("ne", b.load("i32", self.freed[target]), constant("i32", 0))
+        if target in self.returns:
+            return freed
         return b.op("or", freed, b.op("and", waiting, self._open(target)))
 
     def _nobody(self, gated: Sequence[int], retry: str) -> None:
@@ -363,12 +397,21 @@ class Flow:
     def _barrier(self, index: int, last: Instruction) -> None:
         """`bar.sync`, `bar.red`, `barrier.sync`: the block's lanes arrive, then wait."""
         cx, b = self.cx, self.b
-        which, count, vote = barrier_operands(cx, last)
+        cluster = "cluster" in last.modifiers
+        zero = constant("i32", 0)
+        which, count, vote = (zero, zero, zero) if cluster else barrier_operands(cx, last)
         number = cx.program.site(cx)
         site = constant("i32", number)
         cx.program.observer.barrier(cx, index, number, self.pending)
         together = not self.facts.frontier[index]
-        if together and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
+        passed: Value | None = None
+        if cluster:
+            if not together:
+                passed = b.call("i32", "gs_cluster_passed", cx.warp, cx.current_mask())
+            phase = b.call("i64", "gs_cluster_token", cx.warp, site, cx.current_mask())
+            if together:
+                b.call("void", "gs_wait", cx.warp, phase)
+        elif together and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
             b.call("void", "gs_sync", cx.warp, cx.current_mask(), site)
         else:
             phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
@@ -380,7 +423,7 @@ class Flow:
             return
         cx.flush(self._live_after(index))
         (target,) = self.code.successors[index]
-        self._hold(target, phase)
+        self._hold(target, phase, passed)
         self._chain(sorted({*bits_of(self.facts.frontier[index]), target}), set(), last_is_sure=False)
 
     def _take_vote(self, ins: Instruction) -> None:
@@ -393,19 +436,30 @@ class Flow:
             result = b.compare("eq" if "and" in ins.modifiers else "ne", result, constant("i32", 0))
         cx.set(ins.operands[0], result)
 
-    def _hold(self, target: int, phase: Value) -> None:
-        """Holds the block's lanes at a barrier; those it has let go meanwhile are not to wait again."""
+    def _hold(self, target: int, phase: Value, passed: Value | None) -> None:
+        """Holds the block's lanes at a barrier; those it has let go meanwhile are not to wait again.
+
+        `passed`: of the lanes, those whose turn at the cluster's barrier is over already.
+        """
         b, zero = self.b, constant("i32", 0)
         opened, was = self._open(target), b.load("i32", self.pending[target])
         freed = b.op("or", b.load("i32", self.freed[target]), b.select(opened, was, zero))
+        here = self.cx.current_mask()
+        if passed is not None:
+            here, freed = b.op("xor", here, passed), b.op("or", freed, passed)
+            phase = b.select(b.compare("ne", here, zero), phase, b.load("i64", self.gates[target]))
         b.store(freed, self.freed[target])
-        held = b.op("or", b.select(opened, zero, was), self.cx.current_mask())
+        held = b.op("or", b.select(opened, zero, was), here)
         b.store(held, self.pending[target])
         b.store(phase, self.gates[target])
 
     def _let_go(self, index: int) -> Value:
         """The lanes that go on after a barrier: those let go before, else all that are held at the open gate."""
         b, zero = self.b, constant("i32", 0)
+        if index in self.returns:
+            back = b.load("i32", self.freed[index])
+            b.store(zero, self.freed[index])
+            return back
         freed, held = b.load("i32", self.freed[index]), b.load("i32", self.pending[index])
         earlier = b.compare("ne", freed, zero)
         b.store(zero, self.freed[index])

@@ -32,7 +32,8 @@ def _collect() -> dict[str, Family]:
     found: dict[str, Family] = {}
     rooms = (
         *("integer", "compare", "conversion", "approximate", "floating", "half", "warp", "atomics", "builtins"),
-        *("matrix", "asynchronous", "mbarrier", "tensor_maps"),
+        *("matrix", "warpgroup", "asynchronous", "mbarrier", "tensor_maps", "policies"),
+        *("clusters", "textures", "surfaces"),
     )
     for room in rooms:
         module = import_module(f"gridstride.virtual.lowering.instructions.{room}")

@@ -201,7 +201,7 @@ class Lowering:
         """The operand as a linear form over LLVM scalars, or None where it varies freely."""
         match operand:
             case Register(name):
-                shape = self.facts.shape.get(name)
+                shape = self.facts.shape.get(name, Linear(width_of(self.code.registers[name])))
                 if shape is None:
                     return None
                 value = self._register(name)

@@ -1,18 +1,21 @@
-"""Device functions that may wait become part of their callers.
+"""Device functions that may wait become part of their callers, where they are called from few places.
 
 A warp runs as one fiber: while some of its lanes are inside a function, the others cannot go on in the caller. With a
 lock that stays a function they would have to: the lane that got the lock returns first, and only it can give it back.
-The same holds for a barrier in a function that only part of a warp has called.
+The same holds for a barrier in a function that only part of a warp has called. Functions that cannot be copied, since
+they are recursive or called through pointers, send such groups of lanes to fibers of their own (split.py), which costs
+more when it happens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gridstride.virtual.lowering.analysis import waits
-from gridstride.virtual.lowering.normal import Habits, spins
+from gridstride.virtual.lowering.normal import Habits, by_symbols, spins
 from gridstride.virtual.ptx import cfg
 from gridstride.virtual.ptx.module import (
     Arguments,
@@ -29,6 +32,10 @@ from gridstride.virtual.ptx.module import (
 
 MOST_STATEMENTS = 20_000
 """A caller that would get longer keeps its calls."""
+MOST_COPIES = 4
+"""A function that is called from more places of one caller stays a function, and lanes that wait in it go on fibers of
+their own: the time to compile grows with the square of the loops that wait.
+"""
 _MOVABLE = ("local", "param", "shared")
 
 
@@ -74,9 +81,11 @@ class _Inliner:
 
     def _expand(self, function: Function) -> Function:
         caller = _Caller(function)
+        places = Counter(_called(function))
         for statement in function.body:
             target = _target(statement)
-            if target in self.waiting and isinstance(statement, Instruction) and _by_symbols(statement):
+            wanted = target in self.waiting and places[target] <= MOST_COPIES
+            if wanted and isinstance(statement, Instruction) and by_symbols(statement):
                 callee = self.expand(self.module.functions[target])
                 self._copies += 1
                 if not caller.clashes(callee) and len(caller.body) + len(callee.body) < MOST_STATEMENTS:
@@ -180,6 +189,20 @@ def _waits(function: Function, habits: Habits) -> bool:
     return any(spins(ins, habits.spin) for m in members for ins in graph.blocks[m].instructions)
 
 
+def waiting_functions(functions: Sequence[Function], habits: Habits) -> frozenset[str]:
+    """Those among the functions of a kernel that stayed functions and may wait, themselves or in what they call."""
+    devices = [f for f in functions if f.kind == "func" and f.defined]
+    found = {f.name for f in devices if _waits(f, habits)}
+    while more := {f.name for f in devices if f.name not in found and _reaches(f, found)}:
+        found |= more
+    return frozenset(found)
+
+
+def _reaches(function: Function, found: set[str]) -> bool:
+    calls = [s.operands[1] for s in function.instructions if s.opcode == "call"]
+    return any(t.name in found if isinstance(t, Symbol) else bool(found) for t in calls)
+
+
 def _movable(function: Function) -> bool:
     by_memory = all(v.space == "param" for v in (*function.params, *function.returns))
     return by_memory and all(v.space in _MOVABLE for v in function.variables.values())
@@ -194,8 +217,3 @@ def _target(s: Statement) -> str:
 
 def _called(function: Function) -> Iterator[str]:
     return filter(None, map(_target, function.body))
-
-
-def _by_symbols(call: Instruction) -> bool:
-    lists = [o for o in call.operands if isinstance(o, Arguments)]
-    return all(isinstance(item, Symbol) for arguments in lists for item in arguments.items)

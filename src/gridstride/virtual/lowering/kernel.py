@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from gridstride.virtual.lowering.analysis import Code, analyse, waits
 from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
 from gridstride.virtual.lowering.families import FAMILIES
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.inline import inline_waiting
+from gridstride.virtual.lowering.inline import inline_waiting, waiting_functions
+from gridstride.virtual.lowering.instructions.device_runtime import keep_errors
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.normal import Habits, normal, spins
 from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Program, machine_frame
+from gridstride.virtual.lowering.split import group_entry
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine.layout import FAULT, WARP
 from gridstride.virtual.ptx import cfg, liveness
@@ -28,6 +31,8 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
     module = inline_waiting(module)
     program = Program(module, module.functions[name], FAMILIES, observer or Blind())
     habits = Habits.of(program.functions)
+    habits = replace(habits, wait=waiting_functions(program.functions, habits))
+    program.waiting = habits.wait
     flags = [_write(program, function, shape, habits) for function in program.functions if function.defined]
     return Lowered(
         ir=program.ir.text(),
@@ -40,6 +45,9 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
         spins=any(s for _, s in flags),
         recursive=program.recursive,
         stack=machine_frame(program.entry) + min(len(program.functions) - 1, 4) * program.callee_frame,
+        clusters=program.clusters,
+        launches=program.launches,
+        splits=bool(program.waiting),
     )
 
 
@@ -103,6 +111,8 @@ def _write(program: Program, function: Function, shape: BlockShape, habits: Habi
     b.start("start")
     flow = Flow(cx, labels)
     if code.entry:
+        if program.launches:
+            keep_errors(cx)
         flow.write(None if shape.full else cx.field("mask"))
         program.ir.add("kernel", "void @kernel(ptr %warp)", b)
     else:
@@ -114,6 +124,8 @@ def _write(program: Program, function: Function, shape: BlockShape, habits: Habi
         program.ir.add(
             f"fn{program.numbers[function.name]}", f"void @fn{program.numbers[function.name]}({signature(function)})", b
         )
+        if function.name in habits.wait:
+            group_entry(program, function)
     return any(block and waits(block[-1]) for block in code.blocks), bool(code.spin_edges) or _may_sync(code)
 
 

@@ -8,17 +8,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gridstride.virtual.lowering.analysis import waits
+from gridstride.virtual.lowering.analysis import HELD, waits
 from gridstride.virtual.lowering.instructions.memory import ordered
-from gridstride.virtual.ptx.module import Function, Guard, Instruction, Label, LabelRef, Register, Statement, Symbol
+from gridstride.virtual.ptx.module import (
+    Arguments,
+    Function,
+    Guard,
+    Instruction,
+    Label,
+    LabelRef,
+    Register,
+    Statement,
+    Symbol,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """Functions by name: a loop around a call of `spin` may wait for another thread; those of `exit` may end theirs."""
+    """Functions by name: a loop around a call of `spin` may wait for another thread; those of `exit` may end theirs;
+    those of `wait` may hold their lanes back, at a barrier or in a loop.
+    """
 
     spin: frozenset[str] = frozenset()
     exit: frozenset[str] = frozenset()
+    wait: frozenset[str] = frozenset()
 
     @staticmethod
     def of(functions: Sequence[Function]) -> Habits:
@@ -82,15 +95,23 @@ def _around(s: Instruction, key: str, habits: Habits) -> Iterator[Statement]:
     if s.guard is not None:
         away = Guard(s.guard.register, not s.guard.negated)
         yield Instruction("bra", (), (LabelRef(after),), away, s.ptx_line, s.loc)
-    if waits(s):
+    held = _calls(s, habits.wait) and by_symbols(s)
+    if held:
+        yield from _held(alone, key, after)
+    elif waits(s):
         yield from _barrier(alone, key, after)
     else:
         yield alone
-    if s.guard is not None or waits(s) or exits(s, habits.exit):
+    if s.guard is not None or held or waits(s) or exits(s, habits.exit):
         yield Label(after)
 
 
 def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
+    if "cluster" in s.modifiers:
+        yield replace(s, opcode="bar")
+        yield Label(f"%held{key}")
+        yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+        return
     red = "red" in s.modifiers
     voting = tuple("vote" if m == "red" else m for m in s.modifiers if m != "aligned")
     if s.opcode == "bar" or "aligned" in s.modifiers:
@@ -101,3 +122,16 @@ def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
     if red:  # the result is there only when the lanes are let go
         yield replace(s, opcode="released", operands=s.operands[:2])
     yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+
+
+def _held(s: Instruction, key: str, after: str) -> Iterator[Statement]:
+    """A call of a function that may wait: lanes that come back stand in a block of their own, as after a barrier."""
+    yield replace(s, modifiers=(*s.modifiers, HELD))
+    yield Label(f"%held{key}")
+    yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+
+
+def by_symbols(call: Instruction) -> bool:
+    """True where all arguments and results of a call are .param variables."""
+    lists = [o for o in call.operands if isinstance(o, Arguments)]
+    return all(isinstance(item, Symbol) for arguments in lists for item in arguments.items)

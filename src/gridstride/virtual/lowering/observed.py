@@ -9,18 +9,26 @@ from gridstride.virtual.lowering import unset
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import bits_of
 from gridstride.virtual.lowering.around import goes_around
+from gridstride.virtual.lowering.classes import kind_of, tensor_operations, tensor_type
+from gridstride.virtual.lowering.dependencies import Chain
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.memory import ordered, vector_address
+from gridstride.virtual.lowering.instructions import warpgroup_watch
+from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.members import check_members
+from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
+from gridstride.virtual.lowering.observed_lanes import meet, note_poll, watch_lanes
+from gridstride.virtual.lowering.observed_races import scope_of, watch_global
+from gridstride.virtual.lowering.program import DEVICE_RUNTIME
+from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.lowering.taint import Taint
-from gridstride.virtual.machine.layout import FAULT, LANES, WARP
-from gridstride.virtual.ptx.module import Address, Instruction, LabelRef, Operand, Symbol
-
-ACCESS_COUNTERS = ("requests", "sectors", "lines", "wavefronts", "ideal", "lanes")
-"""Per site, in this order. `ideal`: the wavefronts (shared) or sectors (global) that the bytes need at least."""
+from gridstride.virtual.machine.layout import BLOCK_STRONG, FAULT, LANES
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Operand, Symbol
 
 BLOCK_COUNTERS = ("warps", "lanes")
+
+
+_ALLOCATING = (Symbol("malloc"), Symbol(f"{DEVICE_RUNTIME}Malloc"))
 
 
 class Counting:
@@ -30,19 +38,20 @@ class Counting:
         self.lanes = lanes
         """Whether lanes of one warp are checked against one another."""
         self.blocks: list[dict[str, Any]] = []
-        self.accesses: dict[int, dict[str, Any]] = {}
+        self.accesses: list[dict[str, Any]] = []
+        self.branches: list[dict[str, Any]] = []
+        self.chain = Chain()
         self.size = 0
         self.unit = 4
-        """Bytes of shared memory that share one entry of the race detector's shadow."""
-        self._taints: dict[int, Taint] = {}
+        self.global_unit = 16
+        """Bytes of shared, and of global memory that share one entry of the race detector's shadow."""
         self.allocates = False
         """Whether the kernel calls malloc."""
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
-        accesses = [{"site": site, **a} for site, a in self.accesses.items()]
-        told = {"size": self.size, "unit": self.unit, "allocates": self.allocates}
-        return {"blocks": self.blocks, "accesses": accesses, **told}
+        told = {"unit": self.unit, "global_unit": self.global_unit, "allocates": self.allocates}
+        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **told}
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -51,14 +60,21 @@ class Counting:
     def block(self, cx: Lowering, index: int) -> None:
         """Counts executions and active lanes of a block; instructions follow from its text."""
         at = self._take(len(BLOCK_COUNTERS))
-        block = cx.code.blocks[index]
-        self.allocates |= any(i.opcode == "call" and Symbol("malloc") in i.operands for i in block)
+        if not index:
+            self.chain = Chain()
+        block = [ins for ins in cx.code.blocks[index] if written(ins)]
+        self.allocates |= any(i.opcode == "call" and o in _ALLOCATING for i in block for o in i.operands)
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
-        for ins in filter(written, block):
-            place = cx.program.place(ins.loc)
-            kinds[(*(place or (None, None)), kind_of(ins))] += 1
-        lines = [{"file": f, "line": n, "kind": k, "count": c} for (f, n, k), c in kinds.items()]
-        self.blocks.append({"at": at, "lines": lines})
+        products: Counter[tuple[str | None, int | None, str]] = Counter()
+        for ins in block:
+            place = cx.program.place(ins.loc) or (None, None)
+            kinds[(*place, kind_of(ins))] += 1
+            if operations := tensor_operations(ins):
+                products[(*place, tensor_type(ins))] += operations
+        rows = [[*key, count] for key, count in kinds.items()]
+        again = index in cx.code.successors[index]
+        self.blocks.append({"at": at, "lines": rows, "products": [[*key, count] for key, count in products.items()],
+                            "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
         b = cx.b
         observed = b.resize(cx.field("observed"), "i64")
         lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
@@ -67,69 +83,58 @@ class Counting:
         counter = b.offset(counter, 8)
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
-        """Counts a load, store, atom or red (`kind`) or cp.async ("async"); shared ones are checked for races."""
-        if access.space not in ("global", "shared", "generic", "const"):
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Counts a branch that lanes of the same warp leave on different ways."""
+        at, (file, line) = self._take(1), cx.program.place(cx.ins.loc) or (None, None)
+        self.branches.append({"at": at, "file": file, "line": line})
+        b, zero = cx.b, constant("i32", 0)
+        both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
+        split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
+        counter = b.offset(cx.field("counters"), 8 * at)
+        b.store(b.op("add", b.load("i64", counter), split), counter)
+
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
+        """Counts a load, store, atom or red (`kind`) or a cp.async's sides ("fetch", "async"), and looks for races; for
+        those of a cp.async the copy itself does, which knows what it moves. `address`: the operand, or what each lane
+        has.
+        """
+        if access.space not in ("global", "shared", "generic", "const", "local"):
             return
-        at = self._take(len(ACCESS_COUNTERS))
-        place = cx.program.place(cx.ins.loc)
-        file, line = place or (None, None)
-        self.accesses[site] = {"at": at, "file": file, "line": line, "space": access.space, "kind": kind,
-                               "bytes": access.bytes, "name": cx.ins.name}  # fmt: skip
-        if access.space == "shared":
+        at = self._site(cx, access.space, "load" if kind == "fetch" else kind, access.bytes)
+        team = cx.program.clusters and in_shared(cx.ins)
+        if access.space == "shared" or team:
             self.unit = min(self.unit, access.size)
+        elif access.space != "const":
+            self.global_unit = min(self.global_unit, access.size)
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
-            addresses = vector_address(cx, address, access.space)
+            addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
-            self._within_warp(cx, site, access, kind, addresses)
-            if cx.code.spin_edges and (ordered(cx.ins) or kind == "atom"):
-                self._polls(cx, site, access, addresses)
-            name = f"gs_observe_{_watched(cx, access, kind)}"
+            if self.lanes:
+                watch_lanes(cx, site, access, kind, addresses)
+            note_poll(cx, site, access, kind, addresses)
+            name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
+            if access.space in ("global", "generic") and kind != "fetch":
+                watch_global(cx, site, addresses, size, kind)
+            if team and kind != "async":
+                watch_cluster(cx, site, access, addresses, kind)
             if result == "i32":
-                unset.look(cx, self._taint_of(cx), site, access, addresses, looks)
+                unset.look(cx, site, access, addresses, looks)
         self.touch(cx, site, access, address, kind)
 
-    def _polls(self, cx: Lowering, site: int, access: Access, addresses: Value) -> None:
-        """Where a loop looks for what it waits for, to be told if the launch must be stopped."""
-        b = cx.b
-        lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
-        where = b.resize(b.extract(addresses, b.op("and", lane, constant("i32", LANES - 1))), "i64")
-        if access.space == "shared":
-            where = b.op("add", where, cx.field("shared"))
-        b.put(cx.warp, WARP, "polled", where)
-        b.put(cx.warp, WARP, "polled_site", site)
-
-    def _within_warp(self, cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
-        if not self.lanes or access.space != "shared":
-            return
-        if kind in ("atom", "red") or (ordered(cx.ins) and "volatile" not in cx.ins.modifiers):
-            cx.b.call("void", "gs_lanes_sync", cx.warp)
-        elif kind in ("load", "store"):
-            size = constant("i32", access.bytes)
-            cx.b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), cx.active(), addresses, size)
-
-    def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Checks that what is read was written; of accesses that are counted elsewhere, too."""
-        unset.touch(cx, self._taint_of(cx), site, access, address, kind)
+        unset.touch(cx, site, access, address, kind)
 
     def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
         """The same for local memory."""
-        unset.local(cx, self._taint_of(cx), site, offsets, access, kind)
+        unset.local(cx, site, offsets, access, kind)
 
-    def before(self, cx: Lowering, ins: Instruction) -> None:
-        """Ahead of each instruction: follows values that mean nothing."""
-        if self.lanes and ("sync" in ins.modifiers or ins.opcode in _MEETING):
-            cx.b.call("void", "gs_lanes_sync", cx.warp)
-        taint = self._taint_of(cx)
-        if not taint.idle:
-            taint.before(cx, ins)
-
-    def branch(self, cx: Lowering) -> None:
+    def guarded(self, cx: Lowering) -> None:
         """Ahead of a branch that depends on its guard."""
-        self._taint_of(cx).branch(cx)
+        Taint.of(cx).branch(cx)
 
     def members(self, cx: Lowering, members: Value) -> None:
         """A .sync instruction: those whom its mask names are here."""
@@ -137,16 +142,25 @@ class Counting:
 
     def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
         """A shuffle, and which lane each lane reads."""
-        self._taint_of(cx).shuffled(cx, sources, members)
+        Taint.of(cx).shuffled(cx, sources, members)
 
-    def _taint_of(self, cx: Lowering) -> Taint:
-        if id(cx) not in self._taints:
-            self._taints[id(cx)] = Taint(cx)
-        return self._taints[id(cx)]
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
+        """Counts a bulk copy's side in global memory: gs_count_NAME(warp, at, mask, *values)."""
+        at, b = self._site(cx, "bulk", name, 0), cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            b.call("void", f"gs_count_{name}", cx.warp, constant("i64", 8 * at), cx.active(), *values)
+
+    def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:
+        """The counters of an access; one through a generic address has some for each space."""
+        at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
+        file, line = cx.program.place(cx.ins.loc) or (None, None)
+        self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
+                              "opcode": cx.ins.opcode, "merged": _merged(cx, kind)})  # fmt: skip
+        return at
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
-        """Ahead of `access` for a plain store to shared memory: what it writes, for the race detector."""
-        if access.space != "shared" or ordered(cx.ins):
+        """Ahead of `access` for a plain store: what it writes, for the race detector."""
+        if ordered(cx.ins):
             return
         b = cx.b
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
@@ -160,7 +174,23 @@ class Counting:
         """At an atomic, an ordered access or a fence: the warp knows what others released before."""
         if {"proxy", "async"} <= set(cx.ins.modifiers):
             cx.b.call("void", "gs_proxy_fence", cx.warp)
-        cx.b.call("void", "gs_race_sync", cx.warp)
+        name = "sync" if scope_of(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
+        cx.b.call("void", f"gs_race_{name}", cx.warp)
+
+    def acquired(self, cx: Lowering) -> None:
+        """After an atomic, or a load that sees others' writes; one of shared memory has told its block already."""
+        space = space_of(cx.ins)
+        if space == "generic" and ordered(cx.ins):
+            cx.b.call("void", "gs_race_sync", cx.warp)  # it may have been shared memory after all
+        if space != "shared":
+            cx.b.call("void", "gs_race_acquire", cx.warp)
+
+    def before(self, cx: Lowering, ins: Instruction) -> None:
+        """Ahead of each instruction: looks at registers of wgmma in flight, and follows values that mean nothing."""
+        warpgroup_watch.before(cx, ins)
+        if self.lanes:
+            meet(cx, ins)
+        Taint.of(cx).before(cx, ins)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
@@ -169,8 +199,13 @@ class Counting:
             b.call("void", "gs_lanes_sync", cx.warp)
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
+        if cx.function.name in cx.program.waiting:
+            b.call("void", "gs_group_divergence", cx.warp, constant("i32", site), cx.current_mask())
         # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
-        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and goes_around(cx.code, index, f)]
+        # Those held at this barrier already have come, as have their siblings when a lane that waited joins them.
+        held = set(cx.code.successors[index])
+        waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and f not in held]
+        waiting = [f for f in waiting if goes_around(cx.code, index, f)]
         if not waiting:
             return
         missing = b.load("i32", pending[waiting[0]])
@@ -185,47 +220,45 @@ class Counting:
             b.call("void", "gs_report", cx.warp, kind, here, mine, here, who, constant("i64", 0))
 
 
-_MEETING = frozenset("bar barrier mbarrier fence membar atom red shfl vote match redux mma wmma call".split())
-"""Opcodes after which lanes may count on what other lanes did before, or on no order at all being meant."""
-
-
 def _watched(cx: Lowering, access: Access, kind: str) -> str:
     """Which runtime function sees an access. Volatile, acquire, release and atomic ones are how threads tell each other
     something: they order, and do not race.
     """
+    if access.space in ("const", "local"):
+        return access.space
     if access.space != "shared":
-        return "global"
+        return f"{access.space}_{_way(cx.ins, kind)}"
     if kind == "async":
         return "shared_async"
+    if kind in ("atom", "red") and not _counts_up(cx.ins):
+        return "shared_atomic"
     return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+
+
+def _counts_up(ins: Instruction) -> bool:
+    """atomicAdd(…, 1): the hardware counts the lanes of a word."""
+    value = ins.operands[-1]
+    return (
+        "add" in ins.modifiers and ins.types[-1] in ("u32", "s32") and isinstance(value, Immediate) and value.bits == 1
+    )
+
+
+def _merged(cx: Lowering, kind: str) -> bool:
+    """Whether ptxas adds up the warp first and has one lane do the atomic: integers, one address, no old value read."""
+    where = next((o for o in cx.ins.operands if isinstance(o, Address)), None)
+    whole = bool(cx.ins.types) and cx.ins.types[-1] in ("u32", "s32", "b32")
+    return kind == "red" and whole and where is not None and cx.uniform(where.base)
+
+
+def _way(ins: Instruction, kind: str) -> str:
+    """How an access of global memory goes through L1."""
+    if kind in ("atom", "red"):
+        return "atomic"
+    passes = ordered(ins) or not {"cg", "cv"}.isdisjoint(ins.modifiers)
+    return "bypass" if kind == "load" and passes else kind
 
 
 def written(ins: Instruction) -> bool:
     """False for what the lowering added for itself: its labels begin with %, which no PTX label does."""
     added = any(isinstance(o, LabelRef) and o.name.startswith("%") for o in ins.operands)
     return not added and ins.opcode != "released"
-
-
-_KINDS = {
-    "memory": "ld ldu st atom red prefetch ldmatrix stmatrix cp",
-    "control": "bra brx ret exit call trap",
-    "barrier": "bar barrier",
-    "tensor": "mma wmma wgmma",
-    "special": "sin cos ex2 lg2 rcp rsqrt sqrt tanh",
-    "convert": "cvt",
-    "move": "mov cvta selp movmatrix",
-}
-_KIND_OF = {opcode: kind for kind, opcodes in _KINDS.items() for opcode in opcodes.split()}
-
-
-def kind_of(ins: Instruction) -> str:
-    """The class an instruction is counted in: fma, fp32, fp64, integer, memory, special, convert, move,
-    control, barrier, tensor."""
-    kind = _KIND_OF.get(ins.opcode)
-    if kind is not None:
-        return kind
-    type_ = ins.types[-1] if ins.types else ""
-    if type_ in ("f32", "f64"):
-        width = "fp32" if type_ == "f32" else "fp64"
-        return f"{width}_fma" if ins.opcode in ("fma", "mad") else width
-    return "half" if "f16" in type_ else "integer"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from gridstride.virtual.errors import UnsupportedInstruction, source_name
+from gridstride.virtual.lowering.clusters import knows_clusters
 from gridstride.virtual.lowering.ir import Module as IrModule
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
 from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
@@ -23,22 +24,29 @@ FUNCTION_BASE = 0x7F00_0000_0000_0000
 """Function pointers are FUNCTION_BASE + 16 · number: never an address, so a wild one is found before it is called."""
 
 
+DEVICE_RUNTIME = "__cudaCDP2"
+"""How the names of the device runtime's functions start: a kernel that reaches one may launch others."""
+
+
 class Observer(Protocol):
     """What an observed build adds to a kernel; the fast build adds nothing."""
 
     def block(self, cx: Lowering, index: int) -> None: ...
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
-    def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None: ...
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None: ...
-    def before(self, cx: Lowering, ins: Instruction) -> None: ...
-    def branch(self, cx: Lowering) -> None: ...
+    def guarded(self, cx: Lowering) -> None: ...
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None: ...
     def members(self, cx: Lowering, members: Value) -> None: ...
     def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None: ...
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
+    def acquired(self, cx: Lowering) -> None: ...
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
+    def before(self, cx: Lowering, ins: Instruction) -> None: ...
 
 
 class Blind:
@@ -47,22 +55,22 @@ class Blind:
     def block(self, cx: Lowering, index: int) -> None:
         """Adds nothing."""
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Adds nothing."""
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Adds nothing."""
 
-    def touch(self, cx: Lowering, site: int, access: Access, address: Address, kind: str) -> None:
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Adds nothing."""
 
     def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
         """Adds nothing."""
 
-    def before(self, cx: Lowering, ins: Instruction) -> None:
+    def guarded(self, cx: Lowering) -> None:
         """Adds nothing."""
 
-    def branch(self, cx: Lowering) -> None:
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
         """Adds nothing."""
 
     def members(self, cx: Lowering, members: Value) -> None:
@@ -71,10 +79,19 @@ class Blind:
     def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
         """Adds nothing."""
 
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
+        """Adds nothing."""
+
     def sync(self, cx: Lowering) -> None:
         """Adds nothing."""
 
+    def acquired(self, cx: Lowering) -> None:
+        """Adds nothing."""
+
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
+        """Adds nothing."""
+
+    def before(self, cx: Lowering, ins: Instruction) -> None:
         """Adds nothing."""
 
 
@@ -105,6 +122,9 @@ class Lowered:
     spins: bool
     recursive: bool
     stack: int
+    clusters: bool
+    launches: bool = False
+    splits: bool = False
 
 
 @dataclass(slots=True)
@@ -114,6 +134,8 @@ class Scratch:
     buffers: tuple[Value, Value] | None = None
     limits: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     areas: dict[str, Value] = field(default_factory=dict)
+    watch: object = None
+    taint: object = None
 
 
 def parameter_layout(params: tuple[Variable, ...]) -> list[tuple[Variable, int]]:
@@ -135,6 +157,9 @@ class Program:
         self.sites: list[Site] = []
         self.symbols: list[str] = []
         self.functions = list(_reachable(module, entry))
+        self.launches = any(f.name.startswith(DEVICE_RUNTIME) for f in self.functions)
+        self.waiting: frozenset[str] = frozenset()
+        """Functions that stayed functions and may hold lanes back."""
         self.numbers = {f.name: i for i, f in enumerate(module.functions.values())}
         self.frames = {f.name: _frame(f) for f in self.functions}
         self.recursive, depth = _depth(self, module, entry)
@@ -142,7 +167,15 @@ class Program:
         self.callee_frame = max((machine_frame(f) for f in self.functions if f.kind == "func"), default=0)
         self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions)
         self._scratch: dict[str, Scratch] = {}
+        self.clusters = knows_clusters(self.functions)
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
+
+    def callable_with(self, count: int) -> list[Function]:
+        """The device functions with so many arguments and results: what a pointer may stand for."""
+        return [
+            f for f in self.functions
+            if f.kind == "func" and f.defined and len(f.params) + len(f.returns) == count
+        ]  # fmt: skip
 
     # -- sites --------------------------------------------------------------------------------------------------------
     def site(self, cx: Lowering, access: Access | None = None) -> int:
@@ -292,7 +325,7 @@ def _callees(module: Module, function: Function) -> Iterator[Function]:
                 named.append(operand.name)
     for name in dict.fromkeys(named):
         target = module.functions.get(module.aliases.get(name, name))
-        if target is not None:
+        if target is not None and target.kind == "func":  # a kernel is named to be launched
             yield target
 
 
@@ -300,8 +333,10 @@ def _taken(module: Module) -> Iterator[Function]:
     """Functions whose address a variable holds: virtual function tables."""
     for variable in module.variables.values():
         for item in variable.initializer or ():
-            if isinstance(item, Symbol) and item.name in module.functions:
-                yield module.functions[item.name]
+            if isinstance(item, Symbol):
+                target = module.functions.get(module.aliases.get(item.name, item.name))
+                if target is not None and target.kind == "func":
+                    yield target
 
 
 def _indirect(function: Function) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering import lanes
+from gridstride.virtual.lowering import clusters, lanes
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
 from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
 from gridstride.virtual.ptx.module import Special
 
 _AXES = {"x": 0, "y": 1, "z": 2}
-_FIXED = {"nwarpid": 64, "gridid": 1, "pm0": 0, "is_explicit_cluster": 0, "clusterid": 0, "cluster_ctarank": 0}
+_FIXED = {"nwarpid": 64, "gridid": 1, "pm0": 0}
 _MASKS = {
     "lanemask_eq": lambda i: 1 << i,
     "lanemask_le": lambda i: (2 << i) - 1,
@@ -39,8 +39,14 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
         return b.op("sub", total, constant("i32", cx.program.static_shared)) if name[0] == "d" else total
     if name in ("envreg1", "envreg2"):
         return b.get(cx.field("launch"), LAUNCH, "envreg", int(name[-1]) - 1)
+    if name in clusters.SPECIALS:
+        from gridstride.virtual.lowering.instructions.clusters import special
+
+        return special(cx, register)
     if name in _FIXED:
         return constant("i32", _FIXED[name])
+    if name.startswith(("envreg", "pm")) or name == "current_graph_exec":
+        return constant("i64" if name.endswith(("_64", "exec")) else "i32", 0)  # counters that nobody set to count
     raise cx.unsupported(f"special register `%{name}`")
 
 

@@ -40,6 +40,15 @@ class Taint:
         self._registers = self._reached(cx)
         self._origins: tuple[Value, ...] = ()
 
+    @staticmethod
+    def of(cx: Lowering) -> Taint:
+        """The function's own, made when its first instruction is written."""
+        known = cx.program.scratch_of(cx).taint
+        if known is None:
+            known = cx.program.scratch_of(cx).taint = Taint(cx)
+        assert isinstance(known, Taint)
+        return known
+
     def _reached(self, cx: Lowering) -> set[str]:
         code = [ins for block in cx.code.blocks for ins in block]
         found = self._closure(cx, code, {name for ins in code for name in _given(ins)} | self.unwritten)
@@ -61,10 +70,6 @@ class Taint:
     def follows(self, name: str) -> bool:
         """False for a register that always counts as meaning something."""
         return name in self._registers
-
-    @property
-    def idle(self) -> bool:
-        return not self._registers
 
     # -- masks --------------------------------------------------------------------------------------------------------
     def _slot(self, cx: Lowering, name: str) -> Value:
@@ -110,6 +115,8 @@ class Taint:
     # -- instructions -------------------------------------------------------------------------------------------------
     def before(self, cx: Lowering, ins: Instruction) -> None:
         """Passes masks on, and reports where what means nothing is stored or decides where to store."""
+        if not self._registers:
+            return
         if ins.opcode in ("st", "atom", "red", "ld", "ldu"):
             self._use(cx, ins)
         if ins.opcode == "shfl":

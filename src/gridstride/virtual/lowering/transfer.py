@@ -148,8 +148,9 @@ def _mov(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:
 
 
 def _cvta(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:
-    # Global, const and param addresses are generic already; shared and local windows have a base of their own.
-    return value(ins.operands[1], 64) if {"global", "const", "param"} & set(ins.modifiers) else None
+    # Global and const addresses are generic already; shared and local windows have a base of their own, and a
+    # parameter's address may come with half of its bits.
+    return value(ins.operands[1], 64) if {"global", "const"} & set(ins.modifiers) else None
 
 
 def _cvt(s: Scalars, ins: Instruction, value: Lookup) -> Linear | None:

@@ -158,6 +158,10 @@ class Arena:
         """The size of the allocation that starts at an address."""
         return self._sizes.get(start)
 
+    def extent(self) -> int:
+        """Bytes from the arena's start to behind its last allocation."""
+        return self._starts[-1] + self._sizes[self._starts[-1]] - self.base if self._starts else 0
+
     def holds(self, address: int, size: int) -> bool:
         """True where the bytes lie inside one allocation."""
         near = self.nearest(address)

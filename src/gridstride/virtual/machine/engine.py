@@ -6,6 +6,7 @@ import ctypes
 import functools
 import platform
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,38 +132,25 @@ def _runtime() -> tuple[Any, Any]:
     return engine, Run(engine.get_function_address("gs_run"))
 
 
-def _runtime_module() -> Module:
-    from gridstride.virtual.lowering.runtime.copies import emit_copies
-    from gridstride.virtual.lowering.runtime.heap import emit_heap
-    from gridstride.virtual.lowering.runtime.lanes import emit_lanes
-    from gridstride.virtual.lowering.runtime.mbarrier import emit_mbarrier
-    from gridstride.virtual.lowering.runtime.memory import emit_memory
-    from gridstride.virtual.lowering.runtime.observe import emit_observe
-    from gridstride.virtual.lowering.runtime.output import emit_output
-    from gridstride.virtual.lowering.runtime.proxy import emit_proxy
-    from gridstride.virtual.lowering.runtime.queue import emit_queue
-    from gridstride.virtual.lowering.runtime.reduce import emit_reduce
-    from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
-    from gridstride.virtual.lowering.runtime.tensor import emit_tensor
-    from gridstride.virtual.lowering.runtime.unset import emit_unset
+RUNTIME = (
+    "memory observe output heap mbarrier copies queue proxy reduce tensor stamps global_races pairs clusters "
+    "cluster_barrier cluster_memory multicast cluster_clocks cluster_races cluster_orders textures descriptors "
+    "warpgroup launches unset lanes"
+).split()
+"""The rooms of the runtime below lowering/runtime, each with a function emit_NAME; the scheduler comes first."""
 
+
+def _runtime_module() -> Module:
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
         raise RuntimeError(f"the virtual GPU runs on x86-64 and AArch64, not on {platform.machine()}")
+    from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
+
     module = Module()
     emit_scheduler(module, processor)
-    emit_memory(module)
-    emit_observe(module)
-    emit_output(module)
-    emit_heap(module)
-    emit_mbarrier(module)
-    emit_copies(module)
-    emit_queue(module)
-    emit_proxy(module)
-    emit_reduce(module)
-    emit_tensor(module)
-    emit_unset(module)
-    emit_lanes(module)
+    for room in RUNTIME:
+        emit = getattr(import_module(f"gridstride.virtual.lowering.runtime.{room}"), f"emit_{room}")
+        emit(module)
     return module
 
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.machine.layout import FAULTS, LANES, SPINNING, WAITING
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
+from gridstride.virtual.machine import clusters
+from gridstride.virtual.machine.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, WAITING
+from gridstride.virtual.machine.object_faults import object_message
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
 from gridstride.virtual.machine.waiting import barriers, polled, waiting_for
@@ -16,7 +19,7 @@ from gridstride.virtual.observe.findings import Finding
 if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
 
-ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free")
+ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free", "exited_block")
 """Kinds that are about an address."""
 
 NOWHERE = 0xFFFFFFFF
@@ -76,9 +79,16 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
             return f"stopped after {limit}: the loop here had not ended ({more}){polled(session, tables, device)}"
         case "deadlock":
+            if session.demand.cluster:
+                return clusters.deadlock(session, tables)
             return _deadlock(session, tables, device)
         case "stack_overflow":
             return "the calls go deeper than the stack: does the recursion end?"
+        case "too_many_groups":
+            return (
+                f"more than {MOST_GROUPS} groups of lanes of one block wait inside functions that are recursive or "
+                "called through pointers: the virtual GPU has no more stacks for them"
+            )
         case "trap":
             at = place is not None and place.name == "brkpt"
             return "a breakpoint (brkpt), and no debugger" if at else "the kernel stopped itself (trap)"
@@ -98,10 +108,16 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             )
         case "mbarrier":
             return _mbarrier(record)
+        case "exited_block":
+            return clusters.exited(f"{_verb(place)} of {int(record['fault_size'])} bytes", record)
+        case "cluster_barrier":
+            return clusters.barrier_misuse(record)
         case "invalid_free":
             return _wrong_free(record, device)
         case "invalid_instruction":
             return _invalid(place)
+        case "texture" | "surface":
+            return object_message(kind, record, place, device)
     return kind
 
 
@@ -177,7 +193,15 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, device: V
     what = f"{_verb(place)} of {size} bytes"
     if space == 1:
         held = int(record["shared_size"])
-        return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes"
+        if place is not None and place.name.startswith("wgmma"):
+            return (
+                f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
+                "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
+            )
+        hint = clusters.other_block(place, record)
+        return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes{hint}"
+    if space == CLUSTER_SPACE:
+        return f"{what} at {clusters.place_in_cluster(record)}"
     if space == 2:
         return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"
     if device.heap.block(address) is not None:
@@ -231,4 +255,6 @@ def _warps(numbers: Sequence[int]) -> str:
 def _invalid(place: Place | None) -> str:
     if place is not None and place.name.startswith("call"):
         return "a call through a pointer that is no function of this module"
+    if place is not None and place.name.startswith("wgmma"):
+        return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
     return "an operand the hardware does not take (barrier numbers are 0 to 15)"

@@ -69,6 +69,12 @@ class Heap:
         if self.record["allocations"][0]:
             self._unset[:] = 0
 
+    def written(self, address: int, size: int) -> None:
+        """A copy or a fill has written there, which may be elsewhere."""
+        first = address - int(self.record["start"][0])
+        if 0 <= first < int(self.record["size"][0]):
+            self._unset[first >> UNSET_SHIFT : -(-(first + size) >> UNSET_SHIFT)] = 0
+
     def live(self) -> list[tuple[Block, np.void]]:
         """The blocks that were never freed, each with its origin record."""
         starts = np.flatnonzero((self._owner == np.arange(1, len(self._owner) + 1)) & (self._bytes >= 0))

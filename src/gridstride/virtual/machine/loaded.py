@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Stream
+from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
-from gridstride.virtual.machine import faults
+from gridstride.virtual.machine import faults, grid_barrier
+from gridstride.virtual.machine.children import Family
+from gridstride.virtual.machine.clusters import cluster_of
+from gridstride.virtual.machine.launches import LaunchQueue
 from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.machine.lifetimes import after_free
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
-from gridstride.virtual.machine.variant import Variant, build, digest
+from gridstride.virtual.machine.variant import Tables, Variant, build, digest
 from gridstride.virtual.machine.waiting import outside_a_cooperative_grid
 from gridstride.virtual.machine.watch import WATCHER
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.observe.findings import Finding, KernelFault
 from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.link import link
 from gridstride.virtual.ptx.module import Module
 
 if TYPE_CHECKING:
@@ -32,6 +37,9 @@ if TYPE_CHECKING:
 MOST_IN_A_ROW = 64
 """Blocks that a worker takes at a time from a large grid."""
 
+OBJECT_OPCODES = ("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq.")
+"""How instructions begin that use texture and surface objects."""
+
 MANY_WARPS = 64
 """Warps in a grid from which on more than one thread runs it: waking a thread costs what some warps cost."""
 
@@ -39,13 +47,15 @@ MANY_WARPS = 64
 class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
-    def __init__(self, device: VirtualGPU, ptx: str, source: str | None, filename: str) -> None:
-        self.device, self.source, self.filename = device, source, filename
-        check_target(ptx, device.properties)
-        self.text_digest = digest(ptx)
-        self._parse: Callable[[], Module] = functools.cache(lambda: parse(ptx, filename=filename))
+    def __init__(self, device: VirtualGPU, pieces: tuple[Piece, ...]) -> None:
+        self.device, self.pieces = device, pieces
+        for piece in pieces:
+            check_target(piece.ptx, device.properties)
+        self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
+        self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
         known = summary(self.text_digest, self._parse)
+        self._entries = known.entries
         self._place(known.variables)
         self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
 
@@ -54,9 +64,27 @@ class VirtualModule:
         """The typed module."""
         return self._parse()
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The source of each file, where there are several."""
+        return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
+
+    def source_of(self, findings: tuple[Finding, ...]) -> str | None:
+        """The text that the first of the findings is about, as far as it is at hand."""
+        return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
+
     def global_address(self, name: str) -> tuple[int, int]:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
         return self._addresses[name]
+
+    @functools.cached_property
+    def launch_queue(self) -> LaunchQueue:
+        """Where this module's kernels leave what they launch."""
+        return LaunchQueue(self.device, self._entries, self.device.pending_launches)
+
+    def kernel_number(self, number: int) -> VirtualKernel:
+        """The kernel that a function pointer's number stands for."""
+        return next(k for k in self.kernels.values() if k.number == number)
 
     def address(self, key: str) -> int:
         return self._addresses[key][0]
@@ -76,6 +104,8 @@ class VirtualModule:
         for address, _ in self._addresses.values():
             self.device.free(address)
         self._addresses.clear()
+        if "launch_queue" in self.__dict__:
+            self.launch_queue.release()
 
     def __del__(self) -> None:
         if getattr(self, "_addresses", None):
@@ -90,10 +120,18 @@ class VirtualKernel:
         self.parameters = entry.parameters
         self.labels: tuple[str, ...] = ()
         """What the source calls the parameters, where somebody knows."""
-        self.static_shared = entry.static_shared
-        self._most_threads = entry.most_threads
+        self.static_shared, self.number = entry.static_shared, entry.number
+        self._most_threads, self._exact = entry.most_threads, entry.exact
+        self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
+        self.needs_cluster = "explicitcluster" in entry.flags
+        self.grid_of_clusters = "blocksareclusters" in entry.flags
         self._variants: dict[tuple[BlockShape, bool, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
+
+    @property
+    def parameter_bytes(self) -> int:
+        """How many bytes of packed parameters a launch takes."""
+        return self.parameters[-1].offset + self.parameters[-1].size if self.parameters else 0
 
     @property
     def max_threads(self) -> int:
@@ -113,65 +151,96 @@ class VirtualKernel:
         cooperative: bool = False, cluster: Dim3 | None = None,
     ) -> None:  # fmt: skip
         """Runs the grid to its end; KernelFault says what was wrong."""
-        if cluster is not None and cluster != (1, 1, 1):
-            raise LaunchError(f"{self.title}: the virtual GPU has no clusters yet (cluster={cluster})")
         if self.module.device.sanitize:
             from gridstride.virtual.observe.run import observe
 
-            run = observe(self, grid, block, packed, shared, cooperative)
+            run = observe(self, grid, block, packed, shared, cooperative, cluster)
             if run.findings:
-                raise KernelFault(run.findings, self.module.source)
+                raise KernelFault(run.findings, self.module.source_of(run.findings))
             return
         with self.module.device.lock:
             variant = self.variant(block)
-            if not self.module.device.unset.empty:
-                self.module.device.unset.all_set()
-                self.module.device.heap.all_set()
-            session = self._session(variant, grid, block, shared, cooperative)
+            self._leaves_no_trace()
+            session = self._session(variant, grid, block, shared, cooperative, cluster)
+            if not variant.tables.launches:
+                self.run(session, variant, grid, block, packed)
+                return
+            self.module.launch_queue.open(0)
             self.run(session, variant, grid, block, packed)
+            family = Family(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
+            family.run(self, grid, block, variant.tables)
+
+    def _leaves_no_trace(self) -> None:
+        """The fast build does not note what it writes: from now on all that is there counts as set."""
+        device = self.module.device
+        if not device.unset.empty:
+            device.unset.all_set()
+            device.heap.all_set()
+
+    def run_child(self, grid: Dim3, block: Dim3, packed: bytes, shared: int, limit: float) -> Tables:
+        """Runs a grid that another one launched, in at most `limit` seconds."""
+        variant = self.variant(block)
+        self.run(self._session(variant, grid, block, shared, False, None), variant, grid, block, packed, limit=limit)
+        return variant.tables
 
     def observe(
-        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False
+        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False,
+        cluster: Dim3 | None = None,
     ) -> Run:  # fmt: skip
-        """Runs the grid on the observed build: the run holds counters and findings."""
+        """Runs the grid on the observed build: the run holds counters and findings.
+
+        Of large grids some blocks stand for all, and races are looked for among those.
+        """
         from gridstride.virtual.observe.run import observe
 
-        run = observe(self, grid, block, packed, shared, cooperative)
+        run = observe(self, grid, block, packed, shared, cooperative, cluster)
         if run.findings:
-            self.module.device.faults.append(KernelFault(run.findings, self.module.source))
+            self.module.device.faults.append(KernelFault(run.findings, self.module.source_of(run.findings)))
         return run
 
     # -- inside -------------------------------------------------------------------------------------------------------
-    def _session(self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool) -> Session:
-        key = (variant, grid, block, shared, cooperative)
+    def _session(
+        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool, cluster: Dim3 | None
+    ) -> Session:
+        key = (variant, grid, block, shared, cooperative, cluster)
         if self._last is not None and self._last[0] == key:
             session: Session = self._last[1]
         else:
-            session = self.prepare(variant, grid, block, shared, cooperative)
+            session = self.prepare(variant, grid, block, shared, cooperative, cluster=cluster)
             self._last = (key, session)
         self.refresh(session)
         return session
 
     def prepare(
-        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, sample: int = 0
-    ) -> Session:
+        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, sample: int = 0,
+        cluster: Dim3 | None = None,
+    ) -> Session:  # fmt: skip
         """A session with everything filled in that does not change from launch to launch.
 
         `sample`: every so many blocks one is observed; 0 on the fast build.
         """
+        if self._exact and block != self._exact:
+            asked, given = (" x ".join(map(str, each)) for each in (self._exact, block))
+            raise LaunchError(f"{self.title}: the kernel takes blocks of {asked} threads (.reqntid), block is {given}")
         device, tables = self.module.device, variant.tables
         total = grid[0] * grid[1] * grid[2]
         threads = block[0] * block[1] * block[2]
         warps = -(-threads // LANES)
         extent = tables.static_shared + shared
-        slots = self._slots(variant, total, threads, warps, extent, cooperative)
-        workers = min(device.workers, total) if total * warps >= MANY_WARPS else 1
+        team = cluster_of(self, grid, cluster)
+        size = math.prod(team) if tables.clusters else 0
+        slots = self._slots(variant, total, threads, warps, extent, cooperative, size or 1)
+        workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
         lanes = device.seed is not None
-        demand = Demand(warps, slots, extent, workers, counters, sample, shift, lanes)
+        demand = Demand(warps, slots, extent, workers, counters, sample, shift, size, lanes)
         session = Session(tables, demand, device.rooms)
+        if sample:
+            session.watch(device.arena, device.model.l1_lines(threads, extent))
         record = session.launch
+        record["cluster"], record["cluster_size"] = team, size
+        record["explicit_cluster"] = (cluster or self.required_cluster) is not None
         record["entry"] = variant.code.kernel
         record["grid"], record["ntid"] = grid, block
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
@@ -183,27 +252,36 @@ class VirtualKernel:
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
         record["origin"] = device.origin_of(self.title, tables, block)
+        if any(p.name.startswith(OBJECT_OPCODES) for p in tables.sites):
+            record["objects"] = device.objects.address
         if cooperative:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(block)
         record["tids"] = session.thread_table.ctypes.data
+        if sample:
+            record["shadow"] = device.shadow.open(tables.extra["global_unit"])
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data
-        layout = self.parameters
-        record["param_size"] = layout[-1].offset + layout[-1].size if layout else 0
+        record["param_size"] = self.parameter_bytes
+        if tables.launches:
+            record["launches"] = self.module.launch_queue.address
         return session
 
-    def _slots(self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool) -> int:
+    def _slots(
+        self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool, team: int
+    ) -> int:
+        """Blocks that a worker holds at a time, whole clusters of `team` of them."""
         if not (variant.tables.spins or cooperative):
-            return 1
+            return team
         chip = self.module.device.model
-        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors
+        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors // team * team
         if cooperative and total > resident:
             raise LaunchError(
                 f"{self.title}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
                 f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
             )
-        return min(total, resident, most_slots(variant.tables, warps))
+        most = most_slots(variant.tables, warps) // team * team
+        return max(team, min(total, resident, most))
 
     def refresh(self, session: Session) -> None:
         """Gives a session the allocations of now, where they changed."""
@@ -214,14 +292,17 @@ class VirtualKernel:
             session.launch["allocation_count"] = len(session.allocations)
             session.forget_bounds(arena.generation)
 
-    def run(self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes) -> None:
+    def run(
+        self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes, *, limit: float | None = None
+    ) -> None:
+        """Runs a prepared grid, by itself; `limit` in seconds where it is not the device's."""
         device, record = self.module.device, session.launch
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
         device.heap.record["lock"] = 0  # a launch that was stopped may have held it
         if record["envreg"].any():
             device.reset_workspace()
-        with WATCHER.watch(record, device.time_limit):
+        with WATCHER.watch(record, device.time_limit if limit is None else limit):
             if len(session.addresses) == 1:
                 device.engine_run(session.addresses[0])
             else:
@@ -239,7 +320,17 @@ class VirtualKernel:
         found = after_free(self, found, session.params.tobytes()[session.params_skip :])
         if found.kind == "trap" and not session.launch["envreg"].any():
             found = outside_a_cooperative_grid(found, self.module.parsed)
-        raise KernelFault((found,), self.module.source)
+        raise KernelFault((found,), self.module.source_of((found,)))
+
+
+def linked(pieces: tuple[Piece, ...]) -> Module:
+    """The texts parsed and made one; PtxError, LinkError."""
+    from gridstride.virtual.lowering.instructions.builtins import BUILTINS
+
+    modules = [parse(p.ptx, filename=p.filename) for p in pieces]
+    if any(name in m.functions and not m.functions[name].defined for m in modules for name in grid_barrier.NAMES):
+        modules.append(parse(grid_barrier.PTX, filename="<grid barrier>"))
+    return link(modules, known=BUILTINS.keys())
 
 
 def check_target(ptx: str, chip: DeviceProperties) -> None:

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from gridstride.virtual.lowering.runtime.scheduler import TID_RECORD
-from gridstride.virtual.machine.arena import reserve
+from gridstride.virtual.machine.arena import Arena, reserve
 from gridstride.virtual.machine.layout import (
     BLOCK,
+    CLUSTER,
+    CLUSTER_PLANES,
+    CLUSTER_RACE,
     FINDING,
+    FLIGHT_BYTES,
     LANE_SHADOW,
     LANES,
     LAUNCH,
@@ -21,9 +25,11 @@ from gridstride.virtual.machine.layout import (
     PLANES,
     QUEUE_BYTES,
     RACE,
+    RANK_SHIFT,
     WARP,
     WORKER,
 )
+from gridstride.virtual.machine.touched import Touched
 from gridstride.virtual.machine.variant import Tables
 
 Dim3 = tuple[int, int, int]
@@ -80,9 +86,11 @@ class Demand:
     counters: int = 0
     sample: int = 0
     race_shift: int = -1
+    """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
+    cluster: int = 0
+    """Blocks in a cluster whose blocks know of it; 0 where blocks run on their own. `slots` is a multiple of it."""
     lanes: bool = False
-    """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none;
-    whether lanes of one warp are checked against one another."""
+    """Whether lanes of one warp are checked against one another."""
 
 
 class Session:
@@ -93,7 +101,8 @@ class Session:
         self.launch = np.zeros(1, LAUNCH.dtype())
         self.workers = np.zeros(demand.workers, WORKER.dtype())
         self.blocks = [np.zeros(demand.slots, BLOCK.dtype()) for _ in range(demand.workers)]
-        self.warps = [np.zeros(demand.slots * demand.warps, WARP.dtype()) for _ in range(demand.workers)]
+        per_slot = demand.warps + tables.groups
+        self.warps = [np.zeros(demand.slots * per_slot, WARP.dtype()) for _ in range(demand.workers)]
         self.blank = tables.site_records()
         self.sites = [self.blank.copy() for _ in range(demand.workers)]
         self.counters = [np.zeros(max(1, demand.counters), np.uint64) for _ in range(demand.workers)]
@@ -107,36 +116,46 @@ class Session:
         self.addresses = [self.workers.ctypes.data + WORKER.size * i for i in range(demand.workers)]
         # A warp that never gives way leaves its stack to the next one; even a single warp that does needs its own.
         own_stacks = tables.waits or tables.spins or demand.slots > 1
-        fibers = demand.slots * demand.warps if own_stacks else 1
+        fibers = demand.slots * per_slot if own_stacks else 1
         self.launch["shared_stacks"] = not own_stacks
         self.launch["params"] = self.params_address
+        self.launch["warps_per_slot"] = per_slot
         stack = stack_size(tables)
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
+        self.clusters: list[Array] = []
+        self.touched: Touched | None = None
         self._rented: list[mmap.mmap] = []
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
             self._fill(index, room, tables, fibers, stack)
-            if demand.race_shift >= 0 and demand.shared:
+            if demand.race_shift >= 0:
                 self._shadow(index)
                 if demand.lanes:
                     self._lane_shadow(index)
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
+        fibers_of_slots = demand.slots * (demand.warps + tables.groups)
         shared = -(-max(demand.shared, 1) // SHARED_ALIGN) * SHARED_ALIGN
+        if demand.cluster:
+            shared = 1 << RANK_SHIFT
+            self.clusters.append(np.zeros(demand.slots // demand.cluster, CLUSTER.dtype()))
+            record["clusters"] = self.clusters[-1].ctypes.data
         local = tables.local_size * LANES
         record["launch"] = self.launch_address
         record["blocks"], record["warps"] = self.blocks[index].ctypes.data, self.warps[index].ctypes.data
         record["stacks"], record["stack_size"] = self._rent(room, "stacks", fibers * stack), stack
         record["shared"], record["shared_stride"] = self._rent(room, "shared", demand.slots * shared), shared
-        record["local"] = self._rent(room, "local", demand.slots * demand.warps * local)
+        record["local"] = self._rent(room, "local", fibers_of_slots * local)
         record["local_stride"] = local
         if demand.sample and local:
-            record["local_unset"] = self._rent(room, "local_unset", demand.slots * demand.warps * local)
+            record["local_unset"] = self._rent(room, "local_unset", fibers_of_slots * local)
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
-            record["copies"] = self._rent(room, "copies", demand.slots * demand.warps * QUEUE_BYTES)
+            record["copies"] = self._rent(room, "copies", fibers_of_slots * QUEUE_BYTES)
+        if tables.extra and any(p.name.startswith("wgmma.") for p in tables.sites):
+            record["wgmma"] = self._rent(room, "wgmma", fibers_of_slots * FLIGHT_BYTES)
         record["slots"], record["index"] = demand.slots, index
 
     def _rent(self, room: Room, name: str, size: int) -> int:
@@ -156,6 +175,28 @@ class Session:
             head = memory[skip + stride * slot :][: RACE.size].view(RACE.dtype())
             head["words"], head["shift"], head["warps"] = units, self.demand.race_shift, self.demand.warps
         self.workers[index]["race"], self.workers[index]["race_stride"] = base, stride
+        if self.demand.cluster:
+            self._team_shadow(index, units)
+
+    def _team_shadow(self, index: int, each: int) -> None:
+        """The same between the blocks of clusters, one for each cluster that the worker holds."""
+        demand, units = self.demand, each * self.demand.cluster
+        stride = -(-(CLUSTER_RACE.size + 4 * len(CLUSTER_PLANES) * units) // 64) * 64
+        groups = demand.slots // demand.cluster
+        memory = np.zeros(stride * groups + 64, np.uint8)
+        base = -(-memory.ctypes.data // 64) * 64
+        self.shadows.append(memory)
+        skip = base - memory.ctypes.data
+        for group in range(groups):
+            head = memory[skip + stride * group :][: CLUSTER_RACE.size].view(CLUSTER_RACE.dtype())
+            head["units"], head["each"], head["shift"] = units, each, demand.race_shift
+        self.workers[index]["team_race"], self.workers[index]["team_race_stride"] = base, stride
+
+    def watch(self, arena: Arena, l1_lines: int) -> None:
+        """Has the launch remember what it touches."""
+        self.touched = Touched(arena)
+        for worker in self.workers:
+            self.touched.attach(worker, l1_lines)
 
     def restart(self) -> None:
         """Clears what the last launch left."""
@@ -166,6 +207,8 @@ class Session:
         launch["output_used"] = launch["output_lost"] = 0
         for blocks in self.blocks:
             blocks["active"] = 0
+        for clusters in self.clusters:
+            clusters["active"] = 0
 
     @property
     def params_skip(self) -> int:
@@ -197,7 +240,7 @@ class Session:
 
 def most_slots(tables: Tables, warps: int) -> int:
     """How many blocks of so many warps a worker can hold at a time."""
-    return max(1, STACKS_LIMIT // (stack_size(tables) * warps))
+    return max(1, STACKS_LIMIT // (stack_size(tables) * (warps + tables.groups)))
 
 
 def stack_size(tables: Tables) -> int:

@@ -17,16 +17,29 @@ from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel. `static_shared` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do not."""
+    """A kernel. `static_shared` and `local` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do
+    not; `number` is its place among the module's functions, as function pointers count. `cluster` and `most_cluster`
+    as .reqnctapercluster and .maxclusterrank say; `flags` as the PTX names them.
+    """
 
     name: str
     parameters: tuple[ParameterLayout, ...]
     static_shared: int
     most_threads: int | None
+    cluster: tuple[int, int, int] | None = None
+    most_cluster: int | None = None
+    flags: tuple[str, ...] = ()
+    number: int = 0
+    local: int = 0
+    exact: tuple[int, ...] = ()
+    """The block that .reqntid asks for; empty where any will do."""
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Entry:
-        return Entry(**{**data, "parameters": tuple(ParameterLayout(**p) for p in data["parameters"])})
+        parameters = tuple(ParameterLayout(**p) for p in data["parameters"])
+        cluster = None if data["cluster"] is None else tuple(data["cluster"])
+        known = {"parameters": parameters, "cluster": cluster}
+        return Entry(**{**data, **known, "flags": tuple(data["flags"]), "exact": tuple(data["exact"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +119,15 @@ def summarise(module: Module) -> Summary:
 def _entry(module: Module, function: Function) -> Entry:
     given = [math.prod(function.directives[d]) for d in ("maxntid", "reqntid") if function.directives.get(d)]
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
-    return Entry(function.name, layouts, shared_bytes(module, function), min(given, default=None))
+    x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    cluster = (x, y, z) if "reqnctapercluster" in function.directives else None
+    (most_cluster,) = function.directives.get("maxclusterrank") or (None,)
+    flags = tuple(f for f in ("explicitcluster", "blocksareclusters") if f in function.directives)
+    number = list(module.functions).index(function.name)
+    local = sum(v.size for v in function.variables.values() if v.space == "local")
+    exact = (*function.directives.get("reqntid", ()), 1, 1)[:3] if "reqntid" in function.directives else ()
+    shared, most = shared_bytes(module, function), min(given, default=None)
+    return Entry(function.name, layouts, shared, most, cluster, most_cluster, flags, number, local, exact)
 
 
 def _parameter(variable: Variable, offset: int) -> ParameterLayout:

@@ -14,7 +14,7 @@ from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.lowering.program import Site
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import engine
-from gridstride.virtual.machine.layout import SITE
+from gridstride.virtual.machine.layout import MOST_GROUPS, SITE
 from gridstride.virtual.ptx.module import Module
 
 
@@ -46,6 +46,15 @@ class Tables:
     recursive: bool
     stack: int
     extra: dict[str, Any]
+    clusters: bool = False
+    launches: bool = False
+    splits: bool = False
+    """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster."""
+
+    @property
+    def groups(self) -> int:
+        """Fibers a block needs beside its warps': a warp's lanes may each be in another call that waits."""
+        return MOST_GROUPS if self.splits else 0
 
     def to_json(self) -> bytes:
         # Places as bare rows: a kernel has hundreds, and loading it should not spend its time on their field names.
@@ -108,6 +117,7 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool, lanes
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
         lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
+        lowered.clusters, lowered.launches, lowered.splits,
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
 

@@ -9,32 +9,85 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.lowering.observed import ACCESS_COUNTERS
+from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.machine.layout import LANES
+
+Key = tuple[str | None, int | None]
 
 
 @dataclass(slots=True)
 class LineCounters:
     """Counts of one source line (of a whole kernel: `Counters`). Instructions are of PTX, one per warp that runs it.
 
-    `active_lanes` sums the lanes of those instructions. A request is one warp's access; a sector is 32 bytes of global
-    memory; a wavefront is one pass over the banks of shared memory; `bank_conflicts` are passes beyond those needed.
+    A request is one warp's access; a sector is 32 bytes of global or local memory, a line 128; a wavefront is one pass
+    over the banks of shared memory. Names say the rest; where they do not:
+
+    `active_lanes` sums the lanes of the instructions. `divergent_branches` are those that lanes of one warp leave on
+    different ways. `global_*_sectors` of atomics and reductions count a sector again for lanes that meet at one address
+    (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests`
+    hold those of cp.async (`copy_requests`) too. `l1_missed_sectors` are what loads miss in a picture of L1 that each
+    block has a share of; `l2_sectors` those, stores and atomics, `l2_lines` the lines that they are of.
+    `bank_conflicts` are wavefronts beyond those that the bytes need; `global_ideal_sectors` the sectors that they need.
+    `tma_*` are bulk and tensor copies, `matrix_wavefronts` those of ldmatrix, stmatrix and wmma among the others.
     """
 
     file: str | None = None
     line: int | None = None
     instructions: int = 0
     active_lanes: int = 0
+    branches: int = 0
+    divergent_branches: int = 0
+    barriers: int = 0
+    special_functions: int = 0
+    tensor_operations: int = 0
+    texture_requests: int = 0
+    parameter_loads: int = 0
     global_requests: int = 0
     global_sectors: int = 0
     global_lines: int = 0
     global_ideal_sectors: int = 0
     global_bytes: int = 0
-    shared_requests: int = 0
-    shared_wavefronts: int = 0
-    bank_conflicts: int = 0
-    barriers: int = 0
+    global_load_requests: int = 0
+    global_load_sectors: int = 0
+    global_store_requests: int = 0
+    global_store_sectors: int = 0
+    global_atomic_requests: int = 0
+    global_atomic_sectors: int = 0
+    global_reduction_requests: int = 0
+    global_reduction_sectors: int = 0
+    global_atomic_lines: int = 0
+    copy_requests: int = 0
+    copy_sectors: int = 0
+    tma_copies: int = 0
+    tma_bytes: int = 0
+    tma_sectors: int = 0
+    l1_missed_sectors: int = 0
+    l2_sectors: int = 0
+    l2_lines: int = 0
     atomics: int = 0
+    contended_lanes: int = 0
+    merged_atomics: int = 0
+    shared_requests: int = 0
+    shared_bytes: int = 0
+    shared_wavefronts: int = 0
+    shared_load_wavefronts: int = 0
+    shared_store_wavefronts: int = 0
+    shared_atomic_wavefronts: int = 0
+    shared_copy_wavefronts: int = 0
+    bank_conflicts: int = 0
+    load_conflicts: int = 0
+    store_conflicts: int = 0
+    atomic_conflicts: int = 0
+    matrix_wavefronts: int = 0
+    local_load_requests: int = 0
+    local_load_sectors: int = 0
+    local_store_requests: int = 0
+    local_store_sectors: int = 0
+    local_bytes: int = 0
+    constant_requests: int = 0
+    constant_wavefronts: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+    tensor_types: dict[str, int] = field(default_factory=dict)
 
     @property
     def lane_share(self) -> float:
@@ -49,72 +102,189 @@ class LineCounters:
     def add(self, other: LineCounters) -> None:
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        for mine, theirs in ((self.kinds, other.kinds), (self.tensor_types, other.tensor_types)):
+            for key, count in theirs.items():
+                mine[key] = mine.get(key, 0) + count
 
     def as_dict(self) -> dict[str, int]:
         """The counts by name."""
         return {name: getattr(self, name) for name in _COUNTS}
 
+    def json(self) -> dict[str, Any]:
+        """Everything, for a JSON file."""
+        return {"file": self.file, "line": self.line, **self.as_dict(), "kinds": dict(self.kinds),
+                "tensor_types": dict(self.tensor_types)}  # fmt: skip
 
-_COUNTS = tuple(f.name for f in fields(LineCounters) if f.name not in ("file", "line"))
+
+_COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
 
 
 @dataclass(slots=True)
 class Counters(LineCounters):
-    """Totals of a run. `kinds`: warp instructions by class. `sampled`: (blocks counted, blocks in the grid); where they
-    differ, the totals are scaled up from the counted blocks.
+    """Totals of a run. `kinds`: warp instructions by class, `tensor_types`: operations of matrix products by type of
+    their factors. `sampled`: (blocks counted, blocks in the grid); where they differ, the totals are scaled up from
+    the counted blocks. `chain`: clocks that all warps together would take one after the other, for each of
+    dependencies.MEMORY_LATENCIES. `read_bytes`, `written_bytes` and `atomic_bytes` are of different sectors: what must
+    come from memory and go there if caches keep all.
     """
 
     lines: tuple[LineCounters, ...] = ()
-    kinds: Mapping[str, int] = field(default_factory=dict)
     sampled: tuple[int, int] = (0, 0)
+    chain: tuple[float, ...] = (0.0, 0.0, 0.0)
+    read_bytes: int = 0
+    written_bytes: int = 0
+    atomic_bytes: int = 0
 
     @property
     def exact(self) -> bool:
         """True where every block was counted."""
         return self.sampled[0] == self.sampled[1]
 
+    def scaled(self, factor: float, moved: float | None = None) -> Counters:
+        """Totals of a run that does `factor` times as much; `moved` says how many bytes memory gives and takes then."""
+        grown = Counters()
+        for name, count in self.as_dict().items():
+            setattr(grown, name, round(count * factor))
+        grown.kinds = {name: round(count * factor) for name, count in self.kinds.items()}
+        grown.tensor_types = {name: round(count * factor) for name, count in self.tensor_types.items()}
+        grown.chain = tuple(each * factor for each in self.chain)
+        both = self.read_bytes + self.written_bytes
+        share = factor if moved is None or not both else moved / both
+        grown.atomic_bytes = self.atomic_bytes
+        grown.read_bytes, grown.written_bytes = round(self.read_bytes * share), round(self.written_bytes * share)
+        return grown
+
+    def json(self) -> dict[str, Any]:
+        """Everything, for a JSON file."""
+        own = {"sampled": list(self.sampled), "read_bytes": self.read_bytes, "written_bytes": self.written_bytes,
+               "atomic_bytes": self.atomic_bytes}  # fmt: skip
+        return {**LineCounters.json(self), **own, "lines": [line.json() for line in self.lines]}
+
 
 def collect(raw: np.ndarray[Any, Any], tables: Mapping[str, Any], counted: int, blocks: int) -> Counters:
     """Turns the machine's counters (summed over workers) into lines and totals."""
     scale = blocks / counted if counted else 0.0
-    lines: dict[tuple[str | None, int | None], LineCounters] = defaultdict(LineCounters)
-    kinds: dict[str, int] = defaultdict(int)
+    lines: dict[Key, LineCounters] = defaultdict(LineCounters)
+    chains = np.zeros(3)
     for block in tables["blocks"]:
         warps, lanes = (int(v) for v in raw[block["at"] : block["at"] + 2])
-        if not warps:
-            continue
-        for part in block["lines"]:
-            line = lines[part["file"], part["line"]]
-            executed = round(warps * part["count"] * scale)
-            line.instructions += executed
-            line.active_lanes += round(lanes * part["count"] * scale)
-            line.barriers += executed if part["kind"] == "barrier" else 0
-            kinds[part["kind"]] += executed
+        if warps:
+            _add_block(lines, block, warps, lanes, scale)
+            chains += np.array(block["chain"]) * warps
+    for branch in tables["branches"]:
+        lines[branch["file"], branch["line"]].divergent_branches += round(int(raw[branch["at"]]) * scale)
     for access in tables["accesses"]:
-        values = [round(int(v) * scale) for v in raw[access["at"] : access["at"] + len(ACCESS_COUNTERS)]]
-        _add_access(lines[access["file"], access["line"]], access, dict(zip(ACCESS_COUNTERS, values, strict=True)))
-    return _total(lines, kinds, counted, blocks)
+        for part, (space, at) in enumerate(_parts(access)):
+            values = [round(int(v) * scale) for v in raw[at : at + len(COUNTERS)]]
+            if part == 0 or values[0]:
+                counts = dict(zip(COUNTERS, values, strict=True))
+                _ADD[space](lines[access["file"], access["line"]], access, counts)
+    total = _total(lines, counted, blocks)
+    total.chain = tuple(float(c) * scale for c in chains)
+    return total
 
 
-def _add_access(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
-    if access["space"] == "shared":
-        line.shared_requests += counts["requests"]
-        line.shared_wavefronts += counts["wavefronts"]
-        line.bank_conflicts += counts["wavefronts"] - counts["ideal"]
-    else:
-        line.global_requests += counts["requests"]
-        line.global_sectors += counts["sectors"]
-        line.global_lines += counts["lines"]
-        line.global_ideal_sectors += counts["ideal"]
-        line.global_bytes += counts["lanes"] * access["bytes"]
+def _parts(access: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The spaces that an access may have gone to, with where their counters are."""
+    if access["space"] != "generic":
+        return [(access["space"], access["at"])]
+    return [(space, access["at"] + len(COUNTERS) * i) for i, space in enumerate(("global", "shared", "local"))]
+
+
+def _add_block(lines: dict[Key, LineCounters], block: Mapping[str, Any], warps: int, lanes: int, scale: float) -> None:
+    for file, number, kind, count in block["lines"]:
+        line, executed = lines[file, number], round(warps * count * scale)
+        line.instructions += executed
+        line.active_lanes += round(lanes * count * scale)
+        line.kinds[kind] = line.kinds.get(kind, 0) + executed
+        name = _OF_KIND.get(kind)
+        if name is not None:
+            setattr(line, name, getattr(line, name) + executed)
+    for file, number, type_, operations in block["products"]:
+        line, done = lines[file, number], round(warps * operations * scale)
+        line.tensor_operations += done
+        line.tensor_types[type_] = line.tensor_types.get(type_, 0) + done
+
+
+_OF_KIND = {"barrier": "barriers", "branch": "branches", "special": "special_functions", "texture": "texture_requests",
+            "parameter": "parameter_loads"}  # fmt: skip
+_WAYS = {"load": "load", "store": "store", "atom": "atomic", "red": "reduction"}
+
+
+def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    if access["merged"]:  # by ptxas: one lane adds for all
+        line.merged_atomics += counts["requests"]
+        counts = {**counts, "sectors": counts["requests"], "missed": counts["requests"], "contended": 0}
+    line.global_requests += counts["requests"]
+    line.global_sectors += counts["sectors"]
+    line.global_lines += counts["lines"]
+    line.global_ideal_sectors += counts["ideal"]
+    line.global_bytes += counts["lanes"] * access["bytes"]
+    line.l2_sectors += counts["missed"]
+    line.l2_lines += counts["fetched"]
+    line.l1_missed_sectors += counts["missed"] if access["kind"] == "load" else 0
+    line.contended_lanes += counts["contended"]
+    way = _WAYS[access["kind"]]
+    for name in ("requests", "sectors"):
+        field_ = f"global_{way}_{name}"
+        setattr(line, field_, getattr(line, field_) + counts[name])
+    if access["opcode"] == "cp":
+        line.copy_requests += counts["requests"]
+        line.copy_sectors += counts["sectors"]
+    if way in ("atomic", "reduction"):
+        line.atomics += counts["lanes"]
+        line.global_atomic_lines += counts["lines"]
+
+
+def _add_shared(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    wavefronts, conflicts = counts["wavefronts"], counts["wavefronts"] - counts["ideal"]
+    line.shared_requests += counts["requests"]
+    line.shared_bytes += counts["lanes"] * access["bytes"]
+    line.shared_wavefronts += wavefronts
+    line.bank_conflicts += conflicts
     if access["kind"] in ("atom", "red"):
         line.atomics += counts["lanes"]
+        line.shared_atomic_wavefronts += wavefronts
+        line.atomic_conflicts += conflicts
+    elif access["kind"] == "async":
+        line.shared_copy_wavefronts += wavefronts
+    elif access["kind"] == "load":
+        line.shared_load_wavefronts += wavefronts
+        line.load_conflicts += conflicts
+    else:
+        line.shared_store_wavefronts += wavefronts
+        line.store_conflicts += conflicts
+    if access["opcode"] in ("ldmatrix", "stmatrix", "wmma"):
+        line.matrix_wavefronts += wavefronts
 
 
-def _total(
-    lines: Mapping[tuple[str | None, int | None], LineCounters], kinds: Mapping[str, int], counted: int, blocks: int
-) -> Counters:
-    total = Counters(kinds=dict(kinds), sampled=(counted, blocks))
+def _add_local(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    line.local_bytes += counts["lanes"] * access["bytes"]
+    if access["kind"] == "load":
+        line.local_load_requests += counts["requests"]
+        line.local_load_sectors += counts["sectors"]
+    else:
+        line.local_store_requests += counts["requests"]
+        line.local_store_sectors += counts["sectors"]
+
+
+def _add_const(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    line.constant_requests += counts["requests"]
+    line.constant_wavefronts += counts["wavefronts"]
+
+
+def _add_bulk(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+    line.tma_copies += counts["requests"]
+    line.tma_bytes += counts["lanes"]
+    line.tma_sectors += counts["sectors"]
+    line.l2_sectors += counts["missed"]
+
+
+_ADD = {"global": _add_global, "shared": _add_shared, "local": _add_local, "const": _add_const, "bulk": _add_bulk}
+
+
+def _total(lines: Mapping[Key, LineCounters], counted: int, blocks: int) -> Counters:
+    total = Counters(sampled=(counted, blocks))
     for (file, number), line in lines.items():
         line.file, line.line = file, number
         total.add(line)

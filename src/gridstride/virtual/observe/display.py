@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as escaping
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _WIDEST = 64  # characters of a source line in a terminal
 _BUSIEST = 24  # lines of a table before the rest is left out: what matters is among the first few
 _HEADER = ("line", "source", "instr.", "lanes", "sectors", "per req.", "excess", "wavefronts", "conflicts")
+_MOST_PARTS = 5  # of a prediction that are shown
 _NOTICEABLE = 1.05
 _SOURCE = 1  # the column that is text
 
@@ -25,8 +27,8 @@ def text(run: Run) -> str:
     table = aligned(_HEADER, [_cells(run, line) for line in _busiest(lines)], left=(_SOURCE,)) if lines else []
     left_out = len(lines) - _BUSIEST
     more = [f"… and {left_out} lines that did less"] if left_out > 0 else []
-    head = [_title(run), _totals(run), _prediction(run)]
-    return "\n".join([*head, *_heap(run), *([""] if table else []), *table, *more, *_findings(run)])
+    head = [_title(run), _totals(run), _prediction(run), _occupancy(run), *_besides(run)]
+    return "\n".join([*head, *_heap(run), *_launched(run), *([""] if table else []), *table, *more, *_findings(run)])
 
 
 def html(run: Run) -> str:
@@ -34,9 +36,14 @@ def html(run: Run) -> str:
     head = "".join(f"<th style='{_align(column)}'>{name}</th>" for column, name in enumerate(_HEADER))
     body = "".join(_html_row(run, line) for line in run.counters.lines)
     findings = "".join(f"<li>{escaping.escape(each)}</li>" for each in _findings(run))
+    said = "<br>".join(
+        map(
+            escaping.escape,
+            [_totals(run), _prediction(run), _occupancy(run), *_besides(run), *_heap(run), *_launched(run)],
+        )
+    )
     return (
-        f"<div><b>{escaping.escape(_title(run))}</b><br>{escaping.escape(_totals(run))}"
-        f"<br>{escaping.escape(_prediction(run))}{''.join(f'<br>{escaping.escape(line)}' for line in _heap(run))}"
+        f"<div><b>{escaping.escape(_title(run))}</b><br>{said}"
         f"{f'<ul>{findings}</ul>' if findings else ''}"
         "<table style='font-family:ui-monospace,monospace;font-variant-numeric:tabular-nums;border-collapse:collapse'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -56,6 +63,17 @@ def _heap(run: Run) -> list[str]:
 def share(line: LineCounters, total: LineCounters) -> float:
     """The part of a run's instructions that one line's are."""
     return line.instructions / total.instructions if total.instructions else 0.0
+
+
+def _launched(run: Run) -> list[str]:
+    """The grids that the run launched itself, and those below them."""
+    below = list(run.descendants())
+    if not below:
+        return []
+    counts = Counter(each.kernel for each in below)
+    named = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common(_BUSIEST))
+    total = short(sum(each.counters.instructions for each in below))
+    return [f"launched {len(below)} grids itself: {named}; {total} warp instructions"]
 
 
 def excess(line: LineCounters) -> str:
@@ -101,8 +119,10 @@ def _cells(run: Run, line: LineCounters, *, widest: int | None = _WIDEST) -> lis
 
 def _source_line(run: Run, line: LineCounters) -> str:
     """The line's text; the file's name where the text is not at hand."""
-    lines = (run.source or "").splitlines()
-    if line.line and line.line <= len(lines) and line.file == _own_file(run):
+    known = run.sources.get(line.file or "")
+    lines = (known or run.source or "").splitlines()
+    own = known is not None or (not run.sources and line.file == _own_file(run))
+    if line.line and line.line <= len(lines) and own:
         return lines[line.line - 1].rstrip()
     return (line.file or "") if line.line else "(what belongs to no line)"
 
@@ -135,11 +155,39 @@ def _totals(run: Run) -> str:
         f"{short(counters.bank_conflicts)} bank conflicts",
     ]
     counted, blocks = counters.sampled
-    return ", ".join(parts) + ("" if counters.exact else f"; {counted} of {blocks} blocks counted and scaled up")
+    scaled = f"; {counted} of {blocks} blocks counted and scaled up, races looked for among them"
+    return ", ".join(parts) + ("" if counters.exact else scaled)
 
 
 def _prediction(run: Run) -> str:
-    return f"predicted {run.predicted.ms:.3g} ms, limited by {run.predicted.limiter}"
+    """The limiter first, then what each of the busiest parts would need alone."""
+    predicted = run.predicted
+    parts = [
+        f"{name} {ms:.3g}" for name, ms in list(predicted.parts.items())[:_MOST_PARTS] if ms >= 0.0005 * predicted.ms
+    ]
+    return f"limited by {predicted.limiter}: {predicted.ms:.3g} ms predicted ({', '.join(parts)})"
+
+
+def _occupancy(run: Run) -> str:
+    return str(run.occupancy)
+
+
+def _besides(run: Run) -> list[str]:
+    """What only some kernels do, in one line."""
+    c = run.counters
+    said = [
+        (c.divergent_branches, f"{short(c.divergent_branches)} of {short(c.branches)} branches divergent"),
+        (c.atomics, f"{short(c.atomics)} atomics, {short(c.contended_lanes)} of them at an address of another lane"),
+        (c.copy_requests, f"{short(c.copy_requests)} asynchronous copies"),
+        (c.tma_copies, f"{short(c.tma_copies)} bulk copies of {short(c.tma_bytes)} bytes"),
+        (c.tensor_operations, f"{short(c.tensor_operations)} tensor operations ({', '.join(c.tensor_types)})"),
+        (c.local_bytes, f"{short(c.local_bytes)} bytes of local memory"),
+        (c.constant_requests, f"{short(c.constant_requests)} constant loads"),
+        (c.texture_requests, f"{short(c.texture_requests)} texture requests"),
+        (c.special_functions, f"{short(c.special_functions)} special functions"),
+    ]
+    shown = [text for count, text in said if count]
+    return [", ".join(shown)] if shown else []
 
 
 def _findings(run: Run) -> list[str]:

@@ -24,7 +24,9 @@ class Access:
 class Finding:
     """One thing wrong. `kind`: out_of_bounds, misaligned, race, deadlock, timeout, interrupted, stack_overflow, trap,
     barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free,
-    mbarrier, tensor_map, unwaited_copy, proxy_fence, uninitialised_read, inactive_lane, member_mask, leak.
+    mbarrier, tensor_map, unwaited_copy, proxy_fence, exited_block, cluster_barrier,
+    unstarted_block, texture, surface, wgmma_operand, wgmma_register, wgmma_fence, wgmma_warps,
+    wgmma_wait, wgmma_descriptor, uninitialised_read, inactive_lane, member_mask, leak.
     """
 
     kind: str

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.virtual.machine.children import Family
+from gridstride.virtual.machine.clusters import cluster_of
 from gridstride.virtual.machine.faults import thread_of
 from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
 from gridstride.virtual.machine.session import Dim3, Session
-from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.machine.variant import Place, Tables, Variant
+from gridstride.virtual.observe import clusters, warpgroup_messages
 from gridstride.virtual.observe.counters import Counters, collect
 from gridstride.virtual.observe.findings import Access, Finding, KernelFault
-from gridstride.virtual.observe.predict import Prediction, predict
-from gridstride.virtual.observe.said import REGISTER, inactive_lane, member_mask, uninitialised
+from gridstride.virtual.observe.model import Model
+from gridstride.virtual.observe.occupancy import Occupancy
+from gridstride.virtual.observe.predict import Prediction
+from gridstride.virtual.observe.races import global_race
+from gridstride.virtual.observe.said import SAID_OF_VALUES, of_value
 
 if TYPE_CHECKING:
+    from gridstride.virtual.gpu import VirtualGPU
     from gridstride.virtual.machine.loaded import VirtualKernel
 
 ALL_COUNTED = 128
 """Blocks up to which every one is counted; of larger grids about this many are, spread evenly."""
 
 
-def sample_step(grid: Dim3) -> int:
-    """Every how many blocks one is counted: never a multiple of a row, or one column of blocks would stand for all."""
-    step = -(-grid[0] * grid[1] * grid[2] // ALL_COUNTED)
+def sample_step(grid: Dim3, team: int = 1) -> int:
+    """Every how many blocks one is counted: never a multiple of a row, or one column of blocks would stand for all.
+
+    Where clusters of `team` blocks are counted whole, the grid is one of clusters.
+    """
+    step = -(-grid[0] * grid[1] * grid[2] * team // ALL_COUNTED)
     while step > 1 and math.gcd(step, grid[0] * grid[1]) > 1:
         step += 1
     return step
@@ -36,7 +47,8 @@ def sample_step(grid: Dim3) -> int:
 @dataclass(frozen=True, slots=True)
 class Run:
     """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run; `heap` is
-    its use of the device heap.
+    its use of the device heap. Of a large grid some blocks stand for all (`counters.sampled`), and races are looked for
+    among those: VirtualGPU(sanitize=True) looks at every block.
     """
 
     kernel: str
@@ -46,9 +58,37 @@ class Run:
     shared: int
     counters: Counters
     findings: tuple[Finding, ...]
-    predicted: Prediction
+    model: Model
     source: str | None = None
     heap: HeapUse | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Texts by file name, of a kernel linked from several."""
+    children: Sequence[Run] = ()
+    """The grids that this one launched itself, in the order in which they ran, each with its own."""
+
+    def descendants(self) -> Iterator[Run]:
+        """The grids that this one launched, and those that they launched."""
+        waiting = list(reversed(self.children))
+        while waiting:  # a chain of tail launches may be thousands of grids deep
+            yield (run := waiting.pop())
+            waiting += reversed(run.children)
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """How many of its warps a multiprocessor holds at a time, and why not more."""
+        return self.model.occupancy
+
+    @property
+    def predicted(self) -> Prediction:
+        """How long it would take on the chip, from the counters; never a measurement."""
+        return self.model.predicted
+
+    def json(self) -> dict[str, Any]:
+        """What the run counted and found, for a JSON file."""
+        found = [{"kind": f.kind, "line": f.line, "message": f.message} for f in self.findings]
+        return {"kernel": self.kernel, "chip": self.chip, "grid": list(self.grid), "block": list(self.block),
+                "shared": self.shared, "counters": self.counters.json(), "occupancy": self.occupancy.json(),
+                "predicted": self.predicted.json(), "findings": found}  # fmt: skip
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -63,31 +103,83 @@ class Run:
         return html(self)
 
 
-def observe(kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, cooperative: bool) -> Run:
+def observe(
+    kernel: VirtualKernel,
+    grid: Dim3,
+    block: Dim3,
+    packed: bytes,
+    shared: int,
+    cooperative: bool,
+    cluster: Dim3 | None = None,
+) -> Run:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
+    module = kernel.module
+    with module.device.lock:
+        how: dict[str, Any] = {"cooperative": cooperative, "cluster": cluster, "root": True}
+        seen = observe_one(kernel, grid, block, packed, shared, **how)
+        if not seen.tables.launches or seen.stopped:
+            return seen.run
+        family = Family(module.launch_queue, observed=True, limit=module.device.time_limit)
+        children = family.run(kernel, grid, block, seen.tables)
+    below = {(f.kind, f.kernel, f.line): f for f in reversed(family.findings)}
+    return replace(seen.run, findings=(*seen.run.findings, *reversed(below.values())), children=children)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One grid's Run without its children, whether a fault ended it, and its code's tables."""
+
+    run: Run
+    stopped: bool
+    tables: Tables
+
+
+def observe_one(
+    kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, *, cooperative: bool = False,
+    cluster: Dim3 | None = None, limit: float | None = None, root: bool = False,
+) -> Seen:  # fmt: skip
+    """Runs one grid on the observed build, in at most `limit` seconds; `root` where the host launched it."""
     device = kernel.module.device
     total = grid[0] * grid[1] * grid[2]
-    sample = sample_step(grid)
-    with device.lock:
-        variant = kernel.variant(block, observed=True)
-        session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample)
-        kernel.refresh(session)
-        shadow, low, span = device.unset.shadow(device.arena)
-        if span or variant.tables.extra["allocates"] or device.heap.use().live:
-            session.watch_unset(shadow, low, span)
-        stopped: tuple[Finding, ...] = ()
-        before = device.heap.use()
-        try:
-            kernel.run(session, variant, grid, block, packed)
-        except KernelFault as fault:
-            stopped = fault.findings
-        raw = np.sum(session.counters, axis=0)
-        counters = collect(raw, variant.tables.extra, -(-total // sample), total)
-        found = stopped + reported(kernel, block, session, variant, packed)
+    variant = kernel.variant(block, observed=True)
+    shape = cluster_of(kernel, grid, cluster) if variant.tables.clusters else (1, 1, 1)
+    team = math.prod(shape)
+    clusters_of_grid = (grid[0] // shape[0], grid[1] // shape[1], grid[2] // shape[2])
+    sample = 1 if device.sanitize else sample_step(clusters_of_grid, team)
+    session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample, cluster=cluster)
+    kernel.refresh(session)
+    _watch_unset(session, variant, device)
+    if root and variant.tables.launches:
+        kernel.module.launch_queue.open(0)
+    stopped: tuple[Finding, ...] = ()
+    before = device.heap.use()
+    try:
+        kernel.run(session, variant, grid, block, packed, limit=limit)
+    except KernelFault as fault:
+        stopped = fault.findings
+    counters = _counted(session, variant, -(-total // team // sample) * team, total, device)
+    found = stopped + reported(kernel, block, session, variant, packed)
+    device.shadow.close()
     extent = variant.tables.static_shared + shared
-    time = predict(counters, grid, block, extent, device.model, device.arena.used)
-    return Run(kernel.title, device.chip, grid, block, extent, counters, found, time, kernel.module.source,
-               device.heap.use(before))  # fmt: skip
+    model = Model(kernel, counters, grid, block, extent)
+    run = Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.pieces[0].source,
+              device.heap.use(before), kernel.module.texts)  # fmt: skip
+    return Seen(run, bool(stopped), variant.tables)
+
+
+def _watch_unset(session: Session, variant: Variant, device: VirtualGPU) -> None:
+    """Has reads of global memory checked, where something may be unset."""
+    shadow, low, span = device.unset.shadow(device.arena)
+    if span or variant.tables.extra["allocates"] or device.heap.use().live:
+        session.watch_unset(shadow, low, span)
+
+
+def _counted(session: Session, variant: Variant, blocks: int, total: int, device: VirtualGPU) -> Counters:
+    counters = collect(np.sum(session.counters, axis=0), variant.tables.extra, blocks, total)
+    if session.touched is not None:
+        touched = session.touched.bytes(device.arena.table(), total / blocks)
+        counters.read_bytes, counters.written_bytes, counters.atomic_bytes = touched
+    return counters
 
 
 def reported(
@@ -95,9 +187,15 @@ def reported(
 ) -> tuple[Finding, ...]:
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
+    cluster: Dim3 = tuple(int(n) for n in session.launch["cluster"][0])  # type: ignore[assignment]
     seen: dict[tuple[Any, ...], Finding] = {}
+    grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
     for record in session.findings[:count]:
-        found = _finding(kernel, block, record, variant, packed)
+        if record["space"]:
+            device = kernel.module.device
+            found = global_race(kernel.title, grid, block, record, variant, device.arena, device.shadow.pairs)
+        else:
+            found = _finding(kernel, block, record, variant, packed, cluster)
         other = found.other.line if found.other else None
         seen.setdefault((found.kind, found.line, other), found)
     return explained(tuple(seen.values()))
@@ -111,59 +209,65 @@ def explained(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return (*(f for f in found if f not in unset), *(f for f in unset if f.line not in lines))
 
 
-def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, packed: bytes) -> Finding:
+def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3) -> Finding:
     kind, kernel = FAULTS[int(record["kind"])], of.title
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
     them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]))
     file, line = (here.file, here.line) if here else (None, None)
-    other = Access(_verb(there), there.file if there else None, there.line if there else None, ctaid, them)
+    at = clusters.Place.of(int(record["address"]))
+    elsewhere = ctaid if at.other is None else clusters.block_of(ctaid, cluster, at.other)
+    other = Access(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
     if kind == "barrier_divergence":
         message = (
             f"only part of the warp reached this barrier: thread {them} went past it; "
             "every thread of a block must come to the same __syncthreads()"
         )
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
-    address = int(record["address"])
-    if kind == "uninitialised_read":
-        direct = there is None  # an atomic or a copy; else a load whose value was used there
-        space = int(record["other_site"]) & 3 if direct else int(record["other_warp"])
-        used = there.line if there is not None else None
-        message = uninitialised(of, here, space, address, packed, used)
-        shown = None if space == REGISTER else address
-        return Finding(kind, message, kernel, file, line, ctaid, thread, shown)
-    if kind == "inactive_lane":
-        message = inactive_lane(int(record["other_lane"]), other.line)
-        return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
-    if kind == "member_mask":
-        message = member_mask(int(record["lane"]), address & 0xFFFFFFFF, address >> 32)
-        return Finding(kind, message, kernel, file, line, ctaid, thread)
-    if kind in ASYNCHRONOUS:
-        message = _asynchronous(kind, thread, them, address, here, other.line)
+    if kind in SAID_OF_VALUES:
+        message, shown = of_value(of, kind, record, here, there, packed)
+        return Finding(
+            kind, message, kernel, file, line, ctaid, thread, shown, other if kind == "inactive_lane" else None
+        )
+    address = at.offset
+    if at.owner is not None:
+        owner = clusters.block_of(ctaid, cluster, at.owner)
+        if kind in ("exited_block", "unstarted_block"):
+            say = clusters.ended if kind == "exited_block" else clusters.early
+            message = say(here, thread, owner, at.owner)
+            return Finding(kind, message, kernel, file, line, ctaid, thread)
+        message = clusters.race(here, thread, at, owner, elsewhere, them, there)
         return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
+    if kind in ASYNCHRONOUS:
+        they = str(them) if at.other is None else f"{them} of block {elsewhere}"
+        message = _asynchronous(kind, thread, they, address, here, other.line)
+        return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
+    if kind.startswith("wgmma_"):
+        message = warpgroup_messages.message(kind, thread, them, address, here, other.line)
+        where = address if kind == "wgmma_operand" else None
+        return Finding(kind, message, kernel, file, line, ctaid, thread, where, other)
+    did = f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them}"
     if record["warp"] == record["other_warp"]:
         message = (
-            f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} of the same warp "
-            f"{_did(there)} in line {other.line} with nothing between that brings the lanes together: is a "
-            "__syncwarp() missing? Lanes of a warp need not run in step, and volatile does not change that"
+            f"{did} of the same warp {_did(there)} in line {other.line} with nothing between that brings the lanes "
+            "together: is a __syncwarp() missing? Lanes of a warp need not run in step, and volatile does not change "
+            "that"
         )
-        return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
-    message = (
-        f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
-        f"{other.line} with no barrier between: is a __syncthreads() missing?"
-    )
+    else:
+        message = f"{did} {_did(there)} in line {other.line} with no barrier between: is a __syncthreads() missing?"
     return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
 
 
 ASYNCHRONOUS = ("unwaited_copy", "proxy_fence")
 
 
-def _asynchronous(kind: str, thread: Dim3, them: Dim3, address: int, here: Place | None, line: int | None) -> str:
+def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: Place | None, line: int | None) -> str:
     if kind == "proxy_fence":
+        what = "wgmma" if here is not None and here.name.startswith("wgmma") else "bulk copy"
         return (
-            f"the bulk copy reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
-            "fence.proxy.async since: the copy may see what was there before"
+            f"the {what} reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
+            "fence.proxy.async since: it may see what was there before"
         )
     return (
         f"thread {thread} {_does(here)} shared memory at offset {address}, where the copy that thread {them} started "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.machine.layout import LANES
 
@@ -12,6 +12,25 @@ if TYPE_CHECKING:
 
 Dim3 = tuple[int, int, int]
 _SHARED, _LOCAL, REGISTER = 1, 2, 3
+
+
+SAID_OF_VALUES = ("uninitialised_read", "inactive_lane", "member_mask")
+"""Kinds of findings about what a value or a mask is, rather than about who comes first."""
+
+
+def of_value(
+    of: VirtualKernel, kind: str, record: Any, here: Place | None, there: Place | None, packed: bytes
+) -> tuple[str, int | None]:
+    """The message of such a finding, and the address that it shows."""
+    address = int(record["address"])
+    used = there.line if there is not None else None
+    if kind == "inactive_lane":
+        return inactive_lane(int(record["other_lane"]), used), None
+    if kind == "member_mask":
+        return member_mask(int(record["lane"]), address & 0xFFFFFFFF, address >> 32), None
+    # Without a second place it was an atomic or a copy; else a load, whose value was used there.
+    space = int(record["other_site"]) & 3 if there is None else int(record["other_warp"])
+    return uninitialised(of, here, space, address, packed, used), None if space == REGISTER else address
 
 
 def uninitialised(

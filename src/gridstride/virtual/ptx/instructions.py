@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gridstride.virtual.ptx.check import form_of
 from gridstride.virtual.ptx.cursor import Cursor, is_identifier
 from gridstride.virtual.ptx.errors import nearest, shown
 from gridstride.virtual.ptx.module import (
@@ -20,6 +21,7 @@ from gridstride.virtual.ptx.module import (
 )
 from gridstride.virtual.ptx.names import Names
 from gridstride.virtual.ptx.opcodes import ARITY
+from gridstride.virtual.ptx.operand_fit import Slot, misfit
 from gridstride.virtual.ptx.operand_reader import ENDS, MAX_ITEMS, OperandReader
 
 _VECTOR_ACCESS = frozenset(["ld", "ldu", "st"])
@@ -50,6 +52,9 @@ class InstructionReader:
             raise cursor.error(_wrong_count(opcode, len(operands), arity), at)
         if opcode in _VECTOR_ACCESS:
             self._check_width(modifiers, operands, at)
+        slots = form_of(opcode, modifiers)
+        if slots is not None:
+            self._check_form(opcode, slots, operands, at)
         if opcode == "mov":
             operands = tuple(map(_address_of, operands))
         cursor.pos += 1
@@ -171,6 +176,27 @@ class InstructionReader:
                 raise cursor.error(f"more than {MAX_ITEMS} arguments")
         cursor.expect(")", "or ',' in the arguments of a call")
         return Arguments(tuple(items))
+
+    def _check_form(self, opcode: str, slots: tuple[Slot, ...] | str, operands: tuple[Operand, ...], at: int) -> None:
+        """Holds the instruction against the grammar; the error stands at the opcode or at the operand."""
+        if isinstance(slots, str):
+            raise self.cursor.error(slots, at)
+        wrong = misfit(slots, operands, self.names.registers)
+        if wrong is not None:
+            number, message = wrong
+            raise self.cursor.error(f"{opcode!r}: {message}", at if number < 0 else self._operand_place(number, at))
+
+    def _operand_place(self, number: int, at: int) -> int:
+        """The token at which an operand starts: commas inside brackets do not count."""
+        texts, depth = self.cursor.texts, 0
+        at += 1
+        while texts[at].startswith("."):
+            at += 1
+        while number:
+            depth += (texts[at] in "{[(") - (texts[at] in "}])")
+            number -= not depth and texts[at] == ","
+            at += 1
+        return at
 
     def _check_width(self, modifiers: tuple[str, ...], operands: tuple[Operand, ...], at: int) -> None:
         """`ld.v4` wants a vector of four, and a scalar access none (`.b128` may take a pair of 64-bit registers)."""

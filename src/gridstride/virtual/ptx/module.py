@@ -308,7 +308,8 @@ class Function:
 class Module:
     """A parsed PTX text. `functions` includes declarations; `aliases` maps an alias to the function it stands for.
 
-    `strings` holds the debug strings by label, as `.loc … function_name` uses them.
+    `strings` holds the debug strings by label, as `.loc … function_name` uses them; `generator` is the compiler that
+    the text names in its first lines, if any.
     """
 
     version: tuple[int, int]
@@ -322,6 +323,7 @@ class Module:
     pragmas: tuple[str, ...] = ()
     strings: Mapping[str, str] = field(default_factory=dict)
     filename: str = "<ptx>"
+    generator: str = ""
 
     @property
     def entries(self) -> tuple[Function, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridstride.virtual.ptx.cursor import Cursor
 from gridstride.virtual.ptx.declarations import read_spec, read_variable
 from gridstride.virtual.ptx.errors import nearest, shown
-from gridstride.virtual.ptx.module import Variable
+from gridstride.virtual.ptx.module import Function, Variable
 
 _SIZES = {  # directive -> most values it takes
     ".maxntid": 3,
@@ -88,3 +88,8 @@ def _attribute(cursor: Cursor) -> None:
     while depth:
         token = cursor.take()
         depth += {"(": 1, ")": -1}.get(token, 0)
+
+
+def shape(function: Function) -> tuple[tuple[str, int | None, int], ...]:
+    """What two declarations of a function must agree on."""
+    return tuple((v.space, v.count, v.size) for v in (*function.returns, *function.params))

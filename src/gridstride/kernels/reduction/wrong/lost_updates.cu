@@ -3,10 +3,10 @@
 // entry: sum_lost_updates
 // block: 256
 // grid: ceil(n/256)
-// expect: wrong_result
+// expect: race
 
 extern "C" __global__ void sum_lost_updates(const float* x, float* total, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) *total += x[i];
+    if (i < n) *total += x[i];  // <- here
 }

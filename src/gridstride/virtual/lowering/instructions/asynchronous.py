@@ -16,6 +16,7 @@ from gridstride.virtual.lowering.instructions.atomics import ALLOWED, operation
 from gridstride.virtual.lowering.instructions.floats import check
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.program import Blind
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.lowering.runtime.reduce import REDUCTIONS
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register
@@ -38,6 +39,16 @@ def columns(cx: Lowering, *values: Value) -> list[Value]:
         b.store(b.resize(b.splat(value), "i64"), place)
         found.append(place)
     return found
+
+
+def cta_masks(cx: Lowering, operand: Operand) -> Value:
+    """The blocks of the cluster that a multicast names, 16 bits for each lane, in memory."""
+    b, areas = cx.b, cx.program.scratch_of(cx).areas
+    if "%masks" not in areas:
+        areas["%masks"] = b.alloca(wide("i64"), align=64)
+    mask = b.resize(cx.vector(operand, "b16"), "i64")
+    b.store(mask, areas["%masks"])
+    return areas["%masks"]
 
 
 def address(cx: Lowering, ins: Instruction, index: int) -> Address:
@@ -129,7 +140,7 @@ def _later(cx: Lowering, to: Address, origin: Address, counts: Value | None, wor
     """The observed build: counted here, copied when waited for."""
     there, here = Access("shared", 4, words), Access("global", 4, words)
     numbers = cx.program.site(cx, there), cx.program.site(cx, here)
-    cx.program.observer.access(cx, numbers[1], here, origin, "load")
+    cx.program.observer.access(cx, numbers[1], here, origin, "fetch")
     cx.program.observer.access(cx, numbers[0], there, to, "async")
     sites = constant("i32", numbers[0]), constant("i32", numbers[1])
     _runtime(cx, to, origin, counts or constant(wide("i32"), 4 * words), words, sites)
@@ -208,20 +219,33 @@ def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
     places = columns(cx, *values)
     null = Value("null", "ptr")
     sites = (site(cx, Access(s, 1, 1)) for s in spaces)
-    numbers = (constant("i32", memory.SPACES[s]) for s in spaces)
+    kinds = [memory.SPACES[s] for s in spaces]
+    if spaces[0] == "shared":
+        kinds[0] = CLUSTER_SPACE
+    numbers = (constant("i32", kind) for kind in kinds)
     pointers = places if counted else [*places, null]
-    cx.b.call("void", "gs_bulk", cx.warp, *sites, cx.active(), *pointers, *numbers, constant("i32", reduce))
+    arguments = (cx.warp, *sites, cx.active(), *pointers, *numbers, constant("i32", reduce))
+    if "multicast::cluster" not in said:
+        cx.b.call("void", "gs_bulk", *arguments)
+    elif counted and len(ins.operands) > 4:
+        cx.b.call("void", "gs_bulk_multicast", *arguments, cta_masks(cx, ins.operands[4]))
+    else:
+        raise cx.unsupported(f"such a form of `{ins.name}`")
+    if "global" in spaces:
+        side = memory.vector_address(cx, address(cx, ins, spaces.index("global")), "global")
+        length = cx.b.resize(cx.vector(ins.operands[2], "b32"), "i64")
+        cx.program.observer.bulk(cx, "bulk", side, length, constant("i32", int(not counted)))
 
 
 def _reduction(cx: Lowering, ins: Instruction) -> int:
     """The number of what a cp.reduce does, 0 for a cp; refuses what neither can do."""
     known = {"async", "bulk", "shared::cta", "shared::cluster", "global", "bulk_group", "L2::cache_hint",
-             "mbarrier::complete_tx::bytes"}  # fmt: skip
+             "mbarrier::complete_tx::bytes", "multicast::cluster"}  # fmt: skip
     if "reduce" not in ins.modifiers:
         check(cx, ins, known)
         return 0
     op = next((m for m in ins.modifiers if m in _REDUCTIONS), "")
-    check(cx, ins, {"reduce", "noftz", op, *known} - {"mbarrier::complete_tx::bytes"})
+    check(cx, ins, {"reduce", "noftz", op, *known} - {"multicast::cluster"})
     type_ = ins.types[0] if len(ins.types) == 1 else ""
     what = operation(op, type_)
     if what not in REDUCTIONS or (type_ not in ALLOWED[op] and type_ not in _HALVES):

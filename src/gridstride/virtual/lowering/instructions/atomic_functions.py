@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager
 
 from gridstride.virtual.lowering.instructions.atomic_operations import NATIVE, Operation, combine
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
-from gridstride.virtual.lowering.runtime.memory import _base, _inside
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
+from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED, _base, _inside
 from gridstride.virtual.machine.layout import LANES
 
 
@@ -22,7 +23,7 @@ def signature_name(space: str, what: Operation, returns: bool) -> str:
 def define(m: Module, space: str, what: Operation, *, returns: bool) -> None:
     """Writes the function into a module, internal to it."""
     name = signature_name(space, what, returns)
-    address_type = "i32" if space == "shared" else "i64"
+    address_type = "i64" if space in ("global", "generic") else "i32"
     head = ["ptr warp", "i32 site", "i32 mask", f"{wide(address_type)} address", f"{what.vector} x"]
     head += [f"{what.vector} y"] if what.op == "cas" else []
     result = what.vector if returns else "void"
@@ -34,7 +35,11 @@ class _Writer:
     """One function's body."""
 
     def __init__(self, b: Builder, space: str, what: Operation, returns: bool, args: list[Value]) -> None:
-        self.b, self.space, self.what, self.returns = b, space, what, returns
+        self.b, self.what, self.returns = b, what, returns
+        self.number = {"shared": SHARED, "cluster": CLUSTER_SPACE}.get(space, GLOBAL)
+        self.space = "global" if space in ("global", "generic") else "shared"
+        self.in_shared = Value("false", "i1") if space == "generic" else None
+        """Of a generic address: whether the place at hand is shared memory."""
         self.warp, self.site, self.mask, self.address = args[:4]
         self.values = args[4:]
 
@@ -72,7 +77,7 @@ class _Writer:
         b = self.b
         addresses = b.alloca(wide("i64"), align=64)
         b.store(b.resize(self.address, "i64"), addresses)
-        space, size = constant("i32", int(self.space == "shared")), constant("i32", self.what.size)
+        space, size = constant("i32", self.number), constant("i32", self.what.size)
         with b.lanes(self.mask) as lane:
             one = self._row(addresses, lane, 8)
             place = b.call("ptr", "gs_resolve", self.warp, self.site, lane, b.load("i64", one), size, space)
@@ -181,6 +186,8 @@ class _Writer:
     def _update(self, place: Value, change: Callable[[Value], Value]) -> Value:
         """place = change(place), in global memory until no other thread came between; gives the old value."""
         b, type_, size = self.b, self.what.scalar, self.what.size
+        if self.in_shared is not None:
+            self.in_shared = b.call("i1", "gs_in_shared", self.warp, place)
         if self.space == "shared":
             old = b.load(type_, place, align=size)
             b.store(change(old), place, align=size)
@@ -197,4 +204,7 @@ class _Writer:
         return b.bitcast(b.load(integer, seen), type_)
 
     def _combine(self, old: Value, x: Value) -> Value:
-        return combine(self.b, self.what, self.space, old, x)
+        result = combine(self.b, self.what, self.space, old, x)
+        if self.in_shared is None:
+            return result
+        return self.b.select(self.in_shared, combine(self.b, self.what, "shared", old, x), result)

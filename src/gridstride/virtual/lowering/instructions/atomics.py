@@ -34,6 +34,7 @@ ALLOWED = {
 
 _HINTS = {
     "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "global", "shared", "shared::cta",
+    "shared::cluster",
     "noftz", "L2::cache_hint", "v2", "v4", "v8",
 }  # fmt: skip
 
@@ -53,6 +54,10 @@ def _parts(cx: Lowering, ins: Instruction) -> Parts:
     if len(ins.types) != 1 or ins.types[0] not in ALLOWED.get(op, ()):
         raise cx.unsupported(f"`{ins.name}`")
     shared = {"shared", "shared::cta"} & set(ins.modifiers)
+    if "shared::cluster" in ins.modifiers:
+        return Parts(op, ins.types[0], "cluster")
+    if not shared and "global" not in ins.modifiers and (op, ins.types[0]) == ("add", "f32"):
+        return Parts(op, "f32", "generic")  # what becomes of subnormals is the memory's own business
     return Parts(op, ins.types[0], "shared" if shared else "global")
 
 
@@ -75,6 +80,11 @@ def atomic(cx: Lowering, ins: Instruction) -> None:
 
 def reduce(cx: Lowering, ins: Instruction) -> None:
     """red."""
+    if "async" in ins.modifiers:
+        from gridstride.virtual.lowering.instructions.remote_stores import reduce_async
+
+        reduce_async(cx, ins)
+        return
     parts = _parts(cx, ins)
     if parts.op in ("exch", "cas"):
         raise cx.unsupported(f"`{ins.name}`")
@@ -93,13 +103,18 @@ def _write(
     if not isinstance(address, Address):
         raise cx.unsupported(f"such a form of `{cx.ins.name}`")
     size = TYPES[parts.type].size
-    access = Access(parts.space, size, 1)
+    space = "shared" if parts.space == "cluster" else parts.space
+    access = Access(space, size, 1)
     site = cx.program.site(cx, access)
-    cx.program.observer.access(cx, site, access, address, cx.ins.opcode)
-    where = vector_address(cx, address, parts.space)
+    # An atom whose old value nobody reads is a red to the hardware too: ptxas makes it one.
+    unread = parts.op not in ("exch", "cas") and all(_unread(cx, target) for target in targets)
+    cx.program.observer.access(cx, site, access, address, "red" if unread else "atom")
+    where = vector_address(cx, address, space)
     results = [_call(cx, parts, site, _moved(cx, where, size * j), targets[j], c) for j, c in enumerate(columns)]
     if {"acquire", "release", "acq_rel"} & set(cx.ins.modifiers):
         cx.program.observer.sync(cx)
+    elif parts.space != "shared":
+        cx.program.observer.acquired(cx)
     for target, result in zip(targets, results, strict=True):
         if result is not None:
             cx.set(target, result)

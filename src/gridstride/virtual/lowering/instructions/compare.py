@@ -67,13 +67,13 @@ def _joined(cx: Lowering, outcome: Value, other: Value | None, combine: str) -> 
 
 
 def set_predicate(cx: Lowering, ins: Instruction) -> None:
-    """setp. The second destination gets the opposite comparison, or that of the upper halves of a packed type."""
+    """setp. The second destination gets the opposite comparison, or that of the upper halves of a packed type;
+    without it a packed comparison gives that of the lower halves alone, as an H200 does.
+    """
     (of,) = types_of(cx, ins, _TYPES, modifiers=_MODIFIERS, sources=(2, 3))
     outcomes, other, combine = _compared(cx, ins, of)
     both = ins.operands[0]
     if not isinstance(both, Pair):
-        if len(outcomes) == 2:
-            raise cx.unsupported(f"`{ins.name}` with one destination")
         cx.set(target(cx, ins), _joined(cx, outcomes[0], other, combine))
         return
     second = outcomes[1] if len(outcomes) == 2 else cx.negate(outcomes[0])
@@ -89,14 +89,14 @@ def _is_guard(ins: Instruction, where: Operand) -> bool:
 
 
 def set_value(cx: Lowering, ins: Instruction) -> None:
-    """set: true as 1.0 of a float type, or as all ones."""
+    """set: true as 1.0 of a float type, or as all ones; of packed halves each half of the result by itself."""
     b = cx.b
     to, of = types_of(cx, ins, _RESULTS, _TYPES, modifiers=_MODIFIERS, sources=(2, 3))
     target(cx, ins)
-    if (to in _PAIRS) != (of in _PAIRS):
+    if (to in _PAIRS and of not in _PAIRS) or (of in _PAIRS and to not in (*_PAIRS, "u32", "s32")):
         raise cx.unsupported(f"`{ins.name}`")
     outcomes, other, combine = _compared(cx, ins, of)
-    kind = llvm_type(TYPES[to].element) if to in _ONES else llvm_type(to)
+    kind = llvm_type(TYPES[to].element) if to in _ONES else "i16" if len(outcomes) == 2 else llvm_type(to)
     one = _ONES.get(to, -1)
     parts = []
     for outcome in outcomes:

@@ -186,14 +186,14 @@ def test(cx: Lowering, ins: Instruction) -> None:
 
 
 def _extreme(name: str) -> Family:
-    """min and max: of two values or of three, .NaN, .abs, .xorsign."""
+    """min and max: .NaN, .abs, .xorsign."""
 
     def lower(cx: Lowering, ins: Instruction) -> None:
         if half.is_half(ins):
             half.extremes(cx, ins, name)
             return
         kind = _kind(cx, ins, {"ftz", "NaN", "abs", "xorsign"})
-        args = operands(cx, ins, kind, len(ins.operands) - 1)
+        args = operands(cx, ins, kind, 2)
         cx.set(ins.operands[0], extreme(cx.b, name, args, ins.modifiers))
 
     return lower

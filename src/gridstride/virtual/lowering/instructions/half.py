@@ -27,7 +27,7 @@ class Half:
 
 F16, BF16 = Half("f16", 0x7C00), Half("bf16", 0x7F80)
 _TYPES = {"f16": F16, "f16x2": F16, "bf16": BF16, "bf16x2": BF16}
-SIGN, NAN = 0x8000, 0x7FFF
+SIGN, NAN, OUTSIDE = 0x8000, 0x7FFF, 0x7FF7
 LEAST_KEPT = 2.0**-14 * (1 - 2.0**-12)
 """What 11 digits round to f16's smallest normal number; a tie goes up to it, being even."""
 
@@ -147,8 +147,9 @@ def _without_tiny(b: Builder, x: Value) -> Value:
 def arithmetic(cx: Lowering, ins: Instruction, name: str) -> None:
     """add, sub, mul, fma, with .ftz, .sat, .relu."""
     b = cx.b
-    kind = _kind(cx, ins, {"rn", "ftz", "sat", "relu"} if name == "fma" else {"rn", "ftz", "sat"})
-    args = [widen(b, w, kind) for w in words(cx, ins, 3 if name == "fma" else 2)]
+    kind = _kind(cx, ins, {"rn", "ftz", "sat", "relu", "oob"} if name == "fma" else {"rn", "ftz", "sat"})
+    given = words(cx, ins, 3 if name == "fma" else 2)
+    args = [widen(b, w, kind) for w in given]
     result = compute(b, name, kind, args)
     if "ftz" in ins.modifiers and name in ("fmul", "fma"):  # sums alone are exact where they are subnormal
         result = _without_tiny(b, result)
@@ -156,7 +157,16 @@ def arithmetic(cx: Lowering, ins: Instruction, name: str) -> None:
         result = saturate(b, result)
     if "relu" in ins.modifiers:
         result = b.select(b.compare("ole", result, constant(result.type, 0.0)), constant(result.type, 0.0), result)
-    _set(cx, ins, narrow(b, result, kind))
+    word = narrow(b, result, kind)
+    _set(cx, ins, _without_outside(b, word, given) if "oob" in ins.modifiers else word)
+
+
+def _without_outside(b: Builder, word: Value, given: list[Value]) -> Value:
+    """.oob: zero where an operand is what tensor copies write outside of a tensor, 0x7ff7 of either sign (H200)."""
+    for x in given:
+        size = b.op("and", x, constant(x.type, SIGN - 1))
+        word = b.select(b.compare("eq", size, constant(x.type, OUTSIDE)), constant(word.type, 0), word)
+    return word
 
 
 def unary(cx: Lowering, ins: Instruction, function: Callable[[Builder, Value], Value]) -> None:

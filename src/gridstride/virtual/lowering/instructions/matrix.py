@@ -6,18 +6,19 @@ on first use; the registers reach it through memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions import matrix_memory, matrix_plain, matrix_sums
+from gridstride.virtual.lowering.instructions import matrix_memory, matrix_plain, matrix_sums, matrix_volta
 from gridstride.virtual.lowering.instructions.floats import Family, check
 from gridstride.virtual.lowering.instructions.matrix_fragments import Fragment
 from gridstride.virtual.lowering.instructions.matrix_memory import fragment_of, items, shape_of
 from gridstride.virtual.lowering.instructions.matrix_products import Product
+from gridstride.virtual.lowering.instructions.matrix_sparse import SHAPES, SparseProduct
 from gridstride.virtual.lowering.ir import Value, bits, wide
 from gridstride.virtual.machine.layout import LANES
-from gridstride.virtual.ptx.module import Instruction, Operand
+from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
 
 TILES = {
     "f16": ((16, 8), (16, 16)), "bf16": ((16, 8), (16, 16)), "tf32": ((16, 4), (16, 8)),
@@ -49,8 +50,14 @@ REGISTERS = 8
 
 # -- mma --------------------------------------------------------------------------------------------------------------
 def mma(cx: Lowering, ins: Instruction) -> None:
-    """mma.sync.aligned, without .sp."""
+    """mma.sync.aligned."""
+    if "sp" in ins.modifiers or "sp::ordered_metadata" in ins.modifiers:
+        _sparse(cx, ins)
+        return
     m, n, k = shape_of(cx, ins)
+    if (m, n, k) == (8, 8, 4) and ins.types[1:3] == ("f16", "f16"):
+        matrix_volta.multiply(cx, ins)
+        return
     check(cx, ins, {*WORDS, f"m{m}n{n}k{k}"})
     if len(ins.types) != 4 or n != 8 or ins.modifiers[3:5] != ("row", "col"):
         raise cx.unsupported(f"`{ins.name}`")
@@ -65,6 +72,30 @@ def mma(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
     first, second, addend = (_registers(cx, x, product.tile.bits) for x in matrices[1:])
     _write(cx, matrices[0], _tile(cx, product, first, second, addend))
+
+
+def _sparse(cx: Lowering, ins: Instruction) -> None:
+    """mma.sp: k of the product is that of the stored half of A."""
+    m, n, k = shape_of(cx, ins)
+    check(cx, ins, {*WORDS, "sp", "sp::ordered_metadata", f"m{m}n{n}k{k}"})
+    if len(ins.types) != 4 or (m, n) != (16, 8) or ins.modifiers[3:6] != (f"m{m}n{n}k{k}", "row", "col"):
+        raise cx.unsupported(f"`{ins.name}`")
+    d, a, b, c = ins.types
+    if k not in SHAPES.get(a, ()) or c != d or len(ins.operands) != 6 or (a in ("e4m3", "e5m2") and c == "f16"):
+        raise cx.unsupported(f"`{ins.name}`")
+    product, selector = SparseProduct(m, k // 2, a, b, c, d, _rule(ins)), ins.operands[5]
+    if not _typed(product):
+        raise cx.unsupported(f"`{ins.name}`")
+    if not isinstance(selector, Immediate) or selector.bits not in range(4 // product.holders):
+        raise cx.unsupported(f"such a sparsity selector of `{ins.name}`")
+    product = replace(product, first=selector.bits * product.holders)
+    matrices = [list(items(o)) for o in ins.operands[:4]]
+    left, _, sums = product.tile.registers
+    sums //= 2 if c == "f16" else 1
+    if [len(x) for x in matrices] != [sums, left, product.whole.blocks, sums]:
+        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
+    first, second, addend = (_registers(cx, x, 32) for x in matrices[1:])
+    _write(cx, matrices[0], _tile(cx, product, first, second, addend, _registers(cx, [ins.operands[4]], 32)))
 
 
 def _rule(ins: Instruction) -> str:
@@ -153,15 +184,19 @@ def _write(cx: Lowering, targets: list[Operand], values: list[Value]) -> None:
         cx.set(target, value)
 
 
-def _tile(cx: Lowering, product: Product, a: list[Value], b: list[Value], c: list[Value]) -> list[Value]:
-    """D's registers."""
+def _tile(
+    cx: Lowering, product: Product, a: list[Value], b: list[Value], c: list[Value], e: Sequence[Value] = ()
+) -> list[Value]:
+    """D's registers; `e` holds the metadata of a sparse A."""
     module = cx.program.ir
     if product.name not in module.defined:
         sums = matrix_sums if product.formats[0].floating else matrix_plain
         sums.define(module, product)
     size = LANES * bits(a[0].type) // 8
     places = [_area(cx, name) for name in ("mma a", "mma b", "mma c", "mma d")]
-    for place, values in zip(places, (a, b, c), strict=False):
+    if e:
+        places.append(_area(cx, "mma e"))
+    for place, values in zip([*places[:3], *places[4:]], (a, b, c, e), strict=False):
         for i, value in enumerate(values):
             cx.b.store(value, cx.b.offset(place, size * i), align=64)
     cx.b.call("void", product.name, *places)

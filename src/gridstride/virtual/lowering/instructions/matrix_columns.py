@@ -67,10 +67,13 @@ class Columns:
 
     def column(self, area: Value, k: int, type_: str) -> Value:
         """B's element (k, current column), splatted over the rows."""
+        return self._splat(area, self.tile, k, type_)
+
+    def _splat(self, area: Value, tile: Tile, k: int, type_: str) -> Value:
         b, size = self.b, bits(type_) // 8
-        block, t, item = self.tile.place(k)
+        block, t, item = tile.place(k)
         base = b.offset(area, b.op("mul", self._current(), constant("i64", 4 * size)))
-        place = (block * self.tile.packed + item) * LANES + t
+        place = (block * tile.packed + item) * LANES + t
         return b.splat(b.load(type_, b.offset(base, size * place), align=size), self.tile.rows)
 
     # -- C and D ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from gridstride.virtual.lowering.instructions.matrix_columns import Columns
 from gridstride.virtual.lowering.instructions.matrix_formats import element
 from gridstride.virtual.lowering.instructions.matrix_fragments import Tile
 from gridstride.virtual.lowering.instructions.matrix_products import Product
+from gridstride.virtual.lowering.instructions.matrix_sparse import columns_of, heads
 from gridstride.virtual.lowering.ir import Builder, Module, Value
 
 
@@ -18,7 +19,7 @@ def define(m: Module, product: Product) -> None:
     """Writes `NAME(a, b, c, d)` into a module."""
     if product.rule in rounding.MODES and fma_name(product) not in m.defined:
         rounding._define(m, fma_name(product), "fma", rounding.MODES[product.rule], f"<{product.rows} x double>", 3)
-    with m.function("internal void", product.name, "ptr a", "ptr b", "ptr c", "ptr d") as (b, pointers):
+    with m.function("internal void", product.name, *heads(product)) as (b, pointers):
         {"f64": _double, "b1": _bits}.get(product.a, _integers)(b, product, pointers)
 
 
@@ -28,7 +29,7 @@ def fma_name(product: Product) -> str:
 
 
 def _integers(b: Builder, product: Product, pointers: list[Value]) -> None:
-    columns = Columns(b, product.tile, pointers, raw="i32", sum_type="i32")
+    columns = columns_of(b, product, pointers, raw="i32", sum_type="i32")
     first, second = product.formats
     a = columns.rows(lambda words, item: element(b, words, first, item))
     area = columns.area(columns.spread(lambda words, item: element(b, words, second, item)))

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from gridstride.virtual.lowering.instructions.matrix_formats import FORMATS, Format
 from gridstride.virtual.lowering.instructions.matrix_fragments import Tile
 
+DIGITS = 25
+"""Digits behind the point that a term keeps when it is aligned."""
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -46,6 +49,11 @@ class Product:
     def eight(self) -> bool:
         """True for 8-bit floats."""
         return self.a in ("e4m3", "e5m2")
+
+    @property
+    def digits(self) -> int:
+        """Digits behind the point that a term keeps when it is aligned."""
+        return DIGITS
 
     @property
     def halves(self) -> bool:

@@ -17,14 +17,11 @@ from functools import reduce
 
 from gridstride.virtual.lowering.instructions import half
 from gridstride.virtual.lowering.instructions.floats import canonical
-from gridstride.virtual.lowering.instructions.matrix_columns import Columns
 from gridstride.virtual.lowering.instructions.matrix_formats import PRODUCT, element, exponents
 from gridstride.virtual.lowering.instructions.matrix_products import Product
 from gridstride.virtual.lowering.instructions.matrix_rounding import power, to_odd, truncated
+from gridstride.virtual.lowering.instructions.matrix_sparse import columns_of, heads
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
-
-DIGITS = 25
-"""Digits behind the point that a term keeps when it is aligned."""
 
 LOW, HIGH = -100, 125
 """Largest exponents for which every step of the fast function stays inside f32's normal range."""
@@ -37,8 +34,7 @@ def define(m: Module, product: Product) -> None:
     """Writes `NAME(a, b, c, d)` and `NAME_careful` into a module."""
     for careful in (True, False):
         name = product.name + ("_careful" if careful else "")
-        head = ("ptr a", "ptr b", "ptr c", "ptr d")
-        with m.function("internal void", name, *head, cold=careful) as (b, pointers):
+        with m.function("internal void", name, *heads(product), cold=careful) as (b, pointers):
             _Writer(b, product, pointers, careful=careful).write()
 
 
@@ -47,7 +43,7 @@ class _Writer:
 
     def __init__(self, b: Builder, product: Product, pointers: list[Value], *, careful: bool) -> None:
         self.b, self.product, self.careful, self.pointers = b, product, careful, pointers
-        self.columns = Columns(b, product.tile, pointers, raw="i32", sum_type="float")
+        self.columns = columns_of(b, product, pointers, raw="i32", sum_type="float")
         first, second = product.formats
         self.a = self.columns.rows(lambda words, item: element(b, words, first, item))
         spread = self.columns.spread(lambda words, item: element(b, words, second, item))
@@ -98,7 +94,7 @@ class _Writer:
             return self._half(total)
         # Without products the addend stays as it is; it may be smaller than what the fast way can scale.
         plain = b.op("fadd", addend, constant(addend.type, 0.0))
-        return b.select(none, plain, truncated(b, total))
+        return self._kept(b.select(none, plain, truncated(b, total)))
 
     def _check(self, largest: Value, none: Value) -> None:
         """Remembers whether an exponent is outside the fast function's range."""
@@ -112,12 +108,14 @@ class _Writer:
     def _unit(self, largest: Value) -> Value:
         """What the last digit kept is worth, as f64."""
         b = self.b
-        return b.cast("fpext", power(b, b.op("sub", largest, constant(largest.type, DIGITS)), "float"), "double")
+        return b.cast(
+            "fpext", power(b, b.op("sub", largest, constant(largest.type, self.product.digits)), "float"), "double"
+        )
 
     def _integers(self, factors: list[tuple[Value, Value]], addend: Value, largest: Value) -> Value:
         """The sum of all terms, cut to integers, as f64."""
         b = self.b
-        scale = power(b, b.op("sub", constant(largest.type, DIGITS), largest), "float")
+        scale = power(b, b.op("sub", constant(largest.type, self.product.digits), largest), "float")
         scaled = [b.op("fmul", b.op("fmul", x, y), scale) for x, y in factors]
         terms = [b.cast("fptosi", x, "i32") for x in scaled]
         parts = [terms[i : i + EXACT] for i in range(0, len(terms), EXACT)]
@@ -129,17 +127,25 @@ class _Writer:
         """The same in f64, with subnormal results; what is not finite follows from an ordinary sum."""
         b = self.b
         largest = b.intrinsic("smin", largest, constant(largest.type, 400))
-        scale = power(b, b.op("sub", constant(largest.type, DIGITS), largest), "double")
-        unit = power(b, b.op("sub", largest, constant(largest.type, DIGITS)), "double")
+        scale = power(b, b.op("sub", constant(largest.type, self.product.digits), largest), "double")
+        unit = power(b, b.op("sub", largest, constant(largest.type, self.product.digits)), "double")
         long = [(b.cast("fpext", x, "double"), b.cast("fpext", y, "double")) for x, y in factors]
         terms = [b.op("fmul", x, y) for x, y in long] + [b.cast("fpext", addend, "double")]
         cut = [b.intrinsic("trunc", b.op("fmul", x, scale)) for x in terms]
         total = b.op("fmul", _tree(b, "fadd", cut), unit)
-        total = self._half(total) if self.product.halves else truncated(b, total, subnormal=True)
+        total = self._half(total) if self.product.halves else self._kept(truncated(b, total, subnormal=True))
         plain = _tree(b, "fadd", terms)
         finite = b.compare("olt", b.intrinsic("fabs", plain), constant(plain.type, float("inf")))
         special = b.cast("bitcast", canonical(b, b.cast("fptrunc", plain, "float")), "i32")
         return b.cast("bitcast", b.select(finite, b.cast("bitcast", total, "i32"), special), "float")
+
+    def _kept(self, total: Value) -> Value:
+        """An f32 result without the digits that the terms have not."""
+        b, lost = self.b, 23 - self.product.digits
+        if lost <= 0:
+            return total
+        word = b.cast("bitcast", total, "i32")
+        return b.cast("bitcast", b.op("and", word, constant(word.type, -1 << lost)), "float")
 
     def _half(self, total: Value) -> Value:
         """f64 rounded to the nearest f16, as f32; what rounds to zero is +0 (seen on an H200)."""

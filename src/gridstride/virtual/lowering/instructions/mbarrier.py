@@ -31,7 +31,7 @@ def mbarrier(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"such a form of `{ins.name}`")
     space = memory.space_of(ins)
     where = memory.vector_address(cx, address(cx, ins, at), space)
-    kind = constant("i32", memory.SPACES[space])
+    kind = constant("i32", memory.number_of(ins, space))
     if form == "init":
         _init(cx, where, kind, rest)
     elif form == "inval":

@@ -6,8 +6,16 @@ from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering import lanes
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.instructions.clusters import (
+    from_generic,
+    in_cluster,
+    load_remote,
+    store_remote,
+    to_generic,
+)
 from gridstride.virtual.lowering.ir import Value, bits, constant, vector_constant, wide
 from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Register, Symbol, Vector
 from gridstride.virtual.ptx.types import TYPES
@@ -30,6 +38,16 @@ def ordered(ins: Instruction) -> bool:
     return bool({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"} & set(ins.modifiers))
 
 
+def remote(ins: Instruction) -> bool:
+    """True where the address may be in another block of the cluster."""
+    return "shared::cluster" in ins.modifiers
+
+
+def number_of(ins: Instruction, space: str) -> int:
+    """The number by which the runtime knows the space of an instruction's address."""
+    return CLUSTER_SPACE if space == "shared" and remote(ins) else SPACES[space]
+
+
 def _items(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
@@ -38,7 +56,19 @@ def _parts(cx: Lowering, ins: Instruction, address: Operand, values: Operand) ->
     """What an ld or st moves and where; a form that the ISA does not have is refused."""
     if len(ins.types) != 1 or not isinstance(address, Address) or len(_items(values)) != ins.vector:
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    return Access(space_of(ins), TYPES[ins.types[0]].size, ins.vector), address
+    space = space_of(ins)
+    _check_space(cx, ins, space, address)
+    return Access(space, TYPES[ins.types[0]].size, ins.vector), address
+
+
+def _check_space(cx: Lowering, ins: Instruction, space: str, address: Address) -> None:
+    """Refuses a variable by name in an instruction for another state space."""
+    if space == "generic" or not isinstance(address.base, Symbol):
+        return
+    name = address.base.name
+    variable = cx.function.variables.get(name) or cx.program.module.variables.get(name)
+    if variable is not None and variable.space != space:
+        raise cx.unsupported(f"`{ins.name}` of `{name}`, which lies in .{variable.space} memory:")
 
 
 def load(cx: Lowering, ins: Instruction) -> None:
@@ -52,7 +82,7 @@ def load(cx: Lowering, ins: Instruction) -> None:
         values = _load(cx, address, access)
         if ordered(ins):
             cx.b.emit("fence acquire")
-            cx.program.observer.sync(cx)
+            cx.program.observer.acquired(cx)
     signed = ins.types[-1][0] == "s"
     for target, value in zip(_items(ins.operands[0]), values, strict=True):
         cx.set(target, value, signed=signed)
@@ -60,6 +90,11 @@ def load(cx: Lowering, ins: Instruction) -> None:
 
 def store(cx: Lowering, ins: Instruction) -> None:
     """st."""
+    if "async" in ins.modifiers:
+        from gridstride.virtual.lowering.instructions.remote_stores import store_async
+
+        store_async(cx, ins)
+        return
     access, address = _parts(cx, ins, ins.operands[0], ins.operands[1])
     ptx_type = f"b{8 * access.size}"
     items = _items(ins.operands[1])
@@ -69,7 +104,6 @@ def store(cx: Lowering, ins: Instruction) -> None:
         return
     if ordered(ins):
         cx.b.emit("fence release")
-        cx.program.observer.sync(cx)
     if access.space == "local":
         _local_store(cx, address, access, [cx.vector(i, ptx_type) for i in items])
     else:
@@ -113,6 +147,9 @@ def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
     form = linear_address(cx, address, access.space)
     groups = layout.groups_of(cx, form) if form is not None else None
     cx.program.observer.access(cx, site, access, address, "load")
+    if remote(cx.ins):
+        uniform = form is not None and form.uniform
+        return load_remote(cx, vector_address(cx, address, access.space), access, site, uniform=uniform)
     if form is None or groups is None:
         return _load_varying(cx, vector_address(cx, address, access.space), access, site)
     uniform = form.uniform
@@ -183,6 +220,10 @@ def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand,
     groups = layout.groups_of(cx, form) if form is not None else None
     cx.program.observer.storing(cx, access, address, items, ptx_type)
     cx.program.observer.access(cx, site, access, address, "store")
+    if remote(cx.ins):
+        values = [cx.vector(i, ptx_type) for i in items]
+        store_remote(cx, vector_address(cx, address, access.space), access, site, values)
+        return
     if form is None or groups is None:
         values = [cx.vector(i, ptx_type) for i in items]
         _slow_store(cx, vector_address(cx, address, access.space), access, site, values, quick=True)
@@ -245,6 +286,7 @@ def _local_pointers(cx: Lowering, address: Address, access: Access, kind: str) -
     offsets = vector_address(cx, address, "local")
     number = cx.program.site(cx, access)
     site = constant("i32", number)
+    cx.program.observer.access(cx, number, access, address, kind)
     limit = cx.program.local_limit(cx, access.bytes)
     inside = b.compare("ult", layout._aligned(cx, offsets, access.bytes), b.splat(limit))
     bad = b.op("and", cx.active(), b.bitcast(cx.negate(inside), "i32"))
@@ -283,11 +325,17 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"such a form of `{ins.name}`")
     space, type_ = space_of(ins), ins.types[0]
     (source,) = cx.sources(type_)
+    if space == "param" and "to" not in ins.modifiers and type_ == "u64":
+        source = _whole_parameter_address(cx, source)
     if space not in ("shared", "local"):
         cx.set(ins.operands[0], source)
         return
     b = cx.b
     long = b.resize(source, "i64")
+    if remote(ins):
+        result = from_generic(cx, long) if "to" in ins.modifiers else to_generic(cx, long)
+        cx.set(ins.operands[0], b.resize(result, llvm_type(type_)))
+        return
     base = cx.field(space)
     if space == "local":
         stride = b.splat(cx.program.local_stride(cx))
@@ -299,10 +347,24 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
     cx.set(ins.operands[0], b.resize(result, llvm_type(type_)))
 
 
+def _whole_parameter_address(cx: Lowering, source: Value) -> Value:
+    """A parameter's address, of which `mov.b32` may have kept the lower half: Triton has param space in 32 bits."""
+    b, params = cx.b, cx.field("params")
+    base = b.define("i64", f"ptrtoint ptr {params.name} to i64")
+    if source.wide:
+        base = b.splat(base)
+    distance = b.op("sub", b.resize(source, "i32"), b.resize(base, "i32"))
+    return b.op("add", base, b.resize(distance, "i64", signed=True))
+
+
 def is_space(cx: Lowering, ins: Instruction) -> None:
     """isspacep."""
     b, space = cx.b, space_of(ins)
     (address,) = cx.sources("b64")
+    if cx.program.clusters and (remote(ins) or space not in ("shared", "local")):
+        inside = in_cluster(cx, address)
+        cx.set(ins.operands[0], inside if remote(ins) else cx.negate(inside))
+        return
     if space in ("shared", "local"):
         base, size = cx.program.window(cx, space)
         distance = b.op("sub", address, b.splat(base) if address.wide else base)

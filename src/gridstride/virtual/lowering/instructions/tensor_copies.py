@@ -5,14 +5,15 @@ from __future__ import annotations
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions import memory
-from gridstride.virtual.lowering.instructions.asynchronous import address, columns, site
+from gridstride.virtual.lowering.instructions.asynchronous import address, columns, cta_masks, site
 from gridstride.virtual.lowering.instructions.floats import check
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.machine.layout import RANKS
 from gridstride.virtual.ptx.module import Address, Instruction, TensorAddress
 
 _KNOWN = {"async", "bulk", "tensor", "tile", "shared::cta", "shared::cluster", "global", "bulk_group",
-          "mbarrier::complete_tx::bytes", "L2::cache_hint", *(f"{n}d" for n in range(1, RANKS + 1))}  # fmt: skip
+          "mbarrier::complete_tx::bytes", "L2::cache_hint", "multicast::cluster",
+          *(f"{n}d" for n in range(1, RANKS + 1))}  # fmt: skip
 
 
 def tensor_copy(cx: Lowering, ins: Instruction) -> None:
@@ -28,8 +29,16 @@ def tensor_copy(cx: Lowering, ins: Instruction) -> None:
     values = [memory.vector_address(cx, address(cx, ins, int(not inwards)), "shared")]
     values.append(memory.vector_address(cx, Address(where.base, where.offset), "generic"))
     values.append(memory.vector_address(cx, address(cx, ins, 2), "shared") if inwards else zero)
+    multicast = "multicast::cluster" in ins.modifiers
+    if multicast and (not inwards or len(ins.operands) < 4):
+        raise cx.unsupported(f"such a form of `{ins.name}`")
     places, maps, barriers, corners, *_ = columns(cx, *values, *corner)
     number = site(cx, Access("shared", 1, 1))
     rank = constant("i32", ranks[0])
     chosen = barriers if inwards else Value("null", "ptr")
-    cx.b.call("void", "gs_tensor", cx.warp, number, cx.active(), rank, places, maps, chosen, corners)
+    arguments = (cx.warp, number, cx.active(), rank, places, maps, chosen, corners)
+    if multicast:
+        cx.b.call("void", "gs_tensor_multicast", *arguments, cta_masks(cx, ins.operands[3]))
+    else:
+        cx.b.call("void", "gs_tensor", *arguments)
+    cx.program.observer.bulk(cx, "tensor", maps, corners, constant("i32", int(not inwards)))

@@ -46,16 +46,19 @@ def _signs(cx: Lowering, ins: Instruction, count: int) -> tuple[bool, ...]:
     return tuple(t == "s32" for t in found)
 
 
-def _part(selector: str) -> tuple[int, int]:
+def _part(cx: Lowering, selector: str) -> tuple[int, int]:
     """First bit and size of a .b0 … .b3, .h0, .h1 selector; the whole word without one."""
     if not selector:
         return 0, 32
     size = 8 if selector[0] == "b" else 16
+    if len(selector) != 2 or int(selector[1]) * size >= 32:
+        raise cx.unsupported(f"the selector `.{selector}` of `{cx.ins.name}`")
     return size * int(selector[1]), size
 
 
-def _take(b: Builder, word: Value, selector: str, *, signed: bool) -> Value:
-    start, size = _part(selector)
+def _take(cx: Lowering, word: Value, selector: str, *, signed: bool) -> Value:
+    b = cx.b
+    start, size = _part(cx, selector)
     return b.resize(field(b, word, start, size, signed=signed), "i64", signed=signed)
 
 
@@ -99,7 +102,7 @@ def _finish(cx: Lowering, ins: Instruction, result: Value, word: Value, *, signe
     """Saturates, then combines with c or merges into it, as operands and modifiers say."""
     b = cx.b
     _, selector = _plain(ins.operands[0])
-    start, size = _part(selector)
+    start, size = _part(cx, selector)
     if "sat" in ins.modifiers:
         result = clamp(b, result, size, signed=signed)
     low = b.resize(result, "i32")
@@ -123,7 +126,7 @@ def _scalar(name: str) -> Callable[[Lowering, Instruction], None]:
     def lower(cx: Lowering, ins: Instruction) -> None:
         to, of_a, of_b = _signs(cx, ins, 3)
         (x, y, word), (first, second) = _read(cx, ins)
-        x, y = _take(cx.b, x, first, signed=of_a), _take(cx.b, y, second, signed=of_b)
+        x, y = _take(cx, x, first, signed=of_a), _take(cx, y, second, signed=of_b)
         _finish(cx, ins, _OPERATIONS[name](cx.b, x, y), word, signed=to)
 
     return lower
@@ -134,7 +137,7 @@ def _shift(cx: Lowering, ins: Instruction) -> None:
     b = cx.b
     to, of_a, _ = _signs(cx, ins, 3)
     (x, y, word), (first, second) = _read(cx, ins)
-    x, by = _take(b, x, first, signed=of_a), _take(b, y, second, signed=False)
+    x, by = _take(cx, x, first, signed=of_a), _take(cx, y, second, signed=False)
     if "clamp" in ins.modifiers:
         by = b.intrinsic("umin", by, constant(by.type, 32))
     else:
@@ -151,7 +154,7 @@ def _multiply_add(cx: Lowering, ins: Instruction) -> None:
     _, of_a, of_b = _signs(cx, ins, 3)
     signed = of_a or of_b
     (x, y, word), (first, second) = _read(cx, ins)
-    x, y = _take(b, x, first, signed=of_a), _take(b, y, second, signed=of_b)
+    x, y = _take(cx, x, first, signed=of_a), _take(cx, y, second, signed=of_b)
     total = b.op("add", b.op("mul", x, y), b.resize(word, "i64", signed=signed))
     if "po" in ins.modifiers:
         total = b.op("add", total, constant(total.type, 1))
@@ -167,11 +170,21 @@ def _compare(cx: Lowering, ins: Instruction) -> None:
     """vset."""
     of_a, of_b = _signs(cx, ins, 2)
     (x, y, word), (first, second) = _read(cx, ins)
-    x, y = _take(cx.b, x, first, signed=of_a), _take(cx.b, y, second, signed=of_b)
+    x, y = _take(cx, x, first, signed=of_a), _take(cx, y, second, signed=of_b)
     _finish(cx, ins, _comparison(cx, ins, x, y), word, signed=False)
 
 
 # -- SIMD -------------------------------------------------------------------------------------------------------------
+def _check_selector(cx: Lowering, ins: Instruction, selector: str, size: int, *, exact: bool) -> None:
+    """A selector of a SIMD operand names a place for each element; that of the destination, which it keeps."""
+    n, letter = 32 // size, "b" if size == 8 else "h"
+    most = 2 * n if exact else n
+    named = selector[1:]
+    whole = (len(named) == n if exact else 1 <= len(named) <= n) and all(int(digit) < most for digit in named)
+    if selector and (selector[0] != letter or not whole):
+        raise cx.unsupported(f"the selector `.{selector}` of `{ins.name}`")
+
+
 def _picks(selector: str, default: range) -> list[int]:
     """Which element of b:a each element comes from, lowest first."""
     return [int(digit) for digit in reversed(selector[1:])] if selector else list(default)
@@ -191,6 +204,9 @@ def _simd(name: str, size: int) -> Callable[[Lowering, Instruction], None]:
         b = cx.b
         to, of_a, of_b = (False, *_signs(cx, ins, 2)) if name == "set" else _signs(cx, ins, 3)
         (x, y, word), (first, second) = _read(cx, ins)
+        kept_as = _plain(ins.operands[0])[1]
+        for selector in (first, second, kept_as):
+            _check_selector(cx, ins, selector, size, exact=selector is not kept_as)
         left = _elements(cx, [x, y], _picks(first, range(n)), size, signed=of_a)
         right = _elements(cx, [x, y], _picks(second, range(n, 2 * n)), size, signed=of_b)
         results = []

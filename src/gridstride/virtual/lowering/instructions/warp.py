@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions import shuffles
+from gridstride.virtual.lowering.instructions import clusters, shuffles
 from gridstride.virtual.lowering.instructions.extrema import extreme
 from gridstride.virtual.lowering.instructions.floats import Family, check
 from gridstride.virtual.lowering.instructions.shuffles import ALL, LANE, set_pair
@@ -199,7 +199,9 @@ def barrier(cx: Lowering, ins: Instruction) -> None:
     if "warp" in said:
         cx.program.observer.members(cx, cx.value(ins.operands[-1], "b32"))
         b.emit('fence syncscope("singlethread") seq_cst')
-    elif "arrive" in said and "cluster" not in said:
+    elif {"arrive", "cluster"} <= said:
+        clusters.arrive(cx, ins)
+    elif "arrive" in said:
         which, count, vote_ = barrier_operands(cx, ins)
         site = constant("i32", cx.program.site(cx))
         b.call("i64", "gs_arrive", cx.warp, which, count, cx.active(), vote_, site)

@@ -52,6 +52,7 @@ def _arrive(m: Module) -> None:
         present = b.call("i32", "llvm.ctpop.i32", mask)
         # With a thread count, a warp counts whole, the lanes that left included.
         entire = b.op("and", b.compare("ne", count, i32(0)), b.compare("eq", mask, b.get(warp, WARP, "live")))
+        entire = b.op("and", entire, b.compare("eq", b.get(warp, WARP, "split"), Value("null", "ptr")))
         increment(b, _barrier_field(b, block, "arrived", index), b.select(entire, i32(LANES), present))
         increment(b, _barrier_field(b, block, "votes", index), b.call("i32", "llvm.ctpop.i32", vote))
         b.store(count, _barrier_field(b, block, "expected", index))
@@ -125,6 +126,9 @@ def _leaving(m: Module) -> None:
         gone = b.op("and", live, mask)
         b.put(warp, WARP, "live", b.op("xor", live, gone))
         leaving = b.call("i32", "llvm.ctpop.i32", gone)
+        cluster = b.get(block, BLOCK, "cluster")
+        with b.if_(b.compare("ne", cluster, Value("null", "ptr"))):
+            b.call("void", "gs_cluster_exit", warp, cluster, gone)
         b.put(block, BLOCK, "threads", b.op("sub", b.get(block, BLOCK, "threads"), leaving))
         # Those left behind at a barrier may be all that it waits for; mostly nobody is at any.
         arrived = b.load(f"<{BARRIERS} x i32>", b.field(block, BLOCK, "arrived"), align=4)

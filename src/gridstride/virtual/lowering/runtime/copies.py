@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.ir import Builder, Module, Value
+from gridstride.virtual.lowering.ir import Builder, Module, Value, wide
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED, _address, _search, _within
 from gridstride.virtual.lowering.runtime.output import row
-from gridstride.virtual.lowering.runtime.queue import NULL, inverted, present
+from gridstride.virtual.lowering.runtime.queue import NULL, inverted, present, wake
 from gridstride.virtual.machine.layout import (
     ALLOCATION,
     ARRIVING,
@@ -16,6 +17,7 @@ from gridstride.virtual.machine.layout import (
     FAULT,
     GROUPED,
     LAUNCH,
+    PLAIN,
     WARP,
 )
 
@@ -39,11 +41,16 @@ def _range(m: Module) -> None:
         odd = b.op("and", address, b.op("sub", b.resize(align, "i64"), i64(1)))
         with b.if_(b.compare("ne", odd, i64(0))):
             b.call("void", "gs_fault_in", warp, site, i32(FAULT["misaligned"]), lanes, address, align, space)
+        with b.if_(b.compare("eq", space, i32(CLUSTER_SPACE))):
+            b.ret(b.call("ptr", "gs_cluster_place", warp, site, lane, address, size, align))
         extent, base = b.get(warp, WARP, "shared_size"), b.get(warp, WARP, "shared")
         shared = b.compare("eq", space, i32(SHARED))
         with b.if_(b.op("and", shared, _within(b, address, bytes_, i64(0), extent))):
             b.ret(b.offset(b.pointer(base), address))
         with b.if_(inverted(b, shared)):
+            peer = b.call("ptr", "gs_cluster_window", warp, site, lanes, address, size)
+            with b.if_(present(b, peer)):
+                b.ret(peer)
             with b.if_(b.call("i1", "gs_heap_check", warp, site, lanes, address, size)):
                 b.ret(b.pointer(address))
             found = _search(b, b.get(warp, WARP, "launch"), address)
@@ -85,6 +92,10 @@ def _copy(m: Module) -> None:
         b.store(NULL, entry)
         with b.if_(present(b, queue)):
             b.store(b.call("ptr", "gs_copies_new", warp, queue, i32(GROUPED), to, mask, size), entry)
+            # Lanes that fill up with zeros do not read what is there.
+            whole = b.compare("uge", b.load(wide("i64"), counts), b.splat(b.resize(size, "i64")))
+            reading = b.op("and", mask, b.bitcast(whole, "i32"))
+            b.call("void", "gs_global_load", warp, origin, reading, b.load(wide("i64"), sources), size, i32(PLAIN))
         with b.lanes(mask) as lane:
             target, source = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources))
             bytes_ = b.resize(b.load("i64", row(b, counts, lane, 8)), "i32")
@@ -126,9 +137,11 @@ def _bulk(m: Module) -> None:
             data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, i32(16), from_space)
             b.store(NULL, held)
             with b.if_(counted):
-                b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, i32(SHARED), i32(0)), held)
+                b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, to_space, i32(0)), held)
+                b.call("void", "gs_wgmma_filled", warp, to, lane, place, bytes_)
                 b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
-            with b.if_(inverted(b, counted)):
+            inside = b.compare("eq", from_space, i32(SHARED))
+            with b.if_(inside):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)
             barrier, site = b.load("ptr", held), b.select(counted, to, origin)
             with b.if_(present(b, queue)):
@@ -150,6 +163,8 @@ def _bulk_later(
     word = b.define("i64", f"ptrtoint {barrier!r} to i64")
     b.store(word, row(b, b.field(entry, COPY, "barrier"), lane, 8))
     b.put(entry, COPY, "reduce", reduce)
+    with b.if_(counted):
+        wake(b, warp, barrier)
 
 
 def _arrive(m: Module) -> None:

@@ -86,7 +86,9 @@ def _against(
         where = b.op("shl", unit, b.resize(b.get(race, RACE, "shift"), "i64"))
         matters = constant("i1", True)
         if writes:
-            matters = b.op("xor", b.call("i1", "gs_race_silent", warp, race, lane, where), matters)
+            old = b.offset(b.pointer(b.get(warp, WARP, "shared")), where)
+            silent = b.call("i1", "gs_race_silent", race, lane, where, old, b.get(race, RACE, "shift"))
+            matters = b.op("xor", silent, matters)
         with b.if_(matters):
             # Where the lane itself was the last of several readers, another one stands for them.
             them = b.select(b.compare("eq", other, lane), b.op("xor", other, i32(1)), other)

@@ -1,7 +1,7 @@
 """The runtime's mbarrier: a 64-bit object in shared memory that counts arrivals and bytes, phase after phase.
 
 Bits 0-19: arrivals each phase expects; 20-39: those still missing; 40-60: bytes still to come, signed; 61-62: 01, which
-says that there is an object; 63: the phase. A block runs on one thread, so no access needs to be atomic.
+says that there is an object; 63: the phase. A cluster runs on one thread, so no access needs to be atomic.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def _apply(m: Module) -> None:
         expected = b.op("sub", s.expected, dropped)
         nothing = b.compare("eq", b.op("or", missing, coming), i64(0))
         with b.if_(nothing):
-            increment(b, b.field(b.get(warp, WARP, "block"), BLOCK, "epoch"))
+            increment(b, b.field(b.call("ptr", "gs_owner", warp, place), BLOCK, "epoch"))
+            b.call("void", "gs_team_flip", warp, place)
         missing = b.select(nothing, expected, missing)
         phase = b.op("xor", s.phase, b.resize(nothing, "i64"))
         b.store(packed(b, State(expected, missing, coming, phase)), place)
@@ -131,9 +132,10 @@ def _arrive(m: Module) -> None:
             "ptr states")  # fmt: skip
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
         warp, site, mask, where, space, *columns, states = args
-        b.call("void", "gs_race_sync", warp)
+        b.call("void", "gs_race_meet", warp)
         with b.lanes(mask) as lane:
             place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+            b.call("void", "gs_team_give", warp, place, Value("null", "ptr"))
             values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
             b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, *values), row(b, states, lane, 8))
 
@@ -153,6 +155,8 @@ def _test(m: Module) -> None:
                 place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
                 now = b.op("lshr", b.load("i64", place), i64(63))
                 past = b.compare("ne", now, b.load("i64", row(b, phases, lane, 8)))
+                with b.if_(past):
+                    b.call("void", "gs_team_get", warp, place)
                 bit = b.op("shl", b.resize(past, "i32"), lane)
                 b.store(b.op("or", b.load("i32", over), bit), over)
             some = b.compare("ne", b.load("i32", over), i32(0))
@@ -170,7 +174,7 @@ def _test(m: Module) -> None:
                 b.put(warp, WARP, "polled", b.define("i64", f"ptrtoint {place!r} to i64"))
                 b.put(warp, WARP, "polled_site", site)
                 _wait(b, warp, site, mask, allowed, left)
-        b.call("void", "gs_race_sync", warp)
+        b.call("void", "gs_race_meet", warp)
         b.ret(b.load("i32", over))
 
 

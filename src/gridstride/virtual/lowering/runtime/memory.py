@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, bits, constant, count, vector_constant, wide
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.machine.layout import ALLOCATION, BLOCK, FAULT, LANES, LAUNCH, SITE, WARP, WORKER
 
@@ -35,6 +36,9 @@ def _lookup(m: Module) -> None:
         low_bits = b.op("and", address, b.op("sub", bytes_, i64(1)))
         with b.if_(b.compare("ne", low_bits, i64(0))):
             b.call("void", "gs_fault", warp, site, i32(FAULT["misaligned"]), lanes, address, size)
+        peer = b.call("ptr", "gs_cluster_window", warp, site, lanes, address, size)
+        with b.if_(b.compare("ne", peer, Value("null", "ptr"))):
+            b.ret(peer)
         with b.if_(b.call("i1", "gs_heap_check", warp, site, lanes, address, size)):
             b.ret(b.pointer(address))
         launch = b.get(warp, WARP, "launch")
@@ -120,6 +124,8 @@ def _resolve(m: Module) -> None:
                 b.call("void", "gs_fault_in", warp, site, i32(FAULT["misaligned"]), lanes, address, size, space)
             b.ret(b.offset(b.pointer(b.get(warp, WARP, "shared")), address))
         b.terminated = False
+        with b.if_(b.compare("eq", space, i32(CLUSTER_SPACE))):
+            b.ret(b.call("ptr", "gs_cluster_place", warp, site, lane, address, size, size))
         entry = _site(b, warp, site)
         distance = b.op("sub", address, b.load("i64", entry))
         shift = b.resize(b.call("i32", "llvm.cttz.i32", size, constant("i1", False)), "i64")

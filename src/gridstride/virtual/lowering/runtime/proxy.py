@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
-from gridstride.virtual.lowering.runtime.common import i32, warp_at
+from gridstride.virtual.lowering.runtime.clusters import team
+from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.queue import entries, present
-from gridstride.virtual.lowering.runtime.races import clock_of, plane_of, row_of, warp_of
+from gridstride.virtual.lowering.runtime.races import clock_of, plane_of, warp_of
+from gridstride.virtual.lowering.runtime.stamps import row_of
 from gridstride.virtual.machine.layout import ARRIVING, BLOCK, BULK_OUT, COPIES, COPY, FAULT, RACE, WARP
 
 
@@ -26,22 +28,32 @@ def _check(m: Module) -> None:
         idle = b.compare("eq", mask, i32(0))
         with b.if_(b.op("or", idle, b.op("xor", present(b, b.get(warp, WARP, "copies")), constant("i1", True)))):
             b.ret()
-        block, at = b.get(warp, WARP, "block"), b.alloca("i32")
-        b.store(i32(0), at)
-        with b.loop() as done:
-            number = b.load("i32", at)
-            b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
-            b.store(b.op("add", number, i32(1)), at)
-            queue = b.get(warp_at(b, block, number), WARP, "copies")
-            with entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
-                kind = b.get(entry, COPY, "kind")
-                out = b.compare("eq", kind, i32(BULK_OUT))
-                matters = b.op("or", b.op("xor", out, constant("i1", True)), b.compare("ne", store, i32(0)))
-                matters = b.op("and", matters, b.compare("ne", kind, i32(ARRIVING)))
-                with b.if_(b.op("and", matters, b.compare("ne", b.get(entry, COPY, "mask"), i32(0)))):
-                    named = b.get(warp_at(b, block, number), WARP, "warp")
-                    b.call("void", "gs_copies_meet", warp, site, mask, address, size, named, entry)
+        at = b.alloca("i32")
+        with team(b, b.get(warp, WARP, "block")) as block:
+            _check_block(b, block, at, (warp, site, mask, address, size, store))
     _meet(m)
+
+
+def _check_block(b: Builder, block: Value, at: Value, access: tuple[Value, ...]) -> None:
+    """One access against all that the warps of a block have queued."""
+    warp, site, mask, address, size, store = access
+    b.store(i32(0), at)
+    with b.loop() as done:
+        number = b.load("i32", at)
+        b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
+        b.store(b.op("add", number, i32(1)), at)
+        other = warp_at(b, block, number)
+        queue = b.get(other, WARP, "copies")
+        rank = b.op("shl", b.get(block, BLOCK, "rank"), i32(8))
+        foreign = b.compare("ne", block, b.get(warp, WARP, "block"))
+        named = b.op("or", b.get(other, WARP, "warp"), b.select(foreign, b.op("add", rank, i32(256)), i32(0)))
+        with entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
+            kind = b.get(entry, COPY, "kind")
+            out = b.compare("eq", kind, i32(BULK_OUT))
+            matters = b.op("or", b.op("xor", out, constant("i1", True)), b.compare("ne", store, i32(0)))
+            matters = b.op("and", matters, b.compare("ne", kind, i32(ARRIVING)))
+            with b.if_(b.op("and", matters, b.compare("ne", b.get(entry, COPY, "mask"), i32(0)))):
+                b.call("void", "gs_copies_meet", warp, site, mask, address, size, named, entry)
 
 
 def _meet(m: Module) -> None:
@@ -61,8 +73,10 @@ def _meet(m: Module) -> None:
             hit = b.op("and", mask, b.bitcast(inside, "i32"))
             with b.if_(b.compare("ne", hit, i32(0))):
                 first = b.call("i32", "llvm.cttz.i32", hit, constant("i1", True))
-                who = b.op("or", b.op("shl", number, i32(8)), lane)
-                where = b.resize(b.extract(address, first), "i64")
+                who = b.op("or", b.op("shl", b.op("and", number, i32(255)), i32(8)), lane)
+                # The rank of another block that started the copy, plus 1, stands above the offset.
+                rank = b.op("shl", b.resize(b.op("lshr", number, i32(8)), "i64"), i64(32))
+                where = b.op("or", b.resize(b.extract(address, first), "i64"), rank)
                 b.call("void", "gs_report", warp, kind, site, first, b.get(entry, COPY, "site"), who, where)
                 b.ret()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
+from gridstride.virtual.lowering.runtime.clusters import team
 from gridstride.virtual.lowering.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.machine.layout import (
@@ -21,6 +22,8 @@ from gridstride.virtual.machine.layout import (
     COPY,
     GROUPED,
     MAX_COPIES,
+    PLAIN,
+    STRONG,
     WARP,
 )
 
@@ -39,6 +42,11 @@ def emit_queue(m: Module) -> None:
 
 def present(b: Builder, x: Value) -> Value:
     return b.compare("ne", x, NULL)
+
+
+def wake(b: Builder, warp: Value, barrier: Value) -> None:
+    """Whoever waits for a barrier already is to look again: a copy that it counts has been queued."""
+    increment(b, b.field(b.call("ptr", "gs_owner", warp, barrier), BLOCK, "epoch"))
 
 
 def inverted(b: Builder, x: Value) -> Value:
@@ -84,6 +92,7 @@ def _new(m: Module) -> None:
         grouped = b.compare("eq", kind, i32(GROUPED))
         groups = (b.load(wide("i32"), b.field(queue, COPIES, n), align=4) for n in ("committed", "bulk_committed"))
         b.store(b.select(grouped, *groups), b.field(entry, COPY, "group"), align=4)
+        b.call("void", "gs_team_started", warp, entry)
         b.ret(entry)
     _trim(m)
 
@@ -121,10 +130,13 @@ def _land_entry(m: Module) -> None:
             bytes_ = b.load("i32", row(b, b.field(entry, COPY, "bytes"), lane, 4))
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
-                _tell(b, warp, kind, site, lane, target, source, b.intrinsic("umax", size, bytes_))
+                reduces = b.compare("ne", b.get(entry, COPY, "reduce"), i32(0))
+                _tell(b, warp, entry, reduces, site, lane, target, source, b.intrinsic("umax", size, bytes_))
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
-                b.call("void", "gs_race_sync", warp)
+                b.call("void", "gs_race_meet", warp)
+                known = b.select(copies, b.field(entry, COPY, "known"), NULL)
+                b.call("void", "gs_team_give", warp, b.pointer(barrier), known)
                 arrivals = b.resize(inverted(b, copies), "i64")
                 less = b.select(copies, b.op("sub", i64(0), b.resize(bytes_, "i64")), i64(0))
                 b.call("i64", "gs_mbarrier_apply", warp, site, lane, b.pointer(barrier), arrivals, less, i64(0))
@@ -139,15 +151,36 @@ def _perform(b: Builder, warp: Value, entry: Value, lane: Value, target: Value, 
         b.call("void", "gs_tensor_move", warp, site, lane, map_, corner, shared, b.resize(out, "i32"))
     with b.if_(inverted(b, box)):
         size, reduce = (b.get(entry, COPY, f) for f in ("size", "reduce"))
+        _tell_global(b, warp, entry, lane, target, source, bytes_)
         b.call("void", "gs_deliver", b.pointer(target), b.pointer(source), bytes_, size, reduce)
         with b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(BULK_OUT))):
             b.call("void", "gs_unset_range", warp, b.get(entry, COPY, "site"), lane, b.pointer(target), bytes_, i32(1))
 
 
+def _tell_global(
+    b: Builder, warp: Value, entry: Value, lane: Value, target: Value, source: Value, bytes_: Value
+) -> None:  # fmt: skip
+    """A bulk copy's other side as a read or write of global memory at this moment; tensor copies tell of each row."""
+    kind, site, long = b.get(entry, COPY, "kind"), b.get(entry, COPY, "site"), b.resize(bytes_, "i64")
+    with b.if_(b.compare("eq", kind, i32(BULK_OUT))):
+        plain = b.compare("eq", b.get(entry, COPY, "reduce"), i32(0))
+        data, strength = b.select(plain, b.pointer(source), NULL), b.select(plain, i32(PLAIN), i32(STRONG))
+        b.call("void", "gs_global_range_store", warp, site, lane, target, long, strength, data)
+    with b.if_(b.compare("eq", kind, i32(BULK_IN))):
+        b.call("void", "gs_global_range_load", warp, site, lane, source, long, i32(PLAIN), NULL)
+
+
 def _tell(
-    b: Builder, warp: Value, kind: Value, site: Value, lane: Value, target: Value, source: Value, size: Value
-) -> None:
-    """The copy as a read or write of shared memory at this moment."""
+    b: Builder, warp: Value, entry: Value, reduces: Value, site: Value, lane: Value, target: Value, source: Value,
+    size: Value,
+) -> None:  # fmt: skip
+    """The copy as a read or write of shared memory at this moment; between blocks, as of when it was started."""
+    kind, known = b.get(entry, COPY, "kind"), b.field(entry, COPY, "known")
+    reads = b.compare("ult", b.op("sub", source, b.get(warp, WARP, "shared")), b.get(warp, WARP, "shared_size"))
+    with b.if_(reads):
+        b.call("void", "gs_team_copied", warp, site, lane, source, size, i32(0), known)
+    with b.if_(b.compare("ne", kind, i32(BULK_OUT))):
+        b.call("void", "gs_team_copied", warp, site, lane, target, size, b.select(reduces, i32(2), i32(1)), known)
     out = b.compare("eq", kind, i32(BULK_OUT))
     base, mask = b.get(warp, WARP, "shared"), b.op("shl", i32(1), lane)
     offset = b.splat(b.resize(b.op("sub", b.select(out, source, target), base), "i32"))
@@ -190,7 +223,7 @@ def _wait(m: Module) -> None:
 
 
 def _land(m: Module) -> None:
-    """Lands what a barrier counts, in all queues of the block; gives 1 where there was something."""
+    """Lands what a barrier counts, in all queues of the block or its cluster; gives 1 where there was something."""
     with m.function("i32", "gs_copies_land", "ptr warp", "ptr barrier") as (b, (warp, barrier)):
         landed, at = b.alloca("i32"), b.alloca("i32")
         b.store(i32(0), landed)
@@ -198,25 +231,30 @@ def _land(m: Module) -> None:
             b.ret(i32(0))
         block = b.get(warp, WARP, "block")
         wanted = b.splat(b.define("i64", f"ptrtoint {barrier!r} to i64"))
-        b.store(i32(0), at)
-        with b.loop() as done:
-            number = b.load("i32", at)
-            b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
-            b.store(b.op("add", number, i32(1)), at)
-            other = warp_at(b, block, number)
-            queue = b.get(other, WARP, "copies")
-            with entries(b, queue, b.get(queue, COPIES, "count")) as (index, entry):
-                kind = b.get(entry, COPY, "kind")
-                mine = b.compare("eq", b.load(wide("i64"), b.field(entry, COPY, "barrier"), align=8), wanted)
-                lanes = b.op("and", b.bitcast(mine, "i32"), b.get(entry, COPY, "mask"))
-                counted = b.op("or", b.compare("eq", kind, i32(BULK_IN)), b.compare("eq", kind, i32(ARRIVING)))
-                with b.if_(b.op("and", counted, b.compare("ne", lanes, i32(0)))):
-                    b.store(i32(1), landed)
-                    with b.if_(b.compare("eq", kind, i32(ARRIVING))):
-                        _before(b, other, queue, index, lanes)
-                    b.call("void", "gs_copies_do", other, entry, lanes)
-            b.call("void", "gs_copies_trim", queue)
+        with team(b, block) as member:
+            b.store(i32(0), at)
+            with b.loop() as done:
+                number = b.load("i32", at)
+                b.break_if(b.compare("uge", number, b.get(member, BLOCK, "warp_count")), done)
+                b.store(b.op("add", number, i32(1)), at)
+                _land_of(b, warp_at(b, member, number), wanted, landed)
         b.ret(b.load("i32", landed))
+
+
+def _land_of(b: Builder, other: Value, wanted: Value, landed: Value) -> None:
+    """Lands what is in one warp's queue for the barrier."""
+    queue = b.get(other, WARP, "copies")
+    with entries(b, queue, b.get(queue, COPIES, "count")) as (index, entry):
+        kind = b.get(entry, COPY, "kind")
+        mine = b.compare("eq", b.load(wide("i64"), b.field(entry, COPY, "barrier"), align=8), wanted)
+        lanes = b.op("and", b.bitcast(mine, "i32"), b.get(entry, COPY, "mask"))
+        counted = b.op("or", b.compare("eq", kind, i32(BULK_IN)), b.compare("eq", kind, i32(ARRIVING)))
+        with b.if_(b.op("and", counted, b.compare("ne", lanes, i32(0)))):
+            b.store(i32(1), landed)
+            with b.if_(b.compare("eq", kind, i32(ARRIVING))):
+                _before(b, other, queue, index, lanes)
+            b.call("void", "gs_copies_do", other, entry, lanes)
+    b.call("void", "gs_copies_trim", queue)
 
 
 def _before(b: Builder, warp: Value, queue: Value, end: Value, lanes: Value) -> None:

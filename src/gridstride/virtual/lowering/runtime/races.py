@@ -11,13 +11,14 @@ from collections.abc import Iterable
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.runtime.common import i32, i64
+from gridstride.virtual.lowering.runtime.stamps import entry, row_of
 from gridstride.virtual.machine.layout import BLOCK, FAULT, LANES, PLANES, RACE, WARP
 
 HALF = LANES // 2
 
 
 def emit_races(m: Module) -> None:
-    """gs_race_begin, gs_race_barrier, gs_race_sync, gs_race_load, gs_race_store."""
+    """gs_race_begin, gs_race_barrier, gs_race_meet, gs_race_fence, gs_race_load, gs_race_store."""
     _race_clocks(m)
     for kind in ("load", "store"):
         _race_access(m, kind)
@@ -27,52 +28,90 @@ def _first(b: Builder, mask: Value) -> Value:
     return b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
 
 
-def row_of(b: Builder, race: Value, warp: Value) -> Value:
-    return b.offset(b.field(race, RACE, "seen"), b.op("mul", b.resize(warp, "i64"), i64(4 * LANES)))
-
-
 def _race_clocks(m: Module) -> None:
     vector = wide("i32")
-    with m.function("void", "gs_race_begin", "ptr race") as (b, (race,)):
-        # A block starts with every clock past all that its slot has seen, so the planes need no clearing.
-        clock = b.op("add", b.get(race, RACE, "clock"), i32(1))
-        own = b.op("add", clock, i32(1))
-        b.put(race, RACE, "clock", own)
-        b.put(race, RACE, "begin", clock)
-        for number in range(LANES):
+    with m.function("void", "gs_race_begin", "ptr race", "ptr shadow", "i64 index") as (b, (race, shadow, index)):
+        # A block's stamps come after all that its slot has seen, so the planes need no clearing. The one before its
+        # first is nobody's: it stands for what the block had before it began.
+        b.put(race, RACE, "shadow", shadow)
+        b.put(race, RACE, "block", index)
+        b.put(race, RACE, "pending", 0)
+        b.put(race, RACE, "unset", 0)
+        warps = b.get(race, RACE, "warps")
+        before = b.call("i32", "gs_stamps_take", race, b.op("add", warps, i32(1)))
+        first, number = b.op("add", before, i32(1)), b.alloca("i32")
+        b.put(race, RACE, "first", first)
+        b.store(i32(0), number)
+        with b.loop() as done:
+            w = b.load("i32", number)
+            b.break_if(b.compare("uge", w, warps), done)
+            b.store(b.op("add", w, i32(1)), number)
             # What a warp does before its first barrier, no other warp knows of.
-            row = b.insert(b.splat(clock), own, number)
-            b.store(row, b.field(race, RACE, "seen", LANES * number), align=4)
+            own = b.op("add", first, w)
+            b.store(b.insert(b.splat(before), own, w), row_of(b, race, w), align=4)
+            b.store(own, entry(b, b.field(race, RACE, "current"), w))
+            b.call("void", "gs_stamp_enter", race, own, w)
         for field in ("released", "floor", "fenced"):
-            b.store(b.splat(clock), b.field(race, RACE, field), align=4)
+            b.store(b.splat(before), b.field(race, RACE, field), align=4)
+        b.put(race, RACE, "released_at", 0)
+        b.store(constant(vector, 0), b.field(race, RACE, "acquired"), align=4)
     with m.function("void", "gs_race_barrier", "ptr race", "i32 members") as (b, (race, members)):
-        joined = b.alloca(vector, align=64)
+        joined, next_, acquired = b.alloca(vector, align=64), b.alloca("i32"), b.alloca("i32")
         b.store(constant(vector, 0), joined)
+        b.store(i32(0), acquired)
+        times = b.field(race, RACE, "acquired")
         with b.lanes(members) as w:
             row = b.load(vector, row_of(b, race, w), align=4)
             b.store(b.intrinsic("umax", b.load(vector, joined), row), joined)
-        whole = b.load(vector, joined)
-        latest = b.op("add", b.call("i32", f"llvm.vector.reduce.umax.v{LANES}i32", whole), i32(1))
-        clock = b.get(race, RACE, "clock")
-        b.put(race, RACE, "clock", b.intrinsic("umax", clock, latest))
+            b.store(b.intrinsic("umax", b.load("i32", acquired), b.load("i32", entry(b, times, w))), acquired)
+        whole, time = b.load(vector, joined), b.load("i32", acquired)
+        first = b.call("i32", "gs_stamps_take", race, b.call("i32", "llvm.ctpop.i32", members))
+        b.store(first, next_)
+        # All stamps of a warp whose current one is known are known; of another, those up to the last one known.
         real = b.compare("ult", vector_constant("i32", range(LANES)), b.splat(b.get(race, RACE, "warps")))
-        known = b.select(real, whole, constant(vector, -1))
+        current = b.load(vector, b.field(race, RACE, "current"), align=4)
+        behind = b.op("and", real, b.compare("ult", whole, current))
+        known = b.select(behind, whole, b.splat(b.op("sub", first, i32(1))))
         floor = b.call("i32", f"llvm.vector.reduce.umin.v{LANES}i32", known)
         with b.lanes(members) as w:
-            b.store(b.insert(whole, latest, w), row_of(b, race, w), align=4)
-            b.store(floor, b.offset(b.field(race, RACE, "floor"), b.op("mul", b.resize(w, "i64"), i64(4))))
-    with m.function("void", "gs_race_sync", "ptr warp") as (b, (warp,)):
-        # Release to, and acquire from, one clock for the whole block: order is never missed, a race may be.
-        race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
-        with b.if_(_present(b, race)):
-            own = b.get(warp, WARP, "warp")
-            row, released = row_of(b, race, own), b.field(race, RACE, "released")
-            both = b.intrinsic("umax", b.load(vector, row, align=4), b.load(vector, released, align=4))
-            b.store(both, released, align=4)
-            ahead = b.op("add", b.extract(both, own), i32(1))
-            clock = b.get(race, RACE, "clock")
-            b.put(race, RACE, "clock", b.intrinsic("umax", clock, ahead))
-            b.store(b.insert(both, ahead, own), row, align=4)
+            own = b.load("i32", next_)
+            b.store(b.op("add", own, i32(1)), next_)
+            b.store(b.insert(whole, own, w), row_of(b, race, w), align=4)
+            b.store(floor, entry(b, b.field(race, RACE, "floor"), w))
+            b.store(time, entry(b, times, w))
+            b.store(own, entry(b, b.field(race, RACE, "current"), w))
+            b.call("void", "gs_stamp_enter", race, own, w)
+    _race_meet(m)
+
+
+def _race_meet(m: Module) -> None:
+    """Release to, and acquire from, one clock for the whole block, and with gs_race_fence for all blocks: so order is
+    never missed, a race may be.
+    """
+    for name, device in (("gs_race_meet", False), ("gs_race_fence", True)):
+        with m.function("void", name, "ptr warp") as (b, (warp,)):
+            race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+            with b.if_(_present(b, race)):
+                own = b.get(warp, WARP, "warp")
+                row, released = row_of(b, race, own), b.field(race, RACE, "released")
+                type_ = wide("i32")
+                both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
+                for place in (row, released):
+                    b.store(both, place, align=4)
+                ahead = b.call("i32", "gs_stamps_take", race, i32(1))
+                after = b.op("add", ahead, i32(1))
+                time = entry(b, b.field(race, RACE, "acquired"), own)
+                others = b.intrinsic("umax", b.load("i32", time), b.get(race, RACE, "released_at"))
+                if device:
+                    b.call("void", "gs_race_publish", race, own, after)
+                acquired = after if device else others
+                b.store(acquired, time)
+                b.put(race, RACE, "released_at", acquired)
+                b.store(b.insert(both, ahead, own), row, align=4)
+                b.store(ahead, entry(b, b.field(race, RACE, "current"), own))
+                b.call("void", "gs_stamp_enter", race, ahead, own)
+            if device:
+                b.call("void", "gs_team_sync", warp)
 
 
 def _present(b: Builder, pointer: Value) -> Value:
@@ -112,6 +151,11 @@ def _race_units(m: Module, kind: str) -> None:
         limit = b.get(race, RACE, "words")
         me = b.op("or", b.op("shl", site, i32(16)), b.op("shl", own, i32(8)))
         for half in range(2):
+            if half and kind == "load":  # halves that read the same units, as two rows of a 16-wide tile do, read once
+                low, high = (b.shuffle(unit, [HALF * h + i for i in range(HALF)]) for h in range(2))
+                twice = b.op("and", b.compare("eq", mask, i32(-1)), _all(b, b.op("sub", high, low), [0] * HALF))
+                with b.if_(twice):
+                    b.ret()
             part = b.op("and", mask, i32(0xFFFF << 16 * half))
             units = b.shuffle(unit, [HALF * half + i for i in range(HALF)])
             first = b.extract(units, 0)
@@ -125,15 +169,51 @@ def _race_units(m: Module, kind: str) -> None:
             quick = _run_of_units(b, kind, race, first, own, me, half)
             b.branch(quick, over, slow)
             b.start(one)
-            uniform = b.op("and", whole, _all(b, distance, [0] * HALF))
-            single = b.select(uniform, i32(1 << 16 * half), part)
-            b.call("void", f"gs_race_lanes_{kind}", warp, race, site, single, unit)
+            alone = b.new_label("alone")
+            b.branch(b.op("and", whole, _all(b, distance, [0] * HALF)), alone, slow)
+            b.start(alone)
+            with b.if_(b.compare("ult", first, limit), likely=True):
+                quick = _one_unit(b, kind, race, first, own, b.op("or", me, i32(HALF * half)))
+                with b.if_(b.op("xor", quick, constant("i1", True))):
+                    b.call("void", f"gs_race_lanes_{kind}", warp, race, site, i32(1 << HALF * half), unit)
             b.jump(over)
             b.start(slow)
             b.call("void", f"gs_race_lanes_{kind}", warp, race, site, part, unit)
             b.jump(over)
             b.start(over)
     _race_lanes(m, kind)
+
+
+def _one_unit(b: Builder, kind: str, race: Value, unit: Value, own: Value, who: Value) -> Value:
+    """A unit that all lanes name: as below."""
+    at = b.resize(unit, "i64")
+    floor = b.load("i32", entry(b, b.field(race, RACE, "floor"), own))
+    plane = {name: plane_of(b, race, name, at) for name in PLANES}
+    suspect = constant("i1", False)
+    if kind == "load":
+        suspect = b.compare("ult", b.load("i32", plane["written"]), before_block(b, race))  # never written
+    for when, before in _CONFLICTS[kind]:
+        late = b.compare("ugt", b.load("i32", plane[when]), floor)
+        others = b.compare("ne", warp_of(b, b.load("i32", plane[before])), own)
+        suspect = b.op("or", suspect, b.op("and", late, others))
+    fine = b.op("xor", suspect, constant("i1", True))
+    with b.if_(fine, likely=True):
+        now, reader = ("read", "reader") if kind == "load" else ("written", "writer")
+        if kind == "load":
+            last = b.load("i32", plane[reader])
+            with b.if_(b.compare("ne", warp_of(b, last), own)):
+                b.store(b.load("i32", plane[now]), plane["read_before"])
+                b.store(last, plane["reader_before"])
+        b.store(clock_of(b, race, own), plane[now])
+        b.store(who, plane[reader])
+    return fine
+
+
+_CONFLICTS = {
+    "load": (("written", "writer"),),
+    "store": (("written", "writer"), ("read", "reader"), ("read_before", "reader_before")),
+}
+"""The planes that an access is held against."""
 
 
 def _all(b: Builder, distance: Value, wanted: Iterable[int]) -> Value:
@@ -149,14 +229,11 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
     plane = {name: plane_of(b, race, name, at) for name in PLANES}
     mine = b.splat(own, HALF)
     suspect = constant(f"<{HALF} x i1>", False)
-    pairs = [("written", "writer")]
-    if kind == "store":
-        pairs += [("read", "reader"), ("read_before", "reader_before")]
-    for when, who in pairs:
-        then = b.load(type_, plane[when], align=4)
-        if kind == "load":
-            suspect = b.compare("ult", then, b.splat(b.get(race, RACE, "begin"), HALF))  # never written
-        late = b.compare("ugt", then, b.splat(floor, HALF))
+    if kind == "load":
+        written = b.load(type_, plane["written"], align=4)
+        suspect = b.compare("ult", written, b.splat(before_block(b, race), HALF))  # never written
+    for when, who in _CONFLICTS[kind]:
+        late = b.compare("ugt", b.load(type_, plane[when], align=4), b.splat(floor, HALF))
         others = b.compare("ne", warp_of(b, b.load(type_, plane[who], align=4)), mine)
         suspect = b.op("or", suspect, b.op("and", late, others))
     fine = b.compare("eq", b.bitcast(suspect, f"i{HALF}"), constant(f"i{HALF}", 0))
@@ -177,8 +254,13 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
     return fine
 
 
+def before_block(b: Builder, race: Value) -> Value:
+    """The stamp of what a block had before it began: what was last written earlier, the block has not written."""
+    return b.op("sub", b.get(race, RACE, "first"), i32(1))
+
+
 def clock_of(b: Builder, race: Value, own: Value) -> Value:
-    return b.load("i32", b.offset(row_of(b, race, own), b.op("mul", b.resize(own, "i64"), i64(4))))
+    return b.load("i32", entry(b, b.field(race, RACE, "current"), own))
 
 
 def _race_lanes(m: Module, kind: str) -> None:
@@ -214,7 +296,7 @@ def _touch(
         b.store(who, plane_of(b, race, "writer", unit))
         return
     written = b.load("i32", plane_of(b, race, "written", unit))
-    with b.if_(b.compare("ult", written, b.get(race, RACE, "begin"))):
+    with b.if_(b.compare("ult", written, before_block(b, race))):
         b.put(race, RACE, "unset", 1)
     read, reader = plane_of(b, race, "read", unit), plane_of(b, race, "reader", unit)
     last = b.load("i32", reader)
@@ -245,7 +327,8 @@ def _against(
             address = b.op("shl", unit, b.resize(shift, "i64"))
             matters = constant("i1", True)
             if when == "written":
-                matters = b.op("xor", b.call("i1", "gs_race_silent", warp, race, lane, address), matters)
+                old = b.offset(b.pointer(b.get(warp, WARP, "shared")), address)
+                matters = b.op("xor", b.call("i1", "gs_race_silent", race, lane, address, old, shift), matters)
             there = b.op("lshr", other, i32(16))
             them = b.op("and", other, i32(0x1FFF))
             with b.if_(matters):

@@ -7,11 +7,14 @@ from gridstride.virtual.lowering.runtime.barriers import emit_barriers
 from gridstride.virtual.lowering.runtime.common import can_run, i32, i64, increment, switch, to_scheduler, warp_at
 from gridstride.virtual.lowering.runtime.faults import emit_faults
 from gridstride.virtual.lowering.runtime.fibers import Processor, module_assembly
+from gridstride.virtual.lowering.runtime.groups import emit_groups, run_group
 from gridstride.virtual.machine.layout import (
     BLOCK,
     COPIES,
     DONE,
     FAULT,
+    FLIGHT_BYTES,
+    FLIGHTS,
     LANES,
     LAUNCH,
     QUEUE_BYTES,
@@ -32,6 +35,7 @@ def emit_scheduler(m: Module, processor: Processor) -> None:
     m.signatures["gs_boot"] = "declare void @gs_boot()"
     emit_faults(m)
     emit_barriers(m)
+    emit_groups(m, processor, STACK_MARGIN)
     _warp_main(m)
     _open_slot(m)
     _start_block(m, processor)
@@ -48,11 +52,15 @@ def _warp_main(m: Module) -> None:
         waits = b.compare("eq", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
         at = b.alloca("ptr")
         b.store(first, at)
+        with b.if_(run_group(b, first)):
+            b.put(first, WARP, "state", DONE)
+            to_scheduler(b, first)
         with b.loop() as done:
             warp = b.load("ptr", at)
             b.emit(f"call void {entry.name}(ptr {warp.name})")
             b.put(warp, WARP, "state", DONE)
             b.call("void", "gs_copies_end", warp)
+            b.call("void", "gs_wgmma_end", warp)
             b.break_if(waits, done)
             increment(b, b.field(block, BLOCK, "finished"))
             b.break_if(b.compare("uge", b.get(block, BLOCK, "finished"), count), done)
@@ -66,7 +74,8 @@ def _open_slot(m: Module) -> None:
     """Fills in what the warps of a slot keep from block to block: a worker does it once for each slot it uses."""
     with m.function("void", "gs_open_slot", "ptr worker", "i64 slot") as (b, (worker, slot)):
         launch = b.get(worker, WORKER, "launch")
-        count = b.resize(b.get(launch, LAUNCH, "warps_per_block"), "i64")
+        count = b.resize(b.get(launch, LAUNCH, "warps_per_slot"), "i64")
+        last = b.op("sub", b.resize(b.get(launch, LAUNCH, "warps_per_block"), "i64"), i64(1))
         block = b.offset(b.get(worker, WORKER, "blocks"), b.op("mul", slot, i64(BLOCK.size)))
         shared = b.op("add", b.get(worker, WORKER, "shared"), b.op("mul", slot, b.get(worker, WORKER, "shared_stride")))
         first = b.op("mul", slot, count)
@@ -79,7 +88,8 @@ def _open_slot(m: Module) -> None:
             warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
             b.put(warp, WARP, "block", block)
             b.put(warp, WARP, "shared", shared)
-            _open_warp(b, worker, launch, warp, b.op("add", first, w), _turn(b, launch, w, count))
+            number = _turn(b, launch, b.intrinsic("umin", w, last), b.op("add", last, i64(1)))
+            _open_warp(b, worker, launch, warp, b.op("add", first, w), number)
             b.store(b.op("add", w, i64(1)), at)
 
 
@@ -108,10 +118,11 @@ def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Va
     b.put(warp, WARP, "tids", tids)
     b.put(warp, WARP, "mask", b.load("i32", b.offset(tids, 3 * 4 * LANES)))
     b.put(warp, WARP, "warp", b.resize(w, "i32"))
-    queues = b.get(worker, WORKER, "copies")
-    own = b.offset(queues, b.op("mul", number, i64(QUEUE_BYTES)))
     null = Value("null", "ptr")
-    b.put(warp, WARP, "copies", b.select(b.compare("ne", queues, null), own, null))
+    for name, size in (("copies", QUEUE_BYTES), ("wgmma", FLIGHT_BYTES)):
+        queues = b.get(worker, WORKER, name)
+        own = b.offset(queues, b.op("mul", number, i64(size)))
+        b.put(warp, WARP, name, b.select(b.compare("ne", queues, null), own, null))
     for axis in range(3):
         b.put(warp, WARP, "tid", b.load("i32", b.offset(tids, 4 * LANES * axis)), axis)
         b.put(warp, WARP, "ntid", b.get(launch, LAUNCH, "ntid", axis), axis)
@@ -130,7 +141,7 @@ def _start_block(m: Module, processor: Processor) -> None:
         row = b.op("udiv", index, x)
         place = (b.op("urem", index, x), b.op("urem", row, y), b.op("udiv", row, y))
         ctaid = [b.resize(p, "i32") for p in place]
-        first = b.op("mul", slot, b.resize(count, "i64"))
+        first = b.op("mul", slot, b.resize(b.get(launch, LAUNCH, "warps_per_slot"), "i64"))
         warps = b.offset(b.get(worker, WORKER, "warps"), b.op("mul", first, i64(WARP.size)))
         b.emit(f"call void @llvm.memset.p0.i64(ptr {block.name}, i8 0, i64 {BLOCK.size}, i1 false)")
         m.signatures["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
@@ -142,7 +153,10 @@ def _start_block(m: Module, processor: Processor) -> None:
         b.put(block, BLOCK, "index", index)
         for axis in range(3):
             b.put(block, BLOCK, "ctaid", ctaid[axis], axis)
-        observed = _observe_block(b, worker, block, launch, index, slot)
+        # Of clusters whole ones are observed.
+        alone = b.compare("eq", b.get(launch, LAUNCH, "cluster_size"), i32(0))
+        which = b.select(alone, index, b.get(worker, WORKER, "taken"))
+        observed = _observe_block(b, worker, block, launch, which, slot)
         room = b.op("sub", b.get(worker, WORKER, "stack_size"), i64(STACK_MARGIN + 64 + processor.save))
         at = b.alloca("i32")
         b.store(i32(0), at)
@@ -161,9 +175,11 @@ def _start_block(m: Module, processor: Processor) -> None:
             b.put(warp, WARP, "observed", observed)
             b.put(warp, WARP, "polled", 0)
             _unset_local(b, worker, warp, b.op("add", first, b.resize(w, "i64")), observed)
-            copies = b.get(warp, WARP, "copies")
-            with b.if_(b.compare("ne", copies, Value("null", "ptr"))):
-                b.emit(f"call void @llvm.memset.p0.i64(ptr {copies.name}, i8 0, i64 {COPIES.size}, i1 false)")
+            b.put(warp, WARP, "cluster_arrived", 0)
+            for name, size in (("copies", COPIES.size), ("wgmma", FLIGHTS.size)):
+                account = b.get(warp, WARP, name)
+                with b.if_(b.compare("ne", account, Value("null", "ptr"))):
+                    b.emit(f"call void @llvm.memset.p0.i64(ptr {account.name}, i8 0, i64 {size}, i1 false)")
             b.store(b.op("add", w, i32(1)), at)
 
 
@@ -189,7 +205,7 @@ def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index
         with b.if_(b.compare("ne", race, Value("null", "ptr"))):
             mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
             b.put(block, BLOCK, "race", mine)
-            b.call("void", "gs_race_begin", mine)
+            b.call("void", "gs_race_begin", mine, b.get(launch, LAUNCH, "shadow"), index)
             lanes = b.get(worker, WORKER, "lanes")
             with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):
                 own = b.offset(lanes, b.op("mul", slot, b.get(worker, WORKER, "lanes_stride")))
@@ -218,7 +234,6 @@ def _run_block(m: Module, processor: Processor) -> None:
     """Runs a block's warps round-robin until all are done or none can go on."""
     with m.function("i32", "gs_run_block", "ptr worker", "ptr block") as (b, (worker, block)):
         launch = b.get(worker, WORKER, "launch")
-        count = b.get(block, BLOCK, "warp_count")
         alone = b.compare("ne", b.get(launch, LAUNCH, "shared_stacks"), i32(0))
         ran, spun = (b.alloca("i32") for _ in range(2))
         with b.loop() as done:
@@ -227,7 +242,7 @@ def _run_block(m: Module, processor: Processor) -> None:
                 b.store(i32(0), counter)
             with b.loop() as round_over:
                 cursor = b.get(block, BLOCK, "cursor")
-                b.break_if(b.compare("uge", cursor, count), round_over)
+                b.break_if(b.compare("uge", cursor, b.get(block, BLOCK, "warp_count")), round_over)
                 b.put(block, BLOCK, "cursor", b.op("add", cursor, i32(1)))
                 warp = warp_at(b, block, cursor)
                 with b.if_(can_run(b, block, warp)):
@@ -248,17 +263,25 @@ def _run_block(m: Module, processor: Processor) -> None:
                     spinning = b.compare("eq", state, i32(SPINNING))
                     increment(b, spun, b.resize(spinning, "i32"))
                     increment(b, ran, b.resize(b.op("xor", spinning, constant("i1", True)), "i32"))
-            b.break_if(b.compare("eq", b.get(block, BLOCK, "finished"), count), done)
+            b.break_if(_all_finished(b, block), done)
             b.break_if(b.compare("eq", b.load("i32", ran), i32(0)), done)
-        over = b.compare("eq", b.get(block, BLOCK, "finished"), count)
+        over = _all_finished(b, block)
         waits = b.select(b.compare("ne", b.load("i32", spun), i32(0)), i32(SPUN), i32(STUCK))
         b.ret(b.select(over, i32(FINISHED), waits))
+
+
+def _all_finished(b: Builder, block: Value) -> Value:
+    """An i1; the count is looked up each time, as warps may have split in groups."""
+    return b.compare("eq", b.get(block, BLOCK, "finished"), b.get(block, BLOCK, "warp_count"))
 
 
 def _run(m: Module) -> None:
     """One worker: takes blocks until none are left; opens another slot only when those it has are spinning."""
     with m.function("void", "gs_run", "ptr worker") as (b, (worker,)):
         launch, blocks = b.get(worker, WORKER, "launch"), b.get(worker, WORKER, "blocks")
+        with b.if_(b.compare("ne", b.get(launch, LAUNCH, "cluster_size"), i32(0))):
+            b.call("void", "gs_run_clusters", worker)
+            b.ret()
         total, slots = b.get(launch, LAUNCH, "blocks"), b.resize(b.get(worker, WORKER, "slots"), "i64")
         open_slots, at, live, spun = (b.alloca("i64") for _ in range(4))
         b.store(i64(1), open_slots)

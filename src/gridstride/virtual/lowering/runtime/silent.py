@@ -30,9 +30,9 @@ def emit_silent(m: Module) -> None:
 
 
 def _silent(m: Module) -> None:
-    """Whether the unit of shared memory at `address` holds already what a lane is about to store there."""
-    head = ("ptr warp", "ptr race", "i32 lane", "i64 address")
-    with m.function("i1", "gs_race_silent", *head, cold=True) as (b, (warp, race, lane, address)):
+    """Whether the unit at `address`, which is at `old` in this process, holds already what a lane is about to store."""
+    head = ("ptr race", "i32 lane", "i64 address", "ptr old", "i32 shift")
+    with m.function("i1", "gs_race_silent", *head, cold=True) as (b, (race, lane, address, old, shift)):
         values = b.get(race, RACE, "values")
         with b.if_(b.compare("eq", values, _NULL)):
             b.ret(constant("i1", False))
@@ -42,8 +42,7 @@ def _silent(m: Module) -> None:
         element, within = b.op("udiv", ahead, size), b.op("urem", ahead, size)
         row = b.op("add", b.op("mul", element, i64(LANES)), lane)
         new = b.offset(values, b.op("add", b.op("mul", row, size), within))
-        old = b.offset(b.pointer(b.get(warp, WARP, "shared")), address)
-        count = b.op("shl", i32(1), b.get(race, RACE, "shift"))
+        count = b.op("shl", i32(1), shift)
         at = b.alloca("i32")
         b.store(i32(0), at)
         with b.loop() as done:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED
 from gridstride.virtual.lowering.runtime.output import row
-from gridstride.virtual.lowering.runtime.queue import NULL, inverted
+from gridstride.virtual.lowering.runtime.queue import NULL, inverted, wake
 from gridstride.virtual.machine.layout import (
     BULK_IN,
     BULK_OUT,
     COPY,
     FAULT,
+    PLAIN,
     RANKS,
     TENSOR,
     TENSOR_MAGIC,
@@ -96,6 +98,11 @@ def _move(m: Module) -> None:
                 first = b.op("add", start, b.op("mul", low, size))
                 data = b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
                 b.call("void", "gs_unset_range", warp, site, lane, data, touched, out)
+                told = (warp, site, lane, first, b.resize(touched, "i64"), i32(PLAIN), NULL)
+                with b.if_(b.compare("eq", out, i32(0))):
+                    b.call("void", "gs_global_range_load", *told)
+                with b.if_(b.compare("ne", out, i32(0))):
+                    b.call("void", "gs_global_range_store", *told)
             end = b.select(some, high, low)  # a row outside of the tensor has no elements
             _chunks(b, warp, map_, shared, out, r, start, (corners[0], box[0], size), low, end)
 
@@ -150,12 +157,14 @@ def _tensor(m: Module) -> None:
             total = _total(b, map_)
             place = b.load("i64", row(b, places, lane, 8))
             short = b.resize(total, "i32")
-            shared = b.call("ptr", "gs_range", warp, site, lane, place, short, i32(128), i32(SHARED))
+            space = b.select(counted, i32(CLUSTER_SPACE), i32(SHARED))
+            shared = b.call("ptr", "gs_range", warp, site, lane, place, short, i32(128), space)
             _own_corner(b, corners, lane, own)
             b.store(NULL, object_)
             with b.if_(counted):
-                found = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, i32(SHARED), i32(0))
+                found = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, space, i32(0))
                 b.store(found, object_)
+                b.call("void", "gs_wgmma_filled", warp, site, lane, shared, short)
             with b.if_(b.compare("ne", out, i32(0))):
                 b.call("void", "gs_proxy_check", warp, site, lane, shared, short)
             barrier = b.load("ptr", object_)
@@ -164,6 +173,8 @@ def _tensor(m: Module) -> None:
                 one = b.op("shl", i32(1), lane)
                 entry = b.call("ptr", "gs_copies_new", warp, queue, kind, site, one, i32(0))
                 _keep(b, entry, lane, counted, shared, map_, barrier, short, own)
+                with b.if_(counted):
+                    wake(b, warp, barrier)
             with b.if_(inverted(b, later)):
                 b.call("void", "gs_tensor_move", warp, site, lane, map_, own, shared, out)
                 with b.if_(counted):

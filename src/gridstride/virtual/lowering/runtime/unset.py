@@ -11,9 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.runtime.clusters import block_at, cluster_of
 from gridstride.virtual.lowering.runtime.common import i32, i64
-from gridstride.virtual.lowering.runtime.races import plane_of
-from gridstride.virtual.machine.layout import BLOCK, FAULT, HEAP, LANES, LAUNCH, RACE, SITE, UNSET_SHIFT, WARP, WORKER
+from gridstride.virtual.lowering.runtime.races import before_block, plane_of
+from gridstride.virtual.machine.layout import (
+    BLOCK,
+    CLUSTER_RACE,
+    FAULT,
+    HEAP,
+    LANES,
+    LAUNCH,
+    RACE,
+    SITE,
+    UNSET_SHIFT,
+    WARP,
+    WORKER,
+)
 
 GLOBAL, SHARED, LOCAL, REGISTER, SHUFFLED = range(5)
 NOWHERE = 0xFFFFFFF0
@@ -281,15 +294,16 @@ def _shared(m: Module) -> None:
             _add(b, bad, lane, b.call("i1", "gs_unset_units", race, b.extract(address, lane), size))
         b.ret(b.load("i32", bad))
     with m.function("i1", "gs_unset_units", "ptr race", "i32 start", "i32 size") as (b, (race, start, size)):
-        begin = b.get(race, RACE, "begin")
+        begin, words = before_block(b, race), b.get(race, RACE, "words")
         with _units(b, race, start, size) as unit:
             written = b.load("i32", plane_of(b, race, "written", unit))
             with b.if_(b.compare("uge", written, begin)):
                 b.ret(constant("i1", False))
-        b.ret(constant("i1", True))
+        # Another block's shared memory, which lies past the end of this one's, is not looked at.
+        b.ret(b.compare("ult", b.op("lshr", start, b.get(race, RACE, "shift")), words))
     with m.function("void", "gs_unset_shared_store", *head) as (b, (warp, mask, address, size)):
         race = _race(b, warp)
-        begin = b.get(race, RACE, "begin")
+        begin = before_block(b, race)
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
             # Known to all warps: it sets the unit, and no access can race with it.
             place = plane_of(b, race, "written", unit)
@@ -298,6 +312,7 @@ def _shared(m: Module) -> None:
         race = _race(b, warp)
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
             b.store(i32(0), plane_of(b, race, "written", unit))
+    _team(m)
     # A bulk copy out of shared memory, of which nothing was written.
     placed = ("ptr warp", "i32 site", *head[1:])
     with m.function("void", "gs_unset_copied", *placed, cold=True) as (b, (warp, site, mask, address, size)):
@@ -305,6 +320,19 @@ def _shared(m: Module) -> None:
         with b.if_(b.compare("ne", b.get(race, RACE, "unset"), i32(0))):
             bad = b.call("i32", "gs_unset_shared_load", warp, mask, address, size)
             b.call("void", "gs_unset_told", warp, site, bad, i32(SHARED), b.resize(address, "i64"))
+
+
+def _team(m: Module) -> None:
+    """Units of a cluster's shared memory, as its race detector counts them, that some block has written."""
+    head = ("ptr warp", "ptr team", "i32 mask", f"{wide('i32')} unit")
+    with m.function("void", "gs_unset_team", *head) as (b, (warp, team, mask, unit)):
+        each, cluster = b.get(team, CLUSTER_RACE, "each"), cluster_of(b, warp)
+        with b.lanes(mask) as lane:
+            one = b.extract(unit, lane)
+            race = b.get(block_at(b, cluster, b.op("udiv", one, each)), BLOCK, "race")
+            with b.if_(b.compare("ne", race, _NULL)):
+                place = plane_of(b, race, "written", b.resize(b.op("urem", one, each), "i64"))
+                b.store(b.intrinsic("umax", b.load("i32", place), before_block(b, race)), place)
 
 
 def _race(b: Builder, warp: Value, without: Value | None = None) -> Value:

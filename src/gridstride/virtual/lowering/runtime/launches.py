@@ -1,0 +1,356 @@
+"""The device runtime in machine code: kernels that launch kernels, copies and fills leave records; the host runs them.
+
+What a launch needs is checked here, so that the thread gets the error; errors are each thread's own, as CUDA has it.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value
+from gridstride.virtual.lowering.program import FUNCTION_BASE
+from gridstride.virtual.lowering.runtime.common import i32, i64
+from gridstride.virtual.lowering.runtime.output import row
+from gridstride.virtual.machine.layout import (
+    BLOCK,
+    CALLABLE,
+    ERRORS,
+    FAILURE,
+    KERNEL,
+    LANES,
+    LAUNCH,
+    MAX_FAILURES,
+    PENDING,
+    QUEUE,
+    QUEUED,
+    STREAM_BASE,
+    TAKEN,
+    WARP,
+)
+
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION = 1, 2, 9
+TOO_MANY_PENDING, INVALID_FUNCTION, INVALID_DEVICE, INVALID_HANDLE = 69, 98, 101, 400
+"""cudaError_t (driver_types.h)."""
+TAIL, FIRE_AND_FORGET = 3, 4
+"""The streams cudaStreamTailLaunch and cudaStreamFireAndForget; 0 to 2 are null, legacy and per thread."""
+
+NO_ATTRIBUTE = -(1 << 31)
+
+
+def emit_launches(m: Module) -> None:
+    """gs_launch_… for the device runtime's functions."""
+    _failed(m)
+    _check(m)
+    _record(m)
+    _buffer(m)
+    _stream(m)
+    _launch(m)
+    _memory(m)
+    _last_error(m)
+    _handle(m)
+    _attribute(m)
+    _text(m)
+    _function(m)
+    _tell(m)
+    _malloc(m)
+
+
+def _queue(b: Builder, warp: Value) -> Value:
+    return b.get(b.get(warp, WARP, "launch"), LAUNCH, "launches")
+
+
+def _add(b: Builder, queue: Value, name: str) -> Value:
+    return b.define("i32", f"atomicrmw add ptr {b.field(queue, QUEUE, name).name}, i32 1 seq_cst")
+
+
+def _who(b: Builder, warp: Value, lane: Value, site: Value) -> dict[str, Value]:
+    index = b.get(b.get(warp, WARP, "block"), BLOCK, "index")
+    return {"index": index, "warp": b.get(warp, WARP, "warp"), "lane": lane, "site": site}
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+def _failed(m: Module) -> None:
+    """An error becomes the thread's last one, and the host's to know while the thread has not asked for it."""
+    head = ("ptr warp", "i32 site", "i32 lane", "i32 code", "i64 function")
+    with m.function("void", "gs_launch_failed", *head, cold=True) as (b, (warp, site, lane, code, function)):
+        errors = b.get(warp, WARP, "errors")
+        b.store(code, row(b, b.field(errors, ERRORS, "code"), lane, 4))
+        queue = _queue(b, warp)
+        number = _add(b, queue, "failures")
+        mine = row(b, b.field(errors, ERRORS, "failure"), lane, 4)
+        b.store(i32(0), mine)
+        with b.if_(b.compare("ult", number, i32(MAX_FAILURES))):
+            b.store(b.op("add", number, i32(1)), mine)
+            record = b.offset(b.get(queue, QUEUE, "failed"), b.op("mul", b.resize(number, "i64"), i64(FAILURE.size)))
+            fields = {"code": code, "seen": i32(0), "function": function, **_who(b, warp, lane, site)}
+            for name, value in fields.items():
+                b.put(record, FAILURE, name, value)
+
+
+def _last_error(m: Module) -> None:
+    """cudaGetLastError (`reset`) and cudaPeekAtLastError."""
+    head = ("ptr warp", "i32 mask", "i32 reset", "ptr results")
+    with m.function("void", "gs_launch_error", *head, cold=True) as (b, (warp, mask, reset, results)):
+        errors, failed = b.get(warp, WARP, "errors"), b.get(_queue(b, warp), QUEUE, "failed")
+        with b.lanes(mask) as lane:
+            code = row(b, b.field(errors, ERRORS, "code"), lane, 4)
+            b.store(b.load("i32", code), row(b, results, lane, 4))
+            which = b.load("i32", row(b, b.field(errors, ERRORS, "failure"), lane, 4))
+            with b.if_(b.compare("ne", which, i32(0))):
+                at = b.op("mul", b.resize(b.op("sub", which, i32(1)), "i64"), i64(FAILURE.size))
+                b.put(b.offset(failed, at), FAILURE, "seen", 1)
+            with b.if_(b.compare("ne", reset, i32(0))):
+                b.store(i32(0), code)
+
+
+def _give(b: Builder, warp: Value, lane: Value, code: Value, results: Value) -> None:
+    """Hands an error code to a lane, which also becomes its last error: what a call returns, the thread has seen."""
+    b.store(code, row(b, results, lane, 4))
+    with b.if_(b.compare("ne", code, i32(0))):
+        errors = b.get(warp, WARP, "errors")
+        for name, value in (("code", code), ("failure", i32(0))):
+            b.store(value, row(b, b.field(errors, ERRORS, name), lane, 4))
+
+
+# -- launches ---------------------------------------------------------------------------------------------------------
+def _callable(b: Builder, queue: Value, function: Value) -> Value:
+    """The entry of a function pointer in the table; its last one, which is no kernel, for anything else."""
+    number = b.op("lshr", b.op("sub", function, i64(FUNCTION_BASE)), i64(4))
+    many = b.get(queue, QUEUE, "function_count")
+    number = b.intrinsic("umin", number, many)
+    return b.offset(b.get(queue, QUEUE, "functions"), b.op("mul", number, i64(CALLABLE.size)))
+
+
+def _check(m: Module) -> None:
+    """What is wrong with a launch; 0 for nothing. `dims`: grid, block and dynamic shared bytes, 32 lanes each."""
+    with m.function("i32", "gs_launch_check", "ptr queue", "i32 lane", "i64 function", "ptr dims", cold=True) as (
+        b,
+        (queue, lane, function, dims),
+    ):
+        known = _callable(b, queue, function)
+        with b.if_(b.compare("eq", b.get(known, CALLABLE, "entry"), i32(0))):
+            b.ret(i32(INVALID_FUNCTION))
+        threads = i64(1)
+        for group, limits in ((0, "grid_limit"), (3, "block_limit")):
+            for axis in range(3):
+                extent = b.resize(_dim(b, dims, lane, group + axis), "i64")
+                wrong = b.compare("uge", b.op("sub", extent, i64(1)), b.get(queue, QUEUE, limits, axis))
+                with b.if_(wrong):
+                    b.ret(i32(INVALID_CONFIGURATION))
+                threads = b.op("mul", threads, extent) if group else threads
+        with b.if_(b.compare("ugt", threads, b.resize(b.get(known, CALLABLE, "threads"), "i64"))):
+            b.ret(i32(INVALID_CONFIGURATION))
+        shared = b.op("add", _dim(b, dims, lane, 6), b.get(known, CALLABLE, "shared"))
+        with b.if_(b.compare("ugt", b.resize(shared, "i64"), b.get(queue, QUEUE, "shared_limit"))):
+            b.ret(i32(INVALID_CONFIGURATION))
+        b.ret(i32(0))
+
+
+def _dim(b: Builder, dims: Value, lane: Value, which: int) -> Value:
+    return b.load("i32", row(b, b.offset(dims, 4 * LANES * which), lane, 4))
+
+
+def _record(m: Module) -> None:
+    """A fresh record with its owner filled in, or null where as many are pending as may be."""
+    with m.function("ptr", "gs_launch_record", "ptr warp", "i32 site", "i32 lane", "i32 kind", cold=True) as (
+        b,
+        (warp, site, lane, kind),
+    ):
+        queue = _queue(b, warp)
+        number = _add(b, queue, "count")
+        with b.if_(b.compare("uge", number, b.get(queue, QUEUE, "limit"))):
+            b.ret(Value("null", "ptr"))
+        at = b.op("mul", b.resize(number, "i64"), i64(PENDING.size))
+        record = b.offset(b.get(queue, QUEUE, "records"), at)
+        for name, value in {"kind": kind, "state": i32(TAKEN), **_who(b, warp, lane, site)}.items():
+            b.put(record, PENDING, name, value)
+        b.ret(record)
+
+
+def _buffer(m: Module) -> None:
+    """cudaGetParameterBufferV2: where each lane's parameters go, null with the error set where it cannot launch."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr functions", "ptr dims", "ptr results")
+    with m.function("void", "gs_launch_buffer", *head, cold=True) as (b, (warp, site, mask, functions, dims, results)):
+        queue, code = _queue(b, warp), b.alloca("i32")
+        with b.lanes(mask) as lane:
+            function, result = b.load("i64", row(b, functions, lane, 8)), row(b, results, lane, 8)
+            b.store(b.call("i32", "gs_launch_check", queue, lane, function, dims), code)
+            b.store(i64(0), result)
+            with b.if_(b.compare("eq", b.load("i32", code), i32(0))):
+                b.store(i32(TOO_MANY_PENDING), code)
+                record = b.call("ptr", "gs_launch_record", warp, site, lane, i32(KERNEL))
+                with b.if_(b.compare("ne", record, Value("null", "ptr"))):
+                    b.store(i32(0), code)
+                    b.put(record, PENDING, "function", b.op("lshr", b.op("sub", function, i64(FUNCTION_BASE)), i64(4)))
+                    for axis in range(3):
+                        b.put(record, PENDING, "grid", _dim(b, dims, lane, axis), axis)
+                        b.put(record, PENDING, "block", _dim(b, dims, lane, 3 + axis), axis)
+                    b.put(record, PENDING, "shared", _dim(b, dims, lane, 6))
+                    b.store(b.op("add", b.get(queue, QUEUE, "pool"), _parameters(b, queue, record)), result)
+            with b.if_(b.compare("ne", b.load("i32", code), i32(0))):
+                b.call("void", "gs_launch_failed", warp, site, lane, b.load("i32", code), function)
+
+
+def _parameters(b: Builder, queue: Value, record: Value) -> Value:
+    """Offset in the pool of a record's parameters."""
+    here, base = (b.define("i64", f"ptrtoint ptr {p.name} to i64") for p in (record, b.get(queue, QUEUE, "records")))
+    number = b.op("udiv", b.op("sub", here, base), i64(PENDING.size))
+    return b.op("mul", number, b.get(queue, QUEUE, "stride"))
+
+
+def _stream(m: Module) -> None:
+    """True for a stream that CUDA names, or one that this grid made."""
+    with m.function("i1", "gs_launch_stream", "ptr queue", "i64 stream", cold=True) as (b, (queue, stream)):
+        named = b.compare("ule", stream, i64(FIRE_AND_FORGET))
+        offset = b.op("sub", stream, i64(STREAM_BASE))
+        many = b.resize(b.op("shl", b.get(queue, QUEUE, "streams"), i32(4)), "i64")
+        whole = b.compare("eq", b.op("and", offset, i64(15)), i64(0))
+        b.ret(b.op("or", named, b.op("and", whole, b.compare("ult", offset, many))))
+
+
+def _launch(m: Module) -> None:
+    """cudaLaunchDeviceV2: gives what a parameter buffer was made for to a stream."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr buffers", "ptr streams", "ptr results")
+    with m.function("void", "gs_launch", *head, cold=True) as (b, (warp, site, mask, buffers, streams, results)):
+        queue, code = _queue(b, warp), b.alloca("i32")
+        with b.lanes(mask) as lane:
+            offset = b.op("sub", b.load("i64", row(b, buffers, lane, 8)), b.get(queue, QUEUE, "pool"))
+            stride, stream = b.get(queue, QUEUE, "stride"), b.load("i64", row(b, streams, lane, 8))
+            number = b.op("udiv", offset, stride)
+            whole = b.compare("eq", b.op("mul", number, stride), offset)
+            used = b.resize(b.intrinsic("umin", *(b.get(queue, QUEUE, f) for f in ("count", "limit"))), "i64")
+            b.store(i32(INVALID_VALUE), code)
+            with b.if_(b.op("and", whole, b.compare("ult", number, used))):
+                record = b.offset(b.get(queue, QUEUE, "records"), b.op("mul", number, i64(PENDING.size)))
+                with b.if_(b.compare("eq", b.get(record, PENDING, "state"), i32(TAKEN))):
+                    b.store(i32(INVALID_HANDLE), code)
+                    with b.if_(b.call("i1", "gs_launch_stream", queue, stream)):
+                        b.store(i32(0), code)
+                        _enqueue(b, queue, record, stream)
+            b.store(b.load("i32", code), row(b, results, lane, 4))
+            with b.if_(b.compare("ne", b.load("i32", code), i32(0))):  # <<<…>>> does not look at what this returns
+                b.call("void", "gs_launch_failed", warp, site, lane, b.load("i32", code), i64(0))
+
+
+def _enqueue(b: Builder, queue: Value, record: Value, stream: Value) -> None:
+    b.put(record, PENDING, "stream", stream)
+    b.put(record, PENDING, "order", _add(b, queue, "order"))
+    b.put(record, PENDING, "state", QUEUED)
+
+
+def _memory(m: Module) -> None:
+    """cudaMemcpyAsync (`sources`) and cudaMemsetAsync (`values`): done in the order of the stream."""
+    head = ("ptr warp", "i32 site", "i32 mask", "i32 kind", "ptr targets", "ptr sources", "ptr values", "ptr bytes",
+            "ptr streams", "ptr results")  # fmt: skip
+    with m.function("void", "gs_launch_memory", *head, cold=True) as (b, args):
+        warp, site, mask, kind, targets, sources, values, sizes, streams, results = args
+        queue, code = _queue(b, warp), b.alloca("i32")
+        with b.lanes(mask) as lane:
+            stream = b.load("i64", row(b, streams, lane, 8))
+            b.store(i32(INVALID_HANDLE), code)
+            with b.if_(b.call("i1", "gs_launch_stream", queue, stream)):
+                b.store(i32(TOO_MANY_PENDING), code)
+                record = b.call("ptr", "gs_launch_record", warp, site, lane, kind)
+                with b.if_(b.compare("ne", record, Value("null", "ptr"))):
+                    b.store(i32(0), code)
+                    for name, column in (("target", targets), ("source", sources), ("bytes", sizes)):
+                        b.put(record, PENDING, name, b.load("i64", row(b, column, lane, 8)))
+                    b.put(record, PENDING, "value", b.load("i32", row(b, values, lane, 4)))
+                    _enqueue(b, queue, record, stream)
+            _give(b, warp, lane, b.load("i32", code), results)
+
+
+# -- what only asks ---------------------------------------------------------------------------------------------------
+def _handle(m: Module) -> None:
+    """cudaStreamCreateWithFlags, cudaEventCreateWithFlags: a new handle at each address; `most` is the largest flag."""
+    head = ("ptr warp", "i32 site", "i32 mask", "i64 base", "i32 most", "ptr addresses", "ptr flags", "ptr results")
+    with m.function("void", "gs_launch_handle", *head, cold=True) as (b, args):
+        warp, site, mask, base, most, addresses, flags, results = args
+        queue = _queue(b, warp)
+        with b.lanes(mask) as lane:
+            right = b.compare("ule", b.load("i32", row(b, flags, lane, 4)), most)
+            with b.if_(right):
+                number = b.resize(_add(b, queue, "streams"), "i64")
+                place = b.call("ptr", "gs_lookup", warp, site, lane, b.load("i64", row(b, addresses, lane, 8)), i32(8))
+                b.store(b.op("add", base, b.op("shl", number, i64(4))), place)
+            _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
+
+
+def _attribute(m: Module) -> None:
+    """cudaDeviceGetAttribute."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr addresses", "ptr which", "ptr devices", "ptr results")
+    with m.function("void", "gs_launch_attribute", *head, cold=True) as (b, args):
+        warp, site, mask, addresses, which, devices, results = args
+        queue, code = _queue(b, warp), b.alloca("i32")
+        with b.lanes(mask) as lane:
+            b.store(i32(INVALID_DEVICE), code)
+            with b.if_(b.compare("eq", b.load("i32", row(b, devices, lane, 4)), i32(0))):
+                b.store(i32(INVALID_VALUE), code)
+                number, many = b.load("i32", row(b, which, lane, 4)), b.get(queue, QUEUE, "attribute_count")
+                number = b.intrinsic("umin", number, b.resize(many, "i32"))
+                value = b.load("i32", row(b, b.get(queue, QUEUE, "attributes"), number, 4))
+                with b.if_(b.compare("ne", value, i32(NO_ATTRIBUTE))):
+                    b.store(i32(0), code)
+                    address = b.load("i64", row(b, addresses, lane, 8))
+                    b.store(value, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(4)))
+            _give(b, warp, lane, b.load("i32", code), results)
+
+
+def _text(m: Module) -> None:
+    """cudaGetErrorName (`part` 0), cudaGetErrorString (1): addresses of texts."""
+    head = ("ptr warp", "i32 mask", "i32 part", "ptr codes", "ptr results")
+    with m.function("void", "gs_launch_text", *head, cold=True) as (b, (warp, mask, part, codes, results)):
+        queue = _queue(b, warp)
+        many = b.get(queue, QUEUE, "names")
+        with b.lanes(mask) as lane:
+            code = b.intrinsic("umin", b.load("i32", row(b, codes, lane, 4)), b.op("sub", many, i32(1)))
+            at = b.op("add", code, b.op("mul", part, many))
+            b.store(b.load("i64", row(b, b.get(queue, QUEUE, "strings"), at, 8)), row(b, results, lane, 8))
+
+
+WORDS = 19
+"""Words of cudaFuncAttributes that mean something (driver_types.h); the reserved ones after them stay as they are."""
+
+
+def _function(m: Module) -> None:
+    """cudaFuncGetAttributes: sizes and limits of a kernel."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr addresses", "ptr functions", "ptr results")
+    with m.function("void", "gs_launch_function", *head, cold=True) as (b, args):
+        warp, site, mask, addresses, functions, results = args
+        queue = _queue(b, warp)
+        with b.lanes(mask) as lane:
+            known = _callable(b, queue, b.load("i64", row(b, functions, lane, 8)))
+            right = b.compare("ne", b.get(known, CALLABLE, "entry"), i32(0))
+            with b.if_(right):
+                shared = b.get(known, CALLABLE, "shared")
+                local, threads = b.get(known, CALLABLE, "local"), b.get(known, CALLABLE, "threads")
+                chip = b.get(queue, QUEUE, "binary")
+                words = {0: shared, 4: local, 6: threads, 7: b.get(known, CALLABLE, "registers"), 8: chip, 9: chip}
+                address = b.load("i64", row(b, addresses, lane, 8))
+                for word in range(WORDS):
+                    at = b.op("add", address, i64(4 * word))
+                    b.store(words.get(word, i32(0)), b.call("ptr", "gs_lookup", warp, site, lane, at, i32(4)))
+            _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
+
+
+def _tell(m: Module) -> None:
+    """One number to each address."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr addresses", "i32 value")
+    with m.function("void", "gs_launch_tell", *head, cold=True) as (b, args):
+        warp, site, mask, addresses, value = args
+        with b.lanes(mask) as lane:
+            address = b.load("i64", row(b, addresses, lane, 8))
+            b.store(value, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(4)))
+
+
+def _malloc(m: Module) -> None:
+    """cudaMalloc: hands on what the heap gave."""
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr addresses", "ptr found", "ptr results")
+    with m.function("void", "gs_launch_malloc", *head, cold=True) as (b, args):
+        warp, site, mask, addresses, found, results = args
+        with b.lanes(mask) as lane:
+            address, block = (b.load("i64", row(b, column, lane, 8)) for column in (addresses, found))
+            b.store(block, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(8)))
+            code = b.select(b.compare("eq", block, i64(0)), i32(OUT_OF_MEMORY), i32(0))
+            _give(b, warp, lane, code, results)
+
+
+__all__ = ["FIRE_AND_FORGET", "NO_ATTRIBUTE", "TAIL", "emit_launches"]

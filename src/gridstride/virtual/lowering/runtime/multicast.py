@@ -1,0 +1,54 @@
+"""The runtime's multicast: a bulk or tensor copy to the same offset in several blocks of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value, wide
+from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE, OFFSET
+from gridstride.virtual.lowering.runtime.common import i32, i64
+from gridstride.virtual.lowering.runtime.output import row
+from gridstride.virtual.machine.layout import MOST_BLOCKS_IN_CLUSTER, RANK_SHIFT
+
+
+def emit_multicast(m: Module) -> None:
+    """gs_bulk_multicast and gs_tensor_multicast: as gs_bulk and gs_tensor, with a mask of ranks for each lane."""
+    head = ("ptr warp", "i32 to", "i32 from", "i32 mask", "ptr targets", "ptr sources", "ptr counts", "ptr barriers",
+            "i32 to_space", "i32 from_space", "i32 reduce", "ptr ranks")  # fmt: skip
+    with m.function("void", "gs_bulk_multicast", *head) as (b, args):
+        warp, to, origin, mask, targets, sources, counts, barriers, _, from_space, reduce, ranks = args
+        with _each(b, mask, ranks, targets, barriers) as (lanes, (there, counted)):
+            space = i32(CLUSTER_SPACE)
+            b.call("void", "gs_bulk", warp, to, origin, lanes, there, sources, counts, counted, space, from_space,
+                   reduce)  # fmt: skip
+    tensor = ("ptr warp", "i32 site", "i32 mask", "i32 rank", "ptr places", "ptr maps", "ptr barriers", "ptr corners",
+              "ptr ranks")  # fmt: skip
+    with m.function("void", "gs_tensor_multicast", *tensor) as (b, args):
+        warp, site, mask, rank, places, maps, barriers, corners, ranks = args
+        with _each(b, mask, ranks, places, barriers) as (lanes, (there, counted)):
+            b.call("void", "gs_tensor", warp, site, lanes, rank, there, maps, counted, corners)
+
+
+@contextmanager
+def _each(b: Builder, mask: Value, ranks: Value, *columns: Value) -> Iterator[tuple[Value, list[Value]]]:
+    """Runs its body for each rank that some lane names, with those lanes and the columns as addresses there."""
+    at, lanes = b.alloca("i32"), b.alloca("i32")
+    moved = [b.alloca(wide("i64"), align=64) for _ in columns]
+    b.store(i32(0), at)
+    with b.loop() as done:
+        rank = b.load("i32", at)
+        b.break_if(b.compare("uge", rank, i32(MOST_BLOCKS_IN_CLUSTER)), done)
+        b.store(b.op("add", rank, i32(1)), at)
+        b.store(i32(0), lanes)
+        first = b.op("shl", b.resize(b.op("add", rank, i32(1)), "i64"), i64(RANK_SHIFT))
+        with b.lanes(mask) as lane:
+            chosen = b.resize(b.op("lshr", b.load("i64", row(b, ranks, lane, 8)), b.resize(rank, "i64")), "i32")
+            bit = b.op("shl", b.op("and", chosen, i32(1)), lane)
+            b.store(b.op("or", b.load("i32", lanes), bit), lanes)
+            for column, to in zip(columns, moved, strict=True):
+                offset = b.op("and", b.load("i64", row(b, column, lane, 8)), i64(OFFSET))
+                b.store(b.op("or", offset, first), row(b, to, lane, 8))
+        here = b.load("i32", lanes)
+        with b.if_(b.compare("ne", here, i32(0))):
+            yield here, moved

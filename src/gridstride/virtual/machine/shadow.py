@@ -1,0 +1,128 @@
+"""The race detector's shadow of global memory: reserved beside the arena, taken page by page as kernels touch it."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridstride.virtual.machine.arena import Arena, host_memory, reserve
+from gridstride.virtual.machine.layout import EVENT, PAIR, PAIRS, SHADOW, SHADOW_PLANES
+
+ENTRY = 8
+"""Bytes that a plane has for each unit."""
+
+EVENTS = 1 << 26
+"""Events of one launch that are told apart; what happens under later stamps is taken to be in order."""
+
+KEPT = 64 << 20
+"""Bytes of shadow that may stay taken between launches."""
+
+WRAP = 1 << 30
+"""Stamps after which the shadow starts anew: it leaves a launch three times as many."""
+
+GRANULE = 1 << 26
+"""The shadow grows in steps of this many bytes of global memory."""
+
+
+class Shadow:
+    """One for each device. `pairs` counts the races of the last launch by pair of sites."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+        self._record = np.zeros(1, SHADOW.dtype())
+        self._planes: list[mmap.mmap] = []
+        self._events: mmap.mmap | None = None
+        self._covered = (0, 0)
+        self.pairs: np.ndarray[Any, Any] = np.zeros(PAIRS, PAIR.dtype())
+        self._record["clock"], self._record["pairs"] = 2, self.pairs.ctypes.data
+
+    @property
+    def address(self) -> int:
+        """Where the machine code finds the record."""
+        return self._record.ctypes.data
+
+    def open(self, unit: int) -> int:
+        """Makes the shadow ready for a launch of a kernel whose smallest access has `unit` bytes; its address."""
+        record = self._record[0]
+        if record["clock"] > WRAP:
+            self._drop()
+            record["clock"] = 2
+        record["base"], record["shift"] = record["clock"], unit.bit_length() - 1
+        record["start"] = self._arena.base
+        self.pairs[:] = 0
+        try:
+            if self._fits(unit):
+                self._cover(max(1, self._arena.extent()), unit)
+            else:
+                self._drop()
+        except OSError as error:  # the system, or a limit of the user's, gives no more addresses
+            self._drop()
+            _warn(str(error))
+        return self.address
+
+    def close(self) -> None:
+        """After a launch: large shadows go back to the system."""
+        if self._events is None:
+            return
+        if int(self._record["clock"][0] - self._record["base"][0]) * EVENT.size > KEPT:
+            self._events.madvise(mmap.MADV_DONTNEED)
+        if self._arena.used * ENTRY // max(1, self._covered[1]) > KEPT:
+            for plane in self._planes:
+                plane.madvise(mmap.MADV_DONTNEED)
+
+    def _fits(self, unit: int) -> bool:
+        """Whether this machine has room for the shadow of all that is allocated; if not, the user is told."""
+        need, have = self._arena.used * ENTRY * len(SHADOW_PLANES) // unit, available_memory() * 3 // 4
+        if need > have:
+            _warn(f"{need >> 20} MiB might be needed, {have >> 20} MiB can be had; allocate less on the device")
+        return need <= have
+
+    def _cover(self, extent: int, unit: int) -> None:
+        """Planes for so many bytes from the arena's start; old entries may stay: their stamps are of old launches."""
+        if self._events is None:
+            self._events, self._record["events"] = reserve(EVENTS * EVENT.size)
+            self._record["event_limit"] = EVENTS
+        covered, finest = self._covered
+        if not (extent <= covered and finest and finest <= unit):
+            covered, finest = -(-max(extent, covered) // GRANULE) * GRANULE, min(unit, finest or unit)
+            self._drop()
+            size = covered // finest * ENTRY
+            for name in SHADOW_PLANES:
+                memory, self._record[name] = reserve(size)
+                self._planes.append(memory)
+                if hasattr(mmap, "MADV_HUGEPAGE") and self._arena.used > GRANULE:
+                    with contextlib.suppress(OSError):
+                        memory.madvise(mmap.MADV_HUGEPAGE)
+            self._covered = (covered, finest)
+        self._record["units"] = covered // unit
+
+    def _drop(self) -> None:
+        self._planes, self._covered = [], (0, 0)
+        for name in SHADOW_PLANES:
+            self._record[name] = 0
+
+
+def _warn(why: str) -> None:
+    warnings.warn(f"races in global memory are not looked for in this launch: {why}", stacklevel=2)
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take, as Linux tells it; elsewhere all that the machine has."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return min(int(line.split()[1]) << 10, _limit_of_group())
+    return host_memory()
+
+
+def _limit_of_group() -> int:
+    """What a container may take; all of the machine's memory where nothing is said."""
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            return int(Path(file).read_text())
+    return host_memory()

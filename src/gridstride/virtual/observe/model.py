@@ -1,0 +1,53 @@
+"""What follows from a run's counts, worked out when it is asked for: occupancy, and the predicted time."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from gridstride.virtual.chips import Chip
+from gridstride.virtual.observe.counters import Counters
+from gridstride.virtual.observe.occupancy import Dim3, Occupancy, occupancy
+from gridstride.virtual.observe.predict import Prediction, Shape, predict
+from gridstride.virtual.observe.registers import Registers, registers_of
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.loaded import VirtualKernel
+
+
+class Model:
+    """Of one launch. `shared` in bytes, static and dynamic together."""
+
+    def __init__(self, kernel: VirtualKernel, counters: Counters, grid: Dim3, block: Dim3, shared: int) -> None:
+        module = kernel.module
+        self.chip: Chip = module.device.model
+        self.counters, self.grid, self.block, self.shared = counters, grid, block, shared
+        self._registers = functools.partial(_registers, kernel)
+
+    @functools.cached_property
+    def registers(self) -> Registers:
+        return self._registers()
+
+    @functools.cached_property
+    def occupancy(self) -> Occupancy:
+        return occupancy(self.chip, self.grid, self.block, self.shared, self.registers)
+
+    @functools.cached_property
+    def predicted(self) -> Prediction:
+        return self.at(self.grid, self.counters)
+
+    def at(self, grid: Dim3, counters: Counters) -> Prediction:
+        """The same kernel on a grid of another size, with counts to match (Counters.scaled)."""
+        return predict(counters, self._shape(grid), self.chip)
+
+    def _shape(self, grid: Dim3) -> Shape:
+        held = occupancy(self.chip, (1 << 30, 1, 1), self.block, self.shared, self.registers)
+        threads = self.block[0] * self.block[1] * self.block[2]
+        return Shape(grid[0] * grid[1] * grid[2], -(-threads // 32), max(1, held.blocks))
+
+
+def _registers(kernel: VirtualKernel) -> Registers:
+    module = kernel.module
+    arch = module.device.properties.arch
+    alone = module.pieces[0].ptx if len(module.pieces) == 1 else None  # ptxas does not know what is linked later
+    return registers_of(alone, module.text_digest, lambda: module.parsed, kernel.name, arch)
