@@ -16,7 +16,16 @@ from gridstride.judge.runnable import MULTIPROCESSORS
 FOLDERS = [find(name) for name in problem_names()]
 RUNGS = [(folder, file) for folder in FOLDERS for file in folder.rungs()]
 WRONG = [(folder, file) for folder in FOLDERS for file in folder.wrong()]
-KINDS = {"wrong_result", "out_of_bounds", "race", "misaligned", "deadlock", "timeout", "barrier_divergence"}
+KINDS = {
+    "wrong_result",
+    "out_of_bounds",
+    "race",
+    "misaligned",
+    "deadlock",
+    "timeout",
+    "barrier_divergence",
+    "uninitialised_read",
+}
 
 
 def name(case: object) -> str:

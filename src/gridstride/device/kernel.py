@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
 from gridstride.device.object_arguments import object_convert, object_type, or_object
@@ -99,6 +99,13 @@ class Kernel:
         return launch
 
 
+@runtime_checkable
+class Labelled(Protocol):
+    """A device kernel that speaks of its parameters by name."""
+
+    labels: tuple[str, ...]
+
+
 class BoundKernel:
     """A kernel on one device, with the packing of its parameters worked out once."""
 
@@ -109,6 +116,8 @@ class BoundKernel:
         self.kernel = kernel
         self.parameters = parameters
         self._name = name
+        if isinstance(kernel, Labelled):
+            kernel.labels = tuple(each.label for each in parameters)
         fields = [_field(name, each, device) for each in parameters]
         layouts = [each.layout for each in parameters]
         self._converts = [each.convert for each in fields]

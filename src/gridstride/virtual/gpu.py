@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Event, OutOfDeviceMemory, Piece, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Piece, Stream
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.heap import Heap
 from gridstride.virtual.machine.images import ObjectTable
+from gridstride.virtual.machine.lifetimes import Origin, caller, leaks
 from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
 from gridstride.virtual.machine.shadow import Shadow
+from gridstride.virtual.machine.unset import Unset
+from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.observe.findings import Finding, KernelFault
 
 PRINTF_BUFFER = 1 << 20
 HEAP = 8 << 20
@@ -34,6 +37,9 @@ PENDING_LAUNCHES = 2048
 
 WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
+
+QUARANTINE = 64 << 20
+"""Bytes of freed memory whose addresses the sanitizer does not give out again at once."""
 
 TIME_LIMIT = 120.0
 """Seconds a launch may take unless `time_limit` says otherwise."""
@@ -46,7 +52,8 @@ class VirtualGPU:
     sees all of its blocks, and raises what it finds. `workers`: threads that run blocks, one per core by default.
     `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less.
     `time_limit`: seconds per launch. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in
-    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin.
+    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin. `seed`: has what is
+    observed also be checked for races between lanes of one warp, and warps take turns in an order of its own.
     ValueError for an unknown chip or a number out of range.
     """
 
@@ -55,12 +62,13 @@ class VirtualGPU:
     def __init__(
         self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
         time_limit: float | None = None, printf_buffer: int = PRINTF_BUFFER, heap: int = HEAP,
-        pending_launches: int = PENDING_LAUNCHES,
+        pending_launches: int = PENDING_LAUNCHES, seed: int | None = None,
     ) -> None:  # fmt: skip
         self.model: Chip = chip(chip_name)
         self.chip = self.model.key
         self.name = f"virtual {self.chip}"
         self.sanitize = sanitize
+        self.seed = None if seed is None else _at_least("seed", seed, 0)
         self.faults: list[KernelFault] = []
         """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order."""
         self.workers = _at_least_one("workers", cores() if workers is None else workers)
@@ -75,6 +83,14 @@ class VirtualGPU:
         self.output = Output(_at_least_one("printf_buffer", printf_buffer))
         self.pending_launches = _at_least_one("pending_launches", pending_launches)
         self.heap = Heap(_at_least_one("heap", heap))
+        self.unset = Unset()
+        self.own: set[int] = set()
+        """Allocations that are this device's own, and modules'."""
+        self.callers: dict[int, tuple[str, int] | None] = {}
+        """Under the sanitizer: the line that asked for each allocation."""
+        self.origins: list[Origin] = []
+        """The kernels that blocks of the device heap may come from, by their number in a launch's record."""
+        self._known: dict[tuple[int, Dim3], int] = {}
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
 
@@ -91,7 +107,8 @@ class VirtualGPU:
         """Global memory, reserved when first needed."""
         if self._arena is None:
             # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
-            self._arena = Arena(-(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE)
+            size = -(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE
+            self._arena = Arena(size, quarantine=QUARANTINE if self.sanitize else 0)
         return self._arena
 
     @functools.cached_property
@@ -102,7 +119,17 @@ class VirtualGPU:
     @functools.cached_property
     def grid_workspace(self) -> int:
         """Where the blocks of a cooperative grid meet."""
-        return self.allocate(WORKSPACE)
+        address = self.allocate(WORKSPACE)
+        self.own.add(address)
+        return address
+
+    def origin_of(self, kernel: str, tables: Tables, block: Dim3) -> int:
+        """The number by which blocks of the device heap know the kernel that asked for them."""
+        key = id(tables), block  # the origin keeps the tables alive
+        if key not in self._known:
+            self._known[key] = len(self.origins)
+            self.origins.append(Origin(kernel, tables, block))
+        return self._known[key]
 
     @functools.cached_property
     def objects(self) -> ObjectTable:
@@ -129,17 +156,35 @@ class VirtualGPU:
                     f"{self.name}: {nbytes} bytes asked for, {free} of {self.memory} are free; "
                     "VirtualGPU(memory=…) sets how much there is"
                 )
+            self.unset.allocated(address, nbytes)
+            if self.sanitize:
+                self.callers[address] = caller()
             return address
 
     def free(self, address: int) -> None:
         """Gives back what `allocate` gave."""
         with self.lock:
             if not self.arena.free(address):
-                raise DeviceError(f"{self.name}: no allocation starts at {address:#x}")
+                gone = self.arena.freed_at(address)
+                twice = f"{gone[1]} bytes at {address:#x} were freed already" if gone and gone[0] == address else None
+                raise DeviceError(f"{self.name}: {twice or f'no allocation starts at {address:#x}'}")
+            self.own.discard(address)
+            self.callers.pop(address, None)
+            self.unset.freed(address)
+
+    def leaks(self) -> tuple[Finding, ...]:
+        """What is still allocated: by the host, and by malloc in kernels. Call it when all should be given back."""
+        with self.lock:
+            return tuple(leaks(self))
 
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copies a C-contiguous array to the device."""
         self._view(address, host)[:] = host.reshape(-1).view(np.uint8) if host.size else host.reshape(-1)
+        self.unset.written(self.arena, address, host.nbytes)
+
+    def forget(self, address: int, nbytes: int) -> None:
+        """Has the sanitizer take bytes for ones that nothing has written, whatever the host has put there."""
+        self.unset.forget(self.arena, address, nbytes)
 
     def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
         """Fills a C-contiguous array from the device."""
@@ -216,12 +261,16 @@ class VirtualEvent:
 
 
 def _at_least_one(name: str, value: int) -> int:
+    return _at_least(name, value, 1)
+
+
+def _at_least(name: str, value: int, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, not {value!r}") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, not {number}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
     return number
 
 

@@ -173,6 +173,7 @@ class Flow:
             cx.flush(self._live_after(index))
             self._uniform(index, successors[:1])
             return
+        cx.program.observer.guarded(cx)
         guard = cx.guard()
         assert guard is not None
         cx.flush(self._live_after(index))

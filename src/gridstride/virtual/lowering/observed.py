@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from gridstride.virtual.lowering import unset
 from gridstride.virtual.lowering.access import Access
-from gridstride.virtual.lowering.analysis import bits_of, leaves
+from gridstride.virtual.lowering.analysis import bits_of
+from gridstride.virtual.lowering.around import goes_around
 from gridstride.virtual.lowering.classes import kind_of, tensor_operations, tensor_type
 from gridstride.virtual.lowering.dependencies import Chain
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions import warpgroup_watch
 from gridstride.virtual.lowering.instructions.memory import ordered, space_of, vector_address
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.members import check_members
 from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
+from gridstride.virtual.lowering.observed_lanes import meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed_races import scope_of, watch_global
+from gridstride.virtual.lowering.program import DEVICE_RUNTIME
 from gridstride.virtual.lowering.runtime.lines import COUNTERS
+from gridstride.virtual.lowering.taint import Taint
 from gridstride.virtual.machine.layout import BLOCK_STRONG, FAULT, LANES
-from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Operand
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Operand, Symbol
 
 BLOCK_COUNTERS = ("warps", "lanes")
+
+
+_ALLOCATING = (Symbol("malloc"), Symbol(f"{DEVICE_RUNTIME}Malloc"))
 
 
 class Counting:
     """Gives every basic block and every access its counters, and remembers what they stand for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lanes: bool = False) -> None:
+        self.lanes = lanes
+        """Whether lanes of one warp are checked against one another."""
         self.blocks: list[dict[str, Any]] = []
         self.accesses: list[dict[str, Any]] = []
         self.branches: list[dict[str, Any]] = []
@@ -34,11 +45,13 @@ class Counting:
         self.unit = 4
         self.global_unit = 16
         """Bytes of shared, and of global memory that share one entry of the race detector's shadow."""
+        self.allocates = False
+        """Whether the kernel calls malloc."""
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
-        units = {"unit": self.unit, "global_unit": self.global_unit}
-        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **units}
+        told = {"unit": self.unit, "global_unit": self.global_unit, "allocates": self.allocates}
+        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **told}
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -50,6 +63,7 @@ class Counting:
         if not index:
             self.chain = Chain()
         block = [ins for ins in cx.code.blocks[index] if written(ins)]
+        self.allocates |= any(i.opcode == "call" and o in _ALLOCATING for i in block for o in i.operands)
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
         products: Counter[tuple[str | None, int | None, str]] = Counter()
         for ins in block:
@@ -96,12 +110,39 @@ class Counting:
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
+            if self.lanes:
+                watch_lanes(cx, site, access, kind, addresses)
+            note_poll(cx, site, access, kind, addresses)
             name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
-            b.call("void", name, cx.warp, *where, cx.active(), addresses, size)
+            result = "i32" if name == "gs_observe_shared_load" else "void"
+            looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
             if access.space in ("global", "generic") and kind != "fetch":
                 watch_global(cx, site, addresses, size, kind)
             if team and kind != "async":
                 watch_cluster(cx, site, access, addresses, kind)
+            if result == "i32":
+                unset.look(cx, site, access, addresses, looks)
+        self.touch(cx, site, access, address, kind)
+
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
+        """Checks that what is read was written; of accesses that are counted elsewhere, too."""
+        unset.touch(cx, site, access, address, kind)
+
+    def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
+        """The same for local memory."""
+        unset.local(cx, site, offsets, access, kind)
+
+    def guarded(self, cx: Lowering) -> None:
+        """Ahead of a branch that depends on its guard."""
+        Taint.of(cx).branch(cx)
+
+    def members(self, cx: Lowering, members: Value) -> None:
+        """A .sync instruction: those whom its mask names are here."""
+        check_members(cx, members)
+
+    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
+        """A shuffle, and which lane each lane reads."""
+        Taint.of(cx).shuffled(cx, sources, members)
 
     def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
         """Counts a bulk copy's side in global memory: gs_count_NAME(warp, at, mask, *values)."""
@@ -145,12 +186,17 @@ class Counting:
             cx.b.call("void", "gs_race_acquire", cx.warp)
 
     def before(self, cx: Lowering, ins: Instruction) -> None:
-        """Ahead of each instruction: looks at registers of wgmma in flight."""
+        """Ahead of each instruction: looks at registers of wgmma in flight, and follows values that mean nothing."""
         warpgroup_watch.before(cx, ins)
+        if self.lanes:
+            meet(cx, ins)
+        Taint.of(cx).before(cx, ins)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
         b = cx.b
+        if self.lanes:
+            b.call("void", "gs_lanes_sync", cx.warp)
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
         if cx.function.name in cx.program.waiting:
@@ -159,7 +205,7 @@ class Counting:
         # Those held at this barrier already have come, as have their siblings when a lane that waited joins them.
         held = set(cx.code.successors[index])
         waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and f not in held]
-        waiting = [f for f in waiting if not _only_leaves(cx, f)]
+        waiting = [f for f in waiting if goes_around(cx.code, index, f)]
         if not waiting:
             return
         missing = b.load("i32", pending[waiting[0]])
@@ -210,11 +256,6 @@ def _way(ins: Instruction, kind: str) -> str:
         return "atomic"
     passes = ordered(ins) or not {"cg", "cv"}.isdisjoint(ins.modifiers)
     return "bypass" if kind == "load" and passes else kind
-
-
-def _only_leaves(cx: Lowering, block: int) -> bool:
-    code = cx.code.blocks[block]
-    return len(code) == 1 and leaves(code[0])
 
 
 def written(ins: Instruction) -> bool:

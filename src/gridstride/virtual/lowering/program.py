@@ -36,7 +36,12 @@ class Observer(Protocol):
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
+    def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None: ...
+    def guarded(self, cx: Lowering) -> None: ...
     def branch(self, cx: Lowering, taken: Value, rest: Value) -> None: ...
+    def members(self, cx: Lowering, members: Value) -> None: ...
+    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None: ...
     def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def acquired(self, cx: Lowering) -> None: ...
@@ -56,7 +61,22 @@ class Blind:
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
         """Adds nothing."""
 
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
+        """Adds nothing."""
+
+    def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
+        """Adds nothing."""
+
+    def guarded(self, cx: Lowering) -> None:
+        """Adds nothing."""
+
     def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Adds nothing."""
+
+    def members(self, cx: Lowering, members: Value) -> None:
+        """Adds nothing."""
+
+    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
         """Adds nothing."""
 
     def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
@@ -115,6 +135,7 @@ class Scratch:
     limits: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     areas: dict[str, Value] = field(default_factory=dict)
     watch: object = None
+    taint: object = None
 
 
 def parameter_layout(params: tuple[Variable, ...]) -> list[tuple[Variable, int]]:

@@ -8,6 +8,7 @@ import ctypes
 import mmap
 import os
 import sys
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ GAP = 3072
 sizes are multiples of a page would lie at nearly the same place in their pages, and processors hold a load back that
 looks like an unfinished store there (saxpy on 2^26 elements ran 1.4 times slower with 512).
 """
+FREED_KEPT = 256
+"""Allocations that are remembered once they are freed."""
 PAGE = mmap.PAGESIZE
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 """Python names the flag from 3.13 on only; 0x4000 is Linux' on x86-64 and AArch64."""
@@ -48,10 +51,16 @@ def host_memory() -> int:
 
 
 class Arena:
-    """Allocations by first fit. Not locked: the device does that."""
+    """Allocations by first fit. Not locked: the device does that.
 
-    def __init__(self, size: int) -> None:
+    `quarantine`: bytes of freed memory that are held back, so that who still uses an old address meets nobody else's.
+    """
+
+    def __init__(self, size: int, *, quarantine: int = 0) -> None:
         self.size = size
+        self._quarantine, self._held = quarantine, 0
+        self._waiting: deque[tuple[int, int]] = deque()
+        self._gone: deque[tuple[int, int]] = deque(maxlen=FREED_KEPT)
         self._memory, self.base = reserve(size)
         if hasattr(mmap, "MADV_HUGEPAGE"):  # streaming kernels run a tenth faster: fewer page walks
             with contextlib.suppress(OSError):
@@ -66,6 +75,13 @@ class Arena:
     def allocate(self, size: int) -> int | None:
         """The address of `size` bytes, aligned to 256; None when no free range is large enough."""
         room = -(-max(size, 1) // ALIGN) * ALIGN + GAP
+        start = self._fit(size, room)
+        if start is None and self._waiting:
+            self._let_go(0)
+            start = self._fit(size, room)
+        return start
+
+    def _fit(self, size: int, room: int) -> int | None:
         for index, (start, length) in enumerate(self._free):
             if length >= room:
                 rest = (start + room, length - room)
@@ -87,9 +103,39 @@ class Arena:
         size = self._sizes.pop(start)
         del self._starts[bisect.bisect_left(self._starts, start)]
         self.used -= size
-        self._release(start, -(-max(size, 1) // ALIGN) * ALIGN + GAP)
+        self._gone.append((start, size))
+        room = -(-max(size, 1) // ALIGN) * ALIGN + GAP
+        if room > self._quarantine:
+            self._release(start, room)
+        else:
+            self._waiting.append((start, room))
+            self._held += room
+            self._let_go(self._quarantine)
         self._changed()
         return True
+
+    def _let_go(self, most: int) -> None:
+        """Lets addresses be given out again, those first that were freed first, until `most` bytes wait."""
+        while self._held > most:
+            start, room = self._waiting.popleft()
+            self._held -= room
+            self._release(start, room)
+
+    def freed_at(self, address: int) -> tuple[int, int] | None:
+        """Start and size of the allocation that was freed last among those that had the address.
+
+        None without one, and where another has been given some of its room since.
+        """
+        gone = next((g for g in reversed(self._gone) if g[0] <= address < g[0] + max(g[1], 1)), None)
+        if gone is None:
+            return None
+        index = bisect.bisect_left(self._starts, gone[0] + gone[1])
+        before = self._starts[index - 1] if index else 0
+        return None if index and before + self._sizes[before] > gone[0] else gone
+
+    def live(self) -> list[tuple[int, int]]:
+        """Start and size of every allocation."""
+        return [(start, self._sizes[start]) for start in self._starts]
 
     def _changed(self) -> None:
         self.generation += 1

@@ -160,6 +160,8 @@ def _move(parent: Grid, operation: Operation) -> None:
         ctypes.memmove(operation.target, operation.source, size)
     else:
         ctypes.memset(operation.target, operation.value & 0xFF, size)
+    device.unset.written(device.arena, operation.target, size)
+    device.heap.written(operation.target, size)
 
 
 def _fault(found: Finding, parent: Grid) -> KernelFault:

@@ -135,7 +135,7 @@ def _runtime() -> tuple[Any, Any]:
 RUNTIME = (
     "memory observe output heap mbarrier copies queue proxy reduce tensor stamps global_races pairs clusters "
     "cluster_barrier cluster_memory multicast cluster_clocks cluster_races cluster_orders textures descriptors "
-    "warpgroup launches"
+    "warpgroup launches unset lanes"
 ).split()
 """The rooms of the runtime below lowering/runtime, each with a function emit_NAME; the scheduler comes first."""
 

@@ -13,6 +13,7 @@ from gridstride.virtual.machine.layout import FAULTS, LANES, MOST_GROUPS, SPINNI
 from gridstride.virtual.machine.object_faults import object_message
 from gridstride.virtual.machine.session import Dim3, Session
 from gridstride.virtual.machine.variant import Place, Tables
+from gridstride.virtual.machine.waiting import barriers, polled, waiting_for
 from gridstride.virtual.observe.findings import Finding
 
 if TYPE_CHECKING:
@@ -76,9 +77,11 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
         case "timeout":
             limit = f"{device.time_limit:g} s"
             more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
-            return f"stopped after {limit}: the loop here had not ended ({more})"
+            return f"stopped after {limit}: the loop here had not ended ({more}){polled(session, tables, device)}"
         case "deadlock":
-            return clusters.deadlock(session, tables) if session.demand.cluster else _deadlock(session, tables)
+            if session.demand.cluster:
+                return clusters.deadlock(session, tables)
+            return _deadlock(session, tables, device)
         case "stack_overflow":
             return "the calls go deeper than the stack: does the recursion end?"
         case "too_many_groups":
@@ -225,18 +228,23 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if 1 << 31 <= value < 1 << 32 else value - (1 << 64) if value >> 63 else value
 
 
-def _deadlock(session: Session, tables: Tables) -> str:
+def _deadlock(session: Session, tables: Tables, device: VirtualGPU) -> str:
     """Who waits where: the lines at which the warps of the stuck block stand."""
     waiting: dict[tuple[str | None, int | None], list[int]] = {}
     record = session.launch[0]
     ctaid = [int(c) for c in record["fault_ctaid"]]
+    objects = ""
     for warps in session.warps:
-        for warp in warps[(warps["state"] == WAITING) & (warps["ctaid"] == np.array(ctaid, np.uint32)).all(axis=1)]:
+        held = warps[(warps["state"] == WAITING) & (warps["ctaid"] == np.array(ctaid, np.uint32)).all(axis=1)]
+        objects += "".join(waiting_for(held, session, tables, device))
+        for warp in held:
             site = int(warp["site"])
             place = tables.sites[site] if site < len(tables.sites) else None
             waiting.setdefault((place.file, place.line) if place else (None, None), []).append(int(warp["warp"]))
     parts = [f"{_warps(w)} at the barrier in line {line}" for (_, line), w in sorted(waiting.items(), key=str)]
-    return f"no warp of the block can go on: {'; '.join(parts)} wait for threads that never arrive"
+    return f"no warp of the block can go on: {'; '.join(parts)} wait for threads that never arrive" + (
+        objects or barriers(session, ctaid)
+    )
 
 
 def _warps(numbers: Sequence[int]) -> str:

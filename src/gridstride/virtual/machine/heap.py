@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridstride.virtual.machine.arena import reserve
-from gridstride.virtual.machine.layout import HEAP, HEAP_UNIT
+from gridstride.virtual.machine.layout import HEAP, HEAP_UNIT, ORIGIN, UNSET_SHIFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,14 @@ class Heap:
         units = -(-size // HEAP_UNIT)
         self._memory, start = reserve(units * HEAP_UNIT)
         self._owner, self._bytes = np.zeros(units, np.uint32), np.zeros(units, np.int64)
+        self._unset, self._origins = (
+            np.zeros(units * HEAP_UNIT >> UNSET_SHIFT, np.uint8),
+            np.zeros(units, ORIGIN.dtype()),
+        )
         self.record = np.zeros(1, HEAP.dtype())
         fields = {"start": start, "size": units * HEAP_UNIT, "units": units, "owner": self._owner.ctypes.data,
-                  "bytes": self._bytes.ctypes.data}  # fmt: skip
+                  "bytes": self._bytes.ctypes.data, "unset": self._unset.ctypes.data,
+                  "origins": self._origins.ctypes.data}  # fmt: skip
         for name, value in fields.items():
             self.record[name] = value
         self.address = self.record.ctypes.data
@@ -58,6 +63,23 @@ class Heap:
             return now
         made, freed = now.allocations - before.allocations, now.frees - before.frees
         return HeapUse(made, freed, now.live, now.live_bytes, now.failed - before.failed)
+
+    def all_set(self) -> None:
+        """A kernel has run that leaves no trace of what it writes."""
+        if self.record["allocations"][0]:
+            self._unset[:] = 0
+
+    def written(self, address: int, size: int) -> None:
+        """A copy or a fill has written there, which may be elsewhere."""
+        first = address - int(self.record["start"][0])
+        if 0 <= first < int(self.record["size"][0]):
+            self._unset[first >> UNSET_SHIFT : -(-(first + size) >> UNSET_SHIFT)] = 0
+
+    def live(self) -> list[tuple[Block, np.void]]:
+        """The blocks that were never freed, each with its origin record."""
+        starts = np.flatnonzero((self._owner == np.arange(1, len(self._owner) + 1)) & (self._bytes >= 0))
+        base = int(self.record["start"][0])
+        return [(Block(base + int(u) * HEAP_UNIT, int(self._bytes[u]), False), self._origins[u]) for u in starts]
 
     def block(self, address: int) -> Block | None:
         """The block that an address lies in or just behind; None outside of any."""

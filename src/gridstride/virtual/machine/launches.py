@@ -98,6 +98,7 @@ class LaunchQueue:
         self._attributes = _attributes(device.properties)
         self._pool = device.allocate(limit * self.stride)
         self._texts, self._strings = _error_texts(device)
+        device.own |= {self._pool, self._texts}
         self.address = self.record.ctypes.data
         self._describe(device.properties)
 

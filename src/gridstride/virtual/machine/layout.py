@@ -55,7 +55,7 @@ WARP = Layout(
     params:ptr sites:ptr table:ptr tids:ptr counters:ptr stack_limit:i64
     ctaid:i32[3] warp:i32 tid:i32[3] mask:i32 live:i32 state:i32 site:i32 epoch:i32
     ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:ptr cluster_arrived:i32 cluster_turn:i32 wgmma:ptr
-    errors:ptr split:ptr""",
+    errors:ptr split:ptr unset:i64 unset_low:i64 unset_span:i64 local_unset:i64 polled:i64 polled_site:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
@@ -64,7 +64,9 @@ is where it last waited. `copies` is its queue of asynchronous copies, `wgmma` i
 in the fast build. `cluster_arrived` are the lanes that arrived at the cluster's barrier and have not waited for it yet,
 `cluster_turn` the lowest bit of the turn that they came for. `errors` holds each lane's last error of the device
 runtime (ERRORS), set by kernels that launch others; `split` is what a group of lanes on a fiber of its own runs
-(SPLIT), null for a warp."""
+(SPLIT), null for a warp. `unset` and what belongs to it are the launch's, `local_unset` the start of the shadow of its
+local memory (a byte for each byte), 0 where reads are not checked. `polled` is where it last looked for what it waits
+for."""
 
 READY, WAITING, SPINNING, DONE = 0, 1, 2, 3
 """Values of a warp's `state`."""
@@ -73,19 +75,20 @@ BLOCK = Layout(
     "block",
     f"""warps:ptr shared:i64 ctaid:i32[3] threads:i32 warp_count:i32 finished:i32 active:i32 epoch:i32 cursor:i32
     index:i64 arrived:i32[{BARRIERS}] phases:i32[{BARRIERS + 1}] expected:i32[{BARRIERS}] votes:i32[{BARRIERS}]
-    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr cluster:ptr rank:i32""",
+    results:i32[{BARRIERS}] members:i32[{BARRIERS}] race:ptr cluster:ptr rank:i32 lanes:ptr""",
 )
 """One resident block and its barriers. `cursor` is the next warp of the round; `phases` counts completions of each
 barrier, `epoch` of all; `votes`/`results` serve `bar.red`; `members` are the warps that arrived; `race` is the block's
-shadow of shared memory, null if not observed. The last of `phases` counts the turns of the cluster's barrier; `cluster`
-is null where blocks run on their own."""
+shadow of shared memory, null if not observed; `lanes` that of the lanes of each warp, null without a seed. The last of
+`phases` counts the turns of the cluster's barrier; `cluster` is null where blocks run on their own."""
 
 WORKER = Layout(
     "worker",
     """scheduler:ptr launch:ptr blocks:ptr warps:ptr stacks:i64 stack_size:i64 shared:i64 shared_stride:i64
     local:i64 local_stride:i64 sites:ptr counters:ptr slots:i32 index:i32 race:ptr race_stride:i64 copies:ptr
     row:i64 row_end:i64 clusters:ptr taken:i64 team_race:ptr team_race_stride:i64 wgmma:ptr
-    cache:ptr cache_sets:i64 read_map:i64 write_map:i64 atomic_map:i64 map_low:i64 map_size:i64""",
+    cache:ptr cache_sets:i64 read_map:i64 write_map:i64 atomic_map:i64 map_low:i64 map_size:i64
+    local_unset:i64 lanes:ptr lanes_stride:i64""",
 )
 """One operating-system thread that runs blocks, `row` to `row_end` of the grid next; it owns the stacks, shared and
 local memory of its slots. The last are the observed build's: `cache` has an entry for each line of the L1 that a block
@@ -101,7 +104,8 @@ LAUNCH = Layout(
     findings:ptr finding_count:i32 sample:i32
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2] launches:ptr warps_per_slot:i32
     in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr
-    cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:ptr""",
+    cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:ptr
+    unset:i64 unset_low:i64 unset_span:i64 origin:i32 shift:i32 reversed:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
@@ -109,7 +113,12 @@ worker has taken (they take `in_a_row`), on a cache line of its own, for all wri
 `output` holds what printf and assert wrote, `heap` the device heap, `launches` the queue of what the kernel launches
 itself (null where it launches nothing); `warps_per_slot` counts the records of a slot, those for groups of lanes with;
 `envreg` is the address of a cooperative grid's workspace, its upper half first. `cluster_size` is 0 where blocks run on
-their own, whatever the clusters are. `objects` is the device's table of texture and surface objects."""
+their own, whatever the clusters are. `objects` is the device's table of texture and surface objects.
+
+A seed has the warps of a block take turns from number `shift` on, downwards if `reversed`.
+`unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
+is set; 0 where nothing can be unset. `origin` says which kernel this is to those who ask where a heap block comes from.
+"""
 
 MOST_BLOCKS_IN_CLUSTER = 16
 """With the kernel's consent; 8 without."""
@@ -188,7 +197,7 @@ PRINTED, ASSERTED = 0, 1
 HEAP = Layout(
     "heap",
     """start:i64 size:i64 units:i64 cursor:i64 owner:ptr bytes:ptr lock:i32 failed:i32 allocations:i64 frees:i64
-    live:i64 live_bytes:i64""",
+    live:i64 live_bytes:i64 unset:ptr origins:ptr""",
 )
 """The device heap: `owner` says for each unit which unit its block starts at (plus 1; 0: none yet), `bytes` at a
 block's first unit how long it is (-1 - length once freed). `failed` counts requests that found no room."""
@@ -211,7 +220,7 @@ RACE = Layout(
     "race",
     """clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
     where:ptr values:ptr size:i32 first:i32 pending:i32 released_at:i32 shadow:ptr block:i64
-    acquired:i32[32] current:i32[32]""",
+    acquired:i32[32] current:i32[32] unset:i32""",
 )
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
 `floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
@@ -219,11 +228,22 @@ planes. While a plain store is looked at, `where` and `values` are its addresses
 
 For races between blocks (SHADOW): the block's linear index and `first` stamp, the latest of its stamps that is not
 published (`pending`), each warp's `current` stamp, and when it last acquired what other blocks have published
-(`released_at`: for all)."""
+(`released_at`: for all).
+
+A unit whose last write is before stamp `first` - 1 has not been written by this block; `unset` is 1 where a load met
+one."""
+
+LANE_SHADOW = Layout("lanes", "epoch:i32[32]")
+"""Head of a block's shadow for races within a warp; two entries for each unit follow (see lowering/runtime/lanes)."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
 
+UNSET_SHIFT = 2
+"""Global memory's shadow has a byte for each word of 4 bytes: 1 where no byte of the word was ever written."""
+
+ORIGIN = Layout("origin", "origin:i32 site:i32 warp:i32 lane:i32 ctaid:i32[3] spare:i32", align=8)
+"""Who allocated a block of the device heap; one for each unit, filled in at a block's first."""
 SHADOW = Layout(
     "shadow",
     """clock:i32 alone:i32[31] base:i32 shift:i32 start:i64 units:i64 written:ptr read:ptr read_before:ptr
@@ -278,7 +298,7 @@ ALLOCATION = Layout("allocation", "start:i64 size:i64", align=16)
 SITE = Layout("site", "low:i64 limit:i64 span:i64 spare:i64", align=32)
 """Bounds an access last hit: `rotr(address - low, log2 align) < limit` means inside and aligned; limit 0 never hits.
 
-`span` is the most bytes that one of the site's checks covers."""
+`span` is the most bytes that one of the site's checks covers; `spare` is 1 once an unset read was told of here."""
 
 FAULTS = (
     "none", "out_of_bounds", "misaligned", "stack_overflow", "trap", "deadlock", "timeout", "interrupted",
@@ -287,6 +307,7 @@ FAULTS = (
     "texture", "surface",
     "wgmma_operand", "wgmma_register", "wgmma_fence", "wgmma_warps", "wgmma_wait", "wgmma_descriptor",
     "too_many_groups",
+    "uninitialised_read", "inactive_lane", "member_mask",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

@@ -19,9 +19,11 @@ from gridstride.virtual.machine.children import Family
 from gridstride.virtual.machine.clusters import cluster_of
 from gridstride.virtual.machine.launches import LaunchQueue
 from gridstride.virtual.machine.layout import FAULT, LANES
+from gridstride.virtual.machine.lifetimes import after_free
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
 from gridstride.virtual.machine.variant import Tables, Variant, build, digest
+from gridstride.virtual.machine.waiting import outside_a_cooperative_grid
 from gridstride.virtual.machine.watch import WATCHER
 from gridstride.virtual.observe.findings import Finding, KernelFault
 from gridstride.virtual.ptx import parse
@@ -90,6 +92,7 @@ class VirtualModule:
     def _place(self, variables: tuple[Placed, ...]) -> None:
         for v in variables:
             self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
+            self.device.own.add(self.address(v.key))
         for v in variables:
             data = bytearray(v.data.ljust(max(1, v.size), b"\0"))
             for p in v.pointers:
@@ -115,12 +118,14 @@ class VirtualKernel:
     def __init__(self, module: VirtualModule, entry: Entry) -> None:
         self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
+        self.labels: tuple[str, ...] = ()
+        """What the source calls the parameters, where somebody knows."""
         self.static_shared, self.number = entry.static_shared, entry.number
         self._most_threads, self._exact = entry.most_threads, entry.exact
         self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
         self.needs_cluster = "explicitcluster" in entry.flags
         self.grid_of_clusters = "blocksareclusters" in entry.flags
-        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
+        self._variants: dict[tuple[BlockShape, bool, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property
@@ -136,7 +141,7 @@ class VirtualKernel:
 
     def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
         """The code for a block shape."""
-        key = (BlockShape.of(*block), observed)
+        key = (BlockShape.of(*block), observed, observed and self.module.device.seed is not None)
         if key not in self._variants:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
@@ -155,6 +160,7 @@ class VirtualKernel:
             return
         with self.module.device.lock:
             variant = self.variant(block)
+            self._leaves_no_trace()
             session = self._session(variant, grid, block, shared, cooperative, cluster)
             if not variant.tables.launches:
                 self.run(session, variant, grid, block, packed)
@@ -163,6 +169,13 @@ class VirtualKernel:
             self.run(session, variant, grid, block, packed)
             family = Family(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
             family.run(self, grid, block, variant.tables)
+
+    def _leaves_no_trace(self) -> None:
+        """The fast build does not note what it writes: from now on all that is there counts as set."""
+        device = self.module.device
+        if not device.unset.empty:
+            device.unset.all_set()
+            device.heap.all_set()
 
     def run_child(self, grid: Dim3, block: Dim3, packed: bytes, shared: int, limit: float) -> Tables:
         """Runs a grid that another one launched, in at most `limit` seconds."""
@@ -220,7 +233,9 @@ class VirtualKernel:
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
-        session = Session(tables, Demand(warps, slots, extent, workers, counters, sample, shift, size), device.rooms)
+        lanes = device.seed is not None
+        demand = Demand(warps, slots, extent, workers, counters, sample, shift, size, lanes)
+        session = Session(tables, demand, device.rooms)
         if sample:
             session.watch(device.arena, device.model.l1_lines(threads, extent))
         record = session.launch
@@ -231,9 +246,12 @@ class VirtualKernel:
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
         record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
+        if device.seed is not None:
+            record["shift"], record["reversed"] = device.seed % warps, device.seed // warps % 2
         record["multiprocessors"] = device.properties.multiprocessors
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
+        record["origin"] = device.origin_of(self.title, tables, block)
         if any(p.name.startswith(OBJECT_OPCODES) for p in tables.sites):
             record["objects"] = device.objects.address
         if cooperative:
@@ -299,6 +317,9 @@ class VirtualKernel:
             raise KeyboardInterrupt
         device = self.module.device
         found = faults.finding(self.title, block, session, variant.tables, device)
+        found = after_free(self, found, session.params.tobytes()[session.params_skip :])
+        if found.kind == "trap" and not session.launch["envreg"].any():
+            found = outside_a_cooperative_grid(found, self.module.parsed)
         raise KernelFault((found,), self.module.source_of((found,)))
 
 

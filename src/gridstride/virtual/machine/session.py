@@ -18,6 +18,7 @@ from gridstride.virtual.machine.layout import (
     CLUSTER_RACE,
     FINDING,
     FLIGHT_BYTES,
+    LANE_SHADOW,
     LANES,
     LAUNCH,
     MAX_FINDINGS,
@@ -88,6 +89,8 @@ class Demand:
     """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
     cluster: int = 0
     """Blocks in a cluster whose blocks know of it; 0 where blocks run on their own. `slots` is a multiple of it."""
+    lanes: bool = False
+    """Whether lanes of one warp are checked against one another."""
 
 
 class Session:
@@ -128,6 +131,8 @@ class Session:
             self._fill(index, room, tables, fibers, stack)
             if demand.race_shift >= 0:
                 self._shadow(index)
+                if demand.lanes:
+                    self._lane_shadow(index)
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
@@ -144,6 +149,8 @@ class Session:
         record["shared"], record["shared_stride"] = self._rent(room, "shared", demand.slots * shared), shared
         record["local"] = self._rent(room, "local", fibers_of_slots * local)
         record["local_stride"] = local
+        if demand.sample and local:
+            record["local_unset"] = self._rent(room, "local_unset", fibers_of_slots * local)
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith("cp.") for p in tables.sites):
             record["copies"] = self._rent(room, "copies", fibers_of_slots * QUEUE_BYTES)
@@ -202,6 +209,23 @@ class Session:
             blocks["active"] = 0
         for clusters in self.clusters:
             clusters["active"] = 0
+
+    @property
+    def params_skip(self) -> int:
+        """Bytes of `params` ahead of the first parameter."""
+        return int(self.params_address - self.params.ctypes.data)
+
+    def _lane_shadow(self, index: int) -> None:
+        """The same for races within a warp: two entries of 8 bytes for each unit."""
+        units = -(-self.demand.shared >> self.demand.race_shift) + 1
+        stride = LANE_SHADOW.size + 16 * units
+        memory = np.zeros(stride * self.demand.slots, np.uint8)
+        self.shadows.append(memory)
+        self.workers[index]["lanes"], self.workers[index]["lanes_stride"] = memory.ctypes.data, stride
+
+    def watch_unset(self, shadow: int, low: int, span: int) -> None:
+        """Has reads of global memory checked against its shadow."""
+        self.launch["unset"], self.launch["unset_low"], self.launch["unset_span"] = shadow, low, span
 
     def stopped(self) -> bool:
         """True where the launch did not run to its end."""

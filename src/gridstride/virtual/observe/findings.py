@@ -26,7 +26,7 @@ class Finding:
     barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free,
     mbarrier, tensor_map, unwaited_copy, proxy_fence, exited_block, cluster_barrier,
     unstarted_block, texture, surface, wgmma_operand, wgmma_register, wgmma_fence, wgmma_warps,
-    wgmma_wait, wgmma_descriptor.
+    wgmma_wait, wgmma_descriptor, uninitialised_read, inactive_lane, member_mask, leak.
     """
 
     kind: str
@@ -42,7 +42,8 @@ class Finding:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.line else ""
         who = f" [block {self.block}, thread {self.thread}]" if self.block and self.thread else ""
-        return f"{place}{self.kind.replace('_', ' ')} in kernel {self.kernel}: {self.message}{who}"
+        where = f" in kernel {self.kernel}" if self.kernel else ""
+        return f"{place}{self.kind.replace('_', ' ')}{where}: {self.message}{who}"
 
 
 class KernelFault(RuntimeError):

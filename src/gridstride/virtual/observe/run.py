@@ -23,6 +23,7 @@ from gridstride.virtual.observe.model import Model
 from gridstride.virtual.observe.occupancy import Occupancy
 from gridstride.virtual.observe.predict import Prediction
 from gridstride.virtual.observe.races import global_race
+from gridstride.virtual.observe.said import SAID_OF_VALUES, of_value
 
 if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
@@ -147,6 +148,7 @@ def observe_one(
     sample = 1 if device.sanitize else sample_step(clusters_of_grid, team)
     session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample, cluster=cluster)
     kernel.refresh(session)
+    _watch_unset(session, variant, device)
     if root and variant.tables.launches:
         kernel.module.launch_queue.open(0)
     stopped: tuple[Finding, ...] = ()
@@ -156,13 +158,20 @@ def observe_one(
     except KernelFault as fault:
         stopped = fault.findings
     counters = _counted(session, variant, -(-total // team // sample) * team, total, device)
-    found = stopped + reported(kernel.title, block, session, variant, device)
+    found = stopped + reported(kernel, block, session, variant, packed)
     device.shadow.close()
     extent = variant.tables.static_shared + shared
     model = Model(kernel, counters, grid, block, extent)
     run = Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.pieces[0].source,
               device.heap.use(before), kernel.module.texts)  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
+
+
+def _watch_unset(session: Session, variant: Variant, device: VirtualGPU) -> None:
+    """Has reads of global memory checked, where something may be unset."""
+    shadow, low, span = device.unset.shadow(device.arena)
+    if span or variant.tables.extra["allocates"] or device.heap.use().live:
+        session.watch_unset(shadow, low, span)
 
 
 def _counted(session: Session, variant: Variant, blocks: int, total: int, device: VirtualGPU) -> Counters:
@@ -174,8 +183,8 @@ def _counted(session: Session, variant: Variant, blocks: int, total: int, device
 
 
 def reported(
-    kernel: str, block: Dim3, session: Session, variant: Variant, device: VirtualGPU
-) -> tuple[Finding, ...]:  # fmt: skip
+    kernel: VirtualKernel, block: Dim3, session: Session, variant: Variant, packed: bytes
+) -> tuple[Finding, ...]:
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
     cluster: Dim3 = tuple(int(n) for n in session.launch["cluster"][0])  # type: ignore[assignment]
@@ -183,16 +192,25 @@ def reported(
     grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
     for record in session.findings[:count]:
         if record["space"]:
-            found = global_race(kernel, grid, block, record, variant, device.arena, device.shadow.pairs)
+            device = kernel.module.device
+            found = global_race(kernel.title, grid, block, record, variant, device.arena, device.shadow.pairs)
         else:
-            found = _finding(kernel, block, record, variant, cluster)
+            found = _finding(kernel, block, record, variant, packed, cluster)
         other = found.other.line if found.other else None
         seen.setdefault((found.kind, found.line, other), found)
-    return tuple(seen.values())
+    return explained(tuple(seen.values()))
 
 
-def _finding(kernel: str, block: Dim3, record: Any, variant: Variant, cluster: Dim3) -> Finding:
-    kind = FAULTS[int(record["kind"])]
+def explained(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """What came too early (a race, a copy not waited for) reads what is not there yet: that is said once."""
+    early = [f for f in found if f.kind in ("race", "unwaited_copy")]
+    lines = {f.line for f in early} | {f.other.line for f in early if f.other}
+    unset = [f for f in found if f.kind == "uninitialised_read"]
+    return (*(f for f in found if f not in unset), *(f for f in unset if f.line not in lines))
+
+
+def _finding(of: VirtualKernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3) -> Finding:
+    kind, kernel = FAULTS[int(record["kind"])], of.title
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
@@ -207,6 +225,11 @@ def _finding(kernel: str, block: Dim3, record: Any, variant: Variant, cluster: D
             "every thread of a block must come to the same __syncthreads()"
         )
         return Finding(kind, message, kernel, file, line, ctaid, thread, None, other)
+    if kind in SAID_OF_VALUES:
+        message, shown = of_value(of, kind, record, here, there, packed)
+        return Finding(
+            kind, message, kernel, file, line, ctaid, thread, shown, other if kind == "inactive_lane" else None
+        )
     address = at.offset
     if at.owner is not None:
         owner = clusters.block_of(ctaid, cluster, at.owner)
@@ -224,10 +247,15 @@ def _finding(kernel: str, block: Dim3, record: Any, variant: Variant, cluster: D
         message = warpgroup_messages.message(kind, thread, them, address, here, other.line)
         where = address if kind == "wgmma_operand" else None
         return Finding(kind, message, kernel, file, line, ctaid, thread, where, other)
-    message = (
-        f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them} {_did(there)} in line "
-        f"{other.line} with no barrier between: is a __syncthreads() missing?"
-    )
+    did = f"thread {thread} {_does(here)} shared memory at offset {address}, which thread {them}"
+    if record["warp"] == record["other_warp"]:
+        message = (
+            f"{did} of the same warp {_did(there)} in line {other.line} with nothing between that brings the lanes "
+            "together: is a __syncwarp() missing? Lanes of a warp need not run in step, and volatile does not change "
+            "that"
+        )
+    else:
+        message = f"{did} {_did(there)} in line {other.line} with no barrier between: is a __syncthreads() missing?"
     return Finding(kind, message, kernel, file, line, ctaid, thread, address, other)
 
 

@@ -137,7 +137,7 @@ def _nothing(cx: Lowering, areas: Areas, results: Areas) -> None:
 def malloc(cx: Lowering, areas: Areas, results: Areas) -> None:
     """cudaMalloc(void **, size): of the device heap, as malloc."""
     addresses, sizes, found = _column(cx, areas[0], 8), _column(cx, areas[1], 8), _blank(cx, "i64")
-    cx.b.call("void", "gs_malloc", cx.warp, cx.active(), sizes, found)
+    cx.b.call("void", "gs_malloc", cx.warp, site_of(cx), cx.active(), sizes, found)
     _call(cx, "gs_launch_malloc", [site_of(cx), cx.active(), addresses, found], results)
 
 

@@ -132,7 +132,7 @@ def vector_address(cx: Lowering, address: Address, space: str) -> Value:
     if (
         isinstance(address.base, Register)
         and type_ == "b64"
-        and bits(llvm_type(cx.code.registers[address.base.name])) < 64
+        and bits(llvm_type(cx.code.registers.get(address.base.name, "b64"))) < 64
     ):
         base = cx.b.resize(cx.vector(address.base, "b32"), "i64")
     else:
@@ -294,6 +294,7 @@ def _local_pointers(cx: Lowering, address: Address, access: Access, kind: str) -
         where, _ = cx.program.scratch(cx)
         b.store(_long(cx, offsets), where)
         b.call("void", "gs_bad_local", cx.warp, site, bad, where, constant("i32", access.bytes))
+    cx.program.observer.local(cx, number, offsets, access, kind)
     stride = cx.program.local_stride(cx)
     lane = b.op("mul", vector_constant("i64", lanes.LANE), b.splat(stride))
     long = b.op("add", _long(cx, offsets), lane)

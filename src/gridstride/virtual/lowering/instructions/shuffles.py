@@ -35,10 +35,14 @@ def shuffle(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"`{ins.name}`")
     value = cx.vector(ins.operands[1], "b32")
     by, clamp = ins.operands[2:4]
+    members = constant("i32", ALL)
+    if "sync" in ins.modifiers:
+        members = cx.value(ins.operands[4], "b32")
+        cx.program.observer.members(cx, members)
     if isinstance(by, Immediate) and isinstance(clamp, Immediate):
-        _known_shuffle(cx, ins.operands[0], mode, value, by.bits, clamp.bits)
+        _known_shuffle(cx, ins.operands[0], mode, value, by.bits, clamp.bits, members)
     else:
-        _shuffle(cx, ins.operands[0], mode, value, cx.vector(by, "b32"), cx.vector(clamp, "b32"))
+        _shuffle(cx, ins.operands[0], mode, value, cx.vector(by, "b32"), cx.vector(clamp, "b32"), members)
 
 
 def source_lane(mode: str, lane: int, by: int, clamp: int) -> tuple[int, bool]:
@@ -51,13 +55,18 @@ def source_lane(mode: str, lane: int, by: int, clamp: int) -> tuple[int, bool]:
     return (j & 31 if inside else lane), inside
 
 
-def _known_shuffle(cx: Lowering, target: Operand, mode: str, value: Value, by: int, clamp: int) -> None:
+def _known_shuffle(
+    cx: Lowering, target: Operand, mode: str, value: Value, by: int, clamp: int, members: Value
+) -> None:  # fmt: skip
     sources = [source_lane(mode, lane, by, clamp) for lane in LANE]
+    cx.program.observer.shuffled(cx, vector_constant("i32", [j for j, _ in sources]), members)
     moved = cx.b.shuffle(value, [j for j, _ in sources])
     set_pair(cx, target, moved, lambda: vector_constant("i1", [inside for _, inside in sources]))
 
 
-def _shuffle(cx: Lowering, target: Operand, mode: str, value: Value, by: Value, clamp: Value) -> None:
+def _shuffle(
+    cx: Lowering, target: Operand, mode: str, value: Value, by: Value, clamp: Value, members: Value
+) -> None:  # fmt: skip
     b = cx.b
 
     def and_(x: Value, mask: int) -> Value:
@@ -74,7 +83,9 @@ def _shuffle(cx: Lowering, target: Operand, mode: str, value: Value, by: Value, 
     else:
         j = b.op({"up": "sub", "down": "add", "bfly": "xor"}[mode], lane, by)
     inside = b.compare("sge" if mode == "up" else "sle", j, limit)
-    moved = permute(cx, value, and_(b.select(inside, j, lane), 31))
+    sources = and_(b.select(inside, j, lane), 31)
+    cx.program.observer.shuffled(cx, sources, members)
+    moved = permute(cx, value, sources)
     set_pair(cx, target, moved, lambda: inside)
 
 

@@ -23,7 +23,11 @@ from gridstride.virtual.ptx.module import Instruction
 # -- member masks -----------------------------------------------------------------------------------------------------
 def _members(cx: Lowering, ins: Instruction) -> Value | None:
     """The member mask of a .sync form (a scalar or a vector), None of one without."""
-    return cx.value(ins.operands[-1], "b32") if "sync" in ins.modifiers else None
+    if "sync" not in ins.modifiers:
+        return None
+    members = cx.value(ins.operands[-1], "b32")
+    cx.program.observer.members(cx, members)
+    return members
 
 
 def _by_group(cx: Lowering, members: Value | None, type_: str, compute: Callable[[Value], Value]) -> Value:
@@ -82,7 +86,7 @@ def match(cx: Lowering, ins: Instruction) -> None:
         raise cx.unsupported(f"`{ins.name}`")
     value = cx.vector(ins.operands[1], ins.types[0])
     if "any" in ins.modifiers:
-        members = cx.vector(ins.operands[-1], "b32")
+        members = cx.b.splat(_members(cx, ins) or constant("i32", ALL))
         found = _equal_lanes(cx, value)
         cx.set(ins.operands[0], cx.b.op("and", found, members))
         return
@@ -193,6 +197,7 @@ def barrier(cx: Lowering, ins: Instruction) -> None:
     """bar.warp.sync orders the lanes' memory accesses; bar.arrive and barrier.cta.arrive count lanes and go on."""
     b, said = cx.b, set(ins.modifiers)
     if "warp" in said:
+        cx.program.observer.members(cx, cx.value(ins.operands[-1], "b32"))
         b.emit('fence syncscope("singlethread") seq_cst')
     elif {"arrive", "cluster"} <= said:
         clusters.arrive(cx, ins)

@@ -12,7 +12,7 @@ from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, vec
 from gridstride.virtual.lowering.runtime.cluster_clocks import own_row, team_of, vector
 from gridstride.virtual.lowering.runtime.cluster_memory import OFFSET
 from gridstride.virtual.lowering.runtime.clusters import block_at, cluster_of, inverted, present
-from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
+from gridstride.virtual.lowering.runtime.common import i32, i64, warp_numbered
 from gridstride.virtual.machine.layout import (
     CLUSTER,
     CLUSTER_PLANES,
@@ -95,6 +95,8 @@ def _units(m: Module, kind: str) -> None:
         who = b.op("or", b.splat(me), lane)
         clock = b.splat(b.extract(vector(b, row), rank))
         _record(b, kind, race, unit, bits, own, clock, who)
+        if kind != "load":
+            b.call("void", "gs_unset_team", warp, race, mask, unit)
         _touch(b, warp, race, (site, mask, unit, lane, row), own, clock, who)
     if kind == "load":
         _race(m)
@@ -258,7 +260,7 @@ def _end(m: Module) -> None:
             where = b.op("add", start, b.op("mul", b.resize(other, "i64"), i64(4)))
             who = b.load("i32", b.offset(b.field(race, CLUSTER_RACE, "toucher"), where))
             thread = _thread(b, who)
-            warp = warp_at(b, block_at(b, cluster, other), b.op("lshr", thread, i32(8)))
+            warp = warp_numbered(b, block_at(b, cluster, other), b.op("lshr", thread, i32(8)))
             lane, site = b.op("and", thread, i32(255)), b.op("lshr", who, i32(16))
             owner = b.op("shl", b.resize(b.op("add", rank, i32(1)), "i64"), i64(RANK_SHIFT))
             kind = i32(FAULT["exited_block"])

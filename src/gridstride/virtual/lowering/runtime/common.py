@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Value, constant
-from gridstride.virtual.machine.layout import BLOCK, DONE, WAITING, WARP, WORKER
+from gridstride.virtual.machine.layout import BLOCK, DONE, LAUNCH, WAITING, WARP, WORKER
 
 
 def i32(value: int) -> Value:
@@ -28,8 +28,18 @@ def to_scheduler(b: Builder, warp: Value) -> None:
 
 
 def warp_at(b: Builder, block: Value, index: Value) -> Value:
-    """The warp of a block with the given number."""
+    """The warp at a place of a block."""
     return b.offset(b.get(block, BLOCK, "warps"), b.op("mul", b.resize(index, "i64"), i64(WARP.size)))
+
+
+def warp_numbered(b: Builder, block: Value, number: Value) -> Value:
+    """The warp of a block that has a number, which with a seed is not its place (LAUNCH.shift and reversed)."""
+    launch = b.get(b.get(block, BLOCK, "warps"), WARP, "launch")
+    count = b.get(launch, LAUNCH, "warps_per_block")
+    turned = b.op("sub", b.op("sub", count, i32(1)), number)
+    turned = b.select(b.compare("ne", b.get(launch, LAUNCH, "reversed"), i32(0)), turned, number)
+    back = b.op("sub", count, b.get(launch, LAUNCH, "shift"))
+    return warp_at(b, block, b.op("urem", b.op("add", turned, back), count))
 
 
 def increment(b: Builder, pointer: Value, by: Value | None = None) -> None:

@@ -105,6 +105,7 @@ def _copy(m: Module) -> None:
             later = b.load("ptr", entry)
             with b.if_(present(b, later)):
                 _fill(b, later, lane, place, data, bytes_)
+                b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
             with b.if_(inverted(b, present(b, later))):
                 b.call("void", "gs_move", place, data, bytes_, size)
 
@@ -138,6 +139,7 @@ def _bulk(m: Module) -> None:
             with b.if_(counted):
                 b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, to_space, i32(0)), held)
                 b.call("void", "gs_wgmma_filled", warp, to, lane, place, bytes_)
+                b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
             inside = b.compare("eq", from_space, i32(SHARED))
             with b.if_(inside):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value, constant
 from gridstride.virtual.lowering.runtime.common import i32, i64
-from gridstride.virtual.machine.layout import FAULT, HEAP, HEAP_UNIT, LAUNCH, WARP
+from gridstride.virtual.machine.layout import FAULT, HEAP, HEAP_UNIT, LAUNCH, ORIGIN, UNSET_SHIFT, WARP
 
 
 def emit_heap(m: Module) -> None:
@@ -87,10 +87,8 @@ def _find(m: Module) -> None:
 
 def _malloc(m: Module) -> None:
     """The address of a fresh block for each lane, 0 where the heap has no room; 32 sizes and results."""
-    with m.function("void", "gs_malloc", "ptr warp", "i32 mask", "ptr sizes", "ptr results", cold=True) as (
-        b,
-        (warp, mask, sizes, results),
-    ):
+    head = ("ptr warp", "i32 site", "i32 mask", "ptr sizes", "ptr results")
+    with m.function("void", "gs_malloc", *head, cold=True) as (b, (warp, site, mask, sizes, results)):
         heap = _heap(b, warp)
         units = b.get(heap, HEAP, "units")
         with b.lanes(mask) as lane:
@@ -111,6 +109,7 @@ def _malloc(m: Module) -> None:
                 _add(b, heap, "failed", b.resize(missing, "i32"))
                 with b.if_(b.op("xor", missing, constant("i1", True))):
                     _claim(b, heap, first, need, size)
+                    _note(b, warp, heap, first, need, site, lane)
                     b.store(b.op("add", b.get(heap, HEAP, "start"), b.op("mul", first, i64(HEAP_UNIT))), result)
 
 
@@ -127,6 +126,22 @@ def _claim(b: Builder, heap: Value, first: Value, need: Value, size: Value) -> N
     b.put(heap, HEAP, "cursor", end)
     for name, by in (("allocations", i64(1)), ("live", i64(1)), ("live_bytes", size)):
         _add(b, heap, name, by)
+
+
+def _note(b: Builder, warp: Value, heap: Value, first: Value, need: Value, site: Value, lane: Value) -> None:
+    """Who asked for a block; in the observed build, that nothing has been written to it."""
+    origin = b.offset(b.get(heap, HEAP, "origins"), b.op("mul", first, i64(ORIGIN.size)))
+    who = {"origin": b.get(b.get(warp, WARP, "launch"), LAUNCH, "origin"), "site": site,
+           "warp": b.get(warp, WARP, "warp"), "lane": lane}  # fmt: skip
+    for name, value in who.items():
+        b.put(origin, ORIGIN, name, value)
+    for axis in range(3):
+        b.put(origin, ORIGIN, "ctaid", b.get(warp, WARP, "ctaid", axis), axis)
+    with b.if_(b.compare("ne", b.get(warp, WARP, "unset"), i64(0))):
+        words = HEAP_UNIT >> UNSET_SHIFT
+        start = b.offset(b.get(heap, HEAP, "unset"), b.op("mul", first, i64(words)))
+        length = b.op("mul", need, i64(words))
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 1, {length!r}, i1 false)")
 
 
 def _free(m: Module) -> None:

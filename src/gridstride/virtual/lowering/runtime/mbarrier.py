@@ -92,6 +92,9 @@ def _init(m: Module) -> None:
         with b.if_(bad):
             _misuse(b, warp, site, lane, BAD_COUNT, count)
         b.store(packed(b, State(count, count, i64(0), i64(0))), place)
+        offset = b.op("sub", b.define("i64", f"ptrtoint {place!r} to i64"), b.get(warp, WARP, "shared"))
+        mine = b.splat(b.resize(offset, "i32"))
+        b.call("void", "gs_unset_shared_store", warp, i32(1), mine, i32(8))
 
 
 def _inval(m: Module) -> None:
@@ -166,6 +169,10 @@ def _test(m: Module) -> None:
             with b.if_(b.compare("eq", b.load("i32", landed), i32(0))):
                 allowed = b.load("i32", left)
                 b.break_if(b.compare("eq", allowed, i32(0)), done)
+                first = b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
+                place = b.call("ptr", "gs_mbarrier_place", warp, site, first, where, space, i32(0))
+                b.put(warp, WARP, "polled", b.define("i64", f"ptrtoint {place!r} to i64"))
+                b.put(warp, WARP, "polled_site", site)
                 _wait(b, warp, site, mask, allowed, left)
         b.call("void", "gs_race_meet", warp)
         b.ret(b.load("i32", over))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.ir import Module, constant, wide
+from gridstride.virtual.lowering.ir import Module, Value, constant, wide
 from gridstride.virtual.lowering.runtime.banks import emit_banks
 from gridstride.virtual.lowering.runtime.bulk_counts import emit_bulk_counts
 from gridstride.virtual.lowering.runtime.common import i32, i64
@@ -10,12 +10,7 @@ from gridstride.virtual.lowering.runtime.lines import KINDS, emit_lines
 from gridstride.virtual.lowering.runtime.pairs import new_pair
 from gridstride.virtual.lowering.runtime.races import emit_races
 from gridstride.virtual.lowering.runtime.silent import emit_silent
-from gridstride.virtual.machine.layout import (
-    FINDING,
-    LAUNCH,
-    MAX_FINDINGS,
-    WARP,
-)
+from gridstride.virtual.machine.layout import BLOCK, FINDING, LAUNCH, MAX_FINDINGS, RACE, WARP
 
 
 def emit_observe(m: Module) -> None:
@@ -48,7 +43,8 @@ def _observe(m: Module) -> None:
         b.call("void", "gs_count_shared_atomic", warp, at, mask, address, size)
         b.call("void", "gs_race_sync", warp)
     for kind in ("load", "store", "sync", "async"):
-        with m.function("void", f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
+        result = "i32" if kind == "load" else "void"
+        with m.function(result, f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
             warp, at, site, mask, address, size = args
             b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
             if kind == "sync":
@@ -61,6 +57,11 @@ def _observe(m: Module) -> None:
                 b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
             if kind == "store":
                 b.call("void", "gs_race_stored", warp)
+            if kind == "load":  # gives whether to ask if something was never written
+                race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+                with b.if_(b.compare("ne", race, Value("null", "ptr"))):
+                    b.ret(b.get(race, RACE, "unset"))
+                b.ret(i32(0))
 
 
 def _report(m: Module) -> None:

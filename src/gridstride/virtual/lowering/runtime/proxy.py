@@ -42,17 +42,18 @@ def _check_block(b: Builder, block: Value, at: Value, access: tuple[Value, ...])
         number = b.load("i32", at)
         b.break_if(b.compare("uge", number, b.get(block, BLOCK, "warp_count")), done)
         b.store(b.op("add", number, i32(1)), at)
-        queue = b.get(warp_at(b, block, number), WARP, "copies")
+        other = warp_at(b, block, number)
+        queue = b.get(other, WARP, "copies")
         rank = b.op("shl", b.get(block, BLOCK, "rank"), i32(8))
         foreign = b.compare("ne", block, b.get(warp, WARP, "block"))
-        number = b.op("or", number, b.select(foreign, b.op("add", rank, i32(256)), i32(0)))
+        named = b.op("or", b.get(other, WARP, "warp"), b.select(foreign, b.op("add", rank, i32(256)), i32(0)))
         with entries(b, queue, b.get(queue, COPIES, "count")) as (_, entry):
             kind = b.get(entry, COPY, "kind")
             out = b.compare("eq", kind, i32(BULK_OUT))
             matters = b.op("or", b.op("xor", out, constant("i1", True)), b.compare("ne", store, i32(0)))
             matters = b.op("and", matters, b.compare("ne", kind, i32(ARRIVING)))
             with b.if_(b.op("and", matters, b.compare("ne", b.get(entry, COPY, "mask"), i32(0)))):
-                b.call("void", "gs_copies_meet", warp, site, mask, address, size, number, entry)
+                b.call("void", "gs_copies_meet", warp, site, mask, address, size, named, entry)
 
 
 def _meet(m: Module) -> None:

@@ -153,6 +153,8 @@ def _perform(b: Builder, warp: Value, entry: Value, lane: Value, target: Value, 
         size, reduce = (b.get(entry, COPY, f) for f in ("size", "reduce"))
         _tell_global(b, warp, entry, lane, target, source, bytes_)
         b.call("void", "gs_deliver", b.pointer(target), b.pointer(source), bytes_, size, reduce)
+        with b.if_(b.compare("eq", b.get(entry, COPY, "kind"), i32(BULK_OUT))):
+            b.call("void", "gs_unset_range", warp, b.get(entry, COPY, "site"), lane, b.pointer(target), bytes_, i32(1))
 
 
 def _tell_global(
@@ -184,6 +186,7 @@ def _tell(
     offset = b.splat(b.resize(b.op("sub", b.select(out, source, target), base), "i32"))
     with b.if_(out):
         b.call("void", "gs_race_load", warp, site, mask, offset, size)
+        b.call("void", "gs_unset_copied", warp, site, mask, offset, size)
     with b.if_(inverted(b, out)):
         b.call("void", "gs_race_store", warp, site, mask, offset, size)
 

@@ -31,14 +31,16 @@ def _first(b: Builder, mask: Value) -> Value:
 def _race_clocks(m: Module) -> None:
     vector = wide("i32")
     with m.function("void", "gs_race_begin", "ptr race", "ptr shadow", "i64 index") as (b, (race, shadow, index)):
-        # A block's stamps come after all that its slot has seen, so the planes need no clearing.
+        # A block's stamps come after all that its slot has seen, so the planes need no clearing. The one before its
+        # first is nobody's: it stands for what the block had before it began.
         b.put(race, RACE, "shadow", shadow)
         b.put(race, RACE, "block", index)
         b.put(race, RACE, "pending", 0)
+        b.put(race, RACE, "unset", 0)
         warps = b.get(race, RACE, "warps")
-        first = b.call("i32", "gs_stamps_take", race, warps)
+        before = b.call("i32", "gs_stamps_take", race, b.op("add", warps, i32(1)))
+        first, number = b.op("add", before, i32(1)), b.alloca("i32")
         b.put(race, RACE, "first", first)
-        before, number = b.op("sub", first, i32(1)), b.alloca("i32")
         b.store(i32(0), number)
         with b.loop() as done:
             w = b.load("i32", number)
@@ -188,6 +190,8 @@ def _one_unit(b: Builder, kind: str, race: Value, unit: Value, own: Value, who: 
     floor = b.load("i32", entry(b, b.field(race, RACE, "floor"), own))
     plane = {name: plane_of(b, race, name, at) for name in PLANES}
     suspect = constant("i1", False)
+    if kind == "load":
+        suspect = b.compare("ult", b.load("i32", plane["written"]), before_block(b, race))  # never written
     for when, before in _CONFLICTS[kind]:
         late = b.compare("ugt", b.load("i32", plane[when]), floor)
         others = b.compare("ne", warp_of(b, b.load("i32", plane[before])), own)
@@ -225,6 +229,9 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
     plane = {name: plane_of(b, race, name, at) for name in PLANES}
     mine = b.splat(own, HALF)
     suspect = constant(f"<{HALF} x i1>", False)
+    if kind == "load":
+        written = b.load(type_, plane["written"], align=4)
+        suspect = b.compare("ult", written, b.splat(before_block(b, race), HALF))  # never written
     for when, who in _CONFLICTS[kind]:
         late = b.compare("ugt", b.load(type_, plane[when], align=4), b.splat(floor, HALF))
         others = b.compare("ne", warp_of(b, b.load(type_, plane[who], align=4)), mine)
@@ -245,6 +252,11 @@ def _run_of_units(b: Builder, kind: str, race: Value, first: Value, own: Value, 
         b.store(clock, plane[names[0]], align=4)
         b.store(who_now, plane[names[1]], align=4)
     return fine
+
+
+def before_block(b: Builder, race: Value) -> Value:
+    """The stamp of what a block had before it began: what was last written earlier, the block has not written."""
+    return b.op("sub", b.get(race, RACE, "first"), i32(1))
 
 
 def clock_of(b: Builder, race: Value, own: Value) -> Value:
@@ -283,6 +295,9 @@ def _touch(
         b.store(clock, plane_of(b, race, "written", unit))
         b.store(who, plane_of(b, race, "writer", unit))
         return
+    written = b.load("i32", plane_of(b, race, "written", unit))
+    with b.if_(b.compare("ult", written, before_block(b, race))):
+        b.put(race, RACE, "unset", 1)
     read, reader = plane_of(b, race, "read", unit), plane_of(b, race, "reader", unit)
     last = b.load("i32", reader)
     with b.if_(b.compare("ne", warp_of(b, last), own)):

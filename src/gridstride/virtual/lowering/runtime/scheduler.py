@@ -88,8 +88,16 @@ def _open_slot(m: Module) -> None:
             warp = b.offset(warps, b.op("mul", w, i64(WARP.size)))
             b.put(warp, WARP, "block", block)
             b.put(warp, WARP, "shared", shared)
-            _open_warp(b, worker, launch, warp, b.op("add", first, w), b.intrinsic("umin", w, last))
+            number = _turn(b, launch, b.intrinsic("umin", w, last), b.op("add", last, i64(1)))
+            _open_warp(b, worker, launch, warp, b.op("add", first, w), number)
             b.store(b.op("add", w, i64(1)), at)
+
+
+def _turn(b: Builder, launch: Value, w: Value, count: Value) -> Value:
+    """The number of the warp that has the w-th turn."""
+    moved = b.op("urem", b.op("add", w, b.resize(b.get(launch, LAUNCH, "shift"), "i64")), count)
+    back = b.op("sub", b.op("sub", count, i64(1)), moved)
+    return b.select(b.compare("ne", b.get(launch, LAUNCH, "reversed"), i32(0)), back, moved)
 
 
 def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Value, w: Value) -> None:
@@ -101,7 +109,7 @@ def _open_warp(b: Builder, worker: Value, launch: Value, warp: Value, number: Va
     b.put(warp, WARP, "stack_limit", b.op("add", bottom, i64(STACK_MARGIN)))
     for name in ("launch", "sites", "counters"):
         b.put(warp, WARP, name, b.get(worker, WORKER, name))
-    for name in ("params", "table", "shared_size"):
+    for name in ("params", "table", "shared_size", "unset", "unset_low", "unset_span"):
         b.put(warp, WARP, name, b.get(launch, LAUNCH, name))
     b.put(warp, WARP, "worker", worker)
     local = b.op("mul", number, b.get(worker, WORKER, "local_stride"))
@@ -165,12 +173,25 @@ def _start_block(m: Module, processor: Processor) -> None:
             b.put(warp, WARP, "state", READY)
             b.put(warp, WARP, "site", 0xFFFFFFFF)
             b.put(warp, WARP, "observed", observed)
+            b.put(warp, WARP, "polled", 0)
+            _unset_local(b, worker, warp, b.op("add", first, b.resize(w, "i64")), observed)
             b.put(warp, WARP, "cluster_arrived", 0)
             for name, size in (("copies", COPIES.size), ("wgmma", FLIGHTS.size)):
                 account = b.get(warp, WARP, name)
                 with b.if_(b.compare("ne", account, Value("null", "ptr"))):
                     b.emit(f"call void @llvm.memset.p0.i64(ptr {account.name}, i8 0, i64 {size}, i1 false)")
             b.store(b.op("add", w, i32(1)), at)
+
+
+def _unset_local(b: Builder, worker: Value, warp: Value, number: Value, observed: Value) -> None:
+    """An observed warp starts with local memory that nothing has written."""
+    shadow, stride = b.get(worker, WORKER, "local_unset"), b.get(worker, WORKER, "local_stride")
+    own = b.op("add", shadow, b.op("mul", number, stride))
+    watched = b.op("and", b.compare("ne", observed, i32(0)), b.compare("ne", shadow, i64(0)))
+    own = b.select(watched, own, i64(0))
+    b.put(warp, WARP, "local_unset", own)
+    with b.if_(watched):
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {b.pointer(own).name}, i8 1, {stride!r}, i1 false)")
 
 
 def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index: Value, slot: Value) -> Value:
@@ -185,6 +206,11 @@ def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index
             mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
             b.put(block, BLOCK, "race", mine)
             b.call("void", "gs_race_begin", mine, b.get(launch, LAUNCH, "shadow"), index)
+            lanes = b.get(worker, WORKER, "lanes")
+            with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):
+                own = b.offset(lanes, b.op("mul", slot, b.get(worker, WORKER, "lanes_stride")))
+                b.put(block, BLOCK, "lanes", own)
+                b.call("void", "gs_lanes_begin", own)
             # Shared memory holds anything when a block starts; here it is NaN, which shows in whatever it is used for.
             start, size = b.pointer(b.get(block, BLOCK, "shared")), b.get(launch, LAUNCH, "shared_size")
             b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 -1, i64 {size.name}, i1 false)")

@@ -107,6 +107,7 @@ def _move(m: Module) -> None:
                 else:
                     with b.if_(b.op("xor", outside, constant("i1", True))):
                         _copy_elements(b, place, values, long, size, count, loads=False)
+                        b.call("void", "gs_unset_range", warp, site, lane, place, total, i32(1))
 
 
 def _reduce(m: Module) -> None:
@@ -151,6 +152,7 @@ def _put(m: Module) -> None:
                             word = b.load("i32", b.offset(row(b, values, lane, 4), ROW * j))
                             value, size = _converted(b, word, name)
                             b.store(value, b.offset(place, size * j), align=size)
+            b.call("void", "gs_unset_range", warp, site, lane, place, texel, i32(1))
 
 
 def _converted(b: Builder, word: Value, format_: str) -> tuple[Value, int]:

@@ -96,7 +96,8 @@ def _move(m: Module) -> None:
             with b.if_(some):
                 touched = b.resize(b.op("mul", b.op("sub", high, low), size), "i32")
                 first = b.op("add", start, b.op("mul", low, size))
-                b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
+                data = b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
+                b.call("void", "gs_unset_range", warp, site, lane, data, touched, out)
                 told = (warp, site, lane, first, b.resize(touched, "i64"), i32(PLAIN), NULL)
                 with b.if_(b.compare("eq", out, i32(0))):
                     b.call("void", "gs_global_range_load", *told)

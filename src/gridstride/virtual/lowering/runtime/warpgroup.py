@@ -5,7 +5,7 @@ there, descriptors that do not fit; what it reads of shared memory is in warpgro
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Builder, Module, Value
-from gridstride.virtual.lowering.runtime.common import i32, i64, warp_at
+from gridstride.virtual.lowering.runtime.common import i32, i64, warp_numbered
 from gridstride.virtual.lowering.runtime.descriptors import CHUNK, ROWS, Descriptor, counted
 from gridstride.virtual.lowering.runtime.warpgroup_reads import account, emit_reads, entry_of, report
 from gridstride.virtual.machine.layout import (
@@ -173,7 +173,7 @@ def _end(m: Module) -> None:
         first = b.op("and", number, i32(-4))
         whole = b.compare("ult", b.op("or", number, i32(3)), b.get(block, BLOCK, "warp_count"))
         with b.if_(whole), counted(b, i32(4)) as i:
-            other = warp_at(b, block, b.op("add", first, i))
+            other = warp_numbered(b, block, b.op("add", first, i))
             theirs = b.get(other, WARP, "wgmma")
             over = b.compare("eq", b.get(other, WARP, "state"), i32(DONE))
             differ = b.compare("ugt", issued, b.get(theirs, FLIGHTS, "issued"))

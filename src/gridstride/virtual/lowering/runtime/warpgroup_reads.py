@@ -137,13 +137,14 @@ def _flights(b: Builder, warp: Value, low: Value, high: Value) -> Iterator[tuple
     """Runs its body for each flight of the block whose extent meets low … high: (its warp's number, its entry)."""
     block = b.get(warp, WARP, "block")
     with counted(b, b.get(block, BLOCK, "warp_count")) as number:
-        flights = b.get(warp_at(b, block, number), WARP, "wgmma")
+        other = warp_at(b, block, number)
+        flights = b.get(other, WARP, "wgmma")
         with counted(b, b.get(flights, FLIGHTS, "count")) as index:
             entry = entry_of(b, flights, index)
             end = b.op("add", b.get(entry, FLIGHT, "high"), i32(CHUNK))
             below = b.compare("ult", b.get(entry, FLIGHT, "low"), high)
             with b.if_(b.op("and", below, b.compare("ult", low, end))):
-                yield number, entry
+                yield b.get(other, WARP, "warp"), entry
 
 
 def _meet(m: Module) -> None:
