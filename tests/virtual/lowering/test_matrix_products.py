@@ -180,7 +180,7 @@ MALFORMED = [
     "wmma.store.d.sync.aligned.row.m16n16k16.global.s8 [%r2], {%r0, %r1};",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32 {%r0}, {%r0}, {%r0}, {%r0};",
     "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1}, {%r0, %r1, %r2, %r3}, %r4, 0;",
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1}, {%r0, %r1, %r2, %r3}, %r4, 9;",
 ]
 
 
@@ -196,7 +196,7 @@ REFUSED = [
     ("mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", (4, 4, 2, 4)),
     ("mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32", (4, 4, 2, 4)),
     ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (4, 4, 3, 4)),
-    ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", (8, 2, 2, 8)),
+    ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", (8, 4, 2, 8)),
     ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32", (4, 4, 2, 4)),
 ]
 

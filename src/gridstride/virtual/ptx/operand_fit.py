@@ -48,9 +48,18 @@ class Slot:
             return f"a {what} register" if self.target else f"a {what} register or constant"
         if self.kind == "move":
             return f"what has the type .{self.type}"
-        return {"part": "a 32-bit register, with a selector or without"}.get(self.kind) or {
-            "address": "an address in brackets", "constant": "an integer constant"
-        }.get(self.kind, "an operand")  # fmt: skip
+        if self.kind == "constant":
+            return f"an integer constant{self._choice}"
+        named = {"part": "a 32-bit register, with a selector or without", "address": "an address in brackets"}
+        return named.get(self.kind, "an operand")
+
+    @property
+    def _choice(self) -> str:
+        """Which constants, where only some will do."""
+        if not self.allowed:
+            return ""
+        few = len(self.allowed) <= 4
+        return " out of " + ", ".join(map(str, self.allowed)) if few else f" {self.allowed[0]} to {self.allowed[-1]}"
 
 
 def misfit(slots: Sequence[Slot], operands: Sequence[Operand], registers: Mapping[str, str]) -> tuple[int, str] | None:
@@ -173,8 +182,8 @@ def _described(operand: Operand, registers: Mapping[str, str]) -> str:
     match operand:
         case Register(name):
             return f"{shown(name)} of type .{registers[name]}"
-        case Immediate(kind, _):
-            return "an integer constant" if kind == "int" else "a floating-point constant"
+        case Immediate(kind, bits):
+            return f"{bits}" if kind == "int" else "a floating-point constant"
         case Special(name, _):
             return f"the special register %{name}"
         case Symbol(name):
