@@ -41,6 +41,8 @@ class Heap:
 
     def __init__(self, size: int) -> None:
         units = -(-size // HEAP_UNIT)
+        self.watched = False
+        """Whether an observed launch may have noted what is unset."""
         self._memory, start = reserve(units * HEAP_UNIT)
         self._owner, self._bytes = np.zeros(units, np.uint32), np.zeros(units, np.int64)
         self._unset, self._origins = (
@@ -66,8 +68,9 @@ class Heap:
 
     def all_set(self) -> None:
         """A kernel has run that leaves no trace of what it writes."""
-        if self.record["allocations"][0]:
+        if self.watched:
             self._unset[:] = 0
+            self.watched = False
 
     def written(self, address: int, size: int) -> None:
         """A copy or a fill has written there, which may be elsewhere."""

@@ -175,7 +175,7 @@ class VirtualKernel:
         device = self.module.device
         if not device.unset.empty:
             device.unset.all_set()
-            device.heap.all_set()
+        device.heap.all_set()
 
     def run_child(self, grid: Dim3, block: Dim3, packed: bytes, shared: int, limit: float) -> Tables:
         """Runs a grid that another one launched, in at most `limit` seconds."""

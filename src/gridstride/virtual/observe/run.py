@@ -172,6 +172,7 @@ def _watch_unset(session: Session, variant: Variant, device: VirtualGPU) -> None
     shadow, low, span = device.unset.shadow(device.arena)
     if span or variant.tables.extra["allocates"] or device.heap.use().live:
         session.watch_unset(shadow, low, span)
+        device.heap.watched = True
 
 
 def _counted(session: Session, variant: Variant, blocks: int, total: int, device: VirtualGPU) -> Counters:

@@ -258,6 +258,13 @@ def _memory(m: Module) -> None:
             _give(b, warp, lane, b.load("i32", code), results)
 
 
+def _place(b: Builder, warp: Value, site: Value, lane: Value, address: Value, size: int) -> Value:
+    """Where a thread wants an answer: an address that it gave, checked, and from now on written."""
+    place = b.call("ptr", "gs_lookup", warp, site, lane, address, i32(size))
+    b.call("void", "gs_unset_store", warp, b.op("shl", i32(1), lane), b.splat(address), i32(size))
+    return place
+
+
 # -- what only asks ---------------------------------------------------------------------------------------------------
 def _handle(m: Module) -> None:
     """cudaStreamCreateWithFlags, cudaEventCreateWithFlags: a new handle at each address; `most` is the largest flag."""
@@ -269,8 +276,8 @@ def _handle(m: Module) -> None:
             right = b.compare("ule", b.load("i32", row(b, flags, lane, 4)), most)
             with b.if_(right):
                 number = b.resize(_add(b, queue, "streams"), "i64")
-                place = b.call("ptr", "gs_lookup", warp, site, lane, b.load("i64", row(b, addresses, lane, 8)), i32(8))
-                b.store(b.op("add", base, b.op("shl", number, i64(4))), place)
+                address = b.load("i64", row(b, addresses, lane, 8))
+                b.store(b.op("add", base, b.op("shl", number, i64(4))), _place(b, warp, site, lane, address, 8))
             _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
 
 
@@ -290,7 +297,7 @@ def _attribute(m: Module) -> None:
                 with b.if_(b.compare("ne", value, i32(NO_ATTRIBUTE))):
                     b.store(i32(0), code)
                     address = b.load("i64", row(b, addresses, lane, 8))
-                    b.store(value, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(4)))
+                    b.store(value, _place(b, warp, site, lane, address, 4))
             _give(b, warp, lane, b.load("i32", code), results)
 
 
@@ -327,7 +334,7 @@ def _function(m: Module) -> None:
                 address = b.load("i64", row(b, addresses, lane, 8))
                 for word in range(WORDS):
                     at = b.op("add", address, i64(4 * word))
-                    b.store(words.get(word, i32(0)), b.call("ptr", "gs_lookup", warp, site, lane, at, i32(4)))
+                    b.store(words.get(word, i32(0)), _place(b, warp, site, lane, at, 4))
             _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
 
 
@@ -338,7 +345,7 @@ def _tell(m: Module) -> None:
         warp, site, mask, addresses, value = args
         with b.lanes(mask) as lane:
             address = b.load("i64", row(b, addresses, lane, 8))
-            b.store(value, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(4)))
+            b.store(value, _place(b, warp, site, lane, address, 4))
 
 
 def _malloc(m: Module) -> None:
@@ -348,7 +355,7 @@ def _malloc(m: Module) -> None:
         warp, site, mask, addresses, found, results = args
         with b.lanes(mask) as lane:
             address, block = (b.load("i64", row(b, column, lane, 8)) for column in (addresses, found))
-            b.store(block, b.call("ptr", "gs_lookup", warp, site, lane, address, i32(8)))
+            b.store(block, _place(b, warp, site, lane, address, 8))
             code = b.select(b.compare("eq", block, i64(0)), i32(OUT_OF_MEMORY), i32(0))
             _give(b, warp, lane, code, results)
 

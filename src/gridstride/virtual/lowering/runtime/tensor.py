@@ -98,13 +98,11 @@ def _move(m: Module) -> None:
                 first = b.op("add", start, b.op("mul", low, size))
                 data = b.call("ptr", "gs_range", warp, site, lane, first, touched, i32(1), i32(GLOBAL))
                 b.call("void", "gs_unset_range", warp, site, lane, data, touched, out)
-                told = (warp, site, lane, first, b.resize(touched, "i64"), i32(PLAIN), NULL)
                 with b.if_(b.compare("eq", out, i32(0))):
-                    b.call("void", "gs_global_range_load", *told)
-                with b.if_(b.compare("ne", out, i32(0))):
-                    b.call("void", "gs_global_range_store", *told)
+                    told = (first, b.resize(touched, "i64"), i32(PLAIN), NULL)
+                    b.call("void", "gs_global_range_load", warp, site, lane, *told)
             end = b.select(some, high, low)  # a row outside of the tensor has no elements
-            _chunks(b, warp, map_, shared, out, r, start, (corners[0], box[0], size), low, end)
+            _chunks(b, (warp, site, lane), map_, shared, out, r, start, (corners[0], box[0], size), low, end)
 
 
 def _row_of(b: Builder, map_: Value, box: list[Value], corners: list[Value], r: Value) -> tuple[Value, Value]:
@@ -120,10 +118,12 @@ def _row_of(b: Builder, map_: Value, box: list[Value], corners: list[Value], r: 
 
 
 def _chunks(
-    b: Builder, warp: Value, map_: Value, shared: Value, out: Value, r: Value, start: Value,
+    b: Builder, who: tuple[Value, Value, Value], map_: Value, shared: Value, out: Value, r: Value, start: Value,
     inner: tuple[Value, Value, Value], low: Value, high: Value,
 ) -> None:  # fmt: skip
-    corner, count, size = inner
+    (corner, count, size), warp = inner, who[0]
+    observed = b.compare("ne", b.get(warp, WARP, "observed"), i32(0))
+    watched = b.op("and", observed, b.compare("ne", out, i32(0)))
     bytes_, at = b.op("mul", count, size), b.alloca("i64")
     window = b.get(warp, WARP, "shared")
     base = b.op("sub", b.define("i64", f"ptrtoint {shared!r} to i64"), window)
@@ -138,7 +138,23 @@ def _chunks(
         turned = b.op("xor", offset, b.op("and", b.op("lshr", offset, i64(3)), mask))
         place = b.pointer(b.op("add", window, turned))
         element = b.op("add", corner, b.op("udiv", q, size))
+        with b.if_(watched):
+            _tell_stored(b, who, place, start, element, (low, high, size))
         b.call("void", "gs_tensor_chunk", map_, place, start, element, low, high, out)
+
+
+def _tell_stored(
+    b: Builder, who: tuple[Value, Value, Value], place: Value, start: Value, element: Value,
+    limits: tuple[Value, Value, Value],
+) -> None:  # fmt: skip
+    """A chunk that leaves, with what it brings: two warps that store the same do not race (Triton lets them)."""
+    low, high, size = limits
+    first = b.intrinsic("smax", element, low)
+    last = b.intrinsic("smin", b.op("add", element, b.op("udiv", i64(CHUNK), size)), high)
+    with b.if_(b.compare("slt", first, last)):
+        data = b.offset(place, b.op("mul", b.op("sub", first, element), size))
+        address, bytes_ = b.op("add", start, b.op("mul", first, size)), b.op("mul", b.op("sub", last, first), size)
+        b.call("void", "gs_global_range_store", *who, address, bytes_, i32(PLAIN), data)
 
 
 def _tensor(m: Module) -> None:
