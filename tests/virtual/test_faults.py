@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.protocol import Shape
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def test_memory_that_the_host_has_freed_is_named(gpu: gs.VirtualGPU) -> None:
     del gone
     raw = gpu.load(gs.cuda(HEAD + "x[threadIdx.x] = n;\n}").ptx).kernels["k"]
     with pytest.raises(gs.KernelFault, match=r"use after free .* at byte 0 of parameter 1 \(512 bytes\)"):
-        raw.launch((1, 1, 1), (64, 1, 1), address.to_bytes(8, "little") + (1).to_bytes(4, "little"))
+        raw.launch(Shape((1, 1, 1), (64, 1, 1)), address.to_bytes(8, "little") + (1).to_bytes(4, "little"))
     check_the_next_launch(x)
 
 
