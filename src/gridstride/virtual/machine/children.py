@@ -104,7 +104,8 @@ class Family:
             else:
                 tables = kernel.run_child(operation.shape, packed, left)
         except KernelFault as fault:
-            found = tuple(_with_launcher(f, parent, operation.thread) for f in fault.findings)
+            shared = (_shared_limit(f, kernel.title, self.limit) for f in fault.findings)
+            found = tuple(_with_launcher(f, parent, operation.thread) for f in shared)
             raise KernelFault(found, fault.source) from None
         child = self._ended(kernel, operation.shape, tables)
         child.runs = runs
@@ -174,11 +175,19 @@ def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int
 
 
 def _too_long(parent: Grid, operation: Operation, title: str, limit: float) -> Finding:
-    message = (
-        f"stopped after {limit:g} s, which grids launched on the device share: {title} was to start next "
+    return _finding("timeout", _out_of_time(f"{title} was to start next", limit), parent, operation.thread)
+
+
+def _shared_limit(found: Finding, title: str, limit: float) -> Finding:
+    """A child's timeout: what it had left need not be what it needs, and there need be no loop in it."""
+    return replace(found, message=_out_of_time(f"{title} was running", limit)) if found.kind == "timeout" else found
+
+
+def _out_of_time(state: str, limit: float) -> str:
+    return (
+        f"stopped after {limit:g} s, which grids launched on the device share: {state} "
         "(VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives them longer)"
     )
-    return _finding("timeout", message, parent, operation.thread)
 
 
 def _with_launcher(found: Finding, parent: Grid, thread: Thread) -> Finding:
