@@ -81,6 +81,13 @@ def test_a_launch_needs_grid_and_block(kernel, key):
         kernel[key]
 
 
+def test_arguments_are_a_sequence_without_names(kernel):
+    with pytest.raises(gs.LaunchError, match="args = 5 is not a tuple or list"):
+        kernel.launch(grid=1, block=1, args=5)
+    with pytest.raises(TypeError, match=r"^k\[grid, block\]\(\) got an unexpected keyword argument 'n'"):
+        kernel[1, 1](n=1)
+
+
 def test_observe_returns_what_the_device_observed(fake, kernel):
     assert kernel.observe(2, 32)() == "the run"
     assert fake.launches[0].shape.grid == (2, 1, 1)

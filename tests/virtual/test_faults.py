@@ -182,3 +182,16 @@ def test_no_room_on_the_device_is_said_before_anything_runs() -> None:
         check_the_next_launch(held)
         del held
         assert device.arena.used == before
+
+
+def test_a_grid_too_large_for_the_time_limit_says_how_far_it_came() -> None:
+    with (
+        gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=0.05)),
+        pytest.raises(gs.KernelFault, match=r"stopped after 0\.05 s: [\d,]+ of 2,147,483,647 blocks had been started"),
+    ):
+        gs.cuda("__global__ void empty() {}")["empty"][2**31 - 1, 32]()
+
+
+def test_an_array_without_elements_is_a_null_pointer(gpu: gs.VirtualGPU) -> None:
+    with pytest.raises(gs.KernelFault, match="a null pointer"):
+        gs.cuda("__global__ void read(int* x) { x[0] = 1; }")["read"][1, 1](np.zeros(0, np.int32))

@@ -65,6 +65,8 @@ class Kernel:
         wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         device = choose()
         bound = self._module.on(device).bound(self.name)
+        if not isinstance(args, Sequence) or isinstance(args, str | bytes):
+            raise LaunchError(f"{self.name}: args = {args!r} is not a tuple or list of arguments")
         bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
 
     def observe(
@@ -96,6 +98,7 @@ class Kernel:
         def launch(*args: Any) -> None:
             module.on(choose()).bound(name).launch(wanted, args, None)
 
+        launch.__qualname__ = f"{name}[grid, block]"  # what Python's own messages call it
         return launch
 
 
