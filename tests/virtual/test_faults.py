@@ -101,6 +101,10 @@ WRONG = {
         "asm volatile(\"bar.sync %0;\" :: \"r\"(n));", "invalid_instruction", 2, None, (0, 0, 0),
         "barrier numbers are 0 to 15",
     ),
+    "a barrier for part of a warp": Wrong(
+        "asm volatile(\"bar.sync 1, 33;\");", "invalid_instruction", 2, None, (0, 0, 0),
+        "a barrier of 33 threads: it counts whole warps, a multiple of 32",
+    ),
 }  # fmt: skip
 RIGHT = HEAD + "x[blockIdx.x * blockDim.x + threadIdx.x] = 3 * threadIdx.x + n;\n}"
 

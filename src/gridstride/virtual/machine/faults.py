@@ -264,4 +264,7 @@ def _invalid(place: Place | None, record: Any) -> str:
         return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
     if place is not None and place.name.startswith("cp.async.bulk"):
         return f"a bulk copy of {int(record['fault_address'])} bytes: it moves a multiple of 16"
+    count = int(record["fault_address"])
+    if count % LANES:
+        return f"a barrier of {count} threads: it counts whole warps, a multiple of {LANES}"
     return "an operand the hardware does not take (barrier numbers are 0 to 15)"
