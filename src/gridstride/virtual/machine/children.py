@@ -180,7 +180,10 @@ def _too_long(parent: Grid, operation: Operation, title: str, limit: float) -> F
 
 def _shared_limit(found: Finding, title: str, limit: float) -> Finding:
     """A child's timeout: what it had left need not be what it needs, and there need be no loop in it."""
-    return replace(found, message=_out_of_time(f"{title} was running", limit)) if found.kind == "timeout" else found
+    if found.kind != "timeout":
+        return found
+    _, _, waits = found.message.partition("gives it longer)")
+    return replace(found, message=_out_of_time(f"{title} was running", limit) + waits)
 
 
 def _out_of_time(state: str, limit: float) -> str:
