@@ -125,6 +125,7 @@ class Lowered:
     clusters: bool
     launches: bool = False
     splits: bool = False
+    calls: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
