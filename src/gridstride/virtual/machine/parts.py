@@ -23,8 +23,8 @@ core room calls of a rare one is compiled when a kernel calls it.
 """
 
 WATCHED = (
-    "gs_observe_shared_load gs_observe_shared_store gs_observe_global_load gs_observe_global_store gs_global_load "
-    "gs_global_store gs_race_storing gs_race_stored gs_race_barrier"
+    "gs_observe_shared_load gs_observe_shared_store gs_observe_global_load gs_observe_global_store "
+    "gs_race_storing gs_race_stored gs_race_barrier"
 ).split()
 """What plain accesses of an observed kernel call. All else runs as fast without LLVM's -O2, which takes as long over
 these, and what they call, as the rest takes in all.
