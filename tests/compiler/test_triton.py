@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import runpy
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +66,14 @@ def test_the_second_time_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -
     first = compile_triton(wanted)
     monkeypatch.setattr(triton, "compile", lambda *args, **how: pytest.fail("compiled again"))
     assert compile_triton(wanted) == first
+
+
+def test_the_same_text_in_another_file_has_that_files_name(tmp_path: Path) -> None:
+    text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef one(x):\n    tl.store(x, 1.0)\n"
+    for name in ("first.py", "second.py"):
+        (tmp_path / name).write_text(text)
+        one = runpy.run_path(str(tmp_path / name))["one"]
+        assert f"/{name}" in compile_triton(triton_function(one, signature=["*fp32"])).ptx.replace('" "', "/")
 
 
 @pytest.mark.parametrize(

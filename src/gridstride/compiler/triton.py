@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -240,7 +242,8 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
     target = GPUTarget("cuda", int("".join(filter(str.isdigit, arch))), 32)
     options = {"num_warps": wanted.num_warps, "num_stages": wanted.num_stages, "enable_fp_fusion": True}
     try:
-        compiled = triton.compile(source, target=target, options=options)
+        with _fresh_cache():
+            compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # Triton raises its own errors, MLIR's RuntimeError, and whatever static code raises
         raise explained(wanted, error) from error
     known, ptx = compiled.metadata, compiled.asm["ptx"]
@@ -253,6 +256,18 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
         hidden=_parameter_count(ptx) - sum(len(_parameters(*each)) for each in wanted.types.items()),
         boxes=[_box(each) for each in getattr(known, "tensordesc_meta", None) or ()],
     )
+
+
+@contextmanager
+def _fresh_cache() -> Iterator[None]:
+    """Triton's own cache, which is empty: it knows functions by their text, and what it kept names the file that held
+    such a text once. Results are kept in ours, by file and line.
+    """
+    from triton import knobs
+
+    with tempfile.TemporaryDirectory(prefix="gridstride-triton-") as folder, knobs.cache.scope():
+        knobs.cache.dir = folder
+        yield
 
 
 def _in_their_lines(ptx: str) -> str:

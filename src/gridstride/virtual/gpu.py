@@ -24,6 +24,7 @@ from gridstride.virtual.machine.loaded import VirtualModule
 from gridstride.virtual.machine.output import Output
 from gridstride.virtual.machine.session import Room
 from gridstride.virtual.machine.shadow import Shadow
+from gridstride.virtual.machine.touched import Touched
 from gridstride.virtual.machine.unset import Unset
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
@@ -113,6 +114,11 @@ class VirtualGPU:
     def shadow(self) -> Shadow:
         """What the sanitizer remembers of global memory."""
         return Shadow(self.arena)
+
+    @functools.cached_property
+    def touched(self) -> Touched:
+        """What observed launches remember of the sectors they touched."""
+        return Touched(self.arena)
 
     @functools.cached_property
     def grid_workspace(self) -> int:

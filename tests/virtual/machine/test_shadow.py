@@ -65,7 +65,7 @@ def test_large_shadows_go_back_to_the_system(arena: Arena, monkeypatch: pytest.M
     plane = shadow._planes[0]
     plane[:8] = b"entries."
     shadow._record["clock"] += 1
-    shadow.close()
+    shadow.close(1 << 20)
     assert plane[:8] == bytes(8)
 
 

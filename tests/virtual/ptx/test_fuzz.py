@@ -136,7 +136,7 @@ def test_every_prefix_of_a_real_text(nvrtc_text: str) -> None:
     ids=lambda text: text[:24],
 )
 def test_large_malice_is_answered_soon(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     check(text)
     check(".version 8.5 .target sm_90 " + text)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10

@@ -106,9 +106,9 @@ def test_two_hundred_lines_take_under_ten_milliseconds(text: Callable[..., str])
     kernel = text("".join(pair.format(i % 40) for i in range(100)))
     taken = []
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()
         parse(kernel)
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     assert min(taken) < 0.010
 
 

@@ -47,6 +47,7 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
         stack=machine_frame(program.entry) + min(len(program.functions) - 1, 4) * program.callee_frame,
         clusters=program.clusters,
         launches=program.launches,
+        calls=frozenset(program.ir.signatures) - program.ir.defined,
         splits=bool(program.waiting),
     )
 

@@ -19,11 +19,11 @@ from gridstride.virtual.lowering.members import check_members
 from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
 from gridstride.virtual.lowering.observed_lanes import meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed_races import scope_of, watch_global
-from gridstride.virtual.lowering.program import DEVICE_RUNTIME
+from gridstride.virtual.lowering.program import DEVICE_RUNTIME, Stored
 from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.lowering.taint import Taint
 from gridstride.virtual.machine.layout import BLOCK_STRONG, FAULT, LANES
-from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Operand, Symbol
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, LabelRef, Symbol
 
 BLOCK_COUNTERS = ("warps", "lanes")
 
@@ -93,10 +93,12 @@ class Counting:
         counter = b.offset(cx.field("counters"), 8 * at)
         b.store(b.op("add", b.load("i64", counter), split), counter)
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
+    def access(
+        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str, stored: Stored | None = None
+    ) -> None:
         """Counts a load, store, atom or red (`kind`) or a cp.async's sides ("fetch", "async"), and looks for races; for
         those of a cp.async the copy itself does, which knows what it moves. `address`: the operand, or what each lane
-        has.
+        has. `stored`: what a plain store writes, for the race detector.
         """
         if access.space not in ("global", "shared", "generic", "const", "local"):
             return
@@ -110,14 +112,15 @@ class Counting:
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
+            if stored is not None and access.space != "local" and not ordered(cx.ins):
+                _show(cx, access, addresses, stored)
             if self.lanes:
                 watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
             name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
-            looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
-            if access.space in ("global", "generic") and kind != "fetch":
-                watch_global(cx, site, addresses, size, kind)
+            strength = () if access.space not in ("global", "generic") else (watch_global(cx, kind),)
+            looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size, *strength)
             if team and kind != "async":
                 watch_cluster(cx, site, access, addresses, kind)
             if result == "i32":
@@ -157,18 +160,6 @@ class Counting:
         self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
                               "opcode": cx.ins.opcode, "merged": _merged(cx, kind)})  # fmt: skip
         return at
-
-    def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
-        """Ahead of `access` for a plain store: what it writes, for the race detector."""
-        if ordered(cx.ins):
-            return
-        b = cx.b
-        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
-            where, values = cx.program.scratch(cx)
-            b.store(b.resize(vector_address(cx, address, access.space), "i64"), where)
-            for j, item in enumerate(items):
-                b.store(cx.vector(item, type_), b.offset(values, access.size * LANES * j), align=access.size)
-            b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
 
     def sync(self, cx: Lowering) -> None:
         """At an atomic, an ordered access or a fence: the warp knows what others released before."""
@@ -218,6 +209,15 @@ class Counting:
             kind = constant("i32", FAULT["barrier_divergence"])
             here = constant("i32", site)
             b.call("void", "gs_report", cx.warp, kind, here, mine, here, who, constant("i64", 0))
+
+
+def _show(cx: Lowering, access: Access, addresses: Value, stored: Stored) -> None:
+    """Shows the race detector what is about to be written."""
+    b, (where, values) = cx.b, cx.program.scratch(cx)
+    b.store(b.resize(addresses, "i64"), where)
+    for j, item in enumerate(stored.items):
+        b.store(cx.vector(item, stored.type), b.offset(values, access.size * LANES * j), align=access.size)
+    b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
 
 
 def _watched(cx: Lowering, access: Access, kind: str) -> str:

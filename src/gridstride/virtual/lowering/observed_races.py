@@ -5,6 +5,7 @@ from __future__ import annotations
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, space_of
 from gridstride.virtual.lowering.ir import Value, constant
+from gridstride.virtual.lowering.runtime.observe import UNWATCHED
 from gridstride.virtual.machine.layout import BLOCK_STRONG, CHECKED, PLAIN, STRONG
 from gridstride.virtual.ptx.module import Instruction
 
@@ -24,9 +25,11 @@ def _plain(cx: Lowering) -> int:
     return BLOCK_STRONG if cx.program.module.generator.startswith("LLVM NVPTX") else PLAIN
 
 
-def watch_global(cx: Lowering, site: int, addresses: Value, size: Value, kind: str) -> None:
-    """Looks for races of an access to global memory; one that releases does so before it."""
+def watch_global(cx: Lowering, kind: str) -> Value:
+    """How strong an access to global memory is, for the race detector; one that releases does so here, before it."""
     b, atomic = cx.b, kind in ("atom", "red")
+    if kind == "fetch":
+        return constant("i32", UNWATCHED)
     releases = {"release", "acq_rel"} & set(cx.ins.modifiers)
     if releases and scope_of(cx.ins) == STRONG:
         b.call("void", "gs_race_fence", cx.warp)
@@ -35,8 +38,4 @@ def watch_global(cx: Lowering, site: int, addresses: Value, size: Value, kind: s
     strength = scope_of(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)
     if atomic and strength == STRONG and set(_CHECKING) & set(cx.ins.modifiers):
         strength = CHECKED
-    writes = atomic or kind == "store"
-    name, long = f"gs_global_{'store' if writes else 'load'}", b.resize(addresses, "i64")
-    b.call("void", name, cx.warp, constant("i32", site), cx.active(), long, size, constant("i32", strength))
-    if kind == "store":
-        b.call("void", "gs_race_stored", cx.warp)
+    return constant("i32", strength)

@@ -28,13 +28,20 @@ DEVICE_RUNTIME = "__cudaCDP2"
 """How the names of the device runtime's functions start: a kernel that reaches one may launch others."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a plain store writes: operands of one PTX type."""
+
+    items: tuple[Operand, ...]
+    type: str
+
+
 class Observer(Protocol):
     """What an observed build adds to a kernel; the fast build adds nothing."""
 
     def block(self, cx: Lowering, index: int) -> None: ...
-    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
-    def storing(
-        self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
+    def access(
+        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str, stored: Stored | None = None
     ) -> None: ...
     def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None: ...
@@ -55,10 +62,9 @@ class Blind:
     def block(self, cx: Lowering, index: int) -> None:
         """Adds nothing."""
 
-    def access(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
-        """Adds nothing."""
-
-    def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
+    def access(
+        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str, stored: Stored | None = None
+    ) -> None:
         """Adds nothing."""
 
     def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
@@ -125,6 +131,7 @@ class Lowered:
     clusters: bool
     launches: bool = False
     splits: bool = False
+    calls: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import platform
+from collections.abc import Iterable
 from hashlib import blake2b
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.virtual.lowering.ir import Module
-from gridstride.virtual.lowering.runtime.fibers import PROCESSORS
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.parts import Part
 
 _X86 = ("x86_64", "AMD64")
 Run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -95,63 +96,81 @@ def _machine() -> Any:
 
 
 class Code:
-    """A loaded object: keeps the memory of its functions."""
+    """A loaded object: keeps the memory of its functions. `rare`: it calls what few kernels do (machine/parts.py)."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, rare: bool) -> None:
         llvm = _llvm()
         _runtime()
+        if rare:
+            _rare()
         self._engine = _load(data)
         self.kernel = self._engine.get_function_address("kernel")
         if not self.kernel:
             raise RuntimeError(f"the compiled kernel has no entry; LLVM {llvm.llvm_version_info}")
 
 
-def _load(data: bytes) -> Any:
+def _load(*objects: bytes) -> Any:
     llvm = _llvm()
     # use_lmm: all sections in one piece. LLVM's own manager places them one by one, and aborts the process where the
     # gap between code and constants comes out larger than 2 GB, as it may with a reserved arena in the way.
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(), use_lmm=True)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    for data in objects:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     return engine
 
 
+class Runtime:
+    """Parts of the runtime (machine/parts.py), loaded and made known to the linker; keeps their memory."""
+
+    def __init__(self, *parts: str) -> None:
+        stored = [_stored(part) for part in parts]
+        self.names = frozenset(name for names, _ in stored for name in names)
+        self.engine = _load(*(code for _, code in stored))
+        for name in self.names:
+            _llvm().add_symbol(name, self.engine.get_function_address(name))
+
+
 @functools.cache
-def _runtime() -> tuple[Any, Any]:
-    """The scheduler and its helpers, loaded and made known to the linker; returns (engine, gs_run)."""
-    cache, key = shared_cache("machine"), f"runtime/{version()}"
+def _runtime() -> tuple[Runtime, Any]:
+    """The scheduler and its helpers, and gs_run."""
+    runtime = Runtime("core", "watched")
+    return runtime, Run(runtime.engine.get_function_address("gs_run"))
+
+
+@functools.cache
+def _rare() -> Runtime:
+    _runtime()
+    return Runtime("rare")
+
+
+def _stored(name: str) -> tuple[list[str], bytes]:
+    """The names that a part of the runtime defines, and its object; compiled now where this is new."""
+    cache, key = shared_cache("machine"), f"runtime/{name}/{version()}"
     stored = cache.get(key)
     if stored is None:
-        module = _runtime_module()
-        stored = " ".join(module.defined).encode() + b"\n" + compile_object(module.text(), thorough=True)
+        part = _parts()[name]
+        stored = " ".join(part.names).encode() + b"\n" + compile_object(part.ir, thorough=part.thorough)
         cache.put(key, stored)
     names, _, code = stored.partition(b"\n")
-    engine = _load(code)
-    for name in names.decode().split():
-        _llvm().add_symbol(name, engine.get_function_address(name))
-    return engine, Run(engine.get_function_address("gs_run"))
+    return names.decode().split(), code
 
 
-RUNTIME = (
-    "memory observe output heap mbarrier copies queue proxy reduce tensor stamps global_races pairs clusters "
-    "cluster_barrier cluster_memory multicast cluster_clocks cluster_races cluster_orders textures descriptors "
-    "warpgroup launches unset lanes"
-).split()
-"""The rooms of the runtime below lowering/runtime, each with a function emit_NAME; the scheduler comes first."""
+@functools.cache
+def _parts() -> dict[str, Part]:
+    from gridstride.virtual.machine.parts import split
+
+    parts = split()
+    return {"core": parts.core[0], "watched": parts.core[1], "rare": parts.rare}
 
 
-def _runtime_module() -> Module:
-    processor = PROCESSORS.get(platform.machine())
-    if processor is None:
-        raise RuntimeError(f"the virtual GPU runs on x86-64 and AArch64, not on {platform.machine()}")
-    from gridstride.virtual.lowering.runtime.scheduler import emit_scheduler
-
-    module = Module()
-    emit_scheduler(module, processor)
-    for room in RUNTIME:
-        emit = getattr(import_module(f"gridstride.virtual.lowering.runtime.{room}"), f"emit_{room}")
-        emit(module)
-    return module
+def calls_rare(names: Iterable[str]) -> bool:
+    """Whether a kernel that calls these functions needs the rare part of the runtime."""
+    rare = {name for name in names if name.startswith("gs_")} - _runtime()[0].names
+    unknown = rare - _rare().names if rare else rare
+    if unknown:  # LLVM would abort the process
+        raise RuntimeError(f"the runtime has no {', '.join(sorted(unknown))}")
+    return bool(rare)
 
 
 def run(worker: int) -> None:

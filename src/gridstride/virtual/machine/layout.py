@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,6 +36,10 @@ class Layout:
 
     def dtype(self) -> np.dtype[np.void]:
         """The same struct as a NumPy record dtype."""
+        return self._dtype
+
+    @functools.cached_property
+    def _dtype(self) -> np.dtype[np.void]:
         formats = [_NUMPY[self.type[f]] if n == 1 else (_NUMPY[self.type[f]], (n,)) for f, n in self.count.items()]
         offsets = list(self.offset.values())
         spec: Any = {"names": list(self.offset), "formats": formats, "offsets": offsets, "itemsize": self.size}

@@ -225,7 +225,7 @@ class VirtualKernel:
         demand = Demand(warps, slots, extent, workers, counters, sample, shift, size, lanes)
         session = Session(tables, demand, device.rooms)
         if sample:
-            session.watch(device.arena, device.model.l1_lines(threads, extent))
+            session.watch(device.touched, device.model.l1_lines(threads, extent))
         record = session.launch
         record["cluster"], record["cluster_size"] = team, size
         record["explicit_cluster"] = (shape.cluster or self.required_cluster) is not None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.virtual.lowering.runtime.scheduler import TID_RECORD
-from gridstride.virtual.machine.arena import Arena, reserve
+from gridstride.virtual.machine.arena import reserve
 from gridstride.virtual.machine.layout import (
     BLOCK,
     CLUSTER,
@@ -124,7 +124,7 @@ class Session:
         self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
         self.shadows: list[Array] = []
         self.clusters: list[Array] = []
-        self.touched: Touched | None = None
+        self.caches: list[Array] = []
         self._rented: list[mmap.mmap] = []
         self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
         for index, room in enumerate(rooms[: demand.workers]):
@@ -192,11 +192,10 @@ class Session:
             head["units"], head["each"], head["shift"] = units, each, demand.race_shift
         self.workers[index]["team_race"], self.workers[index]["team_race_stride"] = base, stride
 
-    def watch(self, arena: Arena, l1_lines: int) -> None:
+    def watch(self, touched: Touched, l1_lines: int) -> None:
         """Has the launch remember what it touches."""
-        self.touched = Touched(arena)
-        for worker in self.workers:
-            self.touched.attach(worker, l1_lines)
+        touched.open()
+        self.caches = [touched.attach(worker, l1_lines) for worker in self.workers]
 
     def restart(self) -> None:
         """Clears what the last launch left."""

@@ -20,7 +20,7 @@ EVENTS = 1 << 26
 """Events of one launch that are told apart; what happens under later stamps is taken to be in order."""
 
 KEPT = 64 << 20
-"""Bytes of shadow that may stay taken between launches."""
+"""Bytes of a plane, and of the events, that may stay taken between launches."""
 
 WRAP = 1 << 30
 """Stamps after which the shadow starts anew: it leaves a launch three times as many."""
@@ -38,6 +38,8 @@ class Shadow:
         self._planes: list[mmap.mmap] = []
         self._events: mmap.mmap | None = None
         self._covered = (0, 0)
+        self._fitted = (0, 0)
+        self._held = 0.0
         self.pairs: np.ndarray[Any, Any] = np.zeros(PAIRS, PAIR.dtype())
         self._record["clock"], self._record["pairs"] = 2, self.pairs.ctypes.data
 
@@ -65,21 +67,27 @@ class Shadow:
             _warn(str(error))
         return self.address
 
-    def close(self) -> None:
-        """After a launch: large shadows go back to the system."""
+    def close(self, touched: int) -> None:
+        """After a launch that touched so many bytes of global memory: large shadows go back to the system."""
         if self._events is None:
             return
         if int(self._record["clock"][0] - self._record["base"][0]) * EVENT.size > KEPT:
             self._events.madvise(mmap.MADV_DONTNEED)
-        if self._arena.used * ENTRY // max(1, self._covered[1]) > KEPT:
+        each = ENTRY / max(1, self._covered[1])
+        self._held = min(self._held + touched * each, self._arena.used * each)
+        if self._held > KEPT:
+            self._held = 0.0
             for plane in self._planes:
                 plane.madvise(mmap.MADV_DONTNEED)
 
     def _fits(self, unit: int) -> bool:
         """Whether this machine has room for the shadow of all that is allocated; if not, the user is told."""
+        if self._planes and self._fitted == (self._arena.used, unit):
+            return True  # asking the system takes longer than many a launch
         need, have = self._arena.used * ENTRY * len(SHADOW_PLANES) // unit, available_memory() * 3 // 4
         if need > have:
             _warn(f"{need >> 20} MiB might be needed, {have >> 20} MiB can be had; allocate less on the device")
+        self._fitted = (self._arena.used, unit)
         return need <= have
 
     def _cover(self, extent: int, unit: int) -> None:

@@ -49,7 +49,9 @@ class Tables:
     clusters: bool = False
     launches: bool = False
     splits: bool = False
-    """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster."""
+    rare: bool = False
+    """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster; `rare`: it calls that part of the
+    runtime."""
 
     @property
     def groups(self) -> int:
@@ -78,7 +80,7 @@ class Variant:
     """Loaded code with its tables."""
 
     def __init__(self, code: bytes, tables: Tables) -> None:
-        self.code, self.tables = engine.Code(code), tables
+        self.code, self.tables = engine.Code(code, rare=tables.rare), tables
 
 
 def build(
@@ -117,7 +119,7 @@ def _compile(module: Module, name: str, shape: BlockShape, observed: bool, lanes
     tables = Tables(
         sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
         lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
-        lowered.clusters, lowered.launches, lowered.splits,
+        lowered.clusters, lowered.launches, lowered.splits, engine.calls_rare(lowered.calls),
     )  # fmt: skip
     return tables, engine.compile_object(lowered.ir)
 

@@ -101,7 +101,8 @@ class LineCounters:
 
     def add(self, other: LineCounters) -> None:
         for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+            if more := getattr(other, name):
+                setattr(self, name, getattr(self, name) + more)
         for mine, theirs in ((self.kinds, other.kinds), (self.tensor_types, other.tensor_types)):
             for key, count in theirs.items():
                 mine[key] = mine.get(key, 0) + count

@@ -150,7 +150,7 @@ def observe_one(
         stopped = fault.findings
     counters = _counted(session, variant, -(-total // team // sample) * team, total, device)
     found = stopped + reported(kernel, block, session, variant, packed)
-    device.shadow.close()
+    device.shadow.close(device.touched.bytes)
     extent = variant.tables.static_shared + shape.shared
     model = Model(kernel, counters, grid, block, extent)
     run = Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.pieces[0].source,
@@ -168,9 +168,8 @@ def _watch_unset(session: Session, variant: Variant, device: VirtualGPU) -> None
 
 def _counted(session: Session, variant: Variant, blocks: int, total: int, device: VirtualGPU) -> Counters:
     counters = collect(np.sum(session.counters, axis=0), variant.tables.extra, blocks, total)
-    if session.touched is not None:
-        touched = session.touched.bytes(device.arena.table(), total / blocks)
-        counters.read_bytes, counters.written_bytes, counters.atomic_bytes = touched
+    touched = device.touched.take(total / blocks, stopped=session.stopped())
+    counters.read_bytes, counters.written_bytes, counters.atomic_bytes = touched
     return counters
 
 

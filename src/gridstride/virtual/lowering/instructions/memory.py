@@ -15,6 +15,7 @@ from gridstride.virtual.lowering.instructions.clusters import (
 )
 from gridstride.virtual.lowering.ir import Value, bits, constant, vector_constant, wide
 from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.lowering.program import Stored
 from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.machine.layout import LANES
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Register, Symbol, Vector
@@ -218,8 +219,7 @@ def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand,
     site = cx.program.site(cx, access)
     form = linear_address(cx, address, access.space)
     groups = layout.groups_of(cx, form) if form is not None else None
-    cx.program.observer.storing(cx, access, address, items, ptx_type)
-    cx.program.observer.access(cx, site, access, address, "store")
+    cx.program.observer.access(cx, site, access, address, "store", Stored(items, ptx_type))
     if remote(cx.ins):
         values = [cx.vector(i, ptx_type) for i in items]
         store_remote(cx, vector_address(cx, address, access.space), access, site, values)

@@ -11,6 +11,9 @@ from gridstride.virtual.machine.layout import BLOCK, WARP, WORKER
 WAYS = 8
 """Lines in a set of L1."""
 
+PAGE_SHIFT = 12
+"""Sectors that a byte behind a map of what was touched stands for, as a power of two: 128 KB of global memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -69,6 +72,8 @@ def mark(b: Builder, map_: Value, low: Value, size: Value, line: Value, sectors:
     first = b.op("sub", b.op("shl", line, i64(2)), low)
     with b.if_(b.compare("ult", b.op("add", first, i64(3)), size)):
         place = b.pointer(b.op("add", map_, first))
+        page = b.op("add", size, b.op("lshr", first, i64(PAGE_SHIFT)))
+        b.store(constant("i8", 1), b.pointer(b.op("add", map_, page)))
         whole, part, done = b.new_label("whole"), b.new_label("part"), b.new_label("marked")
         b.branch(b.compare("eq", sectors, i32(15)), whole, part)
         b.start(whole)

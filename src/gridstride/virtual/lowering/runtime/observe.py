@@ -12,6 +12,9 @@ from gridstride.virtual.lowering.runtime.races import emit_races
 from gridstride.virtual.lowering.runtime.silent import emit_silent
 from gridstride.virtual.machine.layout import BLOCK, FINDING, LAUNCH, MAX_FINDINGS, RACE, WARP
 
+UNWATCHED = 0xFF
+"""Instead of how strong an access is: races are looked for elsewhere."""
+
 
 def emit_observe(m: Module) -> None:
     """gs_observe_* for each kind of access, and gs_report, gs_race_barrier, gs_race_sync for the rest."""
@@ -29,10 +32,14 @@ def _observe(m: Module) -> None:
     head = ("ptr warp", "i64 at", "i32 site", "i32 mask")
     for space in ("global", "generic"):
         for kind in KINDS:
-            name = f"gs_observe_{space}_{kind}"
-            with m.function("void", name, *head, f"{wide('i64')} address", "i32 size") as (b, args):
-                warp, at, _, mask, address, size = args
+            name, more = f"gs_observe_{space}_{kind}", (f"{wide('i64')} address", "i32 size", "i32 strength")
+            with m.function("void", name, *head, *more) as (b, (warp, at, site, mask, address, size, strength)):
                 b.call("void", f"gs_count_{space}_{kind}", warp, at, mask, address, size)
+                with b.if_(b.compare("ne", strength, i32(UNWATCHED)), likely=True):
+                    writes = "store" if kind in ("store", "atomic") else "load"
+                    b.call("void", f"gs_global_{writes}", warp, site, mask, address, size, strength)
+                if kind == "store":
+                    b.call("void", "gs_race_stored", warp)
     for space in ("const", "local"):
         type_ = wide("i32" if space == "local" else "i64")
         with m.function("void", f"gs_observe_{space}", *head, f"{type_} address", "i32 size") as (b, args):
