@@ -257,4 +257,4 @@ def _invalid(place: Place | None) -> str:
         return "a call through a pointer that is no function of this module"
     if place is not None and place.name.startswith("wgmma"):
         return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
-    return "an operand the hardware does not take (barrier numbers are 0 to 15)"
+    return "an operand the hardware does not take (barrier numbers are 0 to 15, and the same in all threads of a warp that arrive together)"
