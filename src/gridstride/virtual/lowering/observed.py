@@ -18,7 +18,7 @@ from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.members import check_members
 from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
 from gridstride.virtual.lowering.observed_lanes import meet, note_poll, watch_lanes
-from gridstride.virtual.lowering.observed_races import scope_of, watch_global
+from gridstride.virtual.lowering.observed_races import checks_value, scope_of, watch_global
 from gridstride.virtual.lowering.program import DEVICE_RUNTIME, Stored
 from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.lowering.taint import Taint
@@ -94,11 +94,12 @@ class Counting:
         b.store(b.op("add", b.load("i64", counter), split), counter)
 
     def access(
-        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str, stored: Stored | None = None
-    ) -> None:
+        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str,
+        stored: Stored | Value | None = None,
+    ) -> None:  # fmt: skip
         """Counts a load, store, atom or red (`kind`) or a cp.async's sides ("fetch", "async"), and looks for races; for
         those of a cp.async the copy itself does, which knows what it moves. `address`: the operand, or what each lane
-        has. `stored`: what a plain store writes, for the race detector.
+        has. `stored`: what a plain store writes, for the race detector, or the image whose i-th row is lane i's.
         """
         if access.space not in ("global", "shared", "generic", "const", "local"):
             return
@@ -117,6 +118,9 @@ class Counting:
             if self.lanes:
                 watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
+            if access.space == "shared" and kind in ("atom", "red"):
+                strong = "checked" if checks_value(cx.ins) else "atomic"
+                b.call("void", f"gs_race_{strong}", cx.warp, where[1], cx.active(), addresses, size)
             name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
             strength = () if access.space not in ("global", "generic") else (watch_global(cx, kind),)
@@ -211,12 +215,15 @@ class Counting:
             b.call("void", "gs_report", cx.warp, kind, here, mine, here, who, constant("i64", 0))
 
 
-def _show(cx: Lowering, access: Access, addresses: Value, stored: Stored) -> None:
+def _show(cx: Lowering, access: Access, addresses: Value, stored: Stored | Value) -> None:
     """Shows the race detector what is about to be written."""
     b, (where, values) = cx.b, cx.program.scratch(cx)
     b.store(b.resize(addresses, "i64"), where)
-    for j, item in enumerate(stored.items):
-        b.store(cx.vector(item, stored.type), b.offset(values, access.size * LANES * j), align=access.size)
+    if isinstance(stored, Value):
+        values = stored
+    else:
+        for j, item in enumerate(stored.items):
+            b.store(cx.vector(item, stored.type), b.offset(values, access.size * LANES * j), align=access.size)
     b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
 
 

@@ -41,7 +41,13 @@ class Observer(Protocol):
 
     def block(self, cx: Lowering, index: int) -> None: ...
     def access(
-        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str, stored: Stored | None = None
+        self,
+        cx: Lowering,
+        site: int,
+        access: Access,
+        address: Address | Value,
+        kind: str,
+        stored: Stored | Value | None = None,
     ) -> None: ...
     def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None: ...
@@ -63,7 +69,13 @@ class Blind:
         """Adds nothing."""
 
     def access(
-        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str, stored: Stored | None = None
+        self,
+        cx: Lowering,
+        site: int,
+        access: Access,
+        address: Address | Value,
+        kind: str,
+        stored: Stored | Value | None = None,
     ) -> None:
         """Adds nothing."""
 
