@@ -12,13 +12,14 @@ MAX_EXPANSION = 1 << 20
 class Cursor:
     """The next token to read is `texts[pos]`; the list ends in empty tokens, which no rule consumes."""
 
-    __slots__ = ("_budget", "pos", "texts", "tokens")
+    __slots__ = ("_budget", "pos", "target", "texts", "tokens")
 
     def __init__(self, tokens: Tokens) -> None:
         self._budget = MAX_EXPANSION
         self.tokens = tokens
         self.texts = tokens.texts
         self.pos = 0
+        self.target = ""  # the module's, once it is known: it decides which instructions there are
 
     @property
     def token(self) -> str:

@@ -23,6 +23,7 @@ from gridstride.virtual.ptx.names import Names
 from gridstride.virtual.ptx.opcodes import ARITY
 from gridstride.virtual.ptx.operand_fit import Slot, misfit
 from gridstride.virtual.ptx.operand_reader import ENDS, MAX_ITEMS, OperandReader
+from gridstride.virtual.ptx.targets import needed, serves
 
 _VECTOR_ACCESS = frozenset(["ld", "ldu", "st"])
 
@@ -93,6 +94,10 @@ class InstructionReader:
             if not is_identifier(opcode):
                 raise self.cursor.error(f"expected an instruction, found {shown(token)}", at)
             raise self.cursor.error(f"unknown instruction {shown(opcode)}{nearest(opcode, ARITY)}", at)
+        least = needed(opcode, tuple(modifiers))
+        if least is not None and not serves(self.cursor.target, least):
+            name, target = shown(".".join([opcode, *modifiers[:2]])), self.cursor.target
+            raise self.cursor.error(f"{name} needs .target {least}, this module is for {target}", at)
         return opcode, tuple(modifiers), arity
 
     def _operands(self, opcode: str) -> tuple[Operand, ...]:

@@ -119,6 +119,7 @@ class ModuleReader:
         cursor.pos += 1
         if token == ".target":
             self._target += tuple(self._read_target())
+            cursor.target = self._target[0]
         elif token == ".address_size":
             self._read_address_size()
         elif token == ".file":
