@@ -76,6 +76,27 @@ class DeviceProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a launch: dimensions (x, y, z), dynamic shared bytes, and how its blocks belong together."""
+
+    grid: Dim3
+    block: Dim3
+    shared: int = 0
+    cooperative: bool = False
+    cluster: Dim3 | None = None
+
+    @property
+    def blocks(self) -> int:
+        """In the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """In a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterLayout:
     """Where one kernel parameter lies in the packed parameters, as the PTX declares it."""
 
@@ -165,7 +186,7 @@ class Stream(Protocol):
 
 @runtime_checkable
 class DeviceKernel(Protocol):
-    """One entry of a loaded module. A virtual kernel also has `observe(grid, block, packed, shared) -> Run`."""
+    """One entry of a loaded module. A virtual kernel also has `observe(shape, packed) -> Run`."""
 
     @property
     def name(self) -> str:
@@ -183,17 +204,8 @@ class DeviceKernel(Protocol):
     def max_threads(self) -> int:
         """Most threads a block of this kernel may have (.maxntid, registers, the chip)."""
 
-    def launch(
-        self,
-        grid: Dim3,
-        block: Dim3,
-        packed: bytes,
-        shared: int,
-        stream: Stream | None,
-        cooperative: bool,
-        cluster: Dim3 | None,
-    ) -> None:
-        """Run the kernel over `grid` with `packed` parameters; a physical GPU returns before it has run."""
+    def launch(self, shape: Shape, packed: bytes, stream: Stream | None = None) -> None:
+        """Run the kernel over a grid with `packed` parameters; a physical GPU returns before it has run."""
 
 
 @runtime_checkable

@@ -66,6 +66,7 @@ def test_a_global_whose_value_has_no_certain_text_is_never_cached(monkeypatch: p
     ("signature", "message"),
     [
         ("void(float32[:])", r"scale has 2 parameters \(x, a\), signature has 1 types"),
+        ("float32[:]", r'evaluates to .Array. .*; of one argument it is "void\(float32\[:\]\)"'),
         ("void(floot[:], int32)", "scale: signature .* is none of Numba's: name 'floot' is not defined"),
         ("float32(float32[:], int32)", "a kernel returns nothing, signature says float32"),
         (3, "scale: signature 3 is none of Numba's"),

@@ -13,7 +13,7 @@ import pytest
 import gridstride as gs
 from gridstride.device.driver import physical_count
 from gridstride.device.entries import entry_parameters
-from gridstride.protocol import DeviceProperties, OutOfDeviceMemory, ParameterLayout
+from gridstride.protocol import DeviceProperties, OutOfDeviceMemory, ParameterLayout, Shape
 
 H200 = DeviceProperties(
     name="fake h200",
@@ -44,13 +44,9 @@ class Launch:
     """What a fake kernel was launched with; `values` are the raw fields, structs as bytes."""
 
     name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    shape: Shape
     values: tuple[Any, ...]
-    shared: int
     stream: Any
-    cooperative: bool
-    cluster: tuple[int, int, int] | None
 
 
 @dataclass
@@ -61,13 +57,13 @@ class FakeKernel:
     static_shared: int = 0
     max_threads: int = 1024
 
-    def launch(self, grid, block, packed, shared, stream, cooperative, cluster) -> None:
+    def launch(self, shape, packed, stream=None) -> None:
         values = tuple(self._value(packed, each) for each in self.parameters)
-        self.device.launches.append(Launch(self.name, grid, block, values, shared, stream, cooperative, cluster))
+        self.device.launches.append(Launch(self.name, shape, values, stream))
         self.device.run(self.device, *values)
 
-    def observe(self, grid, block, packed, shared) -> str:
-        self.launch(grid, block, packed, shared, None, False, None)
+    def observe(self, shape, packed) -> str:
+        self.launch(shape, packed)
         return "the run"
 
     @staticmethod

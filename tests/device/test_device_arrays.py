@@ -46,7 +46,7 @@ def test_copy_from_wants_the_same_shape_and_dtype(fake):
         array.copy_from(np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("host", [np.array([None]), np.ones(2, ">f4")])
+@pytest.mark.parametrize("host", [np.array([None]), np.ones(2, ">f4"), np.array(["a"]), np.zeros(2, "M8[s]")])
 def test_what_a_kernel_cannot_read_is_refused(fake, host):
     with pytest.raises(ValueError, match="cannot go to a device"):
         gs.to_device(host)

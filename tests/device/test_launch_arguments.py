@@ -61,8 +61,8 @@ def test_numpy_arrays_hold_what_the_kernel_wrote(fake, saxpy):
     x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
     saxpy[4, 256](1000, 2.0, x, y)
     np.testing.assert_array_equal(y, 2 * np.arange(1000) + 1)
-    assert fake.launches[0].grid == (4, 1, 1)
-    assert fake.launches[0].block == (256, 1, 1)
+    assert fake.launches[0].shape.grid == (4, 1, 1)
+    assert fake.launches[0].shape.block == (256, 1, 1)
 
 
 def test_nothing_stays_allocated_after_a_launch(fake, saxpy):

@@ -18,18 +18,18 @@ def test_dimensions_are_ints_or_tuples(fake, kernel):
     kernel[(2, 3), (4, 5, 6)]()
     kernel[np.int64(7), (8,), 512]()
     kernel[[1, 2], 32]()
-    assert [each.grid for each in fake.launches] == [(2, 1, 1), (2, 3, 1), (7, 1, 1), (1, 2, 1)]
-    assert [each.block for each in fake.launches] == [(3, 1, 1), (4, 5, 6), (8, 1, 1), (32, 1, 1)]
-    assert [each.shared for each in fake.launches] == [0, 0, 512, 0]
+    assert [each.shape.grid for each in fake.launches] == [(2, 1, 1), (2, 3, 1), (7, 1, 1), (1, 2, 1)]
+    assert [each.shape.block for each in fake.launches] == [(3, 1, 1), (4, 5, 6), (8, 1, 1), (32, 1, 1)]
+    assert [each.shape.shared for each in fake.launches] == [0, 0, 512, 0]
 
 
 def test_launch_passes_everything_on(fake, kernel):
     stream = gs.PhysicalGPU  # any object is refused, below
     kernel.launch(grid=(4, 2), block=64, shared=1024, cooperative=True, cluster=(2, 1, 1))
     launched = fake.launches[0]
-    assert (launched.grid, launched.block, launched.shared) == ((4, 2, 1), (64, 1, 1), 1024)
-    assert launched.cooperative
-    assert launched.cluster == (2, 1, 1)
+    assert (launched.shape.grid, launched.shape.block, launched.shape.shared) == ((4, 2, 1), (64, 1, 1), 1024)
+    assert launched.shape.cooperative
+    assert launched.shape.cluster == (2, 1, 1)
     with pytest.raises(gs.LaunchError, match="is not a stream"):
         kernel.launch(grid=1, block=1, stream=stream)
 
@@ -81,9 +81,16 @@ def test_a_launch_needs_grid_and_block(kernel, key):
         kernel[key]
 
 
+def test_arguments_are_a_sequence_without_names(kernel):
+    with pytest.raises(gs.LaunchError, match="args = 5 is not a tuple or list"):
+        kernel.launch(grid=1, block=1, args=5)
+    with pytest.raises(TypeError, match=r"^k\[grid, block\]\(\) got an unexpected keyword argument 'n'"):
+        kernel[1, 1](n=1)
+
+
 def test_observe_returns_what_the_device_observed(fake, kernel):
     assert kernel.observe(2, 32)() == "the run"
-    assert fake.launches[0].grid == (2, 1, 1)
+    assert fake.launches[0].shape.grid == (2, 1, 1)
 
 
 def test_observe_brings_arrays_back(fake):

@@ -119,6 +119,12 @@ def test_one_string_of_options_is_refused_in_words(fake):
         gs.cuda("__global__ void f() {}", options="-DWITH")
 
 
+@pytest.mark.parametrize("source", [None, b"__global__ void f() {}", 3])
+def test_a_source_that_is_no_text_is_refused(fake, source):
+    with pytest.raises(TypeError, match=r"CUDA C\+\+ must be a str, a Path or a list of them, not \w+"):
+        gs.cuda(source)
+
+
 def test_ptx_that_is_no_text_is_refused(fake):
     with pytest.raises(TypeError, match="PTX must be a str or a Path, not bytes"):
         gs.ptx(b".version 8.0")

@@ -94,6 +94,8 @@ def test_what_observe_found_fails_the_test_at_its_end_unless_it_was_taken(projec
     assert code == 1
     assert "2 passed, 1 deselected, 1 error" in output, output
     assert "ERROR at teardown of test_observed" in output
+    assert "found by kernel.observe:" in output
+    assert "pluggy/_" not in output
     assert ">    5 |     x[threadIdx.x] = tile[63 - threadIdx.x];" in output
 
 
@@ -103,6 +105,8 @@ def test_the_chip_is_an_option_and_a_mark_says_more(project: Path) -> None:
         "def test_option(gpu): assert gpu.chip == 'a100' and gpu.sanitize\n"
         "@pytest.mark.virtual_gpu(chip_name='t4', time_limit=3)\n"
         "def test_mark(gpu): assert gpu.chip == 't4' and gpu.time_limit == 3\n"
+        "@pytest.mark.virtual_gpu('rtx4090')\n"
+        "def test_place(gpu): assert gpu.chip == 'rtx4090'\n"
     )
     assert run(project, "--gpu-chip=a100", file="test_chip.py")[0] == 0
     (project / "pytest.ini").write_text("[pytest]\ngpu_chip = a100\naddopts = --strict-markers\n")

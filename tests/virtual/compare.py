@@ -8,6 +8,7 @@ import numpy as np
 import random_ptx
 import reference
 
+from gridstride.protocol import Shape
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.ptx import parse
 
@@ -34,7 +35,7 @@ def difference(gpu: VirtualGPU, text: str, block: tuple[int, int, int], blocks: 
         for address, data in zip(addresses, buffers, strict=True):
             gpu.copy_in(address, data)
         reference.run(parse(text), "k", (blocks, 1, 1), block, [*addresses, 5], memory)
-        gpu.load(text).kernels["k"].launch((blocks, 1, 1), block, struct.pack("<QQQI", *addresses, 5))
+        gpu.load(text).kernels["k"].launch(Shape((blocks, 1, 1), block), struct.pack("<QQQI", *addresses, 5))
         for name, address, data in zip(("in", "scratch", "out"), addresses, buffers, strict=True):
             gpu.copy_out(data, address)
             wanted = np.frombuffer(memory.buffers[address], np.uint8)

@@ -29,9 +29,13 @@ def recording() -> dict[str, Any]:
 
 
 def complaints(case: Faulty) -> dict[str, dict[str, Any]]:
-    """The tools that complain of a kernel, with what they say."""
+    """The tools that complain of a kernel, with what they say.
+
+    initcheck's complaint of the host, which copies an output of which the kernel wrote a part, is not about the kernel.
+    """
     tools = recording().get(name(case), {}).get("tools", {})
-    return {tool: said for tool, said in tools.items() if said and said["says"]}
+    host = "Host API memory access error"
+    return {tool: said for tool, said in tools.items() if said and (said["says"] or host)[: len(host)] != host}
 
 
 @pytest.mark.parametrize("case", FAULTY, ids=name)

@@ -343,7 +343,7 @@ def test_what_a_bulk_copy_brought_may_leave_without_a_fence(gpu: gs.VirtualGPU) 
         ("in(s, x, 272, &bar)", "out_of_bounds"),
         ("in(s, x + 1, 128, &bar)", "misaligned"),
         ("in(s + 2, x, 128, &bar)", "misaligned"),
-        ("in(s, x, 100, &bar)", "misaligned"),
+        ("in(s, x, 100, &bar)", "invalid_instruction"),
         ("out(y + 4, s, 256)", "out_of_bounds"),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.protocol import Shape
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,10 @@ WRONG = {
         "asm volatile(\"bar.sync %0;\" :: \"r\"(n));", "invalid_instruction", 2, None, (0, 0, 0),
         "barrier numbers are 0 to 15",
     ),
+    "a barrier for part of a warp": Wrong(
+        "asm volatile(\"bar.sync 1, 33;\");", "invalid_instruction", 2, None, (0, 0, 0),
+        "a barrier of 33 threads: it counts whole warps, a multiple of 32",
+    ),
 }  # fmt: skip
 RIGHT = HEAD + "x[blockIdx.x * blockDim.x + threadIdx.x] = 3 * threadIdx.x + n;\n}"
 
@@ -148,7 +153,7 @@ def test_memory_that_the_host_has_freed_is_named(gpu: gs.VirtualGPU) -> None:
     del gone
     raw = gpu.load(gs.cuda(HEAD + "x[threadIdx.x] = n;\n}").ptx).kernels["k"]
     with pytest.raises(gs.KernelFault, match=r"use after free .* at byte 0 of parameter 1 \(512 bytes\)"):
-        raw.launch((1, 1, 1), (64, 1, 1), address.to_bytes(8, "little") + (1).to_bytes(4, "little"))
+        raw.launch(Shape((1, 1, 1), (64, 1, 1)), address.to_bytes(8, "little") + (1).to_bytes(4, "little"))
     check_the_next_launch(x)
 
 
@@ -181,3 +186,16 @@ def test_no_room_on_the_device_is_said_before_anything_runs() -> None:
         check_the_next_launch(held)
         del held
         assert device.arena.used == before
+
+
+def test_a_grid_too_large_for_the_time_limit_says_how_far_it_came() -> None:
+    with (
+        gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=0.05)),
+        pytest.raises(gs.KernelFault, match=r"stopped after 0\.05 s: [\d,]+ of 2,147,483,647 blocks had been started"),
+    ):
+        gs.cuda("__global__ void empty() {}")["empty"][2**31 - 1, 32]()
+
+
+def test_an_array_without_elements_is_a_null_pointer(gpu: gs.VirtualGPU) -> None:
+    with pytest.raises(gs.KernelFault, match="a null pointer"):
+        gs.cuda("__global__ void read(int* x) { x[0] = 1; }")["read"][1, 1](np.zeros(0, np.int32))

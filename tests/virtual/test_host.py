@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -174,3 +175,34 @@ def test_a_size_that_is_no_positive_whole_number_is_refused(option: str) -> None
 def test_a_number_is_no_chip() -> None:
     with pytest.raises(ValueError, match=r"unknown chip 0\. There are: a100"):
         gs.VirtualGPU(0)
+
+
+def test_errors_and_runs_travel_between_processes() -> None:
+    with gs.use(gs.VirtualGPU(workers=1, memory=64 << 20)):
+        run = gs.cuda("__global__ void one(int* x) { x[0] = 1; }")["one"].observe(1, 1)(np.zeros(1, np.int32))
+        errors = []
+        for call in (
+            lambda: gs.ptx("no PTX"),
+            lambda: gs.cuda("__global__ void f() { y; }"),
+            lambda: gs.cuda("__global__ void f(int* x) { x[9] = 1; }")["f"][1, 1](np.zeros(1, np.int32)),
+            lambda: gs.cuda('__global__ void f() { asm("wgmma.nothing;"); }')["f"][1, 1](),
+        ):
+            with pytest.raises((gs.PtxError, gs.CompileError, gs.KernelFault, gs.UnsupportedInstruction)) as caught:
+                call()
+            errors.append(caught.value)
+    assert len({type(error) for error in errors}) >= 3
+    for error in errors:
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), str(copy)) == (type(error), str(error))
+    assert str(pickle.loads(pickle.dumps(run))) == str(run)
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [("1", TypeError), (None, None), (0, ValueError), (float("nan"), ValueError)]
+)
+def test_a_time_limit_is_a_number_of_seconds(limit: object, error: type[Exception] | None) -> None:
+    if error is None:
+        assert gs.VirtualGPU(time_limit=limit).time_limit > 0
+        return
+    with pytest.raises(error, match="time_limit must be"):
+        gs.VirtualGPU(time_limit=limit)

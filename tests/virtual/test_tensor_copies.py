@@ -227,3 +227,9 @@ def test_a_kernel_replaces_fields_of_a_map(gpu: gs.VirtualGPU) -> None:
     kernel["use"][1, 32](made, y)
     want = boxed(x[:4, :10].copy(), (4, 8), (1, 4), float("nan"))
     assert np.array_equal(y, want, equal_nan=True)
+
+
+def test_a_map_is_of_an_array_on_the_device_and_shows_it() -> None:
+    with pytest.raises(TypeError, match=r"not of a ndarray: gs\.to_device\(…\) first"):
+        gs.tensor_map(np.zeros((8, 8), np.float32), (8, 8))  # type: ignore[arg-type]
+    assert repr(gs.tensor_map(gs.empty(64), 32)) == "TensorMap(DeviceArray(float32[64] on virtual h200))"

@@ -105,8 +105,6 @@ _ALLOWED = {
     "": lambda case, y: np.full_like(y, -1.0),
     # mipmap levels from differences: the hardware's lengths are cut somewhere on the way
     "level": lambda case, y: np.full_like(y, 2 / 256),
-    # signed bytes between texels
-    "step": lambda case, y: np.full_like(y, 1.01 / 32767),
     # sRGB between texels
     "light": lambda case, y: np.full_like(y, 2.0**-8),
     # sums of two slices of a volume: the last bits of the largest texel

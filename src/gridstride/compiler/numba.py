@@ -143,7 +143,8 @@ def _types(name: str, signature: Any) -> tuple[Any, ...]:
     try:
         arguments, returned = sigutils.normalize_signature(signature)
     except Exception as error:  # a string is evaluated: whatever that raises
-        raise ValueError(f"{name}: signature {signature!r} is none of Numba's: {error}") from None
+        one = f'; of one argument it is "void({signature})"' if "instead of tuple" in str(error) else ""
+        raise ValueError(f"{name}: signature {signature!r} is none of Numba's: {error}{one}") from None
     if returned not in (None, types.void):
         raise ValueError(f"{name}: a kernel returns nothing, signature says {returned}: write void(…)")
     return tuple(arguments)

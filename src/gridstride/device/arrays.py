@@ -147,5 +147,5 @@ def _from_host(host: object) -> np.ndarray[Any, Any]:
 
 
 def _check_dtype(dtype: np.dtype[Any]) -> None:
-    if dtype.hasobject or not dtype.isnative:
-        raise ValueError(f"dtype {dtype} cannot go to a device: it holds Python objects or a foreign byte order")
+    if dtype.hasobject or not dtype.isnative or dtype.kind in "SUMm":
+        raise ValueError(f"dtype {dtype} cannot go to a device: it holds text, times, objects or a foreign byte order")

@@ -11,8 +11,8 @@ from gridstride.device.object_arguments import object_convert, object_type, or_o
 from gridstride.device.physical_streams import as_stream
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
 from gridstride.device.scalars import Convert, Field, packer, scalar_field
-from gridstride.device.shape import Shape, check_shape, shape
-from gridstride.protocol import DeviceError, LaunchError
+from gridstride.device.shape import check_shape, shape
+from gridstride.protocol import DeviceError, LaunchError, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -65,6 +65,8 @@ class Kernel:
         wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         device = choose()
         bound = self._module.on(device).bound(self.name)
+        if not isinstance(args, Sequence) or isinstance(args, str | bytes):
+            raise LaunchError(f"{self.name}: args = {args!r} is not a tuple or list of arguments")
         bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
 
     def observe(
@@ -96,6 +98,7 @@ class Kernel:
         def launch(*args: Any) -> None:
             module.on(choose()).bound(name).launch(wanted, args, None)
 
+        launch.__qualname__ = f"{name}[grid, block]"  # what Python's own messages call it
         return launch
 
 
@@ -146,10 +149,7 @@ class BoundKernel:
             )
         values = self._checked(wanted, args)
         with Staging(self.device, values) as staging:
-            packed = self._pack(*values)
-            how: dict[str, Any] = {"cooperative": True} if wanted.cooperative else {}
-            how |= {"cluster": wanted.cluster} if wanted.cluster else {}
-            run: Run = observe(wanted.grid, wanted.block, packed, wanted.shared, **how)
+            run: Run = observe(wanted, self._pack(*values))
             staging.copy_back()
         return run
 
@@ -166,15 +166,7 @@ class BoundKernel:
         return not any(type(values[number]) is HostArgument for number in self._arrays)
 
     def _start(self, wanted: Shape, values: list[Any], stream: Stream | None) -> None:
-        self.kernel.launch(
-            wanted.grid,
-            wanted.block,
-            self._pack(*values),
-            wanted.shared,
-            stream,
-            wanted.cooperative,
-            wanted.cluster,
-        )
+        self.kernel.launch(wanted, self._pack(*values), stream)
 
     def _wrong_count(self, given: int) -> LaunchError:
         wanted = ", ".join(f"{each.type} {each.label}" for each in self.parameters)

@@ -38,6 +38,8 @@ def cuda(
 
     Raises CompileError with file, line and column, LinkError where the files do not fit together.
     """
+    if isinstance(source, bytes) or not isinstance(source, str | Path | Sequence):
+        raise TypeError(f"CUDA C++ must be a str, a Path or a list of them, not {type(source).__name__}")
     if not isinstance(source, str | Path):
         return _several(source, options, filename, include_paths)
     if isinstance(source, Path):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.device.driver import bindings, failure
 from gridstride.device.entries import entry_parameters
 from gridstride.device.linker import link_module, needs_runtime
-from gridstride.protocol import DeviceError, Dim3, LinkError, ParameterLayout, Piece, Stream
+from gridstride.protocol import DeviceError, Dim3, LinkError, ParameterLayout, Piece, Shape, Stream
 
 if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU
@@ -83,31 +83,25 @@ class PhysicalKernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name} on {self._device.name}, {self.registers} registers>"
 
-    def launch(
-        self,
-        grid: Dim3,
-        block: Dim3,
-        packed: bytes,
-        shared: int,
-        stream: Stream | None,
-        cooperative: bool,
-        cluster: Dim3 | None,
-    ) -> None:
+    def launch(self, shape: Shape, packed: bytes, stream: Stream | None = None) -> None:
         """Queue the kernel on `stream` (None: the current one) and return; the driver copies `packed`."""
         device, driver = self._device, bindings()
         handle = device.current_stream() if stream is None else stream.handle
         with device.current():
-            self._prepare(shared, cluster or self.required_cluster)
-            if cluster == self.required_cluster:
-                cluster = None  # the driver takes it from the kernel
+            self._prepare(shape.shared, shape.cluster or self.required_cluster)
+            cluster = None if shape.cluster == self.required_cluster else shape.cluster  # else the kernel's own
             pointers = self._pointers(packed)
-            if cooperative or cluster is not None:
-                config = _config(driver, grid, block, shared, handle, cooperative, cluster)
+            if shape.cooperative or cluster is not None:
+                config = _config(driver, shape, handle, cluster)
                 result = driver.cuLaunchKernelEx(config, self._function, pointers, 0)
             else:
+                grid, block, shared = shape.grid, shape.block, shape.shared
                 result = driver.cuLaunchKernel(self._function, *grid, *block, shared, handle, pointers, 0)
             if int(result[0]):
-                device.check(result, f"launching {self.name} with grid {grid}, block {block}, {shared} dynamic bytes")
+                device.check(
+                    result,
+                    f"launching {self.name} with grid {shape.grid}, block {shape.block}, {shape.shared} dynamic bytes",
+                )
 
     def _required_cluster(self, attribute: Any) -> Dim3 | None:
         """What __cluster_dims__ says; None where it says nothing."""
@@ -149,14 +143,12 @@ class PhysicalKernel:
         self._device.check(result, f"launching {self.name} with {which.name} = {value}")
 
 
-def _config(
-    driver: Any, grid: Dim3, block: Dim3, shared: int, stream: int, cooperative: bool, cluster: Dim3 | None
-) -> Any:
+def _config(driver: Any, shape: Shape, stream: int, cluster: Dim3 | None) -> Any:
     config, attributes = driver.CUlaunchConfig(), []
-    config.gridDimX, config.gridDimY, config.gridDimZ = grid
-    config.blockDimX, config.blockDimY, config.blockDimZ = block
-    config.sharedMemBytes, config.hStream = shared, stream
-    if cooperative:
+    config.gridDimX, config.gridDimY, config.gridDimZ = shape.grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = shape.block
+    config.sharedMemBytes, config.hStream = shape.shared, stream
+    if shape.cooperative:
         attributes.append(driver.CUlaunchAttribute())
         attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         attributes[-1].value.cooperative = 1

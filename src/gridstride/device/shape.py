@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gridstride.device.clusters import check_cluster
-from gridstride.protocol import Dim3, LaunchError
+from gridstride.protocol import Dim3, LaunchError, Shape
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device, DeviceKernel
 
 _AXES = "xyz"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A launch's dimensions (x, y, z) and dynamic shared bytes."""
-
-    grid: Dim3
-    block: Dim3
-    shared: int = 0
-    cooperative: bool = False
-    cluster: Dim3 | None = None
 
 
 def shape(grid: Any, block: Any, shared: Any = 0, *, cooperative: bool = False, cluster: Any = None) -> Shape:
@@ -60,13 +48,13 @@ def check_shape(shape: Shape, name: str, kernel: DeviceKernel, device: Device) -
         for axis, size, limit in zip(_AXES, value, most, strict=True):
             if size > limit:
                 raise LaunchError(f"{name}: {what}.{axis} = {size} is above the {limit:,} of {device.name}")
-    _check_threads(shape.block, name, kernel, device)
+    _check_threads(shape, name, kernel, device)
     _check_shared(shape.shared, name, kernel, device)
     check_cluster(shape.cluster, shape.grid, name, kernel, device)
 
 
-def _check_threads(block: Dim3, name: str, kernel: DeviceKernel, device: Device) -> None:
-    threads, most = block[0] * block[1] * block[2], device.properties.max_threads_per_block
+def _check_threads(shape: Shape, name: str, kernel: DeviceKernel, device: Device) -> None:
+    threads, block, most = shape.threads, shape.block, device.properties.max_threads_per_block
     if threads > most:
         raise LaunchError(
             f"{name}: block {_times(block)} has {threads} threads, {device.name} allows {most} in a block"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gridstride.device.arrays import DeviceArray
 from gridstride.device.driver import bindings, check
-
-if TYPE_CHECKING:
-    from gridstride.device.arrays import DeviceArray
 
 MOST_RANKS = 5
 MOST_BOX = 256
@@ -29,6 +27,11 @@ class TensorMap(np.ndarray[Any, Any]):
 
     tensor: DeviceArray
 
+    def __repr__(self) -> str:
+        return f"TensorMap({getattr(self, 'tensor', 'of nothing')!r})"
+
+    __str__ = __repr__
+
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -41,7 +44,7 @@ class _Plan:
     nan: bool
 
 
-def tensor_map(array: DeviceArray, box: Sequence[int], *, swizzle: int = 0, fill: str = "zeros") -> TensorMap:
+def tensor_map(array: DeviceArray, box: int | Sequence[int], *, swizzle: int = 0, fill: str = "zeros") -> TensorMap:
     """The map of a device array of one to five dimensions, in tiled mode (cuTensorMapEncodeTiled).
 
     `box`: elements of each dimension that a copy moves, in the array's own order (a kernel gives the corner the other
@@ -55,10 +58,13 @@ def tensor_map(array: DeviceArray, box: Sequence[int], *, swizzle: int = 0, fill
     return made
 
 
-def _plan(array: DeviceArray, box: Sequence[int], swizzle: int, fill: str) -> _Plan:
-    name = array.dtype_name
+def _plan(array: DeviceArray, box: int | Sequence[int], swizzle: int, fill: str) -> _Plan:
+    if not isinstance(array, DeviceArray):
+        given = type(array).__name__
+        raise TypeError(f"tensor_map: a map is of an array on the device, not of a {given}: gs.to_device(…) first")
+    name, box = array.dtype_name, (box,) if isinstance(box, int) else tuple(box)
     if not 1 <= array.ndim <= MOST_RANKS or len(box) != array.ndim:
-        raise ValueError(f"tensor_map: box {tuple(box)} for an array of {array.ndim} dimensions; both have 1 to 5")
+        raise ValueError(f"tensor_map: box {box} for an array of {array.ndim} dimensions; both have 1 to 5")
     if name not in _DRIVER_TYPES:
         raise ValueError(f"tensor_map: the hardware has no tensors of {name}; it has {', '.join(_DRIVER_TYPES)}")
     if swizzle not in SWIZZLES:

@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device
+    from gridstride.virtual.observe.findings import KernelFault
 
 PACKAGE = str(Path(__file__).parent.parent)
 MARK = "virtual_gpu(**options): options of gridstride.VirtualGPU for the fixture `gpu` of this test, such as chip_name"
@@ -47,7 +48,11 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Device]:
     with gs.use(device):
         yield device
     if device.faults:
-        raise device.faults[0]
+        pytest.fail("\n".join(_shown(fault) for fault in device.faults), pytrace=False)
+
+
+def _shown(fault: KernelFault) -> str:
+    return "\n".join(["found by kernel.observe:", str(fault), *getattr(fault, "__notes__", [])])
 
 
 def _physical() -> Iterator[Device]:
@@ -67,9 +72,10 @@ def _virtual(request: pytest.FixtureRequest) -> Any:
 
     chip = request.config.getoption("gpu_chip") or request.config.getini("gpu_chip")
     mark = request.node.get_closest_marker("virtual_gpu")
-    options = {"chip_name": chip, "sanitize": True, **(mark.kwargs if mark else {})}
+    options = {"sanitize": True, **(mark.kwargs if mark else {})}
+    given = mark.args if mark and mark.args else (options.pop("chip_name", chip),)
     try:
-        return gs.VirtualGPU(**options)
+        return gs.VirtualGPU(*given, **options)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"the fixture `gpu` of {request.node.nodeid}: {error}") from None
 

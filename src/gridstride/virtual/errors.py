@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from typing import Any
 
 
 class UnsupportedInstruction(ValueError):
@@ -14,6 +16,12 @@ class UnsupportedInstruction(ValueError):
     def __init__(self, message: str, *, opcode: str, ptx_line: int, file: str | None, line: int | None) -> None:
         super().__init__(message)
         self.opcode, self.ptx_line, self.file, self.line = opcode, ptx_line, file, line
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        where = functools.partial(
+            type(self), opcode=self.opcode, ptx_line=self.ptx_line, file=self.file, line=self.line
+        )
+        return (where, self.args)
 
 
 class UnsupportedTarget(ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import numbers
 import operator
 import os
 import threading
@@ -73,10 +74,7 @@ class VirtualGPU:
         """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order."""
         self.workers = _at_least_one("workers", cores() if workers is None else workers)
         self.memory = _at_least_one("memory", self._most_memory() if memory is None else memory)
-        limit = _limit_from_environment() if time_limit is None else time_limit
-        if not limit > 0:
-            raise ValueError(f"time_limit must be above 0 seconds, not {limit}")
-        self.time_limit = limit
+        self.time_limit = _limit_from_environment() if time_limit is None else _seconds(time_limit)
         self.lock = threading.RLock()
         self.rooms = [Room() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
@@ -272,6 +270,14 @@ def _at_least(name: str, value: int, least: int) -> int:
     if number < least:
         raise ValueError(f"{name} must be at least {least}, not {number}")
     return number
+
+
+def _seconds(limit: float) -> float:
+    if not isinstance(limit, numbers.Real):
+        raise TypeError(f"time_limit must be a number of seconds, not {limit!r}")
+    if not limit > 0:
+        raise ValueError(f"time_limit must be above 0 seconds, not {limit}")
+    return float(limit)
 
 
 def _limit_from_environment() -> float:

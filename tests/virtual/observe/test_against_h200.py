@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from benches import ROOT, bench
 
 import gridstride as gs
 from gridstride.virtual.gpu import VirtualGPU
 
-ROOT = Path(__file__).parents[3]
 FIXTURE = json.loads((ROOT / "tests/virtual/fixtures/access_patterns_h200.json").read_text())
 
 
-def _bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("access_patterns", ROOT / "bench/access_patterns.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BENCH = _bench()
+BENCH = bench("access_patterns")
 MEASURED = {(row["kernel"], row["type"], row["pattern"]): row for row in FIXTURE["cases"]}
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 
 import pytest
+from benches import ROOT, bench
 
 import gridstride as gs
 from gridstride.virtual.gpu import VirtualGPU
 
-ROOT = Path(__file__).parents[3]
 MEASURED = {
     row["kernel"]: row
     for row in json.loads((ROOT / "tests/virtual/fixtures/kernels_ncu_h200.json").read_text())["cases"]
@@ -30,16 +27,7 @@ OTHERWISE = {
 """(here, on the GPU) where they differ, and why."""
 
 
-def _bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_counters", ROOT / "bench/counters.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BENCH = _bench()
+BENCH = bench("counters")
 # The others compile for long (matmul, box_blur) or come from whichever Triton is installed: bench/counters.py has all.
 CASES = {
     case.name: case for case in BENCH.cases() if not case.name.startswith(("matmul", "box_blur", "grayscale", "triton"))

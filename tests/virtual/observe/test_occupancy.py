@@ -46,6 +46,7 @@ def test_the_limiter_is_what_there_is_too_little_of(threads: int, shared: int, c
 def test_a_small_grid_limits_itself() -> None:
     found = occupancy(H200, (10, 1, 1), (256, 1, 1), 0, Registers(16, estimated=False))
     assert (found.blocks, found.limiter) == (1, "grid")
+    assert str(found).startswith("occupancy 12 %: 1 block, 8 warps per multiprocessor, limited by grid; 16 registers")
 
 
 def observed() -> Occupancy:

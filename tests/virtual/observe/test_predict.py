@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from benches import ROOT, bench
 
 import gridstride as gs
 from gridstride.virtual.chips import chip, names
@@ -20,7 +18,6 @@ from gridstride.virtual.observe.predict import Prediction, Shape, predict
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.operands import reads, writes
 
-ROOT = Path(__file__).parents[3]
 H200 = chip("h200")
 FULL = Shape(blocks=132 * 8, warps=8, resident=8)
 CLOCKS = 132 * 1980e3  # of all multiprocessors in a millisecond
@@ -122,16 +119,7 @@ def test_a_loop_that_follows_pointers_waits_in_every_round() -> None:
 
 
 # -- against the H200 -------------------------------------------------------------------------------------------------
-def _bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_prediction", ROOT / "bench/prediction.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BENCH = _bench()
+BENCH = bench("prediction")
 TIMES = json.loads((ROOT / "bench/results/times_h200.json").read_text())["limited"]
 CHECKED = ("l2_write", "l1_columns", "shared_read_32", "fp64_tail", "special", "tensor_f16", "chase_shared",
            "fma_chain_thin", "atomic_scattered", "atomic_shared_32", "empty_many")  # fmt: skip

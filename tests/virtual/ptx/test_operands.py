@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gridstride.virtual.ptx.module import Instruction
-from gridstride.virtual.ptx.operands import carries_in, carries_out, reads, writes
+from gridstride.virtual.ptx.operands import reads, writes
 
 One = Callable[..., Instruction]
 
@@ -118,19 +118,3 @@ def test_registers_of(one: One, line: str, written: list[str], read: list[str]) 
     found = one(AROUND + line, before=before)
     assert list(writes(found)) == written
     assert list(reads(found)) == read
-
-
-@pytest.mark.parametrize(
-    ("line", "carry_in", "carry_out"),
-    [
-        ("add.cc.u32 %r1, %r2, %r3;", False, True),
-        ("addc.u32 %r1, %r2, %r3;", True, False),
-        ("addc.cc.u32 %r1, %r2, %r3;", True, True),
-        ("subc.u32 %r1, %r2, %r3;", True, False),
-        ("mad.lo.cc.u32 %r1, %r2, %r3, %r4;", False, True),
-        ("madc.hi.cc.u32 %r1, %r2, %r3, %r4;", True, True),
-        ("add.u32 %r1, %r2, %r3;", False, False),
-    ],
-)
-def test_carry_flag(one: One, line: str, carry_in: bool, carry_out: bool) -> None:
-    assert (carries_in(one(line)), carries_out(one(line))) == (carry_in, carry_out)

@@ -12,10 +12,10 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gridstride.protocol import Dim3, Shape
 from gridstride.virtual.machine.faults import thread_of
 from gridstride.virtual.machine.launches import Failure, LaunchQueue, Operation, Thread
 from gridstride.virtual.machine.layout import COPY_OP, KERNEL
-from gridstride.virtual.machine.session import Dim3
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.observe.findings import Finding, KernelFault
 
@@ -29,8 +29,7 @@ class Grid:
     """A grid that has run and what it still has to start: `rest` in order, tail launches behind all others."""
 
     kernel: VirtualKernel
-    grid: Dim3
-    block: Dim3
+    shape: Shape
     tables: Tables
     rest: list[Operation]
     runs: list[Run] = field(default_factory=list)
@@ -42,9 +41,9 @@ class Grid:
 
     def who(self, thread: Thread) -> tuple[Dim3, Dim3]:
         """%ctaid and %tid."""
-        x, y, _ = self.grid
+        x, y, _ = self.shape.grid
         ctaid = (thread.block % x, thread.block // x % y, thread.block // (x * y))
-        return ctaid, thread_of(self.block, thread.warp, thread.lane)
+        return ctaid, thread_of(self.shape.block, thread.warp, thread.lane)
 
 
 class Family:
@@ -57,9 +56,9 @@ class Family:
         self.limit, self.deadline = limit, time.monotonic() + limit
         self.findings: list[Finding] = []
 
-    def run(self, kernel: VirtualKernel, grid: Dim3, block: Dim3, tables: Tables) -> list[Run]:
+    def run(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> list[Run]:
         """All descendants of a grid that has just run; the Runs of its children (with theirs), where observed."""
-        root = self._ended(kernel, grid, block, tables)
+        root = self._ended(kernel, shape, tables)
         try:
             self._descend(root)
         except Stopped:
@@ -84,10 +83,10 @@ class Family:
             outstanding = sum(len(g.rest) for g in stack)
             stack.append(self._child(parent, operation, outstanding))
 
-    def _ended(self, kernel: VirtualKernel, grid: Dim3, block: Dim3, tables: Tables) -> Grid:
+    def _ended(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> Grid:
         operations = self.queue.operations()
         ordered = [o for o in operations if not o.tail] + [o for o in operations if o.tail]
-        ended = Grid(kernel, grid, block, tables, ordered)
+        ended = Grid(kernel, shape, tables, ordered)
         self._report(ended)
         return ended
 
@@ -103,11 +102,12 @@ class Family:
             if self.observed:
                 tables = self._observe(parent, kernel, operation, packed, left, runs)
             else:
-                tables = kernel.run_child(operation.grid, operation.block, packed, operation.shared, left)
+                tables = kernel.run_child(operation.shape, packed, left)
         except KernelFault as fault:
-            found = tuple(_with_launcher(f, parent, operation.thread) for f in fault.findings)
+            shared = (_shared_limit(f, kernel.title, self.limit) for f in fault.findings)
+            found = tuple(_with_launcher(f, parent, operation.thread) for f in shared)
             raise KernelFault(found, fault.source) from None
-        child = self._ended(kernel, operation.grid, operation.block, tables)
+        child = self._ended(kernel, operation.shape, tables)
         child.runs = runs
         return child
 
@@ -117,7 +117,7 @@ class Family:
         """Runs a child on the observed build; its Run joins its parent's, and holds `runs` for its own children."""
         from gridstride.virtual.observe.run import observe_one
 
-        seen = observe_one(kernel, operation.grid, operation.block, packed, operation.shared, limit=left)
+        seen = observe_one(kernel, operation.shape, packed, limit=left)
         found = tuple(_with_launcher(f, parent, operation.thread) for f in seen.run.findings)
         parent.runs.append(replace(seen.run, findings=found, children=runs))
         self.findings += found
@@ -175,11 +175,22 @@ def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int
 
 
 def _too_long(parent: Grid, operation: Operation, title: str, limit: float) -> Finding:
-    message = (
-        f"stopped after {limit:g} s, which grids launched on the device share: {title} was to start next "
+    return _finding("timeout", _out_of_time(f"{title} was to start next", limit), parent, operation.thread)
+
+
+def _shared_limit(found: Finding, title: str, limit: float) -> Finding:
+    """A child's timeout: what it had left need not be what it needs, and there need be no loop in it."""
+    if found.kind != "timeout":
+        return found
+    _, _, waits = found.message.partition("gives it longer)")
+    return replace(found, message=_out_of_time(f"{title} was running", limit) + waits)
+
+
+def _out_of_time(state: str, limit: float) -> str:
+    return (
+        f"stopped after {limit:g} s, which grids launched on the device share: {state} "
         "(VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives them longer)"
     )
-    return _finding("timeout", message, parent, operation.thread)
 
 
 def _with_launcher(found: Finding, parent: Grid, thread: Thread) -> Finding:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import Dim3, LaunchError
+from gridstride.protocol import Dim3, LaunchError, Shape
 from gridstride.virtual.machine.layout import RANK_SHIFT, WAITING
 
 if TYPE_CHECKING:
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 _ARRIVED_TWICE = 1
 
 
-def cluster_of(kernel: VirtualKernel, grid: Dim3, asked: Dim3 | None) -> Dim3:
+def cluster_of(kernel: VirtualKernel, shape: Shape) -> Dim3:
     """The clusters that a launch has: as asked for, as the kernel was compiled for, else of one block."""
     if kernel.grid_of_clusters:
         raise LaunchError(
             f"{kernel.title}: the virtual GPU has no kernels whose grid counts clusters (.blocksareclusters, which "
             "__block_size__ writes): give __cluster_dims__ instead, and a grid of blocks"
         )
-    x, y, z = asked or kernel.required_cluster or (1, 1, 1)
+    grid = shape.grid
+    x, y, z = shape.cluster or kernel.required_cluster or (1, 1, 1)
     if grid[0] % x or grid[1] % y or grid[2] % z:
         raise LaunchError(f"{kernel.title}: grid {grid} is not a multiple of cluster {(x, y, z)}")
     return (x, y, z)

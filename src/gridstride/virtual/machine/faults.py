@@ -69,15 +69,20 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
         case "out_of_bounds":
             return _out_of_bounds(record, place, session, device)
         case "misaligned":
-            size = int(record["fault_size"])
+            size, shared = int(record["fault_size"]), int(record["fault_space"]) == 1
+            where = (
+                f"offset {int(record['fault_address'])} of shared memory" if shared else f"address {_address(record)}"
+            )
             return (
-                f"{_verb(place)} of {size} bytes at address {_address(record)}, which is not a multiple of {size}: "
+                f"{_verb(place)} of {size} bytes at {where}, which is not a multiple of {size}: "
                 "the hardware takes only aligned accesses"
             )
         case "timeout":
             limit = f"{device.time_limit:g} s"
             more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
-            return f"stopped after {limit}: the loop here had not ended ({more}){polled(session, tables, device)}"
+            started, blocks = min(int(record["next"]), int(record["blocks"])), int(record["blocks"])
+            state = "the loop here had not ended" if place else f"{started:,} of {blocks:,} blocks had been started"
+            return f"stopped after {limit}: {state} ({more}){polled(session, tables, device)}"
         case "deadlock":
             if session.demand.cluster:
                 return clusters.deadlock(session, tables)
@@ -115,7 +120,7 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
         case "invalid_free":
             return _wrong_free(record, device)
         case "invalid_instruction":
-            return _invalid(place)
+            return _invalid(place, record)
         case "texture" | "surface":
             return object_message(kind, record, place, device)
     return kind
@@ -206,11 +211,11 @@ def _out_of_bounds(record: Any, place: Place | None, session: Session, device: V
         return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"
     if device.heap.block(address) is not None:
         return f"{what} at address {_address(record)} of the device heap: {_heap_place(record, device)}"
+    if address < 1 << 16:
+        return f"{what} at address {_address(record)}: a null pointer (as an array without elements is)"
     near = device.arena.nearest(address)
     if near is None:
         return f"{what} at address {_address(record)}: no memory is allocated"
-    if address < 1 << 16:
-        return f"{what} at address {_address(record)}: a null pointer"
     if near.distance < 0:
         where = f"{-near.distance} bytes before the start of"
     elif near.distance == 0:
@@ -252,9 +257,14 @@ def _warps(numbers: Sequence[int]) -> str:
     return f"warp{'s' if len(numbers) > 1 else ''} {shown}"
 
 
-def _invalid(place: Place | None) -> str:
+def _invalid(place: Place | None, record: Any) -> str:
     if place is not None and place.name.startswith("call"):
         return "a call through a pointer that is no function of this module"
     if place is not None and place.name.startswith("wgmma"):
         return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
+    if place is not None and place.name.startswith("cp.async.bulk"):
+        return f"a bulk copy of {int(record['fault_address'])} bytes: it moves a multiple of 16"
+    count = int(record["fault_address"])
+    if count % LANES:
+        return f"a barrier of {count} threads: it counts whole warps, a multiple of {LANES}"
     return "an operand the hardware does not take (barrier numbers are 0 to 15)"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceProperties
+from gridstride.protocol import DeviceProperties, Dim3, Shape
 from gridstride.virtual.lowering.runtime.launches import NO_ATTRIBUTE, TAIL
 from gridstride.virtual.machine.layout import CALLABLE, FAILURE, MAX_FAILURES, PENDING, QUEUE, QUEUED
-from gridstride.virtual.machine.session import Dim3
 
 if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
@@ -51,9 +50,7 @@ class Operation:
     thread: Thread
     stream: int
     function: int
-    grid: Dim3
-    block: Dim3
-    shared: int
+    shape: Shape
     packed: bytes
     target: int
     source: int
@@ -132,10 +129,10 @@ class LaunchQueue:
     def _operation(self, number: int) -> Operation:
         r = self._records[number]
         packed = self._device.arena.view(self._pool + number * self.stride, self.stride).tobytes()
-        grid, block = (_dim3(r[name]) for name in ("grid", "block"))
-        stream, function, shared = (int(r[name]) for name in ("stream", "function", "shared"))
+        shape = Shape(_dim3(r["grid"]), _dim3(r["block"]), int(r["shared"]))
+        stream, function = int(r["stream"]), int(r["function"])
         memory = [int(r[name]) for name in ("target", "source", "bytes", "value")]
-        return Operation(int(r["kind"]), _thread(r), stream, function, grid, block, shared, packed, *memory)
+        return Operation(int(r["kind"]), _thread(r), stream, function, shape, packed, *memory)
 
     def failures(self) -> tuple[list[Failure], int]:
         """The first errors, and how many there were in all."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Stream
+from gridstride.protocol import DeviceProperties, Dim3, LaunchError, Piece, Shape, Stream
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.lowering.transfer import BlockShape
 from gridstride.virtual.machine import faults, grid_barrier
@@ -146,29 +146,26 @@ class VirtualKernel:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
 
-    def launch(
-        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, stream: Stream | None = None,
-        cooperative: bool = False, cluster: Dim3 | None = None,
-    ) -> None:  # fmt: skip
+    def launch(self, shape: Shape, packed: bytes, stream: Stream | None = None) -> None:
         """Runs the grid to its end; KernelFault says what was wrong."""
         if self.module.device.sanitize:
             from gridstride.virtual.observe.run import observe
 
-            run = observe(self, grid, block, packed, shared, cooperative, cluster)
+            run = observe(self, shape, packed)
             if run.findings:
                 raise KernelFault(run.findings, self.module.source_of(run.findings))
             return
         with self.module.device.lock:
-            variant = self.variant(block)
+            variant = self.variant(shape.block)
             self._leaves_no_trace()
-            session = self._session(variant, grid, block, shared, cooperative, cluster)
+            session = self._session(variant, shape)
             if not variant.tables.launches:
-                self.run(session, variant, grid, block, packed)
+                self.run(session, variant, shape, packed)
                 return
             self.module.launch_queue.open(0)
-            self.run(session, variant, grid, block, packed)
+            self.run(session, variant, shape, packed)
             family = Family(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
-            family.run(self, grid, block, variant.tables)
+            family.run(self, shape, variant.tables)
 
     def _leaves_no_trace(self) -> None:
         """The fast build does not note what it writes: from now on all that is there counts as set."""
@@ -177,59 +174,50 @@ class VirtualKernel:
             device.unset.all_set()
         device.heap.all_set()
 
-    def run_child(self, grid: Dim3, block: Dim3, packed: bytes, shared: int, limit: float) -> Tables:
+    def run_child(self, shape: Shape, packed: bytes, limit: float) -> Tables:
         """Runs a grid that another one launched, in at most `limit` seconds."""
-        variant = self.variant(block)
-        self.run(self._session(variant, grid, block, shared, False, None), variant, grid, block, packed, limit=limit)
+        variant = self.variant(shape.block)
+        self.run(self._session(variant, shape), variant, shape, packed, limit=limit)
         return variant.tables
 
-    def observe(
-        self, grid: Dim3, block: Dim3, packed: bytes, shared: int = 0, *, cooperative: bool = False,
-        cluster: Dim3 | None = None,
-    ) -> Run:  # fmt: skip
+    def observe(self, shape: Shape, packed: bytes) -> Run:
         """Runs the grid on the observed build: the run holds counters and findings.
 
         Of large grids some blocks stand for all, and races are looked for among those.
         """
         from gridstride.virtual.observe.run import observe
 
-        run = observe(self, grid, block, packed, shared, cooperative, cluster)
+        run = observe(self, shape, packed)
         if run.findings:
             self.module.device.faults.append(KernelFault(run.findings, self.module.source_of(run.findings)))
         return run
 
     # -- inside -------------------------------------------------------------------------------------------------------
-    def _session(
-        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool, cluster: Dim3 | None
-    ) -> Session:
-        key = (variant, grid, block, shared, cooperative, cluster)
+    def _session(self, variant: Variant, shape: Shape) -> Session:
+        key = (variant, shape)
         if self._last is not None and self._last[0] == key:
             session: Session = self._last[1]
         else:
-            session = self.prepare(variant, grid, block, shared, cooperative, cluster=cluster)
+            session = self.prepare(variant, shape)
             self._last = (key, session)
         self.refresh(session)
         return session
 
-    def prepare(
-        self, variant: Variant, grid: Dim3, block: Dim3, shared: int, cooperative: bool = False, sample: int = 0,
-        cluster: Dim3 | None = None,
-    ) -> Session:  # fmt: skip
+    def prepare(self, variant: Variant, shape: Shape, sample: int = 0) -> Session:
         """A session with everything filled in that does not change from launch to launch.
 
         `sample`: every so many blocks one is observed; 0 on the fast build.
         """
-        if self._exact and block != self._exact:
-            asked, given = (" x ".join(map(str, each)) for each in (self._exact, block))
+        if self._exact and shape.block != self._exact:
+            asked, given = (" x ".join(map(str, each)) for each in (self._exact, shape.block))
             raise LaunchError(f"{self.title}: the kernel takes blocks of {asked} threads (.reqntid), block is {given}")
         device, tables = self.module.device, variant.tables
-        total = grid[0] * grid[1] * grid[2]
-        threads = block[0] * block[1] * block[2]
+        total, threads = shape.blocks, shape.threads
         warps = -(-threads // LANES)
-        extent = tables.static_shared + shared
-        team = cluster_of(self, grid, cluster)
+        extent = tables.static_shared + shape.shared
+        team = cluster_of(self, shape)
         size = math.prod(team) if tables.clusters else 0
-        slots = self._slots(variant, total, threads, warps, extent, cooperative, size or 1)
+        slots = self._slots(tables, shape, extent, size or 1)
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
@@ -240,9 +228,9 @@ class VirtualKernel:
             session.watch(device.arena, device.model.l1_lines(threads, extent))
         record = session.launch
         record["cluster"], record["cluster_size"] = team, size
-        record["explicit_cluster"] = (cluster or self.required_cluster) is not None
+        record["explicit_cluster"] = (shape.cluster or self.required_cluster) is not None
         record["entry"] = variant.code.kernel
-        record["grid"], record["ntid"] = grid, block
+        record["grid"], record["ntid"] = shape.grid, shape.block
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
         record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
@@ -251,12 +239,12 @@ class VirtualKernel:
         record["multiprocessors"] = device.properties.multiprocessors
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
-        record["origin"] = device.origin_of(self.title, tables, block)
+        record["origin"] = device.origin_of(self.title, tables, shape.block)
         if any(p.name.startswith(OBJECT_OPCODES) for p in tables.sites):
             record["objects"] = device.objects.address
-        if cooperative:
+        if shape.cooperative:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
-        session.thread_table = thread_table(block)
+        session.thread_table = thread_table(shape.block)
         record["tids"] = session.thread_table.ctypes.data
         if sample:
             record["shadow"] = device.shadow.open(tables.extra["global_unit"])
@@ -267,20 +255,18 @@ class VirtualKernel:
             record["launches"] = self.module.launch_queue.address
         return session
 
-    def _slots(
-        self, variant: Variant, total: int, threads: int, warps: int, shared: int, cooperative: bool, team: int
-    ) -> int:
-        """Blocks that a worker holds at a time, whole clusters of `team` of them."""
-        if not (variant.tables.spins or cooperative):
+    def _slots(self, tables: Tables, shape: Shape, shared: int, team: int) -> int:
+        """Blocks with so many bytes that a worker holds at a time, whole clusters of `team` of them."""
+        if not (tables.spins or shape.cooperative):
             return team
-        chip = self.module.device.model
+        chip, total, threads = self.module.device.model, shape.blocks, shape.threads
         resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors // team * team
-        if cooperative and total > resident:
+        if shape.cooperative and total > resident:
             raise LaunchError(
                 f"{self.title}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
                 f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
             )
-        most = most_slots(variant.tables, warps) // team * team
+        most = most_slots(tables, -(-threads // LANES)) // team * team
         return max(team, min(total, resident, most))
 
     def refresh(self, session: Session) -> None:
@@ -293,7 +279,7 @@ class VirtualKernel:
             session.forget_bounds(arena.generation)
 
     def run(
-        self, session: Session, variant: Variant, grid: Dim3, block: Dim3, packed: bytes, *, limit: float | None = None
+        self, session: Session, variant: Variant, shape: Shape, packed: bytes, *, limit: float | None = None
     ) -> None:
         """Runs a prepared grid, by itself; `limit` in seconds where it is not the device's."""
         device, record = self.module.device, session.launch
@@ -309,7 +295,7 @@ class VirtualKernel:
                 device.helpers.run(session.addresses)
         device.output.show(record[0])
         if session.stopped():
-            self._raise(session, variant, block)
+            self._raise(session, variant, shape.block)
 
     def _raise(self, session: Session, variant: Variant, block: Dim3) -> None:
         faults.complete(session)

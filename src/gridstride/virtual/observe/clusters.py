@@ -24,12 +24,6 @@ class Place:
         return Place(address & (1 << RANK_SHIFT) - 1, owner - 1 if owner else None, other - 1 if other else None)
 
 
-def rank_of(ctaid: Dim3, cluster: Dim3) -> int:
-    """%cluster_ctarank of a block."""
-    x, y, z = (i % n for i, n in zip(ctaid, cluster, strict=True))
-    return x + cluster[0] * (y + cluster[1] * z)
-
-
 def block_of(ctaid: Dim3, cluster: Dim3, rank: int) -> Dim3:
     """The block with a rank in the cluster of another block."""
     own = (rank % cluster[0], rank // cluster[0] % cluster[1], rank // (cluster[0] * cluster[1]))

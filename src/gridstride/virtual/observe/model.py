@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.counters import Counters
@@ -23,6 +23,11 @@ class Model:
         self.chip: Chip = module.device.model
         self.counters, self.grid, self.block, self.shared = counters, grid, block, shared
         self._registers = functools.partial(_registers, kernel)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What can leave the process: the registers are looked up now, where the kernel still is."""
+        known = {"registers": self.registers}
+        return known | {name: value for name, value in self.__dict__.items() if name != "_registers"}
 
     @functools.cached_property
     def registers(self) -> Registers:

@@ -28,13 +28,18 @@ class Occupancy:
 
     def __str__(self) -> str:
         about = " (estimated)" if self.estimated else ""
+        held = f"{_count(self.blocks, 'block')}, {_count(self.warps, 'warp')} per multiprocessor"
         return (
-            f"occupancy {100 * self.share:.0f} %: {self.blocks} blocks, {self.warps} warps per multiprocessor, limited "
-            f"by {self.limiter}; {self.registers} registers per thread{about}, {self.shared} bytes shared per block"
+            f"occupancy {100 * self.share:.0f} %: {held}, limited by {self.limiter}; {self.registers} registers per "
+            f"thread{about}, {self.shared} bytes shared per block"
         )
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def occupancy(chip: Chip, grid: Dim3, block: Dim3, shared: int, registers: Registers) -> Occupancy:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.protocol import Dim3, Shape
 from gridstride.virtual.machine.children import Family
 from gridstride.virtual.machine.clusters import cluster_of
 from gridstride.virtual.machine.faults import thread_of
 from gridstride.virtual.machine.heap import HeapUse
 from gridstride.virtual.machine.layout import FAULTS, MAX_FINDINGS
-from gridstride.virtual.machine.session import Dim3, Session
+from gridstride.virtual.machine.session import Session
 from gridstride.virtual.machine.variant import Place, Tables, Variant
 from gridstride.virtual.observe import clusters, warpgroup_messages
 from gridstride.virtual.observe.counters import Counters, collect
@@ -103,24 +104,15 @@ class Run:
         return html(self)
 
 
-def observe(
-    kernel: VirtualKernel,
-    grid: Dim3,
-    block: Dim3,
-    packed: bytes,
-    shared: int,
-    cooperative: bool,
-    cluster: Dim3 | None = None,
-) -> Run:
+def observe(kernel: VirtualKernel, shape: Shape, packed: bytes) -> Run:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
     module = kernel.module
     with module.device.lock:
-        how: dict[str, Any] = {"cooperative": cooperative, "cluster": cluster, "root": True}
-        seen = observe_one(kernel, grid, block, packed, shared, **how)
+        seen = observe_one(kernel, shape, packed, root=True)
         if not seen.tables.launches or seen.stopped:
             return seen.run
         family = Family(module.launch_queue, observed=True, limit=module.device.time_limit)
-        children = family.run(kernel, grid, block, seen.tables)
+        children = family.run(kernel, shape, seen.tables)
     below = {(f.kind, f.kernel, f.line): f for f in reversed(family.findings)}
     return replace(seen.run, findings=(*seen.run.findings, *reversed(below.values())), children=children)
 
@@ -135,18 +127,17 @@ class Seen:
 
 
 def observe_one(
-    kernel: VirtualKernel, grid: Dim3, block: Dim3, packed: bytes, shared: int, *, cooperative: bool = False,
-    cluster: Dim3 | None = None, limit: float | None = None, root: bool = False,
-) -> Seen:  # fmt: skip
+    kernel: VirtualKernel, shape: Shape, packed: bytes, *, limit: float | None = None, root: bool = False
+) -> Seen:
     """Runs one grid on the observed build, in at most `limit` seconds; `root` where the host launched it."""
     device = kernel.module.device
-    total = grid[0] * grid[1] * grid[2]
+    grid, block, total = shape.grid, shape.block, shape.blocks
     variant = kernel.variant(block, observed=True)
-    shape = cluster_of(kernel, grid, cluster) if variant.tables.clusters else (1, 1, 1)
-    team = math.prod(shape)
-    clusters_of_grid = (grid[0] // shape[0], grid[1] // shape[1], grid[2] // shape[2])
+    cluster = cluster_of(kernel, shape) if variant.tables.clusters else (1, 1, 1)
+    team = math.prod(cluster)
+    clusters_of_grid = (grid[0] // cluster[0], grid[1] // cluster[1], grid[2] // cluster[2])
     sample = 1 if device.sanitize else sample_step(clusters_of_grid, team)
-    session = kernel.prepare(variant, grid, block, shared, cooperative, sample=sample, cluster=cluster)
+    session = kernel.prepare(variant, shape, sample)
     kernel.refresh(session)
     _watch_unset(session, variant, device)
     if root and variant.tables.launches:
@@ -154,13 +145,13 @@ def observe_one(
     stopped: tuple[Finding, ...] = ()
     before = device.heap.use()
     try:
-        kernel.run(session, variant, grid, block, packed, limit=limit)
+        kernel.run(session, variant, shape, packed, limit=limit)
     except KernelFault as fault:
         stopped = fault.findings
     counters = _counted(session, variant, -(-total // team // sample) * team, total, device)
     found = stopped + reported(kernel, block, session, variant, packed)
     device.shadow.close()
-    extent = variant.tables.static_shared + shared
+    extent = variant.tables.static_shared + shape.shared
     model = Model(kernel, counters, grid, block, extent)
     run = Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.pieces[0].source,
               device.heap.use(before), kernel.module.texts)  # fmt: skip

@@ -19,6 +19,9 @@ class PtxError(ValueError):
         self.source_line = source_line
         self.filename = filename
 
+    def __reduce__(self) -> tuple[type[PtxError], tuple[str, int, int, str, str]]:
+        return (type(self), (self.message, self.line, self.column, self.source_line, self.filename))
+
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}:{self.column}: {self.message}\n{self.excerpt}"
 

@@ -106,13 +106,3 @@ def _accumulates(instruction: Instruction) -> bool:
     place = 5 if "sp" in instruction.modifiers else 3  # the sparse form has metadata and selector before scale-d
     scale = instruction.operands[place] if len(instruction.operands) > place else None
     return not (isinstance(scale, Immediate) and scale.bits == 0)
-
-
-def carries_in(instruction: Instruction) -> bool:
-    """True where the carry flag is read: addc, subc, madc."""
-    return instruction.opcode in ("addc", "subc", "madc")
-
-
-def carries_out(instruction: Instruction) -> bool:
-    """True where the carry flag is written: the .cc forms."""
-    return "cc" in instruction.modifiers

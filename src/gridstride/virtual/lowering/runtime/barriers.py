@@ -42,9 +42,10 @@ def _arrive(m: Module) -> None:
         b,
         (warp, which, count, mask, vote, site),
     ):
-        bad = b.compare("uge", which, i32(BARRIERS))
-        with b.if_(bad):
-            b.call("void", "gs_fault", warp, site, i32(FAULT["invalid_instruction"]), mask, i64(0), i32(0))
+        part = b.op("and", count, i32(LANES - 1))
+        with b.if_(b.op("or", b.compare("uge", which, i32(BARRIERS)), b.compare("ne", part, i32(0)))):
+            kind, odd = i32(FAULT["invalid_instruction"]), b.resize(count, "i64")
+            b.call("void", "gs_fault", warp, site, kind, mask, odd, i32(0))
         block, index = b.get(warp, WARP, "block"), b.resize(which, "i64")
         b.put(warp, WARP, "site", site)
         phase = b.load("i32", _barrier_field(b, block, "phases", index))

@@ -131,7 +131,7 @@ def _bulk(m: Module) -> None:
             target, source, long = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources, counts))
             bytes_ = b.resize(long, "i32")
             with b.if_(b.compare("ne", b.op("and", bytes_, i32(15)), i32(0))):
-                fault, one = i32(FAULT["misaligned"]), b.op("shl", i32(1), lane)
+                fault, one = i32(FAULT["invalid_instruction"]), b.op("shl", i32(1), lane)
                 b.call("void", "gs_fault", warp, to, fault, one, long, i32(16))
             place = b.call("ptr", "gs_range", warp, to, lane, target, bytes_, i32(16), to_space)
             data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, i32(16), from_space)

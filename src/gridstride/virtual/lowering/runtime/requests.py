@@ -27,8 +27,6 @@ from gridstride.virtual.lowering.runtime.sampling import (
 from gridstride.virtual.lowering.runtime.texels import WORDS
 from gridstride.virtual.machine.layout import FAULT, LAUNCH, OBJECT, OBJECT_FAULTS, OBJECT_SLOTS, TEXTURE_TAG, WARP
 
-TRUE = constant("i1", True)
-
 
 def emit_requests(m: Module) -> None:
     """gs_object, gs_object_fault, gs_level, gs_lod, gs_texture_lane, gs_texture, gs_object_query."""
