@@ -36,8 +36,9 @@ def corner(record: Any) -> str:
             "of 16: the hardware ends this in an illegal instruction"
         )
     return (
-        "a tensor copy out of shared memory that starts before the tensor: elements behind its end are left out, but a "
-        "corner below 0 (or, for im2col, a box of pixels beyond the image) is an illegal instruction on the hardware"
+        "a tensor copy whose corner is where the hardware ends in an illegal instruction: out of shared memory below 0 "
+        "(elements behind the tensor's end are left out, those before it are not), or beside the box of pixels of im2col, "
+        "which for a copy out of shared memory must not go beyond the image"
     )
 
 

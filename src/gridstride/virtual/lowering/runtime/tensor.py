@@ -8,7 +8,7 @@ from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED
 from gridstride.virtual.lowering.runtime.output import row
 from gridstride.virtual.lowering.runtime.queue import NULL, inverted, wake
-from gridstride.virtual.lowering.runtime.tensor_rows import CHUNK, Row, Shape, corner_of, rows, shape_of
+from gridstride.virtual.lowering.runtime.tensor_rows import CHUNK, Row, Shape, corner_of, pixel_box, rows, shape_of
 from gridstride.virtual.machine.layout import (
     BULK_IN,
     BULK_OUT,
@@ -262,12 +262,24 @@ def _check_corner(
         high = b.resize(b.op("ashr", word, i32(16)), "i64", signed=True)
         lowest = b.intrinsic("smin", lowest, b.intrinsic("smin", low, b.op("sub", i64(0), high)))
     outside = b.op("and", leaves, b.compare("slt", lowest, i64(0)))
+    outside = b.op("or", outside, _beside_box(b, map_, starts))
     size = b.op("mul", starts[0], shape.unit)
     warp, site, lane = who
     odd = b.compare("ne", b.op("and", size, i64(15)), i64(0))
     with b.if_(b.op("or", outside, odd)):
         what = b.select(odd, i32(1), i32(2))
         b.call("void", "gs_fault", warp, site, i32(FAULT["tensor_corner"]), b.op("shl", i32(1), lane), size, what)
+
+
+def _beside_box(b: Builder, map_: Value, starts: list[Value]) -> Value:
+    """Whether the corner of an im2col copy lies outside of the box of pixels."""
+    beside: Value = constant("i1", False)
+    for axis in range(1, RANKS - 1):
+        low, high = pixel_box(b, map_, axis)
+        inside = b.op("and", b.compare("sge", starts[axis], low), b.compare("slt", starts[axis], high))
+        image = b.compare("ugt", b.get(map_, TENSOR, "rank"), i32(axis + 1))
+        beside = b.op("or", beside, b.op("and", image, inverted(b, inside)))
+    return b.op("and", beside, b.compare("ne", b.get(map_, TENSOR, "im2col"), constant("i8", 0)))
 
 
 def _reduction(b: Builder, warp: Value, site: Value, lane: Value, map_: Value, operation: Value) -> Value:

@@ -129,6 +129,14 @@ def rows(b: Builder, map_: Value, shape: Shape, corner: Sequence[Value]) -> Iter
             b.store(b.select(carry, first, x), place)
 
 
+def pixel_box(b: Builder, map_: Value, axis: int) -> tuple[Value, Value]:
+    """The box of im2col along an axis of the image: from a coordinate to below another."""
+    word = b.get(map_, TENSOR, "corner", axis - 1)
+    low = b.op("ashr", b.resize(b.op("shl", word, i32(16)), "i64", signed=True), i64(16))
+    high = b.resize(b.op("ashr", word, i32(16)), "i64", signed=True)
+    return low, b.op("add", high, _wide(b, map_, "size", axis))
+
+
 def _limits(b: Builder, map_: Value, axis: int, start: Value) -> tuple[Value, Value, Value]:
     """Where an axis starts again, where it ends, and its step.
 
@@ -142,9 +150,7 @@ def _limits(b: Builder, map_: Value, axis: int, start: Value) -> tuple[Value, Va
         image, low, high = constant("i1", False), i64(0), i64(0)
     else:
         image = b.compare("ugt", b.get(map_, TENSOR, "rank"), i32(axis + 1))
-        word = b.get(map_, TENSOR, "corner", axis - 1)
-        low = b.op("ashr", b.resize(b.op("shl", word, i32(16)), "i64", signed=True), i64(16))
-        high = b.op("add", b.resize(b.op("ashr", word, i32(16)), "i64", signed=True), _wide(b, map_, "size", axis))
+        low, high = pixel_box(b, map_, axis)
     forever = i64((1 << 62) - 1)
     columns = _flag(b, map_, "im2col")
     return (
