@@ -2,7 +2,7 @@
 
     python tests/virtual/tensor_copy_cases.py FILE [FIRST]    # runs them on a physical GPU and writes digests
 
-Memory holds numbers that are all different where its elements are wide enough, so that a copy shows where each came from.
+Memory holds numbers that are all different where its elements are wide enough: a copy shows where each came from.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "src")]
 
-import gridstride as gs
-from gridstride.device.tensor_map import TYPES, Plan, encoded
-from gridstride.protocol import DeviceError
+import gridstride as gs  # noqa: E402
+from gridstride.device.tensor_map import TYPES, Plan, encoded  # noqa: E402
+from gridstride.protocol import DeviceError  # noqa: E402
 
 FIXTURE = Path(__file__).resolve().parent / "fixtures" / "tensor_copies_h200.json"
 POOL = 1 << 17
@@ -109,18 +109,29 @@ def tiled(chance: random.Random, type_: str, swizzle: int, interleave: int, op: 
     else:
         inner = 16 // width * chance.randrange(1, (swizzle or 96) // 16 + 1)
     box = [min(256, inner), *(chance.randrange(1, 6) for _ in range(rank - 1))]
-    steps = [chance.choice([1, 2]) if interleave else 1, *(chance.choice([1, 1, 2, 3]) for _ in range(rank - 1))] if chance.random() < 0.4 else [1] * rank
+    steps = (
+        [chance.choice([1, 2]) if interleave else 1, *(chance.choice([1, 1, 2, 3]) for _ in range(rank - 1))]
+        if chance.random() < 0.4
+        else [1] * rank
+    )
     while prod(box) * width > SHARED // 2:
         box[1] = max(1, box[1] // 2)
         box[-1] = max(1, box[-1] - 1)
-        box[0] = max(16 // width, box[0] // 2 // (16 // width) * (16 // width)) if prod(box) * width > SHARED // 2 else box[0]
+        box[0] = (
+            max(16 // width, box[0] // 2 // (16 // width) * (16 // width))
+            if prod(box) * width > SHARED // 2
+            else box[0]
+        )
     sizes = [chance.randrange(max(1, n - 2), n + 12 if i == 0 else n + 4) for i, n in enumerate(box)]
     strides, pitch = [], _up((interleave or sizes[0] * width), unit) + unit * chance.randrange(3)
     for n in sizes[1:]:
         strides.append(pitch)
         pitch = _up(pitch * n + unit * chance.randrange(2), unit)
     far = chance.random() < 0.6
-    corner = tuple(chance.randrange(-n, s + 1) if far else chance.randrange(0, max(1, s - n + 1)) for n, s in zip(box, sizes, strict=True))
+    corner = tuple(
+        chance.randrange(-n, s + 1) if far else chance.randrange(0, max(1, s - n + 1))
+        for n, s in zip(box, sizes, strict=True)
+    )
     start = (interleave or 16) // width  # a corner of the first dimension lies at a multiple of 16 bytes
     corner = (corner[0] // start * start, *corner[1:])
     nan = "FLOAT" in type_ and chance.random() < 0.5
@@ -177,7 +188,7 @@ def fitting(draw, number: int, what: tuple[str, int, int, str], name: str) -> Ca
 
 
 def allowed(case: Case) -> bool:
-    """What leaves shared memory starts inside of the tensor: an H200 ends in an illegal instruction where it does not."""
+    """What leaves shared memory starts inside of the tensor: elsewhere an H200 ends in an illegal instruction."""
     if case.op == "load":
         return True
     lower, upper = case.plan.corners or ((0,), (0,))
@@ -206,7 +217,9 @@ def cases() -> Iterator[Case]:
                     number = chance.randrange(1 << 30)
                     if kind == "im2col" and interleave:
                         continue
-                    made = fitting(draw, number, (type_, swizzle, interleave, op), f"{kind}-{interleave}-{swizzle}-{type_}-{op}")
+                    made = fitting(
+                        draw, number, (type_, swizzle, interleave, op), f"{kind}-{interleave}-{swizzle}-{type_}-{op}"
+                    )
                     yield Case(made.name, made.plan, made.corner, made.offsets, made.op, 1 + number % 1000)
 
 
@@ -216,10 +229,27 @@ PROBES = (
     Case("an odd pixel, interleaved", Plan("UINT32", [16, 4, 2], [256, 1024], [8, 2, 1], [1, 1, 1], 0, 16), (1, 0, 0)),
     Case("out, from the left", Plan("UINT32", [16, 4], [64], [8, 2], [1, 1]), (-4, 0), op="store"),
     Case("out, from below", Plan("UINT32", [16, 4], [64], [8, 2], [1, 1]), (0, -1), op="store"),
-    *(Case(f"out, im2col from {low} to {up}", Plan("UINT32", [8, 6, 2], [32, 192], (8, 4), [1] * 3, corners=((low,), (up,))),
-           (0, 2, 0), op="store") for low, up in ((0, 0), (-1, 0), (0, 1), (0, -1), (1, 1))),
-    Case("in, im2col before the box", Plan("UINT32", [8, 6, 2], [32, 192], (8, 4), [1] * 3, corners=((1,), (0,))), (0, 0, 0), (0,)),
-    Case("in, im2col behind the box", Plan("UINT32", [8, 6, 2], [32, 192], (8, 4), [1] * 3, corners=((0,), (-2,))), (0, 5, 0), (0,)),
+    *(
+        Case(
+            f"out, im2col from {low} to {up}",
+            Plan("UINT32", [8, 6, 2], [32, 192], (8, 4), [1] * 3, corners=((low,), (up,))),
+            (0, 2, 0),
+            op="store",
+        )
+        for low, up in ((0, 0), (-1, 0), (0, 1), (0, -1), (1, 1))
+    ),
+    Case(
+        "in, im2col before the box",
+        Plan("UINT32", [8, 6, 2], [32, 192], (8, 4), [1] * 3, corners=((1,), (0,))),
+        (0, 0, 0),
+        (0,),
+    ),
+    Case(
+        "in, im2col behind the box",
+        Plan("UINT32", [8, 6, 2], [32, 192], (8, 4), [1] * 3, corners=((0,), (-2,))),
+        (0, 5, 0),
+        (0,),
+    ),
 )
 """Copies at the edge of what the hardware takes."""
 
@@ -299,7 +329,11 @@ class Runner:
             at = np.zeros(10, np.int32)
             at[:rank] = case.corner
             at[5 : 5 + len(case.offsets)] = case.offsets
-            given = np.full(SHARED, UNTOUCHED, np.uint8) if case.op == "load" else pool(case.plan.type, case.seed + 1, SHARED)
+            given = (
+                np.full(SHARED, UNTOUCHED, np.uint8)
+                if case.op == "load"
+                else pool(case.plan.type, case.seed + 1, SHARED)
+            )
             seen, late = np.zeros(SHARED, np.uint8), np.zeros(1, np.uint32)
             self.modules[key][1, 128](raw, at, given, seen, late, np.uint32(case.bytes))
             return memory.numpy(), seen, not late[0]

@@ -1,4 +1,4 @@
-"""What a tensor copy does, written out in NumPy and plain loops from the PTX ISA and from what an H200 was seen to do."""
+"""What a tensor copy does, written out in plain loops from the PTX ISA and from what an H200 was seen to do."""
 
 from __future__ import annotations
 

@@ -18,14 +18,11 @@ from gridstride.virtual.ptx.names import SPECIALS
 ABSENT = {
     r"multimem\.": "it reaches the memory of several GPUs",
     r"alloca\.|stacksave\.|stackrestore\.": "a stack that grows while a kernel runs",
-    r"(addc|subc|madc).*16$|madc\.hi\.sat": "the ISA has no such type; ptxas takes it all the same",
-    r"fma\.r[zmp].*bf16": "the ISA has only .rn; an H200 rounds to nearest whatever it says",
-    r"rcp\.r.\.ftz\.f64": "the ISA has only rcp.approx.ftz.f64",
+    r"madc\.hi\.[su]16$|madc\.hi\.sat": "the ISA has no carry into them; an H200 gives neither sum",
+    r"fma\.r[zmp].*bf16": "the ISA has only .rn; for a single bf16 an H200 gives what is no such product",
     r"mma\.sp.*m16n8k32.*f16": "a selector that the ISA does not have for this shape",
-    r"shared::cluster": "memory of other blocks of a cluster",
-    r"im2col": "tensor maps in im2col mode",
-    r"cp\.reduce\.async\.bulk\.tensor": "reductions into tensors",
-    r"tensormap\.replace\.tile\.(element_stride|interleave_layout)": "element strides and interleaved layouts",
+    r"txq\.(num_mipmap_levels|channel_data_type)|suq\.(channel_order|array_size)": "queries that no compiler writes",
+    r"sured.*\.xor": "the ISA has no such reduction of surfaces",
 }
 """What ptxas takes and the virtual GPU refuses, by the name of the form, with the reason."""
 

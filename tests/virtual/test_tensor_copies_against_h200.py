@@ -1,4 +1,4 @@
-"""Tensor copies of every mode, swizzle, layout and type: an H200's results bit for bit, and a model of what they are."""
+"""Tensor copies of every mode, swizzle, layout and type: an H200's results bit for bit, and a model of them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def outcome(runner: cases.Runner, case: cases.Case) -> str:
     try:
         return cases.digest(*runner.run(case))
     except gs.KernelFault as fault:
-        assert fault.kind in ("tensor_corner", "tensor_reduction")
-        return "lost"
+        return "lost" if fault.kind in ("tensor_corner", "tensor_reduction") else fault.kind
 
 
 @pytest.mark.parametrize(("sanitize", "share"), [(False, slice(0, None, 5)), (True, slice(1, None, 19))])
@@ -58,7 +57,9 @@ def test_every_mode_swizzle_and_type_is_there() -> None:
 @pytest.mark.parametrize("op", ["add", "min", "max", "inc", "dec", "and", "or", "xor"])
 def test_reductions_of_words_combine_each_element(op: str) -> None:
     """The same in NumPy: an atomic operation for each element inside of the tensor."""
-    case = next(c for c in ALL if c.op == op and c.plan.type == "UINT32" and not c.plan.swizzle and c.plan.corners is None)
+    case = next(
+        c for c in ALL if c.op == op and c.plan.type == "UINT32" and not c.plan.swizzle and c.plan.corners is None
+    )
     memory, _, _ = cases.Runner(gs.VirtualGPU()).run(case)
     want = cases.pool("UINT32", case.seed).view(np.uint32).copy()
     given = cases.pool("UINT32", case.seed + 1, cases.SHARED).view(np.uint32)

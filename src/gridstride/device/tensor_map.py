@@ -124,8 +124,8 @@ def _dimensions(array: DeviceArray, interleave: int) -> tuple[list[int], list[in
     slice_ = sizes[0] * array.dtype.itemsize if sizes else 0
     if array.ndim not in (4, 5, 6) or slice_ != interleave or strides[0] != interleave:
         raise ValueError(
-            f"tensor_map: interleave={interleave} takes an array of 4 to 6 dimensions with {interleave} bytes of channels "
-            f"in its last, (batch, slices, …, width, channels), not one of shape {tuple(array.shape)}"
+            f"tensor_map: interleave={interleave} takes an array of 4 to 6 dimensions with {interleave} bytes of "
+            f"channels in its last, (batch, slices, …, width, channels), not one of shape {tuple(array.shape)}"
         )
     return sizes[1:], strides[1:]
 
@@ -134,7 +134,8 @@ def _corners(im2col: tuple[Sequence[int], Sequence[int]], rank: int) -> tuple[li
     images = rank - 2
     if images not in _CORNERS or len(im2col) != 2 or any(len(corner) != images for corner in im2col):
         raise ValueError(
-            f"tensor_map: im2col={im2col!r} takes an array of 3 to 5 dimensions and two corners of {max(images, 0)} numbers"
+            f"tensor_map: im2col={im2col!r} takes an array of 3 to 5 dimensions and two corners of "
+            f"{max(images, 0)} numbers"
         )
     low, high = _CORNERS[images]
     if not all(low <= x <= high for corner in im2col for x in corner):
@@ -162,8 +163,8 @@ def _check(plan: Plan, address: int) -> None:
     for stride in plan.strides:
         if stride % unit or stride >= 1 << 40:
             raise ValueError(
-                f"tensor_map: rows of the array are {stride} bytes apart, which must be a multiple of {unit}: pad its last "
-                "dimension"
+                f"tensor_map: rows of the array are {stride} bytes apart, which must be a multiple of {unit}: pad its "
+                "last dimension"
             )
     if address % unit:
         raise ValueError(f"tensor_map: the array starts at {address:#x}, which is not a multiple of {unit}")
@@ -191,7 +192,8 @@ def _by_driver(address: int, plan: Plan) -> bytes:
     fill = "NAN_REQUEST_ZERO_FMA" if plan.nan else "NONE"
     what = (
         getattr(cu.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{plan.type}"), len(plan.sizes), address,
-        [cu.cuuint64_t(n) for n in plan.sizes], [cu.cuuint64_t(n) for n in plan.strides or [16]],  # the driver wants a list for one dimension too
+        [cu.cuuint64_t(n) for n in plan.sizes],
+        [cu.cuuint64_t(n) for n in plan.strides or [16]],  # the driver wants a list for one dimension too
     )  # fmt: skip
     how = (
         [cu.cuuint32_t(n) for n in plan.steps],
@@ -201,7 +203,9 @@ def _by_driver(address: int, plan: Plan) -> bytes:
         getattr(cu.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"),
     )
     if plan.corners is None:
-        made = check(cu.cuTensorMapEncodeTiled(*what, [cu.cuuint32_t(n) for n in plan.box], *how), "encoding a tensor map")
+        made = check(
+            cu.cuTensorMapEncodeTiled(*what, [cu.cuuint32_t(n) for n in plan.box], *how), "encoding a tensor map"
+        )
     else:
         corners = (list(corner) for corner in plan.corners)
         made = check(cu.cuTensorMapEncodeIm2col(*what, *corners, *plan.box, *how), "encoding a tensor map")

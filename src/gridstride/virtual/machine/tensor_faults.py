@@ -20,9 +20,7 @@ def unfit(record: Any) -> str:
             "parameter brings it to the kernel"
         )
     if wanted % _COLUMNS != have % _COLUMNS:
-        return (
-            f"a copy of a {wanted % _COLUMNS}-dimensional box with a tensor map of {have % _COLUMNS} dimensions"
-        )
+        return f"a copy of a {wanted % _COLUMNS}-dimensional box with a tensor map of {have % _COLUMNS} dimensions"
     modes = ["an im2col copy" if kind >= _COLUMNS else "a tiled copy" for kind in (wanted, have)]
     return f"{modes[0]} with a tensor map for {modes[1]}: gs.tensor_map makes one for im2col where im2col= is given"
 
@@ -37,15 +35,16 @@ def corner(record: Any) -> str:
         )
     return (
         "a tensor copy whose corner is where the hardware ends in an illegal instruction: out of shared memory below 0 "
-        "(elements behind the tensor's end are left out, those before it are not), or beside the box of pixels of im2col, "
-        "which for a copy out of shared memory must not go beyond the image"
+        "(elements behind the tensor's end are left out, those before it are not), or beside the box of pixels of "
+        "im2col, which for a copy out of shared memory must not go beyond the image"
     )
 
 
 def reduction(record: Any) -> str:
     """An operation that elements of the map's type do not have."""
     type_, operation = int(record["fault_address"]), int(record["fault_size"])
-    return f"cp.reduce.async.bulk.tensor.{OPERATIONS[operation - 1]} into a tensor of {TYPES[type_]}, which has no such operation"
+    op = OPERATIONS[operation - 1]
+    return f"cp.reduce.async.bulk.tensor.{op} into a tensor of {TYPES[type_]}, which has no such operation"
 
 
 def _signed(value: int) -> int:

@@ -16,9 +16,9 @@ def encode(
     address: int, sizes: Sequence[int], *, strides: Sequence[int], box: Sequence[int], steps: Sequence[int],
     type_: int, swizzle: int, interleave: int, nan: bool, corners: tuple[Sequence[int], Sequence[int]] | None,
 ) -> bytes:  # fmt: skip
-    """The map of a tensor; sizes, box and steps from the dimension that varies fastest, strides in bytes from the second
-    on. `type_` is the number of the element's type; `corners`, for im2col, the lower and upper ones of the box of pixels,
-    of which `box` then holds channels and pixels.
+    """The map of a tensor; sizes, box and steps from the dimension that varies fastest, strides in bytes from the
+    second on. `type_` is the number of the element's type; `corners`, for im2col, the lower and upper ones of the box
+    of pixels; `box` then holds channels and pixels.
     """
     record = np.zeros(1, TENSOR.dtype())
     rank = len(sizes)

@@ -1,4 +1,4 @@
-"""cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: boxes of tensors of one to five dimensions, or columns of pixels."""
+"""cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: boxes of tensors, or columns of pixels (im2col)."""
 
 from __future__ import annotations
 

@@ -7,12 +7,11 @@ different masks, as the tiles of cooperative groups do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions import clusters, shuffles
-from gridstride.virtual.lowering.instructions.extrema import extreme
 from gridstride.virtual.lowering.instructions.floats import Family, check
 from gridstride.virtual.lowering.instructions.shuffles import ALL, LANE, set_pair
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide

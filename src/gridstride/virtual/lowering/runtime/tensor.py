@@ -249,7 +249,7 @@ COLUMNS = 16
 def _check_corner(
     b: Builder, who: tuple[Value, Value, Value], map_: Value, own: Value, shape: Shape, out: Value
 ) -> None:
-    """Where an H200 ends in an illegal instruction: a corner at no multiple of 16 bytes, or what leaves starting outside."""
+    """Where an H200 ends in an illegal instruction: a corner at no multiple of 16 bytes, or one that is outside."""
     words = [b.load("i64", b.offset(own, 8 * axis)) for axis in range(RANKS)]
     starts = [corner_of(b, word)[0] for word in words]
     leaves = b.compare("ne", out, i32(0))

@@ -17,8 +17,8 @@ CHUNK = 16
 class Shape:
     """What a copy moves: `count` rows of `row` bytes, `pitch` bytes apart in shared memory.
 
-    A unit is an element, or 16 bytes of a slice of channels where the tensor is interleaved; `units` are those of a row,
-    `length` those of the tensor's own rows, `per` those of a pixel; `step` pixels apart are
+    A unit is an element, or 16 bytes of a slice of channels where the tensor is interleaved; `units` are those of a
+    row, `length` those of the tensor's own rows, `per` those of a pixel; `step` pixels apart are
     those that are copied.
     """
 
