@@ -170,8 +170,8 @@ TENSOR = Layout(
 """A tensor map, 128 bytes as the hardware's: sizes from the dimension that varies fastest, strides in bytes from the
 second on; `type` is the number that tensormap.replace gives an element's type; `swizzle` the bits of an offset in
 shared memory that are turned by the bits three places above them; `nan` is 1 where elements outside are NaN;
-`interleave` the bytes of a slice of channels, 0 for none; `step` the element strides less one. Where `im2col` is 1 `box`
-holds channels and pixels, `corner` the box of the image, lower corners in the lower halves."""
+`interleave` the bytes of a slice of channels, 0 for none; `step` the element strides less one. Where `im2col` is 1
+`box` holds channels and pixels, `corner` the box of the image, lower corners in the lower halves."""
 
 ELEMENTS = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)
 """Bytes of an element by the number of its type (PTX ISA, tensormap.replace: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64
