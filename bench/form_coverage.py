@@ -2,8 +2,8 @@
 
     python bench/form_coverage.py [processes]    # runs those tests and writes results/form_coverage.json
 
-tests/virtual/form_coverage.py names the tests by pattern; here each form must have gone through the code generator, by its
-whole name, while one of the tests named for it ran.
+tests/virtual/form_coverage.py names the tests by pattern; here each form must have gone through the code generator, by
+its whole name, while one of the tests named for it ran.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def tensor_map(
     if not isinstance(array, DeviceArray):
         given = type(array).__name__
         raise TypeError(f"tensor_map: a map is of an array on the device, not of a {given}: gs.to_device(…) first")
-    plan = _plan(array, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col)
+    plan = _plan(
+        array, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col
+    )
     raw = encoded(array.device.kind, array.address, plan)
     made = np.frombuffer(raw, np.uint8).view(TensorMap)
     made.tensor = array
