@@ -1,4 +1,4 @@
-"""Notes which instructions each test has lowered, where GRIDSTRIDE_LOWERED_FORMS names a folder (bench/form_coverage.py)."""
+"""Notes which instructions each test has lowered, into the folder that GRIDSTRIDE_LOWERED_FORMS names."""
 
 from __future__ import annotations
 
