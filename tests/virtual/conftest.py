@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,3 +19,9 @@ def gpu() -> Iterator[gs.VirtualGPU]:
     """A virtual GPU in use, with two workers and a time limit far above what any test needs."""
     with gs.use(gs.VirtualGPU(workers=2, memory=256 << 20, time_limit=20)) as device:
         yield device
+
+
+if "GRIDSTRIDE_LOWERED_FORMS" in os.environ:
+    import lowered_forms
+
+    lowered_forms.install()

@@ -5,6 +5,8 @@ Models: Python integers, fractions and NumPy in the tests named; recordings of a
 
 from __future__ import annotations
 
+import re
+
 _BITS = "test_bits.py"
 _COPIES = "test_async_copies.py"
 
@@ -96,15 +98,32 @@ MODELS = {
     r"(membar|fence)": "test_waiting.py::test_decoupled_look_back",
     r"mbarrier": "test_mbarrier.py::test_a_phase_step_by_step test_mbarrier.py::test_misuse_is_a_finding",
     r"cp\.async\.mbarrier": "test_mbarrier.py::test_copies_of_a_thread_arrive_when_they_have_landed",
+    r"cp\.reduce\.async\.bulk\.tensor": "test_tensor_copies_against_h200.py::test_memory_is_what_an_h200_leaves "
+        "test_tensor_copies_against_h200.py::test_reductions_of_words_combine_each_element",
     r"cp\.reduce\.async\.bulk": f"{_COPIES}::test_bulk_reductions",
-    r"cp\.async\.bulk\.tensor": "test_tensor_copies.py::test_a_box_goes_in_and_out",
+    r"cp\.async\.bulk\.tensor": "test_tensor_copies.py::test_a_box_goes_in_and_out "
+        "test_tensor_copies_against_h200.py::test_memory_is_what_an_h200_leaves "
+        "test_tensor_copies_against_h200.py::test_the_model_in_plain_loops_gives_the_same",
     r"cp\.async\.bulk": f"{_COPIES}::test_bulk_copies_in_and_out",
     r"cp\.async": f"{_COPIES}::test_each_size_copies_with_any_pattern",
     r"tensormap": "test_tensor_copies.py::test_a_kernel_replaces_fields_of_a_map",
     r"(ldmatrix|stmatrix)": "test_matrix_memory.py::test_matrices_go_through_registers_as_the_isa_places_them",
     r"movmatrix": "test_matrix_memory.py::test_movmatrix_transposes",
+    r"(mapa|getctarank|barrier\.cluster)": "test_clusters.py::test_blocks_know_their_place_in_the_cluster "
+        "test_clusters.py::test_loads_and_stores_of_every_width",
+    r"(st|red)\.async": "test_cluster_copies.py::test_stores_that_a_barrier_counts",
+    r"(tex|tld4|txq)": "test_textures_against_h200.py::test_same_bits_as_the_gpu",
+    r"(suld|sust|sured|suq)": "test_surfaces.py::test_every_dimension test_surfaces.py::test_reductions_are_atomic "
+        "test_surfaces.py::test_a_surface_knows_its_size test_surfaces.py::test_formatted_writes_convert",
+    r"wgmma": "test_warpgroup.py::test_agrees_with_the_model_bit_for_bit "
+        "test_warpgroup.py::test_agrees_with_an_h200_bit_for_bit",
     r"mma\.sp": "test_sparse.py::test_sparse_products_agree_with_an_h200_bit_for_bit "
                 "test_sparse.py::test_sparse_integers_are_those_of_the_matrix_written_out",
     r"mma\.sync\.aligned\.m8n8k4.*f16": "test_sparse.py::test_voltas_products_agree_with_an_h200_bit_for_bit",
     r"mma": "test_matrix_products.py::test_agrees_with_the_model_bit_for_bit",
 }  # fmt: skip
+
+
+def tests_of(name: str) -> list[str]:
+    """The tests that hold an instruction against a model, as `file::test`."""
+    return next((tests.split() for key, tests in MODELS.items() if re.match(key, name)), [])

@@ -18,19 +18,20 @@ from gridstride.virtual.ptx.names import SPECIALS
 ABSENT = {
     r"multimem\.": "it reaches the memory of several GPUs",
     r"alloca\.|stacksave\.|stackrestore\.": "a stack that grows while a kernel runs",
-    r"(addc|subc|madc).*16$|madc\.hi\.sat": "the ISA has no such type; ptxas takes it all the same",
-    r"fma\.r[zmp].*bf16": "the ISA has only .rn; an H200 rounds to nearest whatever it says",
-    r"rcp\.r.\.ftz\.f64": "the ISA has only rcp.approx.ftz.f64",
+    r"madc\.hi\.[su]16$|madc\.hi\.sat": "the ISA has no carry into them; an H200 gives neither sum",
+    r"fma\.r[zmp].*bf16": "the ISA has only .rn; for a single bf16 an H200 gives what is no such product",
     r"mma\.sp.*m16n8k32.*f16": "a selector that the ISA does not have for this shape",
-    r"shared::cluster": "memory of other blocks of a cluster",
-    r"im2col": "tensor maps in im2col mode",
-    r"cp\.reduce\.async\.bulk\.tensor": "reductions into tensors",
-    r"tensormap\.replace\.tile\.(element_stride|interleave_layout)": "element strides and interleaved layouts",
+    r"txq\.(num_mipmap_levels|channel_data_type)|suq\.(channel_order|array_size)": "queries that no compiler writes",
+    r"sured.*\.xor": "the ISA has no such reduction of surfaces",
 }
 """What ptxas takes and the virtual GPU refuses, by the name of the form, with the reason."""
 
 MOST_LENIENT = 160
 """Forms of the list that ptxas refuses and we take: modifiers without effect (cvt.sat to a wider type)."""
+
+
+UNWRITTEN = re.compile(r"cp\.(async|reduce\.async)\.bulk|multimem|wgmma|mma|tex|tld4|txq|suld|sust|sured|suq")
+"""Instructions without a line in the grammar: they are checked where they are lowered."""
 
 
 @cache
@@ -68,7 +69,8 @@ def test_exchanged_operands_are_refused_as_ptxas_refuses_them() -> None:
     """It also refuses special registers in what is no mov or cvt, where the meaning is clear; so the two may differ."""
     operands = table.fixture()["operands"]
     assert list(operands) == list(dict.fromkeys(table.exchanged(800)))
-    differs = [text for text, ok in operands.items() if bool(form_audit.parsed(text)) == bool(ok)]
+    held = {text: ok for text, ok in operands.items() if not UNWRITTEN.match(text)}
+    differs = [text for text, ok in held.items() if bool(form_audit.parsed(text)) == bool(ok)]
     others = [text for text in differs if "%tid" not in text and "%clock" not in text]
     assert len(others) <= 25, others
     assert len(differs) <= 40, differs
@@ -76,7 +78,7 @@ def test_exchanged_operands_are_refused_as_ptxas_refuses_them() -> None:
 
 @pytest.mark.parametrize(("text", "column", "message"), [
     ("add.u32 %t0, %t1, %w1;", 23, "expected a .u32 register or constant, found '%w1' of type .b64"),
-    ("add.f32 %s0, %s1, 1;", 23, "expected a .f32 register or constant, found an integer constant"),
+    ("add.f32 %s0, %s1, 1;", 23, "expected a .f32 register or constant, found 1"),
     ("add.u32 %t0, %t1;", 5, "takes 3 operands, found 2"),
     ("add.sat.u32 %t0, %t1, %t2;", 5, "'add' cannot have '.sat' together with"),
     ("add.foo.u32 %t0, %t1, %t2;", 5, "'add' has no modifier '.foo'"),

@@ -30,6 +30,11 @@ def test_what_once_went_wrong_is_refused() -> None:
 CALLS = {
     "call (), twice, (%t1);": "a call with 0 results",
     "call (%t0), twice, (%t1, %t2);": "a call with 2 arguments",
+    "call (0), twice, (%t1);": "a call whose result goes to no register",
+    "max.f32 %s0, %s0, !%p1;": "expected a .f32 register or constant",
+    "barrier.arrive;": "takes 2 operands, found 0",
+    "st.b128 [%w0], 1.5;": "found a floating-point constant",
+    "st.pred [%w0], 1.5;": "has no modifier '.pred'",
     "ld.param.b32 %t0, [twice];": "no .param variable",
     "{ .param .b32 p0; ld.param.b64 %w0, [p0]; }": "8 bytes at 0 of `p0`",
     "{ .param .b32 p0; ld.param.b32 %t0, [p0+4096]; }": "4 bytes at 4096 of `p0`",

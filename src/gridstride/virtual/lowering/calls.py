@@ -207,7 +207,8 @@ def _argument(cx: Lowering, operand: Operand) -> Value:
 def _result_area(cx: Lowering, operand: Operand) -> Value:
     if isinstance(operand, Symbol):
         return area(cx, operand.name)
-    assert isinstance(operand, Register | Sink), operand
+    if not isinstance(operand, Register | Sink):
+        raise cx.unsupported("a call whose result goes to no register")
     return cx.b.alloca(f"[{4 * ROW} x i8]", align=64)
 
 

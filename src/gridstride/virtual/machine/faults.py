@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
-from gridstride.virtual.machine import clusters
+from gridstride.virtual.machine import clusters, tensor_faults
 from gridstride.virtual.machine.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, WAITING
 from gridstride.virtual.machine.object_faults import object_message
 from gridstride.virtual.machine.session import Dim3, Session
@@ -104,13 +104,11 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             where = _heap_place(record, device)
             return f"{_verb(place)} of {size} bytes at address {_address(record)} after free: {where}"
         case "tensor_map":
-            wanted, have = int(record["fault_address"]), int(record["fault_size"])
-            if have:
-                return f"a copy of a {wanted}-dimensional box with a tensor map of {have} dimensions"
-            return (
-                "no tensor map at the address given: gs.tensor_map(array, box) makes one, a `const __grid_constant__` "
-                "parameter brings it to the kernel"
-            )
+            return tensor_faults.unfit(record)
+        case "tensor_corner":
+            return tensor_faults.corner(record)
+        case "tensor_reduction":
+            return tensor_faults.reduction(record)
         case "mbarrier":
             return _mbarrier(record)
         case "exited_block":

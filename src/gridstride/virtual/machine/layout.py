@@ -147,7 +147,7 @@ COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:
 COPY = Layout(
     "copy",
     """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]
-    tensor:i32 corner:i32[5] reduce:i32 known:i32[16]""",
+    tensor:i32 reduce:i32 corner:i64[5] known:i32[16]""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
 `size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map;
@@ -169,12 +169,21 @@ TENSOR_MAGIC = 0x6D70_4753
 
 TENSOR = Layout(
     "tensor",
-    f"""magic:i32 rank:i32 address:i64 stride:i64[{RANKS - 1}] fill:i64 size:i32[{RANKS}] box:i32[{RANKS}] element:i32
-    swizzle:i32""",
+    f"""magic:i32 rank:i32 address:i64 stride:i64[{RANKS - 1}] size:i32[{RANKS}] box:i32[{RANKS}] type:i32 swizzle:i32
+    nan:i32 corner:i32[{RANKS - 2}] interleave:i8 im2col:i8 step:i8[{RANKS}]""",
 )
 """A tensor map, 128 bytes as the hardware's: sizes from the dimension that varies fastest, strides in bytes from the
-second on; `element` is a size in bytes; `fill` what stands for elements outside; `swizzle` the bits of an offset in
-shared memory that are turned by the bits three places above them."""
+second on; `type` is the number that tensormap.replace gives an element's type; `swizzle` the bits of an offset in
+shared memory that are turned by the bits three places above them; `nan` is 1 where elements outside are NaN;
+`interleave` the bytes of a slice of channels, 0 for none; `step` the element strides less one. Where `im2col` is 1
+`box` holds channels and pixels, `corner` the box of the image, lower corners in the lower halves."""
+
+ELEMENTS = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)
+"""Bytes of an element by the number of its type (PTX ISA, tensormap.replace: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64
+bf16 tf32 tf32.ftz)."""
+
+ROUNDED_TYPES = 11
+"""The first type whose elements are rounded as they are copied in."""
 
 FLIGHTS = Layout("flights", "count:i32 closed:i32 done:i32 fences:i32 issued:i32 last:i32")
 """Head of a warp's account of wgmma in flight: entries, groups closed and groups waited for, fences so far, how many
@@ -313,6 +322,7 @@ FAULTS = (
     "wgmma_operand", "wgmma_register", "wgmma_fence", "wgmma_warps", "wgmma_wait", "wgmma_descriptor",
     "too_many_groups",
     "uninitialised_read", "inactive_lane", "member_mask",
+    "tensor_corner", "tensor_reduction",
 )  # fmt: skip
 """Index = `fault_kind` in a launch record."""
 

@@ -13,19 +13,23 @@ SWIZZLES = {0: 0, 32: 0x10, 64: 0x30, 128: 0x70}
 
 
 def encode(
-    address: int, sizes: Sequence[int], *, strides: Sequence[int], box: Sequence[int], element: int, swizzle: int,
-    fill: int,
+    address: int, sizes: Sequence[int], *, strides: Sequence[int], box: Sequence[int], steps: Sequence[int],
+    type_: int, swizzle: int, interleave: int, nan: bool, corners: tuple[Sequence[int], Sequence[int]] | None,
 ) -> bytes:  # fmt: skip
-    """The map of a tensor; sizes and box from the dimension that varies fastest, strides in bytes from the second on.
-
-    `fill` is the element that stands for what lies outside, as its bits.
+    """The map of a tensor; sizes, box and steps from the dimension that varies fastest, strides in bytes from the
+    second on. `type_` is the number of the element's type; `corners`, for im2col, the lower and upper ones of the box
+    of pixels; `box` then holds channels and pixels.
     """
     record = np.zeros(1, TENSOR.dtype())
     rank = len(sizes)
+    assert rank <= RANKS
     record["magic"], record["rank"], record["address"] = TENSOR_MAGIC, rank, address
     record["size"], record["box"] = 1, 1
-    record["size"][0, :rank], record["box"][0, :rank] = sizes, box
+    record["size"][0, :rank], record["box"][0, : len(box)] = sizes, box
     record["stride"][0, : rank - 1] = strides
-    record["element"], record["swizzle"], record["fill"] = element, SWIZZLES[swizzle], fill
-    assert rank <= RANKS
+    record["step"][0, :rank] = [step - 1 for step in steps]
+    record["type"], record["swizzle"], record["interleave"] = type_, SWIZZLES[swizzle], interleave
+    record["nan"], record["im2col"] = nan, corners is not None
+    for axis, (low, high) in enumerate(zip(*(corners or ((), ())), strict=True)):
+        record["corner"][0, axis] = np.int32(high) << 16 | low & 0xFFFF
     return record.tobytes()

@@ -26,7 +26,8 @@ class Finding:
     barrier_divergence, invalid_instruction, out_of_memory, assert, use_after_free, invalid_free,
     mbarrier, tensor_map, unwaited_copy, proxy_fence, exited_block, cluster_barrier,
     unstarted_block, texture, surface, wgmma_operand, wgmma_register, wgmma_fence, wgmma_warps,
-    wgmma_wait, wgmma_descriptor, uninitialised_read, inactive_lane, member_mask, leak.
+    wgmma_wait, wgmma_descriptor, uninitialised_read, inactive_lane, member_mask, leak, tensor_corner,
+    tensor_reduction.
     """
 
     kind: str

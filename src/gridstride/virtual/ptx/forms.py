@@ -278,8 +278,11 @@ st | volatile [SEEN] v2 MEMORY : [] T+*
 st | volatile [SEEN] v4 SHORT : [] T+*
 st | relaxed/release SCOPE [VISIBLE] [EVICT] [L2::cache_hint] v2 MEMORY : [] T+* u64?
 st | relaxed/release SCOPE [VISIBLE] [EVICT] [L2::cache_hint] v4 SHORT : [] T+* u64?
-st | async [weak] [mbarrier::complete_tx::bytes] [shared::cluster] b32/b64/u32/u64/s32/s64/f32/f64 : x x x
-st | async [weak] [mbarrier::complete_tx::bytes] [shared::cluster] v2/v4 b32/b64/u32/u64/s32/s64/f32/f64 : x x x
+st | async [weak] [mbarrier::complete_tx::bytes] [shared::cluster] b32/b64/u32/u64/s32/s64/f32/f64 : [] T []
+st | async [weak] [mbarrier::complete_tx::bytes] [shared::cluster] v2 b32/b64/u32/u64/s32/s64/f32/f64 : [] T* []
+st | async [weak] [mbarrier::complete_tx::bytes] [shared::cluster] v4 b32/u32/s32/f32 : [] T* []
+mapa | [shared::cluster] u32/u64 : T= x u32
+getctarank | [shared::cluster] u32/u64 : u32= T
 prefetch | [global/local] L1/L2 : []
 prefetch | [global] L2::evict_last/L2::evict_normal : []
 prefetch | [const/param] tensormap : []

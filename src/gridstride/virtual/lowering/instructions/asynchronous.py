@@ -67,7 +67,7 @@ def site(cx: Lowering, access: Access | None = None) -> Value:
 def copy(cx: Lowering, ins: Instruction) -> None:
     """cp.async, cp.async.bulk, their groups and waits."""
     said = set(ins.modifiers)
-    if "async" not in said or ("reduce" in said and ("tensor" in said or "bulk" not in said)):
+    if "async" not in said or ("reduce" in said and "bulk" not in said):
         raise cx.unsupported(f"`{ins.name}`")
     if "tensor" in said and "prefetch" not in said:
         from gridstride.virtual.lowering.instructions.tensor_copies import tensor_copy

@@ -11,6 +11,8 @@ from gridstride.virtual.lowering.ir import Value, element, wide
 from gridstride.virtual.ptx.module import Instruction
 
 WORDS = "u32 s32 u64 s64"
+ENDS = f"u16 s16 {WORDS}"
+"""Types of what ends a chain; 16 bits are not in the ISA, but ptxas takes them and an H200 computes them."""
 
 
 def _flag(cx: Lowering) -> Value:
@@ -68,7 +70,7 @@ def add(cx: Lowering, ins: Instruction) -> None:
 
 def add_with_carry(cx: Lowering, ins: Instruction) -> None:
     """addc, addc.cc."""
-    t = one_type(cx, ins, WORDS, ["cc"], sources=2)
+    t = one_type(cx, ins, WORDS if "cc" in ins.modifiers else ENDS, ["cc"], sources=2)
     x, y = cx.sources(t, t)
     _add(cx, ins, x, y, carry_in=True)
 
@@ -82,7 +84,7 @@ def sub(cx: Lowering, ins: Instruction) -> None:
 
 def sub_with_borrow(cx: Lowering, ins: Instruction) -> None:
     """subc, subc.cc."""
-    t = one_type(cx, ins, WORDS, ["cc"], sources=2)
+    t = one_type(cx, ins, WORDS if "cc" in ins.modifiers else ENDS, ["cc"], sources=2)
     x, y = cx.sources(t, t)
     _subtract(cx, ins, x, y, borrow_in=True)
 
@@ -90,7 +92,8 @@ def sub_with_borrow(cx: Lowering, ins: Instruction) -> None:
 def _mad(cx: Lowering, ins: Instruction, *, carry_in: bool) -> None:
     from gridstride.virtual.lowering.instructions.integer import part_of, product
 
-    t = one_type(cx, ins, WORDS, ["lo", "hi", "cc"], sources=3)
+    short = carry_in and {"hi", "cc"}.isdisjoint(ins.modifiers)
+    t = one_type(cx, ins, ENDS if short else WORDS, ["lo", "hi", "cc"], sources=3)
     x, y, z = cx.sources(t, t, t)
     _add(cx, ins, product(cx, x, y, signed=t[0] == "s", part=part_of(cx, ins)), z, carry_in=carry_in)
 

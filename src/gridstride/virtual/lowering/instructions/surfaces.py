@@ -18,9 +18,16 @@ _ELEMENTS = ("b8", "b16", "b32", "b64")
 _SIGNS = {"u32": "u", "u64": "u", "s32": "", "s64": "", "b32": "", "b64": ""}
 
 
+def _vector(ins: Instruction, operand: Operand | None) -> Operand | None:
+    """One element may stand without braces."""
+    alone = ins.vector == 1 and operand is not None and not isinstance(operand, Vector)
+    return Vector((operand,)) if alone and operand is not None else operand
+
+
 def load(cx: Lowering, ins: Instruction) -> None:
     """suld.b."""
     target, at = (*ins.operands, None, None)[:2]
+    target = _vector(ins, target)
     size, count, arguments = _access(cx, ins, at, target)
     values = _values(cx)
     words = constant("i32", size), constant("i32", count), _mode(ins)
@@ -37,6 +44,7 @@ def store(cx: Lowering, ins: Instruction) -> None:
         put(cx, ins)
         return
     at, source = (*ins.operands, None, None)[:2]
+    source = _vector(ins, source)
     size, count, arguments = _access(cx, ins, at, source)
     values = _values(cx)
     assert isinstance(source, Vector)

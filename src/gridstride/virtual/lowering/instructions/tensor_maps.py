@@ -11,21 +11,17 @@ from gridstride.virtual.lowering.instructions.asynchronous import address, site
 from gridstride.virtual.lowering.instructions.floats import check
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.runtime.memory import GLOBAL, SHARED
-from gridstride.virtual.machine.layout import RANKS, TENSOR, TENSOR_MAGIC
+from gridstride.virtual.machine.layout import ELEMENTS, RANKS, TENSOR, TENSOR_MAGIC
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand
 
 _BYTES = 128
-_NAN = 0x7FFF7FFF7FFF7FFF
-"""Bits that are a NaN in every floating-point type a map may have."""
-
 WHOLE = {"global_address": "address", "rank": "rank"}
-INDEXED = {"box_dim": "box", "global_dim": "size", "global_stride": "stride"}
-ELEMENTS = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)
-"""Bytes of an element by the number of its type (PTX ISA, tensormap.replace: u8 u16 u32 s32 u64 s64 f16 f32 …)."""
+INDEXED = {"box_dim": "box", "global_dim": "size", "global_stride": "stride", "element_stride": "step"}
 CHOSEN: dict[str, tuple[str, Callable[[int], int | None]]] = {
-    "elemtype": ("element", lambda n: ELEMENTS[n] if n < len(ELEMENTS) else None),
+    "elemtype": ("type", lambda n: n if n < len(ELEMENTS) else None),
     "swizzle_mode": ("swizzle", {0: 0, 1: 0x10, 2: 0x30, 3: 0x70}.get),
-    "fill_mode": ("fill", {0: 0, 1: _NAN}.get),
+    "fill_mode": ("nan", {0: 0, 1: 1}.get),
+    "interleave_layout": ("interleave", {0: 0, 1: 16, 2: 32}.get),
 }
 """Fields whose value is a constant: the map's own field and what the constant stands for there."""
 
@@ -37,7 +33,7 @@ def tensor_map(cx: Lowering, ins: Instruction) -> None:
     if "cp_fenceproxy" in ins.modifiers:
         _copy(cx, ins)
         return
-    known = {"replace", "tile", *WHOLE, *INDEXED, *CHOSEN, "element_stride", "interleave_layout", *_SPACES}
+    known = {"replace", "tile", *WHOLE, *INDEXED, *CHOSEN, *_SPACES}
     check(cx, ins, known | {"b1024"})
     field = next((m for m in ins.modifiers if m in known - _SPACES - {"replace", "tile"}), "")
     values = ins.operands[1:]
@@ -50,11 +46,14 @@ def tensor_map(cx: Lowering, ins: Instruction) -> None:
     constants = [v.bits for v in values if isinstance(v, Immediate)]
     if field in INDEXED and len(values) == 2 and isinstance(values[0], Immediate) and values[0].bits < RANKS:
         width = "b64" if field == "global_stride" else "b32"
-        _put(cx, ins, INDEXED[field], values[0].bits, cx.vector(values[1], width))
+        value = cx.b.splat(cx.vector(values[1], width))
+        if field == "element_stride":  # kept less one, so that a map written into zeros has strides of 1
+            value = cx.b.op("and", cx.b.op("sub", value, constant(value.type, 1)), constant(value.type, 7))
+        _put(cx, ins, INDEXED[field], values[0].bits, value)
     elif field in CHOSEN and len(constants) == len(values) == 1:
         name, meaning = CHOSEN[field]
         _chosen(cx, ins, name, meaning(constants[0]))
-    elif (field, constants) != ("interleave_layout", [0]) and not (field == "element_stride" and _one(cx, values)):
+    else:
         raise cx.unsupported(f"such a form of `{ins.name}`")
 
 
@@ -67,11 +66,6 @@ def _complete(cx: Lowering, ins: Instruction, field: str, value: Operand) -> Non
         for axis in range(value.bits + 1, RANKS):  # dimensions that the map has no longer
             _put(cx, ins, "box", axis, one)
             _put(cx, ins, "size", axis, one)
-
-
-def _one(cx: Lowering, values: tuple[Operand, ...]) -> bool:
-    """Whether the value for a dimension is known to be 1: Triton moves it into a register first."""
-    return len(values) == 2 and cx.uniform(values[1]) and repr(cx.scalar(values[1], "b32")) == "i32 1"
 
 
 def _chosen(cx: Lowering, ins: Instruction, name: str, value: int | None) -> None:
@@ -88,7 +82,8 @@ def _put(cx: Lowering, ins: Instruction, name: str, index: int, value: Value) ->
     access = Access(memory.space_of(ins), size, 1)
     moved = Address(where.base, where.offset + TENSOR.offset[name] + size * index)
     number = cx.program.site(cx, access)
-    memory._slow_store(cx, memory.vector_address(cx, moved, access.space), access, number, [value])
+    narrow = cx.b.resize(value, TENSOR.type[name])
+    memory._slow_store(cx, memory.vector_address(cx, moved, access.space), access, number, [narrow])
 
 
 def _copy(cx: Lowering, ins: Instruction) -> None:

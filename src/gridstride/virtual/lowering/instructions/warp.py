@@ -7,12 +7,11 @@ different masks, as the tiles of cooperative groups do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions import clusters, shuffles
-from gridstride.virtual.lowering.instructions.extrema import extreme
 from gridstride.virtual.lowering.instructions.floats import Family, check
 from gridstride.virtual.lowering.instructions.shuffles import ALL, LANE, set_pair
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
@@ -137,11 +136,8 @@ def reduction_name(op: str, ptx_type: str) -> str:
 
 def redux(cx: Lowering, ins: Instruction) -> None:
     """redux.sync: one value from all members."""
-    check(cx, ins, {"sync", "add", "min", "max", "and", "or", "xor", "abs", "NaN"})
+    check(cx, ins, {"sync", "add", "min", "max", "and", "or", "xor"})
     op = next((m for m in ins.modifiers if m in ("add", "min", "max", "and", "or", "xor")), "")
-    if ins.types == ("f32",) and op in ("min", "max"):
-        _redux_float(cx, ins, op)
-        return
     name = reduction_name(op, ins.types[0]) if len(ins.types) == 1 else ""
     bitwise = op in ("and", "or", "xor")
     if name not in REDUCTIONS or ins.types[0] not in (("b32",) if bitwise else ("u32", "s32")):
@@ -154,24 +150,6 @@ def redux(cx: Lowering, ins: Instruction) -> None:
         return b.intrinsic(f"vector.reduce.{reduce}", chosen, result="i32")
 
     cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), "i32", total))
-
-
-def _redux_float(cx: Lowering, ins: Instruction, op: str) -> None:
-    b, value = cx.b, cx.vector(ins.operands[1], "f32")
-
-    def total(group: Value) -> Value:
-        first = b.call("i32", "llvm.cttz.i32", group, constant("i1", False))
-        own = b.splat(b.extract(value, b.op("and", first, constant("i32", LANES - 1))))
-        left = b.select(b.bitcast(group, wide("i1")), value, own)
-        for half in _halves():
-            left = extreme(b, op, [left, b.shuffle(left, half)], {"NaN", "abs"} & set(ins.modifiers))
-        return b.extract(left, 0)
-
-    cx.set(ins.operands[0], _by_group(cx, _members(cx, ins), "float", total))
-
-
-def _halves() -> Sequence[list[int]]:
-    return [[lane ^ step for lane in LANE] for step in (16, 8, 4, 2, 1)]
 
 
 # -- who is here ------------------------------------------------------------------------------------------------------

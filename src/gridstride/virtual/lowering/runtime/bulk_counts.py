@@ -7,8 +7,9 @@ from gridstride.virtual.lowering.runtime.common import i32, i64
 from gridstride.virtual.lowering.runtime.l1 import mark
 from gridstride.virtual.lowering.runtime.lines import bump
 from gridstride.virtual.lowering.runtime.output import row
-from gridstride.virtual.lowering.runtime.tensor import _box, _row_of, _signed
-from gridstride.virtual.machine.layout import LANES, RANKS, TENSOR, WARP, WORKER
+from gridstride.virtual.lowering.runtime.tensor import columns_of
+from gridstride.virtual.lowering.runtime.tensor_rows import rows, shape_of
+from gridstride.virtual.machine.layout import LANES, RANKS, WARP, WORKER
 
 
 def emit_bulk_counts(m: Module) -> None:
@@ -67,24 +68,15 @@ def _tensor(m: Module) -> None:
 
 
 def _corner(b: Builder, corners: Value, lane: Value, axis: int) -> Value:
-    return _signed(b, b.load("i32", b.offset(row(b, corners, lane, 8), 8 * LANES * axis)))
+    return b.load("i64", b.offset(row(b, corners, lane, 8), 8 * LANES * axis))
 
 
 def _rows(b: Builder, warp: Value, at: Value, map_: Value, corner: list[Value], out: Value) -> None:
-    box, now, zero = _box(b, map_), b.alloca("i64"), i64(0)
-    size = b.resize(b.get(map_, TENSOR, "element"), "i64")
-    rows = i64(1)
-    for n in box[1:]:
-        rows = b.op("mul", rows, n)
-    low = b.intrinsic("smax", corner[0], zero)
-    high = b.intrinsic("smin", b.op("add", corner[0], box[0]), b.resize(b.get(map_, TENSOR, "size", 0), "i64"))
-    b.store(zero, now)
-    with b.loop() as done:
-        r = b.load("i64", now)
-        b.break_if(b.compare("uge", r, rows), done)
-        b.store(b.op("add", r, i64(1)), now)
-        start, inside = _row_of(b, map_, box, corner, r)
-        with b.if_(b.op("and", inside, b.compare("slt", low, high))):
-            first = b.op("add", start, b.op("mul", low, size))
-            length = b.op("mul", b.op("sub", high, low), size)
-            b.call("void", "gs_count_range", warp, at, first, length, out)
+    shape = shape_of(b, map_)
+    _, low, high = columns_of(b, shape, corner[0], out)
+    with (
+        rows(b, map_, shape, corner) as each,
+        b.if_(b.op("and", each.inside, b.compare("slt", low, high))),
+    ):
+        first = b.op("add", each.start, b.op("mul", low, shape.unit))
+        b.call("void", "gs_count_range", warp, at, first, b.op("mul", b.op("sub", high, low), shape.unit), out)

@@ -148,7 +148,8 @@ def _perform(b: Builder, warp: Value, entry: Value, lane: Value, target: Value, 
         out = b.compare("eq", b.get(entry, COPY, "kind"), i32(BULK_OUT))
         map_, shared = (b.pointer(b.select(out, *pair)) for pair in ((target, source), (source, target)))
         corner, site = b.field(entry, COPY, "corner"), b.get(entry, COPY, "site")
-        b.call("void", "gs_tensor_move", warp, site, lane, map_, corner, shared, b.resize(out, "i32"))
+        how = b.select(out, b.op("add", b.get(entry, COPY, "reduce"), i32(1)), i32(0))
+        b.call("void", "gs_tensor_move", warp, site, lane, map_, corner, shared, how)
     with b.if_(inverted(b, box)):
         size, reduce = (b.get(entry, COPY, f) for f in ("size", "reduce"))
         _tell_global(b, warp, entry, lane, target, source, bytes_)
