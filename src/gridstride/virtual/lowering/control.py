@@ -15,7 +15,7 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.ir import Value, constant, wide
 from gridstride.virtual.lowering.split import split_call
 from gridstride.virtual.machine.layout import FAULT, LAUNCH, SPINNING, WARP
-from gridstride.virtual.ptx.module import Instruction, LabelRef
+from gridstride.virtual.ptx.module import Instruction, LabelRef, Operand
 
 SPIN_BUDGET = 64
 """Rounds a group of lanes may spin in a loop before another group of its warp, and then another warp, gets a turn."""
@@ -481,12 +481,24 @@ def barrier_operands(cx: Lowering, last: Instruction) -> tuple[Value, Value, Val
         if "and" in last.modifiers:
             predicate = cx.negate(predicate)
         vote = b.op("and", b.bitcast(predicate, "i32"), cx.current_mask())
-    if not all(cx.uniform(o) for o in operands):
-        # Each lane may name another barrier; a warp that does is beyond what programs use.
-        raise cx.unsupported("a barrier number that differs between lanes")
-    which = cx.scalar(operands[0], "u32")
-    count = cx.scalar(operands[1], "u32") if len(operands) > 1 else constant("i32", 0)
+    which = _of_the_warp(cx, operands[0])
+    count = _of_the_warp(cx, operands[1]) if len(operands) > 1 else constant("i32", 0)
     return which, count, vote
+
+
+def _of_the_warp(cx: Lowering, operand: Operand) -> Value:
+    """A number that the lanes at a barrier agree on, as `1 + threadIdx.x / 128` does; a fault where they do not."""
+    if cx.uniform(operand):
+        return cx.scalar(operand, "u32")
+    b, zero = cx.b, constant("i32", 0)
+    values, mask = cx.vector(operand, "u32"), cx.active()
+    first = b.op("and", b.intrinsic("cttz", mask, constant("i1", False)), constant("i32", 31))
+    value = b.extract(values, first)
+    others = b.op("and", b.bitcast(b.compare("ne", values, b.splat(value)), "i32"), mask)
+    with b.if_(b.compare("ne", others, zero)):
+        kind, site = constant("i32", FAULT["invalid_instruction"]), constant("i32", cx.program.site(cx))
+        b.call("void", "gs_fault", cx.warp, site, kind, others, constant("i64", 0), zero)
+    return value
 
 
 ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})

@@ -1,0 +1,77 @@
+"""Matrix products as fast libraries write them for Hopper: rings of stages, roles, clusters, tile schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+from suite import Case, Twin, text_of
+
+import gridstride as gs
+
+DTYPES = (np.float16, ml_dtypes.float8_e4m3fn, np.int8)
+Z, M, N, K = 2, 300, 112, 208
+"""Ragged: rows and columns that end inside of a tile, and steps along k too."""
+
+
+def operands(dtype: type, *shape: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if dtype is np.int8:
+        return rng.integers(-128, 128, shape).astype(dtype)
+    return (rng.standard_normal(shape) / 2).astype(dtype)
+
+
+def run_cluster(kind: int, clusters: int = 2) -> Callable[[str], np.ndarray]:
+    """The persistent kernel on so many clusters of two blocks."""
+
+    def run(text: str) -> np.ndarray:
+        dtype = DTYPES[kind]
+        a, b = operands(dtype, Z, M, K, seed=1), operands(dtype, Z, N, K, seed=2)
+        scale_a, scale_b = (np.random.default_rng(3).uniform(0.5, 2, n).astype(np.float32) for n in (Z * M, Z * N))
+        c = gs.to_device(np.full((Z, M, N), 99, np.int32 if kind == 2 else np.float16))
+        step = 128 // a.itemsize
+        maps = [gs.tensor_map(gs.to_device(x), (1, rows, step), swizzle=128) for x, rows in ((a, 128), (b, 32))]
+        maps.append(gs.tensor_map(c, (1, 64, 64)))
+        kernel = gs.cuda(text)["gemm"]
+        shared = 3 * 192 * 128 + 2 * 64 * 64 * c.dtype.itemsize + 128
+        kernel.launch(grid=2 * clusters, block=384, shared=shared,
+                      args=(*maps, scale_a, scale_b, np.zeros(1, np.int32), Z, M, N, K))  # fmt: skip
+        wide = np.int64 if kind == 2 else np.float64
+        want = a.astype(wide) @ b.astype(wide).swapaxes(1, 2)
+        if kind == 1:
+            want = want * scale_a.reshape(Z, M, 1) * scale_b.reshape(Z, 1, N)
+        limit = (5e-3, 2e-2, 0)[kind]
+        np.testing.assert_allclose(c.numpy(), want, rtol=limit, atol=limit)
+        return c.numpy()
+
+    return run
+
+
+CLUSTER_TWINS = (
+    Twin("stage given back before the wait", "wgmma_wait<0>();\n                if (t", "if (t",
+         ("wgmma_register", "wgmma_operand")),
+    Twin("producer does not wait for the stage", "wait_for(&s.empty[stage], turn / STAGES + 1 & 1);", "",
+         ("race", "wgmma_operand", "mbarrier")),
+    Twin("no wgmma fence", "wgmma_fence();\n                for", "for", ("wgmma_fence", "wgmma_register")),
+    Twin("no proxy fence before the copy out", "proxy_fence();\n            meet", "meet", ("proxy_fence",)),
+    Twin("no barrier before the copy out", "meet(1 + half_, 128);\n            if (t == 0) put(", "if (t == 0) put("),
+    Twin("staging written while the copy reads", "if (t == 0) put_read();", ""),
+    Twin("consumers do not wait for the tile", "wait_for(&s.full[stage], turn / STAGES & 1);", "",
+         ("race", "uninitialised", "wgmma_operand")),
+    Twin("copy out not waited for at the end", "if (t == 0) put_done();", "", ("bulk_group", "race")),
+    Twin("blocks of the cluster end alone", "    }\n    cluster_sync();\n}", "    }\n}", ("exited_block",)),
+    Twin("no meeting after the barriers are made", "    cluster_sync();\n    Scheduler", "    Scheduler",
+         ("mbarrier", "race", "uninitialised", "not_started", "mbarrier_uninitialised")),
+    Twin("barrier counts one block", "init(&s.empty[i], 2 * CLUSTER)", "init(&s.empty[i], 2)",
+         ("race", "wgmma_operand", "mbarrier")),
+)  # fmt: skip
+
+CLUSTER = [
+    Case(f"cluster-{('f16', 'e4m3', 's8')[kind]}-{('static', 'dynamic')[dynamic]}",
+         text_of("gemm_cluster.cu", "hopper.cuh", TYPE=kind, DYNAMIC=dynamic), run_cluster(kind),
+         CLUSTER_TWINS if (kind, dynamic) == (0, 1) else (), exact=kind != 1)
+    for kind, dynamic in ((0, 0), (0, 1), (1, 1), (2, 0))
+]  # fmt: skip
+
+CASES = [*CLUSTER]
