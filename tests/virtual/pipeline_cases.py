@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
-from suite import Case, Twin, text_of
+from suite import Case, Twin, compiled, text_of
 
 import gridstride as gs
 
@@ -33,7 +33,7 @@ def run_cluster(kind: int, clusters: int = 2) -> Callable[[str], np.ndarray]:
         step = 128 // a.itemsize
         maps = [gs.tensor_map(gs.to_device(x), (1, rows, step), swizzle=128) for x, rows in ((a, 128), (b, 32))]
         maps.append(gs.tensor_map(c, (1, 64, 64)))
-        kernel = gs.cuda(text)["gemm"]
+        kernel = compiled(text)["gemm"]
         shared = 3 * 192 * 128 + 2 * 64 * 64 * c.dtype.itemsize + 128
         kernel.launch(grid=2 * clusters, block=384, shared=shared,
                       args=(*maps, scale_a, scale_b, np.zeros(1, np.int32), Z, M, N, K))  # fmt: skip
@@ -69,7 +69,7 @@ CLUSTER_TWINS = (
 
 CLUSTER = [
     Case(f"cluster-{('f16', 'e4m3', 's8')[kind]}-{('static', 'dynamic')[dynamic]}",
-         text_of("gemm_cluster.cu", "hopper.cuh", TYPE=kind, DYNAMIC=dynamic), run_cluster(kind),
+         text_of("gemm_cluster.cu", TYPE=kind, DYNAMIC=dynamic), run_cluster(kind),
          CLUSTER_TWINS if (kind, dynamic) == (0, 1) else (), exact=kind != 1)
     for kind, dynamic in ((0, 0), (0, 1), (1, 1), (2, 0))
 ]  # fmt: skip

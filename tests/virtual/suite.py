@@ -40,10 +40,14 @@ class Case:
     """Whether two machines agree to the bit."""
 
 
-def text_of(name: str, *heads: str, **macros: int) -> str:
-    """The text of a kernel file after its heads, with macros as their first line."""
-    lines = "".join(f"#define {name} {value}\n" for name, value in macros.items())
-    return lines + "".join((KERNELS / each).read_text() for each in (*heads, name))
+def text_of(name: str, **macros: int) -> str:
+    """The text of a kernel file, with macros as its first lines."""
+    return "".join(f"#define {macro} {value}\n" for macro, value in macros.items()) + (KERNELS / name).read_text()
+
+
+def compiled(text: str) -> gs.Module:
+    """The module of a text that may include what lies in `kernels`."""
+    return gs.cuda(text, include_paths=(KERNELS,))
 
 
 def check(case: Case) -> np.ndarray:

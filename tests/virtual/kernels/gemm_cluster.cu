@@ -2,6 +2,7 @@
 // A (Z, M, K), B (Z, N, K), C (Z, M, N). A cluster's tile is 256 x 64: 128 rows a block, 64 rows a consumer warpgroup.
 // Warpgroup 0 produces (one thread), 1 and 2 consume; the epilogue goes through shared memory and a tensor copy.
 // TYPE: 0 f16, 1 e4m3 with a scale for each row of A and of B, 2 s8 with s32 sums. DYNAMIC: tiles from a counter.
+#include "hopper.cuh"
 #if TYPE == 0
 typedef float Sum; typedef half Out; constexpr int K_BYTES = 2;
 WGMMA(float, "m64n64k16", "f32.f16.f16", "f", ", 1, 1, 0, 0")

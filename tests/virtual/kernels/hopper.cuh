@@ -1,6 +1,7 @@
 // PTX that Hopper kernels share: shared-memory addresses, mbarriers across a cluster, tensor copies, wgmma.
 #include <cuda_fp16.h>
 #include <stdint.h>
+#include <math.h>
 struct alignas(64) Map { char bytes[128]; };
 typedef unsigned long long word;
 __device__ __forceinline__ unsigned at(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
