@@ -97,7 +97,8 @@ MMA_TWINS = (
          ("unwaited_copy", "race")),
     Twin("no barrier after the wait", "        __syncthreads();\n        if (step == 0)", "        if (step == 0)",
          ("race", "unwaited_copy")),
-    Twin("no barrier before the stage is filled again", "__syncthreads();  // before", "// before"),
+    Twin("no barrier before the stage is filled again", "__syncthreads();  // before", "// before",
+         ("race", "unwaited_copy")),
 )  # fmt: skip
 WGMMA_TWINS = (
     Twin("values given back before they are read", "wgmma_wait<0>();\n        if (t == 0) arrive(&s.v_empty",
@@ -109,13 +110,11 @@ WGMMA_TWINS = (
          ("deadlock",)),
 )  # fmt: skip
 PLAIN_TWINS = (
-    Twin("queries replaced while they are read", "        __syncthreads();\n        for (int r = y; r < TILE; r += blockDim.y) {\n            bool",
-         "        for (int r = y; r < TILE; r += blockDim.y) {\n            bool"),
+    Twin("queries replaced while they are read", "        __syncthreads();\n        #pragma", "        #pragma"),
     Twin("gradients added without atomics", "atomicAdd(&dq[(head + start + r) * D + x], sum)",
          "dq[(head + start + r) * D + x] += sum"),
 )  # fmt: skip
 DECODE_TWINS = (
-    Twin("scores read before the warp has met", "scores[warp][lane] = w;\n        __syncwarp();", "scores[warp][lane] = w;"),
     Twin("sums read before the block has met", "    __syncthreads();\n    if (warp != 0) return;", "    if (warp != 0) return;"),
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ extern "C" __global__ void backward(const float *q, const float *k, const float 
                                     const float *delta, float *dq, float *dk, float *dv, int length, float scale) {
     __shared__ float ks[TILE][D + 1], vs[TILE][D + 1], qs[TILE][D + 1], os[TILE][D + 1], p[TILE][TILE + 1], ds[TILE][TILE + 1];
     int x = threadIdx.x, y = threadIdx.y, first = blockIdx.x * TILE, head = blockIdx.y * length;
+    #pragma unroll 1
     for (int r = y; r < TILE; r += blockDim.y) {
         bool inside = first + r < length;
         ks[r][x] = inside ? k[(head + first + r) * D + x] : 0;
@@ -24,14 +25,17 @@ extern "C" __global__ void backward(const float *q, const float *k, const float 
     float sum_k[4] = {}, sum_v[4] = {};
     for (int start = first; start < length; start += TILE) {  // causal: earlier queries do not see these keys
         __syncthreads();
+        #pragma unroll 1
         for (int r = y; r < TILE; r += blockDim.y) {
             bool inside = start + r < length;
             qs[r][x] = inside ? q[(head + start + r) * D + x] : 0;
             os[r][x] = inside ? d_o[(head + start + r) * D + x] : 0;
         }
         __syncthreads();
+        #pragma unroll 1
         for (int r = y; r < TILE; r += blockDim.y) {  // query r, key x
             float s = 0, dp = 0;
+            #pragma unroll 4
             for (int j = 0; j < D; ++j) { s += qs[r][j] * ks[x][j]; dp += os[r][j] * vs[x][j]; }
             int query = start + r, key = first + x;
             float w = query < length && key <= query ? __expf(s * scale - lse[head + query]) : 0;
@@ -41,10 +45,13 @@ extern "C" __global__ void backward(const float *q, const float *k, const float 
         __syncthreads();
         for (int i = 0; i < 4; ++i) {
             int r = y + i * blockDim.y;  // key r, column x
+            #pragma unroll 4
             for (int j = 0; j < TILE; ++j) { sum_v[i] += p[j][r] * os[j][x]; sum_k[i] += ds[j][r] * qs[j][x]; }
         }
+        #pragma unroll 1
         for (int r = y; r < TILE; r += blockDim.y) {  // query r, column x
             float sum = 0;
+            #pragma unroll 4
             for (int j = 0; j < TILE; ++j) sum += ds[r][j] * ks[j][x];
             if (start + r < length) atomicAdd(&dq[(head + start + r) * D + x], sum);
         }
@@ -72,6 +79,7 @@ extern "C" __global__ void decode(const float *q, const float *k_pages, const fl
             int page = table[sequence * most_pages + key / PAGE];
             const float4 *row = (const float4 *)(k_pages + ((page * PAGE + key % PAGE) * heads + head) * D);
             s = 0;
+            #pragma unroll 2
             for (int j = 0; j < D / 4; ++j) {
                 float4 a = row[j], b = ((const float4 *)mine)[j];
                 s += a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
