@@ -120,3 +120,28 @@ def test_sanitize_raises_what_it_finds() -> None:
     with gs.use(VirtualGPU(sanitize=True, workers=1)), pytest.raises(gs.KernelFault, match="race") as caught:
         gs.cuda(source)["kernel"][1, 128](np.zeros(256, "i4"))
     assert caught.value.kind == "race"
+
+
+CLEARED = "    tile[t] = 0; tile[t + 128] = 0; {barrier} atomicAdd(&tile[t * 37 % 256], {by});\n    __syncthreads();\n"
+
+
+@pytest.mark.parametrize("by", [1, 2])
+def test_an_atomic_on_what_another_warp_clears_without_a_barrier_is_a_race(by: int) -> None:
+    assert "race" in {f.kind for f in findings(CLEARED.format(barrier="", by=by))}
+    assert findings(CLEARED.format(barrier="__syncthreads();", by=by) + "    bytes[t] = 0;\n") == ()
+
+
+WITH_ATOMICS = {
+    "written after it": (INIT + "    atomicAdd(&tile[5], 1);\n    tile[t] = t;\n    __syncthreads();\n", True),
+    "read after it": (INIT + "    if (t < 32) atomicAdd(&tile[40], 1);\n    int v = tile[t];\n    bytes[t] = v;\n", True),
+    "a look at the value before": (INIT + "    if (tile[5] < t) atomicMax(&tile[5], t);\n    __syncthreads();\n", False),
+    "the last one reads": (INIT + "    bytes[t] = 1; if (atomicAdd(&tile[255], 1) == 127) bytes[0] += bytes[100];\n"
+                           "    __syncthreads();\n", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITH_ATOMICS)
+def test_atomics_race_with_plain_accesses_that_change_something(name: str) -> None:
+    body, races = WITH_ATOMICS[name]
+    body = body.replace("flag = 0;", "flag = 0; tile[t + 128] = 0;", 1)
+    assert bool(findings(body)) == races, findings(body)

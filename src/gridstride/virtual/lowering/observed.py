@@ -18,7 +18,7 @@ from gridstride.virtual.lowering.ir import Value, constant
 from gridstride.virtual.lowering.members import check_members
 from gridstride.virtual.lowering.observed_clusters import in_shared, watch_cluster
 from gridstride.virtual.lowering.observed_lanes import meet, note_poll, watch_lanes
-from gridstride.virtual.lowering.observed_races import scope_of, watch_global
+from gridstride.virtual.lowering.observed_races import checks_value, scope_of, watch_global
 from gridstride.virtual.lowering.program import DEVICE_RUNTIME
 from gridstride.virtual.lowering.runtime.lines import COUNTERS
 from gridstride.virtual.lowering.taint import Taint
@@ -113,6 +113,9 @@ class Counting:
             if self.lanes:
                 watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
+            if access.space == "shared" and kind in ("atom", "red"):
+                b.call("void", f"gs_race_{'checked' if checks_value(cx.ins) else 'atomic'}", cx.warp, where[1], cx.active(),
+                       addresses, size)  # fmt: skip
             name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)

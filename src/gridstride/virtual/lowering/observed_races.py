@@ -14,7 +14,12 @@ def scope_of(ins: Instruction) -> int:
     return BLOCK_STRONG if "cta" in ins.modifiers else STRONG
 
 
-_CHECKING = ("cas", "min", "max", "and", "or")
+_CHECKING = frozenset(["cas", "min", "max", "and", "or"])
+
+
+def checks_value(ins: Instruction) -> bool:
+    """Whether an atomic looks at the value itself, which others may then read plainly first (CHECKED)."""
+    return not _CHECKING.isdisjoint(ins.modifiers)
 
 
 def _plain(cx: Lowering) -> int:
@@ -33,7 +38,7 @@ def watch_global(cx: Lowering, site: int, addresses: Value, size: Value, kind: s
     elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
         b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory
     strength = scope_of(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)
-    if atomic and strength == STRONG and set(_CHECKING) & set(cx.ins.modifiers):
+    if atomic and strength == STRONG and checks_value(cx.ins):
         strength = CHECKED
     writes = atomic or kind == "store"
     name, long = f"gs_global_{'store' if writes else 'load'}", b.resize(addresses, "i64")

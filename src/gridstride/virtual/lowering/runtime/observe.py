@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.lowering.ir import Module, Value, constant, wide
+from gridstride.virtual.lowering.runtime.atomic_races import emit_atomic_races
 from gridstride.virtual.lowering.runtime.banks import emit_banks
 from gridstride.virtual.lowering.runtime.bulk_counts import emit_bulk_counts
 from gridstride.virtual.lowering.runtime.common import i32, i64
@@ -20,6 +21,7 @@ def emit_observe(m: Module) -> None:
     emit_banks(m)
     emit_bulk_counts(m)
     emit_races(m)
+    emit_atomic_races(m)
     emit_silent(m)
     _observe(m)
 

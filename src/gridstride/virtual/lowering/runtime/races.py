@@ -24,7 +24,7 @@ def emit_races(m: Module) -> None:
         _race_access(m, kind)
 
 
-def _first(b: Builder, mask: Value) -> Value:
+def first_lane(b: Builder, mask: Value) -> Value:
     return b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
 
 
@@ -91,7 +91,7 @@ def _race_meet(m: Module) -> None:
     for name, device in (("gs_race_meet", False), ("gs_race_fence", True)):
         with m.function("void", name, "ptr warp") as (b, (warp,)):
             race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
-            with b.if_(_present(b, race)):
+            with b.if_(present(b, race)):
                 own = b.get(warp, WARP, "warp")
                 row, released = row_of(b, race, own), b.field(race, RACE, "released")
                 type_ = wide("i32")
@@ -114,7 +114,7 @@ def _race_meet(m: Module) -> None:
                 b.call("void", "gs_team_sync", warp)
 
 
-def _present(b: Builder, pointer: Value) -> Value:
+def present(b: Builder, pointer: Value) -> Value:
     return b.compare("ne", pointer, Value("null", "ptr"))
 
 
@@ -130,7 +130,7 @@ def _race_access(m: Module, kind: str) -> None:
     head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", f"gs_race_{kind}", *head) as (b, (warp, site, mask, address, size)):
         race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
-        with b.if_(b.op("xor", _present(b, race), constant("i1", True))):
+        with b.if_(b.op("xor", present(b, race), constant("i1", True))):
             b.ret()
         shift = b.get(race, RACE, "shift")
         unit = b.op("lshr", address, b.splat(shift))
@@ -275,7 +275,7 @@ def _race_lanes(m: Module, kind: str) -> None:
         with b.loop() as done:
             now = b.load("i32", left)
             b.break_if(b.compare("eq", now, i32(0)), done)
-            lane = _first(b, now)
+            lane = first_lane(b, now)
             one = b.extract(unit, lane)
             same = b.bitcast(b.compare("eq", unit, b.splat(one)), "i32")
             b.store(b.op("and", now, b.op("xor", same, i32(-1))), left)
@@ -288,10 +288,10 @@ def _touch(
     site: Value, lane: Value, shift: Value,
 ) -> None:  # fmt: skip
     who = b.op("or", me, lane)
-    _against(b, warp, race, row, unit, "written", "writer", own, site, lane, shift)
+    against(b, warp, race, row, unit, "written", "writer", own, site, lane, shift)
     if kind == "store":
-        _against(b, warp, race, row, unit, "read", "reader", own, site, lane, shift)
-        _against(b, warp, race, row, unit, "read_before", "reader_before", own, site, lane, shift)
+        against(b, warp, race, row, unit, "read", "reader", own, site, lane, shift)
+        against(b, warp, race, row, unit, "read_before", "reader_before", own, site, lane, shift)
         b.store(clock, plane_of(b, race, "written", unit))
         b.store(who, plane_of(b, race, "writer", unit))
         return
@@ -311,7 +311,7 @@ def warp_of(b: Builder, who: Value) -> Value:
     return b.op("and", b.op("lshr", who, constant(who.type, 8)), constant(who.type, LANES - 1))
 
 
-def _against(
+def against(
     b: Builder, warp: Value, race: Value, row: Value, unit: Value, when: str, who: str, own: Value, site: Value,
     lane: Value, shift: Value,
 ) -> None:  # fmt: skip

@@ -1,0 +1,66 @@
+"""Atomics on shared memory in the race detector: among one another they do not race, with plain accesses they do.
+
+An atomic is recorded as a write whose writer has the bit ATOMIC set, which other atomics pass over. Those that look at
+the value itself (cas, min, max, and, or) are held against plain writes alone and leave no record: such words are often
+read plainly first, to save the atomic, and an old value does no harm (compare CHECKED in machine/layout.py).
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.lowering.ir import Builder, Module, Value, constant, wide
+from gridstride.virtual.lowering.runtime.common import i32
+from gridstride.virtual.lowering.runtime.races import against, clock_of, first_lane, plane_of, present
+from gridstride.virtual.lowering.runtime.stamps import row_of
+from gridstride.virtual.machine.layout import BLOCK, RACE, WARP
+
+ATOMIC = 1 << 13
+"""A bit of a writer (site << 16 | warp << 8 | lane) that neither of them uses."""
+
+
+def emit_atomic_races(m: Module) -> None:
+    """gs_race_atomic and gs_race_checked, to be called before the atomic tells its block what the warp knows."""
+    for kind in ("atomic", "checked"):
+        head = ("ptr warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
+        with m.function("void", f"gs_race_{kind}", *head) as (b, (warp, site, mask, address, size)):
+            race = b.get(b.get(warp, WARP, "block"), BLOCK, "race")
+            with b.if_(b.op("xor", present(b, race), constant("i1", True))):
+                b.ret()
+            _units(b, kind, race, warp, site, mask, address, size)
+
+
+def _units(
+    b: Builder, kind: str, race: Value, warp: Value, site: Value, mask: Value, address: Value, size: Value
+) -> None:
+    """One lane after the other; lanes that touch one word are one access."""
+    shift, left, at = b.get(race, RACE, "shift"), b.alloca("i32"), b.alloca("i32")
+    b.store(mask, left)
+    with b.loop() as done:
+        now = b.load("i32", left)
+        b.break_if(b.compare("eq", now, i32(0)), done)
+        lane = first_lane(b, now)
+        one = b.extract(address, lane)
+        same = b.bitcast(b.compare("eq", address, b.splat(one)), "i32")
+        b.store(b.op("and", now, b.op("xor", same, i32(-1))), left)
+        end = b.op("lshr", b.op("add", one, size), shift)
+        b.store(b.op("lshr", one, shift), at)
+        with b.loop() as through:
+            unit = b.load("i32", at)
+            b.break_if(b.compare("uge", unit, b.intrinsic("umin", end, b.get(race, RACE, "words"))), through)
+            b.store(b.op("add", unit, i32(1)), at)
+            _touch(b, kind, race, warp, site, lane, b.resize(unit, "i64"))
+
+
+def _touch(b: Builder, kind: str, race: Value, warp: Value, site: Value, lane: Value, unit: Value) -> None:
+    own, shift = b.get(warp, WARP, "warp"), b.get(race, RACE, "shift")
+    row = row_of(b, race, own)
+    writer = plane_of(b, race, "writer", unit)
+    plain = b.compare("eq", b.op("and", b.load("i32", writer), i32(ATOMIC)), i32(0))
+    with b.if_(plain):
+        against(b, warp, race, row, unit, "written", "writer", own, site, lane, shift)
+    if kind == "checked":
+        return
+    for when, who in (("read", "reader"), ("read_before", "reader_before")):
+        against(b, warp, race, row, unit, when, who, own, site, lane, shift)
+    b.store(clock_of(b, race, own), plane_of(b, race, "written", unit))
+    me = b.op("or", b.op("shl", site, i32(16)), b.op("shl", own, i32(8)))
+    b.store(b.op("or", b.op("or", me, lane), i32(ATOMIC)), writer)
