@@ -122,6 +122,17 @@ def test_sanitize_raises_what_it_finds() -> None:
     assert caught.value.kind == "race"
 
 
+STMATRIX = """    unsigned at = __cvta_generic_to_shared(tile + t %% 32 / 8 * 32 + t %% 8 * 4);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%%0], {%%1, %%1, %%1, %%1};" :: "r"(at), "r"(%s) : "memory");
+    bytes[t] = 0; __syncthreads();
+"""
+
+
+@pytest.mark.parametrize(("word", "races"), [("t % 32", False), ("t", True)])
+def test_warps_that_store_matrices_race_where_they_differ(word: str, races: bool) -> None:
+    assert bool(findings(STMATRIX % word)) == races
+
+
 CLEARED = "    tile[t] = 0; tile[t + 128] = 0; {barrier} atomicAdd(&tile[t * 37 % 256], {by});\n    __syncthreads();\n"
 
 

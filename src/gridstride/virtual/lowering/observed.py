@@ -173,6 +173,14 @@ class Counting:
                 b.store(cx.vector(item, type_), b.offset(values, access.size * LANES * j), align=access.size)
             b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
 
+    def storing_rows(self, cx: Lowering, access: Access, address: Address, image: Value) -> None:
+        """The same ahead of a stmatrix: lane i's bytes are the i-th row of `image`."""
+        b = cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            where, _ = cx.program.scratch(cx)
+            b.store(b.resize(vector_address(cx, address, access.space), "i64"), where)
+            b.call("void", "gs_race_storing", cx.warp, where, image, constant("i32", access.bytes))
+
     def sync(self, cx: Lowering) -> None:
         """At an atomic, an ordered access or a fence: the warp knows what others released before."""
         if {"proxy", "async"} <= set(cx.ins.modifiers):

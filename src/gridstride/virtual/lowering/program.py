@@ -36,6 +36,7 @@ class Observer(Protocol):
     def storing(
         self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str
     ) -> None: ...
+    def storing_rows(self, cx: Lowering, access: Access, address: Address, image: Value) -> None: ...
     def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
     def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None: ...
     def guarded(self, cx: Lowering) -> None: ...
@@ -59,6 +60,9 @@ class Blind:
         """Adds nothing."""
 
     def storing(self, cx: Lowering, access: Access, address: Address, items: tuple[Operand, ...], type_: str) -> None:
+        """Adds nothing."""
+
+    def storing_rows(self, cx: Lowering, access: Access, address: Address, image: Value) -> None:
         """Adds nothing."""
 
     def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
