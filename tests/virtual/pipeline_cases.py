@@ -75,4 +75,39 @@ CLUSTER = [
     for kind, dynamic in ((0, 0), (0, 1), (1, 1), (2, 0))
 ]  # fmt: skip
 
-CASES = [*CLUSTER]
+def run_mma(split: int) -> Callable[[str], np.ndarray]:
+    """100 x 90 x 200, with K in four parts where it is split."""
+
+    def run(text: str) -> np.ndarray:
+        m, n, k, parts = 100, 90, 200, 4 if split else 1
+        a, b = operands(np.float16, m, k, seed=1), operands(np.float16, n, k, seed=2)
+        c = np.zeros((m, n), np.float32)
+        compiled(text)["gemm"].launch(grid=(2, 2, parts), block=128, cluster=(1, 1, parts) if split == 1 else None,
+                                      args=(a, b, c, np.zeros(4, np.int32), m, n, k))  # fmt: skip
+        np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, atol=1e-4)
+        return c
+
+    return run
+
+
+MMA_TWINS = (
+    (Twin("no barrier in the loop", "__syncthreads();  // the step", "// the step", ("race", "unwaited_copy")),),
+    (
+        Twin("parts read before the blocks have met", "    cluster_sync();\n    int rows", "    int rows",
+             ("race", "unstarted_block")),
+        Twin("blocks end while others read", "cluster_sync();  // the others", "// the others", ("exited_block",)),
+    ),
+    (
+        Twin("no fence before the turn is handed on", "    __threadfence();\n    __syncthreads();\n    if (t == 0) *",
+             "    if (t == 0) *"),
+        Twin("nobody waits for the turn", "if (t == 0) { while (*(volatile int *)semaphore != blockIdx.z) {} __threadfence(); }",
+             ""),
+    ),
+)  # fmt: skip
+MMA = [
+    Case(f"mma-{('plain', 'cluster-split', 'semaphore-split')[split]}", text_of("gemm_mma.cu", SPLIT=split),
+         run_mma(split), MMA_TWINS[split], exact=False)
+    for split in range(3)
+]  # fmt: skip
+
+CASES = [*CLUSTER, *MMA]
