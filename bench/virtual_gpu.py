@@ -304,9 +304,89 @@ def _triton_row(name: str, ours: Times, theirs: Times) -> Row:
     return Row(name, figure, "40x", ratio >= 40, detail=detail)
 
 
+# -- large problems ---------------------------------------------------------------------------------------------------
+LARGE, MANY, SECONDS = 2048, 1 << 26, 10.0
+"""Side of a square matmul of halves, elements of a reduction, and how long "seconds, not minutes" may be."""
+
+
+def large_rows() -> list[Row]:
+    """A matmul on tensor cores by wgmma with TMA and by mma.sync with cp.async, and a reduction, on all cores."""
+    sys.path.insert(0, str(ROOT / "tests" / "virtual"))
+    rng = np.random.default_rng()
+    a, b = (rng.standard_normal((LARGE, LARGE)).astype(np.float16) for _ in range(2))
+    want = a.astype(np.float32) @ b.astype(np.float32).T
+    with gs.use(gs.VirtualGPU()):
+        rows = [_matmul_row(name, launch, want) for name, launch in (("wgmma", _wgmma(a, b)), ("mma.sync", _mma(a, b)))]
+        return [*rows, _reduction_row(rng.random(MANY, np.float32))]
+
+
+Product = tuple[Callable[[], None], gs.DeviceArray]
+
+
+def _wgmma(a: np.ndarray, b: np.ndarray) -> Product:
+    import warpgroup_kernels as kernels
+
+    kernel = gs.cuda(kernels.pipelined(kernels.HALF))["pipelined"]
+    maps = [gs.tensor_map(gs.to_device(x), (128, kernels.ROW // 2), swizzle=128) for x in (a, b)]
+    c = gs.empty((LARGE, LARGE), np.float32)
+    grid = LARGE // kernels.BN, LARGE // kernels.BM
+    launch = kernel[grid, 384, kernels.STAGES * kernels.STAGE_BYTES]
+    return lambda: launch(*maps, c, LARGE, LARGE), c
+
+
+def _mma(a: np.ndarray, b: np.ndarray) -> Product:
+    import suite
+
+    kernel = suite.compiled(suite.text_of("gemm_mma.cu", SPLIT=0))["gemm"]
+    c, given, none = gs.empty((LARGE, LARGE), np.float32), [gs.to_device(x) for x in (a, b)], gs.empty(1, np.int32)
+    launch = kernel[(LARGE // 64, LARGE // 64), 128]
+    return lambda: launch(*given, c, none, LARGE, LARGE, LARGE), c
+
+
+def _matmul_row(name: str, product: Product, want: np.ndarray) -> Row:
+    launch, c = product
+    times = time_calls(launch, repeats=3, warm_up=1)
+    np.testing.assert_allclose(c.numpy(), want, atol=1e-2)
+    figure = f"{times.median:.2f} s, {gflops(LARGE, times.median):.1f} GFLOP/s"
+    return Row(f"f16 matmul {LARGE}³, {name}", figure, "seconds, not minutes", times.median <= SECONDS, detail=_detail(times))
+
+
+REDUCTION = """
+extern "C" __global__ void sum(const float4 *x, size_t quads, float *total)
+{
+    __shared__ float part[8];
+    float4 own = {};
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < quads; i += gridDim.x * blockDim.x) {
+        const float4 v = x[i];
+        own.x += v.x; own.y += v.y; own.z += v.z; own.w += v.w;
+    }
+    float v = own.x + own.y + own.z + own.w;
+    for (int apart = 16; apart; apart /= 2) v += __shfl_xor_sync(~0u, v, apart);
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        v = 0;
+        for (int w = 0; w < 8; ++w) v += part[w];
+        atomicAdd(total, v);
+    }
+}
+"""
+
+
+def _reduction_row(x: np.ndarray) -> Row:
+    given = gs.to_device(x.reshape(-1, 4))
+    launch = gs.cuda(REDUCTION)["sum"][1056, 256]
+    total = np.zeros(1, np.float32)
+    launch(given, x.size // 4, total)
+    np.testing.assert_allclose(total[0], x.sum(dtype=np.float64), rtol=1e-5)
+    times = time_calls(lambda: launch(given, x.size // 4, total), repeats=5)
+    figure = f"{times.median:.3f} s, {4 * x.size / times.median / 1e9:.1f} GB/s"
+    return Row("sum of 2^26 floats", figure, "seconds, not minutes", times.median <= SECONDS, detail=_detail(times))
+
+
 ROWS = {
     "sgemm": sgemm_rows, "saxpy": saxpy_rows, "triton": triton_rows, "compile": compile_rows, "launch": launch_rows,
-    "observed": observed_rows, "start": start_rows,
+    "observed": observed_rows, "start": start_rows, "large": large_rows,
 }  # fmt: skip
 
 
