@@ -60,7 +60,6 @@ CLUSTER_TWINS = (
     Twin("staging written while the copy reads", "if (t == 0) put_read();", "", ("race", "unwaited_copy")),
     Twin("consumers do not wait for the tile", "wait_for(&s.full[stage], turn / STAGES & 1);", "",
          ("race", "uninitialised", "wgmma_operand")),
-    Twin("copy out not waited for at the end", "if (t == 0) put_done();", "", ("bulk_group", "race")),
     Twin("blocks of the cluster end alone", "    }\n    cluster_sync();\n}", "    }\n}", ("exited_block",)),
     Twin("no meeting after the barriers are made", "    cluster_sync();\n    Scheduler", "    Scheduler",
          ("mbarrier", "race", "uninitialised", "not_started", "mbarrier_uninitialised")),
@@ -74,6 +73,7 @@ CLUSTER = [
          CLUSTER_TWINS if (kind, dynamic) == (0, 1) else (), exact=kind != 1)
     for kind, dynamic in ((0, 0), (0, 1), (1, 1), (2, 0))
 ]  # fmt: skip
+
 
 def run_mma(split: int) -> Callable[[str], np.ndarray]:
     """100 x 90 x 200, with K in four parts where it is split."""
@@ -100,7 +100,8 @@ MMA_TWINS = (
     (
         Twin("no fence before the turn is handed on", "    __threadfence();\n    __syncthreads();\n    if (t == 0) *",
              "    if (t == 0) *"),
-        Twin("nobody waits for the turn", "if (t == 0) { while (*(volatile int *)semaphore != blockIdx.z) {} __threadfence(); }",
+        Twin("nobody waits for the turn",
+             "if (t == 0) { while (*(volatile int *)semaphore != blockIdx.z) {} __threadfence(); }",
              ""),
     ),
 )  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 import gridstride as gs
 
 pytest.importorskip("numba_cuda", reason="Numba's CUDA compiler is not installed: pip install 'numba-cuda[cu13]'")
-from numba import cuda, float32, int32, uint32, uint64  # noqa: E402
+from numba import cuda, float32, int32, uint32, uint64
 
 RNG = np.random.default_rng(5)
 TILE = 8
@@ -124,8 +124,12 @@ def neighbours(board, i, j):
     above, left = i - 1 if i > 0 else board.shape[0] - 1, j - 1 if j > 0 else board.shape[1] - 1
     below, right = i + 1 if i + 1 < board.shape[0] else 0, j + 1 if j + 1 < board.shape[1] else 0
     beside = board[i, left] + board[i, right]
-    return beside + board[above, left] + board[above, j] + board[above, right] + (
-        board[below, left] + board[below, j] + board[below, right]
+    return (
+        beside
+        + board[above, left]
+        + board[above, j]
+        + board[above, right]
+        + (board[below, left] + board[below, j] + board[below, right])
     )
 
 
@@ -190,8 +194,9 @@ def test_pi_from_a_generator_for_each_thread() -> None:
         nonlocal a, b
         result = a + b
         b = b ^ a
-        a, b = ((a << np.uint64(24)) | (a >> np.uint64(40))) ^ b ^ (b << np.uint64(16)), (
-            (b << np.uint64(37)) | (b >> np.uint64(27))
+        a, b = (
+            ((a << np.uint64(24)) | (a >> np.uint64(40))) ^ b ^ (b << np.uint64(16)),
+            ((b << np.uint64(37)) | (b >> np.uint64(27))),
         )
         return (result >> np.uint64(11)) * 2.0**-53
 
@@ -231,7 +236,7 @@ def test_clicks_are_put_into_sessions() -> None:
 def is_prime(n):
     if n < 2:
         return False
-    for d in range(2, int(math.sqrt(float(n))) + 1):
+    for d in range(2, int(math.sqrt(float(n))) + 1):  # noqa: SIM110  (device code has no all())
         if n % d == 0:
             return False
     return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from waiting_cases import CASES
 from suite import MACHINES, Case, Twin, check, check_twin, each, each_twin, machine_of
+from waiting_cases import CASES
 
 machine = pytest.fixture(params=MACHINES)(lambda request: (yield from machine_of(request.param)))
 

@@ -114,8 +114,8 @@ class Counting:
                 watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
             if access.space == "shared" and kind in ("atom", "red"):
-                b.call("void", f"gs_race_{'checked' if checks_value(cx.ins) else 'atomic'}", cx.warp, where[1], cx.active(),
-                       addresses, size)  # fmt: skip
+                way = "checked" if checks_value(cx.ins) else "atomic"
+                b.call("void", f"gs_race_{way}", cx.warp, where[1], cx.active(), addresses, size)
             name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
             result = "i32" if name == "gs_observe_shared_load" else "void"
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size)
