@@ -59,10 +59,10 @@ CLUSTER_TWINS = (
          ("race", "unwaited_copy")),
     Twin("staging written while the copy reads", "if (t == 0) put_read();", "", ("race", "unwaited_copy")),
     Twin("consumers do not wait for the tile", "wait_for(&s.full[stage], turn / STAGES & 1);", "",
-         ("race", "uninitialised", "wgmma_operand")),
+         ("race", "mbarrier", "wgmma_operand")),
     Twin("blocks of the cluster end alone", "    }\n    cluster_sync();\n}", "    }\n}", ("exited_block",)),
     Twin("no meeting after the barriers are made", "    cluster_sync();\n    Scheduler", "    Scheduler",
-         ("mbarrier", "race", "uninitialised", "not_started", "mbarrier_uninitialised")),
+         ("mbarrier", "race", "unstarted_block")),
     Twin("barrier counts one block", "init(&s.empty[i], 2 * CLUSTER)", "init(&s.empty[i], 2)",
          ("race", "wgmma_operand", "mbarrier")),
 )  # fmt: skip
