@@ -271,4 +271,3 @@ def _invalid(place: Place | None, record: Any) -> str:
         "an operand the hardware does not take (barrier numbers are 0 to 15, and the same in all threads of a warp "
         "that arrive together)"
     )
-    )
