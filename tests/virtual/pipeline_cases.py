@@ -59,11 +59,10 @@ CLUSTER_TWINS = (
          ("race", "unwaited_copy")),
     Twin("staging written while the copy reads", "if (t == 0) put_read();", "", ("race", "unwaited_copy")),
     Twin("consumers do not wait for the tile", "wait_for(&s.full[stage], turn / STAGES & 1);", "",
-         ("race", "uninitialised", "wgmma_operand")),
-    Twin("copy out not waited for at the end", "if (t == 0) put_done();", "", ("bulk_group", "race")),
+         ("race", "mbarrier", "wgmma_operand")),
     Twin("blocks of the cluster end alone", "    }\n    cluster_sync();\n}", "    }\n}", ("exited_block",)),
     Twin("no meeting after the barriers are made", "    cluster_sync();\n    Scheduler", "    Scheduler",
-         ("mbarrier", "race", "uninitialised", "not_started", "mbarrier_uninitialised")),
+         ("mbarrier", "race", "unstarted_block")),
     Twin("barrier counts one block", "init(&s.empty[i], 2 * CLUSTER)", "init(&s.empty[i], 2)",
          ("race", "wgmma_operand", "mbarrier")),
 )  # fmt: skip
@@ -101,7 +100,8 @@ MMA_TWINS = (
     (
         Twin("no fence before the turn is handed on", "    __threadfence();\n    __syncthreads();\n    if (t == 0) *",
              "    if (t == 0) *"),
-        Twin("nobody waits for the turn", "if (t == 0) { while (*(volatile int *)semaphore != blockIdx.z) {} __threadfence(); }",
+        Twin("nobody waits for the turn",
+             "if (t == 0) { while (*(volatile int *)semaphore != blockIdx.z) {} __threadfence(); }",
              ""),
     ),
 )  # fmt: skip

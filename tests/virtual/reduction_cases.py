@@ -28,11 +28,8 @@ def run_norms(text: str) -> np.ndarray:
     module["layer_norm"][4, 96](x, gain, shift, y, 777)
     mean, variance = x.astype(np.float64).mean(1, keepdims=True), x.astype(np.float64).var(1, keepdims=True)
     np.testing.assert_allclose(y, (x - mean) / np.sqrt(variance + 1e-5) * gain + shift, rtol=1e-4, atol=1e-5)
-    h, g, out = (
-        normal(4, 800).astype(np.float16),
-        normal(800, seed=3).astype(np.float16),
-        np.zeros((4, 800), np.float16),
-    )
+    h, g = normal(4, 800).astype(np.float16), normal(800, seed=3).astype(np.float16)
+    out = np.zeros_like(h)
     words = [a.view(np.uint32).reshape(-1, 4) for a in (h, g, out)]
     module["rms_norm"][4, 128](*words, 100)
     wide = h.astype(np.float64)
@@ -55,11 +52,8 @@ def run_top_k(text: str) -> np.ndarray:
 def run_four_bits(text: str) -> np.ndarray:
     rows, n = 8, 512
     w, x = normal(rows, n), normal(n, seed=1).astype(np.float16)
-    packed, scales, y = (
-        np.zeros((rows, n // 8), np.uint32),
-        np.zeros((rows, n // 32), np.float16),
-        np.zeros(rows, np.float32),
-    )
+    packed, scales = np.zeros((rows, n // 8), np.uint32), np.zeros((rows, n // 32), np.float16)
+    y = np.zeros(rows, np.float32)
     module = compiled(text)
     module["quantise"][rows * n // 128, 128](w, packed, scales)
     want_scales = (abs(w.reshape(rows, -1, 32)).max(2) / np.float32(7)).astype(np.float16)
@@ -171,24 +165,30 @@ CASES = [
     Case("onesweep", SCANS, run_sort, (
         Twin("ranks read before all warps have counted", f"popc(before);\n    }}\n{BARRIER}", "popc(before);\n    }\n"),
         Twin("bases read before they are there", f"+ sum;\n    }}\n{BARRIER}", "+ sum;\n    }\n"),
-        Twin("counts without atomics", "atomicAdd(&own[d][keys[i] >> 8 * d & 255], 1)", "++own[d][keys[i] >> 8 * d & 255]"),
+        Twin("counts without atomics",
+             "atomicAdd(&own[d][keys[i] >> 8 * d & 255], 1)", "++own[d][keys[i] >> 8 * d & 255]"),
     )),
     Case("segmented", SCANS, run_segmented, (
         Twin("sums overwritten while they are read", f"carry + sums[w];\n    {BARRIER}", "carry + sums[w];\n"),
     )),
     Case("bytes", SCANS, run_bytes, (
-        Twin("bins added before they are cleared", f"own[i] = 0;\n{BARRIER}    int rounds", "own[i] = 0;\n    int rounds"),
+        Twin("bins added before they are cleared",
+             f"own[i] = 0;\n{BARRIER}    int rounds", "own[i] = 0;\n    int rounds"),
     )),
     Case("grid", GROUPS, run_normalised, (Twin("the grid does not meet", "    grid.sync();\n", ""),), exact=False),
     Case("two-buffers", GROUPS, run_squares, (
-        Twin("the copy is not waited for", "arrived[i % 2].arrive_and_wait();", "", ("unwaited_copy", "mbarrier", "race")),
-        Twin("the buffer is filled again too soon", "block.sync();  // the buffer", "// the buffer", ("race", "unwaited_copy")),
+        Twin("the copy is not waited for",
+             "arrived[i % 2].arrive_and_wait();", "", ("unwaited_copy", "mbarrier", "race")),
+        Twin("the buffer is filled again too soon",
+             "block.sync();  // the buffer", "// the buffer", ("race", "unwaited_copy")),
     )),
     Case("look-back", GROUPS, run_scan, (
-        Twin("sums read before all warps have written", "= v;\n    __syncthreads();\n    if (t < 32)", "= v;\n    if (t < 32)"),
+        Twin("sums read before all warps have written",
+             "= v;\n    __syncthreads();\n    if (t < 32)", "= v;\n    if (t < 32)"),
     )),
     Case("cluster", GROUPS, run_centred, (
-        Twin("parts read before the blocks have met", "    cluster.sync();\n    float total", "    float total", ("race", "unstarted_block")),
+        Twin("parts read before the blocks have met",
+             "    cluster.sync();\n    float total", "    float total", ("race", "unstarted_block")),
         Twin("blocks end while others read", "/ n;\n    cluster.sync();", "/ n;", ("exited_block",)),
     ), exact=False),
 ]  # fmt: skip

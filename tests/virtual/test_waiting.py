@@ -345,3 +345,27 @@ def test_lanes_let_go_by_a_barrier_are_not_held_for_its_next_turn(gpu: gs.Virtua
     out = np.zeros(threads, np.int32)
     gs.cuda(ARMS)["arms"][1, threads](out, w)
     assert out.tolist() == [what_arms_gives(t, w) for t in range(threads)]
+
+
+COMPUTED = """extern "C" __global__ void k(int *o, int by) {
+    __shared__ int s[256];
+    int t = threadIdx.x, group = t / 64;
+    s[t] = t;
+    asm volatile("bar.sync %0, %1;" :: "r"(1 + t / by), "r"(64) : "memory");
+    o[t] = s[group * 64 + 63 - t % 64];
+}"""
+
+
+@pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
+def test_warps_compute_which_barrier_they_meet_at(gpu: gs.VirtualGPU, sanitize: bool) -> None:
+    """As CUTLASS has it, a barrier for each warpgroup: the number is the same in a warp, though it varies by thread."""
+    gpu.sanitize = sanitize
+    out = np.zeros(256, np.int32)
+    gs.cuda(COMPUTED)["k"][1, 256](out, 64)
+    assert (out == np.arange(256).reshape(4, 64)[:, ::-1].reshape(-1)).all()
+
+
+def test_lanes_that_compute_different_barriers_are_a_finding(gpu: gs.VirtualGPU) -> None:
+    with pytest.raises(gs.KernelFault, match="the same in all threads of a warp") as caught:
+        gs.cuda(COMPUTED)["k"][1, 256](np.zeros(256, np.int32), 48)
+    assert (caught.value.kind, caught.value.line) == ("invalid_instruction", 5)

@@ -91,10 +91,12 @@ CASES = [
         Twin("tickets drawn without an atomic", "atomicAdd(next, 1)", "(*next)++"),
     )),
     Case("mcs", WAITING, run_lock("mcs", 9, 1, 16, 16), (
-        Twin("the tail exchanged without an atomic", "int before = atomicExch(tail, me);", "int before = *tail; *tail = me;"),
+        Twin("the tail exchanged without an atomic",
+             "int before = atomicExch(tail, me);", "int before = *tail; *tail = me;"),
     )),
     Case("readers-writers", WAITING, run_readers, (
-        Twin("a writer that does not wait", f"while (atomicCAS(state, 0, -1) != 0) __nanosleep(16);\n        {FENCE}", ""),
+        Twin("a writer that does not wait",
+             f"while (atomicCAS(state, 0, -1) != 0) __nanosleep(16);\n        {FENCE}", ""),
     )),
     Case("ring", WAITING, run_ring, (
         Twin("no fence before the flag", f"* 3;\n        {FENCE}", "* 3;\n"),
@@ -105,11 +107,13 @@ CASES = [
     Case("queue", WAITING, run_queue),
     Case("semaphore", text_of("semaphores.cu"), run_semaphore),
     Case("objects", LANGUAGE, run_objects, (
-        Twin("objects used before all are made", "(Shape *)new Square(v);\n    __syncthreads();", "(Shape *)new Square(v);",
+        Twin("objects used before all are made",
+             "(Shape *)new Square(v);\n    __syncthreads();", "(Shape *)new Square(v);",
              ("race", "misaligned", "out_of_bounds")),
         Twin("objects gone while others use them", "area());\n    __syncthreads();", "area());",
              ("race", "use_after_free")),
-        Twin("deleted twice", "delete shapes[t];", "delete shapes[t]; delete shapes[t];", ("invalid_free", "use_after_free")),
+        Twin("deleted twice",
+             "delete shapes[t];", "delete shapes[t]; delete shapes[t];", ("invalid_free", "use_after_free")),
     )),
     Case("children", LANGUAGE, run_children),
 ]  # fmt: skip

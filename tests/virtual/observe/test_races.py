@@ -123,7 +123,8 @@ def test_sanitize_raises_what_it_finds() -> None:
 
 
 STMATRIX = """    unsigned at = __cvta_generic_to_shared(tile + t %% 32 / 8 * 32 + t %% 8 * 4);
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%%0], {%%1, %%1, %%1, %%1};" :: "r"(at), "r"(%s) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%%0], {%%1, %%1, %%1, %%1};" :: "r"(at), "r"(%s)
+                 : "memory");
     bytes[t] = 0; __syncthreads();
 """
 
@@ -144,8 +145,10 @@ def test_an_atomic_on_what_another_warp_clears_without_a_barrier_is_a_race(by: i
 
 WITH_ATOMICS = {
     "written after it": (INIT + "    atomicAdd(&tile[5], 1);\n    tile[t] = t;\n    __syncthreads();\n", True),
-    "read after it": (INIT + "    if (t < 32) atomicAdd(&tile[40], 1);\n    int v = tile[t];\n    bytes[t] = v;\n", True),
-    "a look at the value before": (INIT + "    if (tile[5] < t) atomicMax(&tile[5], t);\n    __syncthreads();\n", False),
+    "read after it": (INIT + "    if (t < 32) atomicAdd(&tile[40], 1);\n    int v = tile[t];\n    bytes[t] = v;\n",
+                      True),
+    "a look at the value before": (INIT + "    if (tile[5] < t) atomicMax(&tile[5], t);\n    __syncthreads();\n",
+                                   False),
     "the last one reads": (INIT + "    bytes[t] = 1; if (atomicAdd(&tile[255], 1) == 127) bytes[0] += bytes[100];\n"
                            "    __syncthreads();\n", False),
 }  # fmt: skip

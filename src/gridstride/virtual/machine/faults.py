@@ -266,6 +266,6 @@ def _invalid(place: Place | None, record: Any) -> str:
     if count % LANES:
         return f"a barrier of {count} threads: it counts whole warps, a multiple of {LANES}"
     return (
-        "an operand the hardware does not take (barrier numbers are 0 to 15, and the same in all threads of a warp that "
-        "arrive together)"
+        "an operand the hardware does not take (barrier numbers are 0 to 15, and the same in all threads of a warp "
+        "that arrive together)"
     )
