@@ -83,8 +83,6 @@ def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -
     space = "shared" if space_of(cx.ins) == "shared" else "generic"
     access = Access(space, ROW, 1)
     site = cx.program.site(cx, access)
-    if way == "store":
-        cx.program.observer.storing_rows(cx, access, address, image)
     with _first_lanes(cx, 8 * number):
         cx.program.observer.access(cx, site, access, address, way, image if way == "store" else None)
     copy(cx, way, space, ROW, 8 * number, site=site, address=vector_address(cx, address, space), image=image)
