@@ -199,3 +199,13 @@ def test_a_grid_too_large_for_the_time_limit_says_how_far_it_came() -> None:
 def test_an_array_without_elements_is_a_null_pointer(gpu: gs.VirtualGPU) -> None:
     with pytest.raises(gs.KernelFault, match="a null pointer"):
         gs.cuda("__global__ void read(int* x) { x[0] = 1; }")["read"][1, 1](np.zeros(0, np.int32))
+
+
+def test_a_pointer_to_the_hosts_memory_is_told_from_one_past_an_array(gpu: gs.VirtualGPU) -> None:
+    host, out = np.zeros(4, np.int32), gs.to_device(np.zeros(4, np.int32))
+    copy = gs.cuda("__global__ void copy(unsigned long long from, int* to) { to[0] = *(int*)from; }")["copy"]
+    with pytest.raises(gs.KernelFault, match=r"no memory of this device is there: .* a pointer to the host's memory"):
+        copy[1, 1](host.ctypes.data, out)
+    with pytest.raises(gs.KernelFault) as caught:
+        copy[1, 1](out.address + 64, out)
+    assert "no memory of this device" not in str(caught.value)

@@ -96,3 +96,13 @@ def test_ratios_and_shares_are_short() -> None:
 
 def test_columns_are_aligned() -> None:
     assert aligned(["name", "n"], [["a", "10"], ["bcdef", "7"]]) == ["name    n", "a      10", "bcdef   7"]
+
+
+def test_a_run_that_was_stopped_predicts_nothing() -> None:
+    with gs.use(gs.VirtualGPU(workers=1)):
+        kernel = gs.cuda("__global__ void late(int* x) { if (threadIdx.x == 40) x[99] = 1; }")["late"]
+        run = kernel.observe(1, 64)(np.zeros(64, np.int32))
+    assert run.stopped
+    assert run.json()["stopped"] is True
+    assert "stopped before its end" in str(run)
+    assert "predicted" not in str(run)

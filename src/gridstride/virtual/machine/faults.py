@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.lowering.runtime.cluster_memory import CLUSTER_SPACE
 from gridstride.virtual.machine import clusters, tensor_faults
+from gridstride.virtual.machine.address_faults import address_message, signed, verb
 from gridstride.virtual.machine.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, WAITING
 from gridstride.virtual.machine.object_faults import object_message
 from gridstride.virtual.machine.session import Dim3, Session
@@ -66,17 +66,8 @@ def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: 
 
 def _message(kind: str, record: Any, place: Place | None, session: Session, tables: Tables, device: VirtualGPU) -> str:
     match kind:
-        case "out_of_bounds":
-            return _out_of_bounds(record, place, session, device)
-        case "misaligned":
-            size, shared = int(record["fault_size"]), int(record["fault_space"]) == 1
-            where = (
-                f"offset {int(record['fault_address'])} of shared memory" if shared else f"address {_address(record)}"
-            )
-            return (
-                f"{_verb(place)} of {size} bytes at {where}, which is not a multiple of {size}: "
-                "the hardware takes only aligned accesses"
-            )
+        case "out_of_bounds" | "misaligned" | "use_after_free" | "invalid_free":
+            return address_message(kind, record, place, device)
         case "timeout":
             limit = f"{device.time_limit:g} s"
             more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
@@ -99,10 +90,6 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
             return "a breakpoint (brkpt), and no debugger" if at else "the kernel stopped itself (trap)"
         case "assert":
             return "an assertion failed"
-        case "use_after_free":
-            size = int(record["fault_size"])
-            where = _heap_place(record, device)
-            return f"{_verb(place)} of {size} bytes at address {_address(record)} after free: {where}"
         case "tensor_map":
             return tensor_faults.unfit(record)
         case "tensor_corner":
@@ -112,26 +99,14 @@ def _message(kind: str, record: Any, place: Place | None, session: Session, tabl
         case "mbarrier":
             return _mbarrier(record)
         case "exited_block":
-            return clusters.exited(f"{_verb(place)} of {int(record['fault_size'])} bytes", record)
+            return clusters.exited(f"{verb(place)} of {int(record['fault_size'])} bytes", record)
         case "cluster_barrier":
             return clusters.barrier_misuse(record)
-        case "invalid_free":
-            return _wrong_free(record, device)
         case "invalid_instruction":
             return _invalid(place, record)
         case "texture" | "surface":
             return object_message(kind, record, place, device)
     return kind
-
-
-def _verb(place: Place | None) -> str:
-    if place is None:
-        return "access"
-    return {"ld": "read", "ldu": "read", "st": "write"}.get(place.name.partition(".")[0], "access")
-
-
-def _address(record: Any) -> str:
-    return hex(int(record["fault_address"]))
 
 
 def _assertion(
@@ -154,20 +129,8 @@ def _assertion(
     return message, said.file, said.line
 
 
-def _heap_place(record: Any, device: VirtualGPU) -> str:
-    """Where in the heap an address is."""
-    address = int(record["fault_address"])
-    block = device.heap.block(address)
-    if block is None:
-        return "it is in no block of the device heap"
-    distance, what = address - block.start, "a freed block" if block.freed else "a block"
-    if distance < block.size:
-        return f"it is {distance} bytes into {what} of {block.size} bytes"
-    return f"it is {distance - block.size} bytes past the end of {what} of {block.size} bytes"
-
-
 def _mbarrier(record: Any) -> str:
-    value = _signed(int(record["fault_address"]))
+    value = signed(int(record["fault_address"]))
     match int(record["fault_size"]):
         case 1:
             return (
@@ -182,53 +145,6 @@ def _mbarrier(record: Any) -> str:
                 "is its init count too small, or did a thread not wait for the phase before?"
             )
     return f"the bytes that this mbarrier waits for come to {value}: it counts at most 1048575"
-
-
-def _wrong_free(record: Any, device: VirtualGPU) -> str:
-    block = device.heap.block(int(record["fault_address"]))
-    if block is not None and block.freed and block.start == int(record["fault_address"]):
-        return f"free of {_address(record)} for the second time (a block of {block.size} bytes)"
-    return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
-
-
-def _out_of_bounds(record: Any, place: Place | None, session: Session, device: VirtualGPU) -> str:
-    address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
-    what = f"{_verb(place)} of {size} bytes"
-    if space == 1:
-        held = int(record["shared_size"])
-        if place is not None and place.name.startswith("wgmma"):
-            return (
-                f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
-                "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
-            )
-        hint = clusters.other_block(place, record)
-        return f"{what} at offset {_signed(address)} of shared memory, of which the block has {held} bytes{hint}"
-    if space == CLUSTER_SPACE:
-        return f"{what} at {clusters.place_in_cluster(record)}"
-    if space == 2:
-        return f"{what} at offset {_signed(address)} of local memory, outside the thread's own array"
-    if device.heap.block(address) is not None:
-        return f"{what} at address {_address(record)} of the device heap: {_heap_place(record, device)}"
-    if address < 1 << 16:
-        return f"{what} at address {_address(record)}: a null pointer (as an array without elements is)"
-    near = device.arena.nearest(address)
-    if near is None:
-        return f"{what} at address {_address(record)}: no memory is allocated"
-    if near.distance < 0:
-        where = f"{-near.distance} bytes before the start of"
-    elif near.distance == 0:
-        where = f"{address + size - near.start - near.size} bytes over the end of"
-    else:
-        beyond = address - near.start - near.size
-        where = f"{beyond} bytes past the end of" if beyond else "just past the end of"
-    return (
-        f"{what} at address {_address(record)}, {where} the nearest allocation ({near.size} bytes at {hex(near.start)})"
-    )
-
-
-def _signed(value: int) -> int:
-    value &= 0xFFFFFFFFFFFFFFFF
-    return value - (1 << 32) if 1 << 31 <= value < 1 << 32 else value - (1 << 64) if value >> 63 else value
 
 
 def _deadlock(session: Session, tables: Tables, device: VirtualGPU) -> str:

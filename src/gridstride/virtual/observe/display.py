@@ -161,6 +161,8 @@ def _totals(run: Run) -> str:
 
 def _prediction(run: Run) -> str:
     """The limiter first, then what each of the busiest parts would need alone."""
+    if run.stopped:
+        return "stopped before its end: the counts are of what had run until then, and predict nothing"
     predicted = run.predicted
     parts = [
         f"{name} {ms:.3g}" for name, ms in list(predicted.parts.items())[:_MOST_PARTS] if ms >= 0.0005 * predicted.ms

@@ -66,6 +66,8 @@ class Run:
     """Texts by file name, of a kernel linked from several."""
     children: Sequence[Run] = ()
     """The grids that this one launched itself, in the order in which they ran, each with its own."""
+    stopped: bool = False
+    """Whether a fault ended it: the counts are of what had run until then."""
 
     def descendants(self) -> Iterator[Run]:
         """The grids that this one launched, and those that they launched."""
@@ -89,7 +91,7 @@ class Run:
         found = [{"kind": f.kind, "line": f.line, "message": f.message} for f in self.findings]
         return {"kernel": self.kernel, "chip": self.chip, "grid": list(self.grid), "block": list(self.block),
                 "shared": self.shared, "counters": self.counters.json(), "occupancy": self.occupancy.json(),
-                "predicted": self.predicted.json(), "findings": found}  # fmt: skip
+                "predicted": self.predicted.json(), "findings": found, "stopped": self.stopped}  # fmt: skip
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -154,7 +156,7 @@ def observe_one(
     extent = variant.tables.static_shared + shape.shared
     model = Model(kernel, counters, grid, block, extent)
     run = Run(kernel.title, device.chip, grid, block, extent, counters, found, model, kernel.module.pieces[0].source,
-              device.heap.use(before), kernel.module.texts)  # fmt: skip
+              device.heap.use(before), kernel.module.texts, stopped=bool(stopped))  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
 
 
