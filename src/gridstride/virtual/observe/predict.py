@@ -59,8 +59,7 @@ class Shape:
 def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
     """The time of a launch with these counts, on an idle chip whose caches are cold."""
     per_ms = chip.properties.clock_mhz * 1e3
-    busy = {name: clocks / per_ms for name, clocks in _busy(counters, shape, chip).items()}
-    busy["DRAM"] = (counters.read_bytes + counters.written_bytes) / (chip.rates["dram_tb_per_s"] * 1e9)
+    busy = busy_ms(counters, shape, chip)
     latency = _latency(counters, shape, chip) / per_ms
     constants = chip.prediction
     start = (constants["launch_us"] + (constants["cold_us"] if counters.read_bytes else 0.0)) / 1e3
@@ -77,6 +76,14 @@ def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
     ms = start + sum(each**power for each in apart) ** (1 / power)
     named = _named(ordered)
     return Prediction(ms, named, {named: ordered.pop(named), **ordered})
+
+
+def busy_ms(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
+    """Milliseconds for which these counts keep each part of the chip busy; of a line's counts, its share of them."""
+    per_ms = chip.properties.clock_mhz * 1e3
+    busy = {name: clocks / per_ms for name, clocks in _busy(counters, shape, chip).items()}
+    busy["DRAM"] = (counters.read_bytes + counters.written_bytes) / (chip.rates["dram_tb_per_s"] * 1e9)
+    return busy
 
 
 def _named(parts: Mapping[str, float]) -> str:
