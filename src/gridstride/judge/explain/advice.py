@@ -20,6 +20,7 @@ _EXCESS = 1.25  # times the sectors that would do, from which a line is called u
 _CONFLICTS = 0.1  # of a line's wavefronts
 _LANES = 0.75  # lanes that are on, below which a line is called divergent
 _REUSED = 3.0  # times that a byte is fetched, from which it is worth keeping
+_REUSE_TARGET = 0.5  # how far a tile lowers the traffic depends on its size: half is clearly one
 _FULL = 0.99
 _SECTOR, _WORD_SECTORS = 32, 4.5  # sectors per request up to which a warp reads one word for each lane
 
@@ -88,9 +89,9 @@ def _uncoalesced(s: Subject) -> Iterator[Advice]:
         if not plain or not c.global_ideal_sectors or c.global_sectors < _EXCESS * c.global_ideal_sectors or c.atomics:
             continue
         ideal = c.global_ideal_sectors / c.global_requests
-        verb = "reads" if c.global_load_requests else "writes"
+        verb, each = _worse(c)
         cause = (
-            f"a warp's access {verb} {c.sectors_per_request:.1f} sectors of 32 bytes where the same bytes side by side "
+            f"a warp's access {verb} {each:.1f} sectors of 32 bytes where the same bytes side by side "
             f"take {ideal:.1f}: neighbouring lanes are not at neighbouring addresses"
         )
         remedy = (
@@ -100,6 +101,16 @@ def _uncoalesced(s: Subject) -> Iterator[Advice]:
         after = what_if.coalesced(s.at.counters, c)
         yield Advice("coalesce", line.number, cause, remedy, _gain(s, after), "global_sectors",
                      after.global_sectors / s.at.counters.global_sectors)  # fmt: skip
+
+
+def _worse(c: LineCounters) -> tuple[str, float]:
+    """Whether the line's loads or its stores take more sectors for a request, and how many."""
+    ways = {
+        "reads": c.global_load_sectors / c.global_load_requests if c.global_load_requests else 0.0,
+        "writes": c.global_store_sectors / c.global_store_requests if c.global_store_requests else 0.0,
+    }
+    verb = max(ways, key=lambda way: ways[way])
+    return verb, ways[verb]
 
 
 def _conflicts(s: Subject) -> Iterator[Advice]:
@@ -156,15 +167,13 @@ def _reuse(s: Subject) -> Iterator[Advice]:
             continue
         after = what_if.kept_near(s.at.counters, c, needed)
         cause = (
-            f"the {times(again)} of the problem's bytes are read here: threads of a block fetch the same values again "
-            "and again"
+            f"{times(again)} the problem's bytes are read here: threads of a block fetch the same values again and again"
         )
         remedy = (
             "load a tile once into shared memory (__shared__, __syncthreads()) or keep values in registers and let each "
             "thread make several results"
         )
-        yield Advice("reuse", line.number, cause.replace("the ", "", 1), remedy, _gain(s, after), "global_sectors",
-                     after.global_sectors / s.at.counters.global_sectors)  # fmt: skip
+        yield Advice("reuse", line.number, cause, remedy, _gain(s, after), "global_sectors", _REUSE_TARGET)
 
 
 def _narrow(s: Subject) -> Iterator[Advice]:
@@ -242,7 +251,7 @@ def _contended(s: Subject) -> Iterator[Advice]:
         yield Advice(
             "atomics", line.number, cause,
             "add up in the warp (__shfl_down_sync, __reduce_add_sync) and in shared memory first, and do one atomic for "
-            "the block", _gain(s, after), "global_requests", 1 / s.warps_per_block,
+            "the block", _gain(s, after), "atomics", 1 / s.warps_per_block,
         )  # fmt: skip
 
 

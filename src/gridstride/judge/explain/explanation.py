@@ -132,7 +132,7 @@ def _profile(
     warps = at.shape.warps
     occupancy = _occupancy(problem.timed, runnable, run)
     advice = advise(Subject(problem, at, shown, occupancy, run.model.registers.spilled, warps))
-    counters = totals(run)
+    counters = run.counters.as_dict()
     return Profile(
         run=run, at=at, predicted=predicted, ms=ms, measured=time_ms is not None, occupancy=occupancy,
         resources=resources(at, ms), rooflines=rooflines(at, ms), lines=shown,

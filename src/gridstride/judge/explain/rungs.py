@@ -12,7 +12,7 @@ from gridstride.judge.explain.at_size import timed
 from gridstride.judge.find import Folder
 from gridstride.judge.problem import Case
 from gridstride.judge.runnable import RefusedError, build
-from gridstride.judge.verify import observe, prepare, totals
+from gridstride.judge.verify import COUNTERS, observe, prepare
 from gridstride.protocol import Device
 
 _COMPARED = ("global_sectors", "global_requests", "shared_wavefronts", "bank_conflicts", "instructions", "barriers")
@@ -31,7 +31,7 @@ class Rung:
 
     def json(self) -> dict[str, Any]:
         return {"rung": self.name, "predicted_ms": self.predicted_ms, "limiter": self.limiter,
-                "counters": dict(self.counters)}  # fmt: skip
+                "counters": {name: self.counters[name] for name in COUNTERS}}  # fmt: skip
 
 
 def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str], None]) -> tuple[Rung, ...]:
@@ -49,8 +49,8 @@ def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str],
         if run is None or wrong:
             continue
         predicted = timed(problem, runnable, run).predict()
-        title = file.title.partition(":")[2].strip() or file.name
-        found.append(Rung(file.name, title, totals(run), predicted.ms, predicted.limiter))
+        title = file.title.partition(":")[2].strip().rstrip(".") or file.name
+        found.append(Rung(file.name, title, run.counters.as_dict(), predicted.ms, predicted.limiter))
     return tuple(found)
 
 
