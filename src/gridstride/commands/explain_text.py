@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gridstride.judge.explain.advice import Advice
     from gridstride.judge.explain.explanation import Explanation, Profile
     from gridstride.judge.explain.lines import Line
+    from gridstride.judge.explain.nsight import Measured
 
 _BUSIEST = 16
 _WIDEST = 56  # characters of a source line
@@ -28,6 +29,10 @@ def show(console: Console, explanation: Explanation, device: str) -> None:
     console.print()
     for line in profile_text(explanation.profile):
         console.print(line)
+    if explanation.measured is not None:
+        console.print()
+        for line in measured_text(explanation.measured, explanation.profile):
+            console.print(line)
 
 
 def _verdict(console: Console, explanation: Explanation, device: str) -> None:
@@ -50,6 +55,23 @@ def profile_text(profile: Profile) -> list[str]:
         *_limiter(profile), "", *_shares(profile), "", *_roofline(profile), str(profile.occupancy), "",
         *_lines(profile), "", *_advice(profile),
     ]  # fmt: skip
+
+
+def measured_text(measured: Measured, profile: Profile) -> list[str]:
+    """Nsight Compute's figures beside the virtual GPU's, each called what it is."""
+    if measured.problem:
+        return [f"{measured.problem}."]
+    counted = profile.run.counters
+    rows = [
+        (name.replace("_", " "), short(count), short(getattr(counted, name)) if hasattr(counted, name) else "")
+        for name, count in measured.counts.items() if count
+    ]  # fmt: skip
+    busy = sorted(measured.shares.items(), key=lambda each: -each[1])[:5]
+    return [
+        f"measured by Nsight Compute: limited by {measured.limiter}; "
+        + ", ".join(f"{name} {percent(share)} busy" for name, share in busy),
+        *aligned(("at the observed size", "measured by Nsight Compute", "counted on the virtual GPU"), rows),
+    ]
 
 
 def _limiter(profile: Profile) -> list[str]:

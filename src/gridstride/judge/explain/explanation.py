@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gridstride.judge.explain import nsight
 from gridstride.judge.explain.advice import Advice, Subject, advise
 from gridstride.judge.explain.at_size import AtSize, timed
 from gridstride.judge.explain.lines import Line, lines
+from gridstride.judge.explain.nsight import Measured
 from gridstride.judge.explain.resources import Resource, Rooflines, resources, rooflines
 from gridstride.judge.explain.rungs import Rung, climbed, nearest, with_rungs
 from gridstride.judge.find import Folder
@@ -77,14 +79,17 @@ class Explanation:
     device: Device
     result: RungResult
     profile: Profile | None
+    measured: Measured | None = None
+    """What Nsight Compute says, where a physical GPU was asked for."""
 
     def json(self) -> dict[str, Any]:
         """The object of `explain --json`: that of `check --json`, and the profile."""
         problem = self.folder.problem
         sizes = {"counted_at": dict(problem.observed), "predicted_for": dict(problem.timed)}
         profile = self.profile.json() if self.profile else None
+        measured = self.measured.json() if self.measured else None
         return {**self.result.check_json(), "problem": problem.name, "device": self.device.kind,
-                "chip": self.device.chip, **sizes, "profile": profile}  # fmt: skip
+                "chip": self.device.chip, **sizes, "profile": profile, "measured": measured}  # fmt: skip
 
 
 def explain(
@@ -110,7 +115,13 @@ def explain(
     profile = _profile(file, folder, runnable, run, result.time_ms, rungs)
     result = replace(result, run=run, counters=totals(run), limiter=profile.limiter,
                      predicted_ms=profile.predicted.ms)  # fmt: skip
-    return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=profile)
+    measured = None
+    if judge.device.kind == "physical" and result.verdict == "pass":
+        progress("profiling with Nsight Compute")
+        measured = nsight.measure(file.filename, str(folder.path), judge.seed)
+    return Explanation(
+        file=file, folder=folder, device=judge.device, result=result, profile=profile, measured=measured
+    )
 
 
 def _observed(folder: Folder, runnable: Runnable, seed: int) -> Run | None:
