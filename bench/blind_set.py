@@ -1,4 +1,4 @@
-"""Kernels that are predicted before any of them is timed: none of them, nor its like, was there when the model was made.
+"""Kernels that are predicted before any of them is timed; no constant of the model was looked at with them.
 
 The prediction is a commit of its own, ahead of the measurement.
 """
@@ -63,8 +63,8 @@ def blind() -> Iterator[Sized]:
                4 * M)  # fmt: skip
     yield flat("polynomial_f64", lambda n: (_normal(n, np.float64), _zeros(n, np.float64), n), 8 * M)
     yield flat("random_fill", lambda n: (_zeros(n, np.uint32), n), 16 * M)
-    yield rows("dot_bytes", 256, lambda n: (*(_zeros(8 * K * n, np.int32) for _ in range(2)), _zeros(256 * n, np.int32)),
-               4 * K)  # fmt: skip
+    i4 = np.int32
+    yield rows("dot_bytes", 256, lambda n: (*(_zeros(8 * K * n, i4) for _ in range(2)), _zeros(256 * n, i4)), 4 * K)
     yield square("mandelbrot", (32, 8), (32, 8), lambda n: (_zeros(n * n, np.int32), n, n), 256, 2 * K)
     yield flat("spmv_rows", lambda n: (_below(n, 16 * n), _zeros(16 * n), _zeros(n), _zeros(n), n), M)
     yield rows("embedding", 256, lambda n: (_zeros(256 * 50_000), _below(50_000, 4 * n), _zeros(1024 * n)), 16 * K, 128)

@@ -344,8 +344,11 @@ def compare_blind(times: Path) -> int:
             f"{name:20} {found['ms']:9.4f} {kernels[name]['predicted_ms']:9.4f} {100 * kernels[name]['error']:+6.0f} %"
         )
     errors = [abs(each["error"]) for each in kernels.values() if "error" in each]
-    summary = {"gpu": measured["gpu"], "kernels": len(errors), "mean_absolute_error": statistics.mean(errors),
-               "median": statistics.median(errors), "command": "python bench/prediction.py blind-compare FILE"}  # fmt: skip
+    summary = {
+        "gpu": measured["gpu"], "kernels": len(errors), "mean_absolute_error": statistics.mean(errors),
+        "median": statistics.median(errors), "not_timed": [name for name in kernels if name not in measured["blind"]],
+        "command": "python bench/prediction.py blind-compare FILE",
+    }  # fmt: skip
     recorded["second"]["summary"] = summary
     BLIND.write_text(json.dumps(recorded, indent=1) + "\n")
     print(json.dumps(summary, indent=1))

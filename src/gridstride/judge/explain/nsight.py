@@ -97,12 +97,12 @@ def measure(kernel: str, problem: str, seed: int) -> Measured:
         if failed:
             return Measured(problem=failed)
         raw = _page(ncu, report, "raw", "--print-units", "base")
-        source = _page(ncu, report, "source", "--print-source", "cuda")
-    return parse(raw, source)
+        source = _page(ncu, report, "source", "--print-source", "cuda,sass")
+    return parse(raw, source, kernel)
 
 
-def parse(raw: str, source: str) -> Measured:
-    """From the CSV of ncu's raw page (two launches: observed, timed) and of its source page."""
+def parse(raw: str, source: str, kernel: str) -> Measured:
+    """From the CSV of ncu's raw page (two launches: observed, timed) and of its source page, of a kernel's file."""
     launches = list(_rows(raw))
     if len(launches) < 2:
         return Measured(problem=f"ncu profiled {len(launches)} launches where two were made: it may be too old for this GPU")
@@ -111,31 +111,55 @@ def parse(raw: str, source: str) -> Measured:
     counts = {name: count for metric, name in COUNTS.items() if (count := _number(observed.get(metric))) is not None}
     if not shares:
         return Measured(problem="ncu knows none of the metrics that are asked of it on this GPU: it may be too old")
-    return Measured(shares, counts, lines_of(source))
+    return Measured(shares, counts, lines_of(source, kernel))
 
 
-def lines_of(source: str) -> dict[int, dict[str, float]]:
-    """Figures by line number out of the first kernel's table on ncu's source page."""
-    found: dict[int, dict[str, float]] = {}
-    head: list[str] = []
-    for row in csv.reader(source.splitlines()):
-        if "Source" in row and "#" in row:
-            if head and found:
-                break  # the next launch's table
-            head = row
-        elif head and len(row) == len(head):
-            known = dict(zip(head, row, strict=True))
-            figures = {name: n for name in _WANTED if (n := _number(known.get(name))) is not None}
-            if figures and known["#"].isdigit():
-                found[int(known["#"])] = figures
-    return {number: figures for number, figures in found.items() if any(figures.values())}
+def lines_of(source: str, file: str) -> dict[int, dict[str, float]]:
+    """Figures by line number of the file, out of ncu's source page: counts of the first launch (observed), and the
+    share of the samples that the last one (timed) spent on the line.
+    """
+    tables = [table for name, table in _tables(source) if Path(name).name == Path(file).name]
+    if not tables:
+        return {}
+    first, last = tables[0], tables[-1]
+    samples = {number: figures.get(_SAMPLES, 0.0) for number, figures in last.items()}
+    whole = sum(samples.values()) or 1.0
+    found = {}
+    for number, figures in first.items():
+        counts = {name: figures[column] for column, name in _COLUMNS.items() if column in figures}
+        found[number] = {"sample_share": samples.get(number, 0.0) / whole, **counts}
+    return dict(sorted(found.items()))
 
 
-_WANTED = (
-    "# Samples", "Samples", "Instructions Executed", "Thread Instructions Executed", "L2 Theoretical Sectors Global",
-    "L2 Theoretical Sectors Global Ideal", "L1 Wavefronts Shared", "L1 Wavefronts Shared Ideal",
-    "Divergent Branches",
-)  # fmt: skip
+_SAMPLES = "# Samples"
+_COLUMNS = {
+    "Instructions Executed": "instructions", "Thread Instructions Executed": "active_lanes",
+    "Divergent Branches": "divergent_branches", "L2 Theoretical Sectors Global": "global_sectors",
+    "L2 Theoretical Sectors Global Ideal": "global_ideal_sectors", "L1 Wavefronts Shared": "shared_wavefronts",
+    "L1 Wavefronts Shared Ideal": "shared_ideal_wavefronts",
+}  # fmt: skip
+_KEYS = ("Line No", "Source")
+
+
+def _tables(source: str) -> Iterator[tuple[str, dict[int, dict[str, float]]]]:
+    """(file, figures by line) of every table on the page. Quotes inside a source line are not doubled there, so the
+    columns are told apart from the right.
+    """
+    file, head = "", []
+    table: dict[int, dict[str, float]] = {}
+    for text in source.splitlines():
+        cells = text.strip()[1:-1].split('","')
+        if cells[0] in ("File Path", "File Name") and len(cells) == 2:
+            if table:
+                yield file, table
+            file, head, table = cells[1], [], {}
+        elif tuple(cells[:2]) == _KEYS:
+            head = cells[len(_KEYS) :]
+        elif head and cells[0].isdigit() and len(cells) >= len(head) + len(_KEYS):
+            known = zip(head, cells[-len(head) :], strict=True)
+            table[int(cells[0])] = {name: n for name, cell in known if (n := _number(cell)) is not None}
+    if table:
+        yield file, table
 
 
 def trouble(said: str) -> str:
