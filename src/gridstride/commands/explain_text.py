@@ -16,15 +16,27 @@ if TYPE_CHECKING:
     from gridstride.judge.explain.nsight import Measured
 
 _BUSIEST = 16
+_NOTHING = 0.0005  # of the time
 _WIDEST = 56  # characters of a source line
-_HEADER = ("line", "source", "of time", "weighs on", "instr.", "lanes", "sectors/req.", "ideal", "passes/req.", "conflicts")
+_HEADER = (
+    "line",
+    "source",
+    "of time",
+    "weighs on",
+    "instr.",
+    "lanes",
+    "sectors/req.",
+    "ideal",
+    "passes/req.",
+    "conflicts",
+)
 
 
 def show(console: Console, explanation: Explanation, device: str) -> None:
     """The whole of it."""
     _verdict(console, explanation, device)
     if explanation.profile is None:
-        console.print("\nnothing was counted: the kernel could not be run")
+        console.print("\nnothing was counted: the kernel could not be run to an end")
         return
     console.print()
     for line in profile_text(explanation.profile):
@@ -51,6 +63,9 @@ def _verdict(console: Console, explanation: Explanation, device: str) -> None:
 
 def profile_text(profile: Profile) -> list[str]:
     """Limiter first, then shares, rooflines, occupancy, lines, advice."""
+    if not profile.complete:
+        return ["the run was stopped: these counts are of what ran until then, and no time follows from them", "",
+                str(profile.occupancy), "", *_lines(profile)]  # fmt: skip
     return [
         *_limiter(profile), "", *_shares(profile), "", *_roofline(profile), str(profile.occupancy), "",
         *_lines(profile), "", *_advice(profile),
@@ -87,7 +102,7 @@ def _limiter(profile: Profile) -> list[str]:
 def _shares(profile: Profile) -> list[str]:
     of = "measured" if profile.measured else "predicted"
     rows = [(each.name, percent(each.share), f"{each.ms:.3g} ms") for each in profile.resources if each.share > 0.005]
-    return aligned(("resource", "of speed of light", "needs alone"), rows) + [f"shares of the {of} time"]
+    return [*aligned(("resource", "of speed of light", "needs alone"), rows), f"shares of the {of} time"]
 
 
 def _roofline(profile: Profile) -> list[str]:
@@ -95,7 +110,13 @@ def _roofline(profile: Profile) -> list[str]:
     if not r.flops:
         return ["no floating-point arithmetic: the memories alone bound it", ""]
     rows = [
-        (level.name, short(level.bytes) + "B", f"{level.intensity:.3g}", f"{short(level.roof)}FLOP/s", percent(r.flops_per_s / level.roof))
+        (
+            level.name,
+            short(level.bytes) + "B",
+            f"{level.intensity:.3g}",
+            f"{short(level.roof)}FLOP/s",
+            percent(r.flops_per_s / level.roof),
+        )
         for level in r.levels
     ]
     head = f"roofline: {short(r.flops_per_s)}FLOP/s, {percent(r.flops_per_s / r.peak)} of the {r.peak_of} peak"
@@ -108,9 +129,8 @@ def _lines(profile: Profile) -> list[str]:
     if not shown:
         return ["no line information: nothing can be said of single lines"]
     left_out = len(profile.lines) - len(shown)
-    return aligned(_HEADER, [_cells(line) for line in shown], left=(1, 3)) + (
-        [f"… and {left_out} lines that take less"] if left_out else []
-    )
+    more = [f"… and {left_out} lines that take less"] if left_out else []
+    return [*aligned(_HEADER, [_cells(line) for line in shown], left=(1, 3)), *more]
 
 
 def _cells(line: Line) -> tuple[str, ...]:
@@ -121,8 +141,9 @@ def _cells(line: Line) -> tuple[str, ...]:
     ideal = f"{c.global_ideal_sectors / c.global_requests:.1f}" if c.global_requests else ""
     passes = f"{c.shared_wavefronts / c.shared_requests:.1f}" if c.shared_requests else ""
     conflicts = short(c.bank_conflicts) if c.shared_requests else ""
-    return (str(line.number), code, percent(line.share), line.part, short(c.instructions), percent(c.lane_share),
-            sectors, ideal, passes, conflicts)  # fmt: skip
+    share, part = percent(line.share) if line.share else "", line.part if line.share > _NOTHING else ""
+    return (str(line.number), code, share, part, short(c.instructions), percent(c.lane_share), sectors, ideal, passes,
+            conflicts)  # fmt: skip
 
 
 def _advice(profile: Profile) -> list[str]:

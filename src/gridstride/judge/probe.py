@@ -56,7 +56,9 @@ def sites(module: Module, entry: str) -> list[Site]:
     return found
 
 
-def probed(text: str, module: Module, entry: str, chosen: Sequence[Site], size: int, code: Callable[[Site], str]) -> str:
+def probed(
+    text: str, module: Module, entry: str, chosen: Sequence[Site], size: int, code: Callable[[Site], str]
+) -> str:
     """The PTX text with `code(site)` ahead of each chosen access, and a variable of `size` bytes for it to write to.
 
     In the code, %gs_address is the address (64 bits), %gs_on a predicate that is true where the access is made, and
@@ -91,7 +93,7 @@ class Probed:
 
 
 def build(runnable: Runnable, wanted: Callable[[Site], bool], size: int, code: Callable[[Site], str]) -> Probed | None:
-    """The kernel of a runnable on the virtual GPU with probes; None where it has no single PTX text, or no such site."""
+    """A virtual GPU's kernel with probes; None where it has no single PTX text, or no site that is wanted."""
     with use(runnable.device):
         kernel: Any = runnable.kernel.bound().kernel
         if len(kernel.module.pieces) != 1:

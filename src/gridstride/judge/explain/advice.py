@@ -118,10 +118,10 @@ def _conflicts(s: Subject) -> Iterator[Advice]:
         c = line.counters
         if not c.shared_wavefronts or c.bank_conflicts < _CONFLICTS * c.shared_wavefronts:
             continue
-        each = c.shared_wavefronts / c.shared_requests
+        each, spare = c.shared_wavefronts / c.shared_requests, percent(c.bank_conflicts / c.shared_wavefronts)
         cause = (
-            f"an access takes {each:.1f} passes over the banks of shared memory, {percent(c.bank_conflicts / c.shared_wavefronts)} "
-            "of them only because lanes want different words of the same bank"
+            f"an access takes {each:.1f} passes over the banks of shared memory, {spare} of them only "
+            "because lanes want different words of the same bank"
         )
         remedy = (
             "pad the tile by one column (float tile[32][33]) or swizzle its index (column ^ row), so that the lanes of "
@@ -137,7 +137,10 @@ def _divergence(s: Subject) -> Iterator[Advice]:
     idle = [line for line in s.lines if line.counters.lane_share < _LANES and line.counters.instructions]
     if not split or not idle:
         return
-    where = max(split, key=lambda line: line.counters.divergent_branches)
+    # Where few lanes are on, the warp was split before: the cause is a branch that all of them come to.
+    outer = [line for line in split if line.counters.lane_share >= _LANES] or split
+    where = max(outer, key=lambda line: line.counters.divergent_branches)
+    below = tuple(line.number for line in idle if line is not where)
     c = where.counters
     after = what_if.full_lanes(s.at.counters, *(line.counters for line in idle))
     lanes = sum(each.counters.active_lanes for each in idle) / (32 * sum(each.counters.instructions for each in idle))
@@ -150,7 +153,7 @@ def _divergence(s: Subject) -> Iterator[Advice]:
         "the work so that like goes with like, or compute both sides and select"
     )
     yield Advice("divergence", where.number, cause, remedy, _gain(s, after), "instructions",
-                 after.instructions / s.at.counters.instructions, tuple(line.number for line in idle[:4]))  # fmt: skip
+                 after.instructions / s.at.counters.instructions, below[:4])  # fmt: skip
 
 
 def _reuse(s: Subject) -> Iterator[Advice]:
@@ -166,9 +169,7 @@ def _reuse(s: Subject) -> Iterator[Advice]:
         if again < _REUSED:
             continue
         after = what_if.kept_near(s.at.counters, c, needed)
-        cause = (
-            f"{times(again)} the problem's bytes are read here: threads of a block fetch the same values again and again"
-        )
+        cause = f"{times(again)} the problem's bytes are read here: threads fetch the same values over and over"
         remedy = (
             "load a tile once into shared memory (__shared__, __syncthreads()) or keep values in registers and let each "
             "thread make several results"
@@ -189,10 +190,10 @@ def _narrow(s: Subject) -> Iterator[Advice]:
         return
     first = max(own, key=lambda line: line.counters.global_requests)
     after = what_if.wide(s.at.counters, *(line.counters for line in own))
+    each = first.counters.global_bytes / first.counters.global_requests / 32
     yield Advice(
         "wide accesses", first.number,
-        f"each access moves {first.counters.global_bytes / first.counters.global_requests / 32:.0f} bytes for a lane: many "
-        "instructions, and few bytes on their way at a time",
+        f"each access moves {each:.0f} bytes for a lane: many instructions, and few bytes on their way at once",
         "move 16 bytes for each lane (float4, int4), or let each thread work on several independent elements",
         _gain(s, after), "global_requests", 0.25, tuple(line.number for line in own if line is not first),
     )  # fmt: skip
@@ -205,7 +206,7 @@ def _occupancy(s: Subject) -> Iterator[Advice]:
     p = s.at.chip.properties
     most = p.max_threads_per_multiprocessor // p.warp_size // s.warps_per_block
     remedy = {
-        "registers": "bound the registers with __launch_bounds__(threads, blocks), or keep fewer values alive at a time",
+        "registers": "bound the registers with __launch_bounds__(threads, blocks), or keep fewer values alive",
         "shared memory": "use a smaller tile, or smaller types in it",
         "threads": "choose a block size that divides 2048, such as 128 or 256",
         "blocks": "make the blocks larger: 128 threads or more",
@@ -250,8 +251,8 @@ def _contended(s: Subject) -> Iterator[Advice]:
         )
         yield Advice(
             "atomics", line.number, cause,
-            "add up in the warp (__shfl_down_sync, __reduce_add_sync) and in shared memory first, and do one atomic for "
-            "the block", _gain(s, after), "atomics", 1 / s.warps_per_block,
+            "add up in the warp (__shfl_down_sync, __reduce_add_sync) and in shared memory first, and do one atomic "
+            "for the block", _gain(s, after), "atomics", 1 / s.warps_per_block,
         )  # fmt: skip
 
 
@@ -283,5 +284,3 @@ _RULES: Sequence[Rule] = (
     _uncoalesced, _conflicts, _divergence, _reuse, _narrow, _occupancy, _few_blocks, _doubles, _contended, _local,
     _launch,
 )  # fmt: skip
-
-

@@ -28,6 +28,15 @@ from gridstride.virtual.observe.run import Run
 
 Progress = Callable[[str], None]
 COUNTED = "counted on the virtual GPU"
+_GOES_ON = frozenset(
+    "race barrier_divergence unwaited_copy proxy_fence exited_block unstarted_block uninitialised".split()
+)
+"""Findings that do not end a run; neither do those of wgmma. After any other the counts are those of a part."""
+
+
+def _goes_on(kind: str) -> bool:
+    """Whether a run goes on after such a finding."""
+    return kind in _GOES_ON or kind.startswith("wgmma_")
 
 
 def _quiet(_: str) -> None:
@@ -55,16 +64,26 @@ class Profile:
     runnable: Runnable
 
     @property
+    def complete(self) -> bool:
+        """Whether the run went to its end: of one that was stopped the counts are partial, and no time follows."""
+        return all(_goes_on(finding.kind) for finding in self.run.findings)
+
+    @property
     def limiter(self) -> str:
         return self.predicted.limiter
 
     def json(self) -> dict[str, Any]:
         c = self.run.counters
+        counted = {"source": COUNTED, "complete": self.complete, "counters": totals(self.run),
+                   "sampled": list(c.sampled), "occupancy": self.occupancy.json(),
+                   "lines": [line.json() for line in self.lines]}  # fmt: skip
+        if not self.complete:
+            nothing = dict.fromkeys(("predicted_ms", "limiter", "parts", "speed_of_light", "roofline", "nearest_rung"))
+            return {**counted, **nothing, "advice": [], "ladder": [rung.json() for rung in self.rungs]}
         return {
-            "source": COUNTED, "predicted_ms": self.predicted.ms, "limiter": self.limiter,
+            **counted, "predicted_ms": self.predicted.ms, "limiter": self.limiter,
             "parts": dict(self.predicted.parts), "speed_of_light": [each.json() for each in self.resources],
-            "roofline": self.rooflines.json(), "occupancy": self.occupancy.json(), "counters": totals(self.run),
-            "sampled": list(c.sampled), "lines": [line.json() for line in self.lines],
+            "roofline": self.rooflines.json(),
             "advice": [each.json() for each in self.advice], "ladder": [rung.json() for rung in self.rungs],
             "nearest_rung": self.nearest.name if self.nearest else None,
         }  # fmt: skip
@@ -108,20 +127,20 @@ def explain(
         runnable = build(folder.problem, file, judge.virtual)
     except RefusedError:
         return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
-    run = result.run or _observed(folder, runnable, judge.seed)
+    endless = any(finding.kind == "timeout" for finding in result.findings)  # nothing is gained by waiting again
+    run = result.run or (None if endless else _observed(folder, runnable, judge.seed))
     if run is None or not run.counters.instructions:
         return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
     rungs = climbed(folder, judge.virtual, judge.seed, progress) if ladder else ()
     profile = _profile(file, folder, runnable, run, result.time_ms, rungs)
-    result = replace(result, run=run, counters=totals(run), limiter=profile.limiter,
-                     predicted_ms=profile.predicted.ms)  # fmt: skip
+    result = replace(result, run=run, counters=totals(run))
+    if profile.complete:
+        result = replace(result, limiter=profile.limiter, predicted_ms=profile.predicted.ms)
     measured = None
     if judge.device.kind == "physical" and result.verdict == "pass":
         progress("profiling with Nsight Compute")
         measured = nsight.measure(file.filename, str(folder.path), judge.seed)
-    return Explanation(
-        file=file, folder=folder, device=judge.device, result=result, profile=profile, measured=measured
-    )
+    return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=profile, measured=measured)
 
 
 def _observed(folder: Folder, runnable: Runnable, seed: int) -> Run | None:
@@ -140,6 +159,8 @@ def _profile(
     predicted = at.predict()
     ms = time_ms or predicted.ms
     shown = lines(at, file.source, Path(file.filename).name)
+    if not all(_goes_on(finding.kind) for finding in run.findings):
+        shown = tuple(replace(line, share=0.0, part="") for line in shown)
     warps = at.shape.warps
     occupancy = _occupancy(problem.timed, runnable, run)
     advice = advise(Subject(problem, at, shown, occupancy, run.model.registers.spilled, warps))

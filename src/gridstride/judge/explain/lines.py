@@ -57,7 +57,7 @@ def lines(at: AtSize, source: str, filename: str) -> tuple[Line, ...]:
     text = source.splitlines()
     found = []
     for counters, mine in zip(at.counters.lines, busy, strict=True):
-        if counters not in own or counters.line is None or counters.line > len(text):
+        if counters not in own or counters.line is None or counters.line > len(text) or not counters.instructions:
             continue
         shares = {part: w * mine.get(part, 0.0) / totals[part] for part, w in weights.items() if totals[part]}
         part = max(shares, key=lambda name: shares[name]) if any(shares.values()) else ""

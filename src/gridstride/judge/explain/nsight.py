@@ -105,9 +105,13 @@ def parse(raw: str, source: str, kernel: str) -> Measured:
     """From the CSV of ncu's raw page (two launches: observed, timed) and of its source page, of a kernel's file."""
     launches = list(_rows(raw))
     if len(launches) < 2:
-        return Measured(problem=f"ncu profiled {len(launches)} launches where two were made: it may be too old for this GPU")
+        return Measured(
+            problem=f"ncu profiled {len(launches)} launches where two were made: it may be too old for this GPU"
+        )
     observed, timed = launches[0], launches[-1]
-    shares = {name: share / 100 for metric, name in RESOURCES.items() if (share := _number(timed.get(metric))) is not None}
+    shares = {
+        name: share / 100 for metric, name in RESOURCES.items() if (share := _number(timed.get(metric))) is not None
+    }
     counts = {name: count for metric, name in COUNTS.items() if (count := _number(observed.get(metric))) is not None}
     if not shares:
         return Measured(problem="ncu knows none of the metrics that are asked of it on this GPU: it may be too old")
@@ -145,7 +149,8 @@ def _tables(source: str) -> Iterator[tuple[str, dict[int, dict[str, float]]]]:
     """(file, figures by line) of every table on the page. Quotes inside a source line are not doubled there, so the
     columns are told apart from the right.
     """
-    file, head = "", []
+    file = ""
+    head: list[str] = []
     table: dict[int, dict[str, float]] = {}
     for text in source.splitlines():
         cells = text.strip()[1:-1].split('","')

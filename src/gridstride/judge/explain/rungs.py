@@ -1,4 +1,4 @@
-"""Where a kernel stands on the problem's ladder: its counts beside the rungs', and the rung that does what is advised."""
+"""Where a kernel stands on the problem's ladder: its counts beside the rungs', and the rung that does the advice."""
 
 from __future__ import annotations
 

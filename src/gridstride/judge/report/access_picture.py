@@ -26,7 +26,7 @@ def told(access: Access) -> str:
     way, lanes = "writes" if access.writes else "reads", len(access.on)
     who = f"{lanes} lanes, {access.bytes} bytes each" if lanes > 1 else f"one lane, {access.bytes} bytes"
     if access.space == "shared":
-        needed = -(-len({a for a in access.on}) * access.bytes // _LINE)
+        needed = -(-len(set(access.on)) * access.bytes // _LINE)
         worst = max(map(len, access.banks().values()))
         extra = "" if access.passes <= max(1, needed) else f"; up to {worst} lanes want different words of one bank"
         return f"{way} shared memory ({who}) in {_times(access.passes, 'pass', 'passes')} over the banks{extra}"
