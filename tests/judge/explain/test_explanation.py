@@ -45,7 +45,8 @@ extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     double s = a[i];
-    for (int k = 1; k < 400; ++k) s = s * 1.0000001 + 0.5;
+#pragma unroll
+    for (int k = 0; k < 96; ++k) s = s * 1.0000001 + 0.5;
     c[i] = s == 5.0 ? 0.0f : a[i] + b[i];
 }
 """

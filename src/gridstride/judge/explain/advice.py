@@ -171,8 +171,8 @@ def _reuse(s: Subject) -> Iterator[Advice]:
         after = what_if.kept_near(s.at.counters, c, needed)
         cause = f"{times(again)} the problem's bytes are read here: threads fetch the same values over and over"
         remedy = (
-            "load a tile once into shared memory (__shared__, __syncthreads()) or keep values in registers and let each "
-            "thread make several results"
+            "load a tile once into shared memory (__shared__, __syncthreads()) or keep values in registers and let "
+            "each thread make several results"
         )
         yield Advice("reuse", line.number, cause, remedy, _gain(s, after), "global_sectors", _REUSE_TARGET)
 
