@@ -305,14 +305,16 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
 # -- blind ------------------------------------------------------------------------------------------------------------
 def predict_blind() -> int:
     """Writes what is predicted for kernels that were never timed, beside what was said of earlier ones."""
-    said: dict[str, Any] = {}
+    recorded = json.loads(BLIND.read_text())
+    said: dict[str, Any] = recorded.get("second", {}).get("kernels", {})
     for sized in blind():
+        if "measured_ms" in said.get(sized.name, {}):
+            continue  # what has been timed stays as it was predicted
         model, grid, counters = _fresh(sized)
         found = model.at(grid, counters)
         said[sized.name] = {"predicted_ms": found.ms, "limiter": found.limiter}
         print(f"{sized.name:20} {found.ms:9.4f} {found}", flush=True)
-    recorded = json.loads(BLIND.read_text())
-    recorded["second"] = {
+    recorded["second"] = recorded.get("second", {}) | {
         "what": "times in ms predicted for the kernels of blind_set.blind before they were timed",
         "date": time.strftime("%Y-%m-%d"), "command": "python bench/prediction.py blind", "kernels": said,
     }  # fmt: skip

@@ -225,7 +225,8 @@ extern "C" __global__ void compact(const float* __restrict__ in, float* out, int
         before[0] = atomicAdd(count, sum);
     }
     __syncthreads();
-    if (kept) out[before[0] + before[warp + 1] + __popc(who & ((1u << lane) - 1))] = in[i];
+    // Launched again and again, the count goes on: the place wraps round.
+    if (kept) out[(before[0] + before[warp + 1] + __popc(who & ((1u << lane) - 1))) % n] = in[i];
 }
 extern "C" __global__ void bitonic_shared(int* data)
 {

@@ -73,6 +73,14 @@ def test_a_store_that_nobody_reaches_is_pointed_at() -> None:
     assert "No thread reaches the store on line 5" in finding.message
 
 
+def test_nobody_is_blamed_where_a_write_cannot_be_watched() -> None:
+    asm = '    if (i < n) asm volatile("st.global.f32 [%0], %1; membar.gl;" :: "l"(c + i), "f"(a[i]));\n'
+    finding = found(asm)
+    assert finding.kind == "wrong_result"
+    assert finding.line is None
+    assert "written on line" not in finding.message
+
+
 def test_a_kernel_without_a_store_has_no_line() -> None:
     finding = found("    if (a[i % n] == 12345.0f && i > n) __trap();\n")
     assert finding.kind == "wrong_result"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
-from gridstride.judge.explain import explain
+from gridstride.commands.explain_text import measured_text
+from gridstride.judge.explain import explain, nsight
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile, parse_kernel
 from gridstride.judge.report.kernel_page import render
 from gridstride.virtual.gpu import VirtualGPU
 
+FIXTURES = Path(__file__).parent / "explain/fixtures"
 EVIL = """// 01 <script>alert(1)</script>
 //
 // grid: ceil(n/256)
@@ -108,6 +112,21 @@ def test_lanes_that_meet_in_a_bank_stand_in_one_column() -> None:
 def test_a_line_that_splits_its_warps_has_a_bar() -> None:
     assert "No line splits a warp" in page("transpose", 2)
     assert "Share of the lanes that are on, by line" in evil()
+
+
+def test_what_nsight_compute_measured_stands_beside_what_was_counted() -> None:
+    folder, file = find("transpose"), find("transpose").rungs()[1]
+    raw, source = ((FIXTURES / f"ncu_transpose_{name}.csv").read_text() for name in ("raw", "source"))
+    explained = explain(file, folder, device=VirtualGPU("h200"), seed=1, ladder=False)
+    text = render(replace(explained, measured=nsight.parse(raw, source, file.filename)), command="gridstride explain")
+    assert "<h3>Measured by Nsight Compute</h3>" in text
+    assert "<th>measured</th>" in text
+    assert "<td>load conflicts</td><td>63.5 k</td><td>63.5 k</td>" in text
+    profile = explained.profile
+    assert profile is not None
+    said = "\n".join(measured_text(nsight.parse(raw, source, file.filename), profile))
+    assert said.startswith("measured by Nsight Compute: limited by L1 and shared")
+    assert "counted on the virtual GPU" in said
 
 
 def test_a_wrong_kernel_shows_what_is_wrong_with_its_line() -> None:

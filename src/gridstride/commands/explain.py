@@ -24,7 +24,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, report
     chosen = device_of(device, chip)
     from gridstride.judge.explain import explain
 
-    steps = 1 + len(folder.rungs())
+    steps = 1 + len(folder.rungs()) + (chosen.kind == "physical")
     with kernels_print_on_stderr(), Progress(steps) as progress:
         explanation = explain(kernel, folder, device=chosen, progress=progress.step)
         if target is not None:

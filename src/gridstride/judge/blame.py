@@ -57,6 +57,8 @@ def blame(
     if runnable.device.kind != "virtual" or not (wrong.any() or unwritten.any()):
         return None
     try:
+        if _overlooked(runnable):
+            return None
         watch = _Watch(problem, runnable, case, inputs, name)
         if unwritten.any():
             return _nobody(watch, unwritten)
@@ -151,6 +153,12 @@ def _next(watch: _Watch, near: int, writer: Writer) -> tuple[str, dict[str, Dim3
 def _index(flat: int, shape: tuple[int, ...]) -> str:
     place = [int(i) for i in np.unravel_index(flat, shape)]
     return str(place[0]) if len(place) == 1 else f"({', '.join(map(str, place))})"
+
+
+def _overlooked(runnable: Runnable) -> bool:
+    kernel: Any = runnable.kernel.bound().kernel
+    pieces = kernel.module.pieces
+    return len(pieces) != 1 or probe.overlooked(pieces[0].ptx, kernel.module.parsed, kernel.name)
 
 
 def _sites(runnable: Runnable) -> list[probe.Site]:

@@ -25,6 +25,7 @@ VARIABLE = "gridstride_probe"
 _BRACKET = re.compile(r"\[([^\]]+)\]")
 _HEADER_END = re.compile(r"^\s*\.address_size\s+\d+[^\n]*$", re.MULTILINE)
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
+_OTHER_WRITERS = {"cp": {"bulk"}, "wmma": {"store"}, "st": {"async", "bulk"}, "red": {"async"}}
 _BITS = {"b8": 1, "u8": 1, "s8": 1, "b128": 16}
 
 
@@ -56,6 +57,29 @@ def sites(module: Module, entry: str) -> list[Site]:
     return found
 
 
+def overlooked(text: str, module: Module, entry: str) -> bool:
+    """Whether anything may write global memory where no probe can stand: bulk copies, matrix stores, surfaces, several
+    instructions on a line.
+    """
+    lines = text.splitlines()
+    functions = [f for f in module.functions.values() if f.defined and (f.kind != "entry" or f.name == entry)]
+    return any(_unseen(lines, ins) for function in functions for ins in function.instructions)
+
+
+def _unseen(lines: Sequence[str], ins: Instruction) -> bool:
+    if ins.opcode in _OTHER_WRITERS and not _OTHER_WRITERS[ins.opcode].isdisjoint(ins.modifiers):
+        return True
+    if ins.opcode in ("st", "atom", "red"):
+        return _space(ins) not in (None, "shared") and (_address(ins) is None or not _alone(lines, ins))
+    return ins.opcode in ("sust", "sured", "multimem")
+
+
+def _alone(lines: Sequence[str], ins: Instruction) -> bool:
+    """Whether the instruction has its line to itself, as in what compilers write."""
+    line = lines[ins.ptx_line - 1]
+    return line.rstrip().endswith(";") and line.count(";") == 1
+
+
 def probed(
     text: str, module: Module, entry: str, chosen: Sequence[Site], size: int, code: Callable[[Site], str]
 ) -> str:
@@ -67,9 +91,9 @@ def probed(
     lines = text.splitlines()
     functions = {id(i): f for f in module.functions.values() for i in f.instructions}
     for site in sorted(chosen, key=lambda each: -each.instruction.ptx_line):
-        number = site.instruction.ptx_line - 1
-        if not lines[number].rstrip().endswith(";") or lines[number].count(";") != 1:
-            continue  # several on a line: not what a compiler writes
+        number = site.instruction.ptx_line - 1  # from the last one on, so that those before keep their place
+        if not _alone(lines, site.instruction):
+            continue
         lines.insert(number, _wrapped(site, functions[id(site.instruction)], lines[number], code(site)))
     declared = f".visible .global .align 16 .b8 {VARIABLE}[{size}];"
     return _HEADER_END.sub(lambda match: f"{match[0]}\n{declared}", "\n".join(lines), count=1) + "\n"
