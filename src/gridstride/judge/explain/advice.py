@@ -40,7 +40,7 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """One thing to try. `gain` is how many times as fast the model says the launch would be, `counter` the count that
-    would fall and `target` to what share of itself; `rung` the rung of the ladder that does it, where one does.
+    would fall and `target` to what share of itself, while the count `same` stays; `rung` the rung of the ladder that does it, where one does.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Advice:
     also: tuple[int, ...] = field(default=())
     rung: str | None = None
     rung_title: str = ""
+    same: str = ""
 
     def json(self) -> dict[str, Any]:
         return {
@@ -196,6 +197,7 @@ def _narrow(s: Subject) -> Iterator[Advice]:
         f"each access moves {each:.0f} bytes for a lane: many instructions, and few bytes on their way at once",
         "move 16 bytes for each lane (float4, int4), or let each thread work on several independent elements",
         _gain(s, after), "global_requests", 0.25, tuple(line.number for line in own if line is not first),
+        same="global_sectors",
     )  # fmt: skip
 
 

@@ -70,10 +70,11 @@ def _with_rung(advice: Advice, counters: Mapping[str, float], ms: float, rungs: 
     before = counters.get(advice.counter, 0.0)
     if not before:
         return advice
-    least = before * advice.target
+    least, kept = before * advice.target, counters.get(advice.same, 0.0) / _NEARLY
     for rung in rungs:
         after = rung.counters.get(advice.counter, 0.0)
-        if after <= _NEARLY * least + 1 and after < before / _NEARLY and rung.predicted_ms < ms:
+        there = rung.counters.get(advice.same, 0.0)
+        if after <= _NEARLY * least + 1 and after < before / _NEARLY and rung.predicted_ms < ms and there >= kept:
             return replace(advice, rung=rung.name, rung_title=rung.title)
     return advice
 
