@@ -138,7 +138,8 @@ def _cells(line: Line) -> tuple[str, ...]:
     code = line.code.strip()
     code = code if len(code) <= _WIDEST else f"{code[: _WIDEST - 1]}…"
     sectors = f"{c.sectors_per_request:.1f}" if c.global_requests else ""
-    ideal = f"{c.global_ideal_sectors / c.global_requests:.1f}" if c.global_requests else ""
+    # Lanes that read the same word take fewer than their bytes side by side would.
+    ideal = f"{min(c.global_ideal_sectors, c.global_sectors) / c.global_requests:.1f}" if c.global_requests else ""
     passes = f"{c.shared_wavefronts / c.shared_requests:.1f}" if c.shared_requests else ""
     conflicts = short(c.bank_conflicts) if c.shared_requests else ""
     share, part = percent(line.share) if line.share else "", line.part if line.share > _NOTHING else ""

@@ -40,7 +40,8 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """One thing to try. `gain` is how many times as fast the model says the launch would be, `counter` the count that
-    would fall and `target` to what share of itself, while the count `same` stays; `rung` the rung of the ladder that does it, where one does.
+    would fall and `target` to what share of itself, while the count `same` stays; `rung` the rung of the ladder that
+    does it, where one does.
     """
 
     name: str

@@ -41,12 +41,10 @@ def told(access: Access) -> str:
 
 def _memory(access: Access) -> Markup:
     """A row for each line of 128 bytes; sectors that are fetched are pale, words that lanes want dark."""
-    lanes = {
-        byte // _WORD: lane
-        for lane, address in enumerate(access.addresses)
-        if address is not None
-        for byte in range(address, address + access.bytes, _WORD)
-    }
+    lanes: dict[int, list[int]] = {}
+    for lane, address in enumerate(access.addresses):
+        for byte in range(address, address + access.bytes, _WORD) if address is not None else ():
+            lanes.setdefault(byte // _WORD, []).append(lane)
     lines = sorted({sector * _SECTOR // _LINE for sector in access.sectors})
     parts = [tag("text", "byte", x=_LEFT - 12, y=12, text_anchor="end", class_="note")]
     parts += [tag("text", str(_WORD * i), x=_LEFT + _CELL * i, y=12, class_="note") for i in range(0, _BANKS, 8)]
@@ -62,10 +60,10 @@ def _memory(access: Access) -> Markup:
 
 def _banks(access: Access) -> Markup:
     """A column for each bank; lanes that want different words of it stand below each other, one pass for each."""
-    columns: dict[int, dict[int, int]] = {}
+    columns: dict[int, dict[int, list[int]]] = {}
     for lane, address in enumerate(access.addresses):
         if address is not None:
-            columns.setdefault(address // _WORD % _BANKS, {}).setdefault(address // _WORD, lane)
+            columns.setdefault(address // _WORD % _BANKS, {}).setdefault(address // _WORD, []).append(lane)
     rows = max(map(len, columns.values()))
     parts = [tag("text", "bank", x=_LEFT - 12, y=12, text_anchor="end", class_="note")]
     parts += [tag("text", str(i), x=_LEFT + _CELL * (i + 0.5), y=12, text_anchor="middle", class_="note")
@@ -98,12 +96,14 @@ def _box(row: int, column: int, cells: int, kind: str) -> Markup:
                height=_HEIGHT, class_=kind)  # fmt: skip
 
 
-def _lane(row: int, column: int, lane: int) -> Markup:
+def _lane(row: int, column: int, lanes: list[int]) -> Markup:
+    """A cell with its lane, or with how many lanes want the same word."""
+    shown = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
     x, y = _LEFT + column * _CELL, 20 + row * (_HEIGHT + 3)
     return tag(
         "g",
         tag("rect", x=x + 2, y=y + 1, width=_CELL - 4, height=_HEIGHT - 2, class_="bar"),
-        tag("text", str(lane), x=x + _CELL / 2, y=y + 11.5, text_anchor="middle", class_="inside"),
+        tag("text", shown, x=x + _CELL / 2, y=y + 11.5, text_anchor="middle", class_="inside"),
     )
 
 
