@@ -4,11 +4,15 @@ python bench/prediction.py measure FILE [--seconds S]     # on a machine with a 
 python bench/prediction.py count TIMES FILE               # anywhere: what the virtual GPU counts for the same launches
 python bench/prediction.py fit FILE                       # the constants that fit one half best
 python bench/prediction.py                                # predicts all, compares, writes results/prediction_h200.json
+python bench/prediction.py blind                          # predicts kernels never timed: results/prediction_blind.json
+python bench/prediction.py blind-measure FILE             # times those on a GPU
+python bench/prediction.py blind-compare FILE             # what was predicted against what was measured
 """
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
 import time
@@ -20,6 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from blind_set import blind
 from common import RESULTS, save
 from kernel_set import LARGE, Case, fresh, ladder, limited, module
 
@@ -157,7 +162,7 @@ def _fresh(sized: Any) -> tuple[Any, Any, Any]:
     run = small.launch(observe=True)
     grid = large.grid if isinstance(large.grid, tuple) else (large.grid, 1, 1)
     grid = (*grid, 1, 1)[:3]
-    factor = sized.inner * grid[0] * grid[1] / (run.grid[0] * run.grid[1])
+    factor = sized.inner * math.prod(grid) / math.prod(run.grid)
     return run.model, grid, run.counters.scaled(factor)
 
 
@@ -297,9 +302,71 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {**found, "limiter_right": f"{sum(named)} of {len(named)}"}
 
 
+# -- blind ------------------------------------------------------------------------------------------------------------
+def predict_blind() -> int:
+    """Writes what is predicted for kernels that were never timed, beside what was said of earlier ones."""
+    recorded = json.loads(BLIND.read_text())
+    said: dict[str, Any] = recorded.get("second", {}).get("kernels", {})
+    for sized in blind():
+        if "measured_ms" in said.get(sized.name, {}):
+            continue  # what has been timed stays as it was predicted
+        model, grid, counters = _fresh(sized)
+        found = model.at(grid, counters)
+        said[sized.name] = {"predicted_ms": found.ms, "limiter": found.limiter}
+        print(f"{sized.name:20} {found.ms:9.4f} {found}", flush=True)
+    recorded["second"] = recorded.get("second", {}) | {
+        "what": "times in ms predicted for the kernels of blind_set.blind before they were timed",
+        "date": time.strftime("%Y-%m-%d"), "command": "python bench/prediction.py blind", "kernels": said,
+    }  # fmt: skip
+    BLIND.write_text(json.dumps(recorded, indent=1) + "\n")
+    return 0
+
+
+def measure_blind(out: Path) -> int:
+    """Times the same kernels; one that fails says so and is left out."""
+    found: dict[str, Any] = {"gpu": gs.device().name, "blind": {}}
+    for sized in blind():
+        try:
+            case = sized.make(sized.large)
+            found["blind"][sized.name] = timed(case.kernel(), case.grid, case.block, case.shared, _sets(case)[:2])
+            print(sized.name, found["blind"][sized.name], flush=True)
+        except Exception as error:
+            print("failed", sized.name, repr(error)[:300], flush=True)
+        out.write_text(json.dumps(found, indent=1))
+    return 0
+
+
+def compare_blind(times: Path) -> int:
+    """Puts the measured times beside the predicted ones, and the mean error, whatever it is."""
+    measured, recorded = json.loads(times.read_text()), json.loads(BLIND.read_text())
+    kernels = recorded["second"]["kernels"]
+    for name, found in measured["blind"].items():
+        kernels[name] |= {"measured_ms": found["ms"], "error": kernels[name]["predicted_ms"] / found["ms"] - 1}
+        print(
+            f"{name:20} {found['ms']:9.4f} {kernels[name]['predicted_ms']:9.4f} {100 * kernels[name]['error']:+6.0f} %"
+        )
+    errors = [abs(each["error"]) for each in kernels.values() if "error" in each]
+    summary = {
+        "gpu": measured["gpu"], "kernels": len(errors), "mean_absolute_error": statistics.mean(errors),
+        "median": statistics.median(errors), "not_timed": [name for name in kernels if name not in measured["blind"]],
+        "command": "python bench/prediction.py blind-compare FILE",
+    }  # fmt: skip
+    recorded["second"]["summary"] = summary
+    BLIND.write_text(json.dumps(recorded, indent=1) + "\n")
+    print(json.dumps(summary, indent=1))
+    return 0
+
+
 def main(words: list[str]) -> int:
     if words[:1] == ["measure"]:
         return measure(Path(words[1]), float(words[3]) if len(words) > 3 else 120.0, "--no-ladders" not in words)
+    if words == ["blind"]:
+        with gs.use(gs.VirtualGPU(workers=2)):
+            return predict_blind()
+    if words[:1] == ["blind-measure"]:
+        return measure_blind(Path(words[1]))
+    if words[:1] == ["blind-compare"]:
+        return compare_blind(Path(words[1]))
     if not words:
         with gs.use(gs.VirtualGPU(workers=2)):
             return compare(RESULTS / "times_h200.json")

@@ -87,6 +87,25 @@ def check(
 
 
 @app.command()
+def explain(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A CUDA C++ file, or the name of a rung.")],
+    problem: Annotated[str, typer.Option("--problem", "-p", metavar="PROBLEM", help="What it is meant to compute.")],
+    device: DeviceName = None,
+    chip: ChipName = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write it all as one offline page.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Explain a kernel's time, line by line.
+
+    What limits it, how near it is to what the chip can do, what each source line costs, and what to try, with the gain
+    that is predicted and the rung of the ladder that does it.
+    """
+    return _run("explain", file, problem=problem, device=device, chip=chip, report=report, as_json=as_json)
+
+
+@app.command()
 def problems(as_json: Json = False) -> int:
     """List the problems there are, with their rungs."""
     return _run("problems", as_json=as_json)

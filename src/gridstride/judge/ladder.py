@@ -67,6 +67,11 @@ class Ladder:
         self._timer: Timer | None = None
 
     @property
+    def virtual(self) -> Device:
+        """The virtual GPU that counts, also where a physical one runs."""
+        return self._virtual
+
+    @property
     def passed(self) -> bool:
         """Whether every rung judged so far passed and every wrong kernel was rejected for its fault."""
         return all(r.verdict == "pass" for r in self.results) and all(r.match for r in self.rejected)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.judge.blame import blame
 from gridstride.judge.buffers import Buffers, never_written
 from gridstride.judge.data import generate, widened
 from gridstride.judge.patterns import Evidence, describe
@@ -167,19 +168,26 @@ def _judge_results(
         comparison = compare(first, expected)
         worst = max(worst, comparison.max_error)
         if not comparison.passed:
-            findings.append(_wrong(runnable, one, name, (first, second), comparison))
+            findings.append(_wrong(problem, runnable, one, name, (first, second), comparison))
         elif first.tobytes() != second.tobytes() and not problem.unrepeatable:
             differing = int((first != second).sum())
             message = f"two runs on the same data differ in {differing} elements of {name}: a race ({one.case})"
             findings.append(Finding("unrepeatable", message))
         elif problem.unrepeatable and not compare(second, expected).passed:
-            findings.append(_wrong(runnable, one, name, (second, second), compare(second, expected)))
+            findings.append(_wrong(problem, runnable, one, name, (second, second), compare(second, expected)))
     return tuple(findings), worst
 
 
-def _wrong(runnable: Runnable, one: Prepared, name: str, runs: tuple[Array, Array], comparison: Comparison) -> Finding:
+def _wrong(
+    problem: Problem, runnable: Runnable, one: Prepared, name: str, runs: tuple[Array, Array], comparison: Comparison
+) -> Finding:
     expected = one.expected[name].values
-    pattern = describe(Evidence(runs[0], expected, comparison.wrong, never_written(*runs)))
+    unwritten = never_written(*runs)
+    pattern = describe(Evidence(runs[0], expected, comparison.wrong, unwritten))
     shape = runnable.shape(one.case.sizes, one.case.multiprocessors)
-    message = f"{name}: {pattern} (launched with {shape}; {one.case})"
-    return Finding("wrong_result", message, pattern=pattern.name)
+    to_blame = blame(problem, runnable, one.case, one.inputs, name, comparison.wrong, unwritten)
+    told = str(pattern) if str(pattern)[-1] in ".?" else f"{pattern}."
+    said = f"{told} {to_blame.text}" if to_blame else str(pattern)
+    message = f"{name}: {said} (launched with {shape}; {one.case})"
+    line, place = (to_blame.line, to_blame.place) if to_blame else (None, None)
+    return Finding("wrong_result", message, line, place, pattern=pattern.name)

@@ -15,7 +15,8 @@ _WIDTH, _HEIGHT = 1180, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 20, 52
 _DOT = 5
 _ACROSS = "FLOP per byte that the warps move"
-_LABEL = (20.0, 15.0)  # pixels that a point's label takes
+_LABEL = (20.0, 15.0)  # pixels that a point's label takes at least
+_LETTER = 7.5  # pixels of a letter of it
 # Where a point's label may stand, from its dot, the preferred place first.
 _PLACES = ((-14, -12), (17, 0), (-17, 2), (14, 13), (0, 16), (0, -16), (14, -13), (-14, 14), (0, -30), (0, 31))
 
@@ -131,18 +132,19 @@ def _points(axes: _Axes, points: Sequence[Point]) -> Markup:
     for point, (x, y) in zip(points, spots, strict=True):
         told = tag("title", f"{point.name}: {short(point.flops_per_s)}FLOP/s{' predicted' if point.predicted else ''}")
         dots.append(tag("circle", told, cx=x, cy=y, r=_DOT, class_="dot predicted" if point.predicted else "dot"))
-        at = _free(x, y, taken)
-        taken.append((at[0], at[1], *_LABEL))
+        width = max(_LABEL[0], _LETTER * len(point.label))
+        at = _free(x, y, width, taken)
+        taken.append((at[0], at[1], width, _LABEL[1]))
         labels.append(tag("text", point.label, x=at[0], y=at[1] + 4, text_anchor="middle", class_="value"))
     return tag("g", *dots, *labels)
 
 
-def _free(x: float, y: float, taken: Sequence[tuple[float, float, float, float]]) -> tuple[float, float]:
+def _free(x: float, y: float, wide: float, taken: Sequence[tuple[float, float, float, float]]) -> tuple[float, float]:
     """The first place for a label where nothing is yet."""
     for dx, dy in _PLACES:
         at = (x + dx, y + dy)
         if not any(
-            abs(at[0] - left) < (_LABEL[0] + width) / 2 and abs(at[1] - top) < (_LABEL[1] + height) / 2
+            abs(at[0] - left) < (wide + width) / 2 and abs(at[1] - top) < (_LABEL[1] + height) / 2
             for left, top, width, height in taken
         ):
             return at

@@ -45,6 +45,10 @@ class Model:
         """The same kernel on a grid of another size, with counts to match (Counters.scaled)."""
         return predict(counters, self._shape(grid), self.chip)
 
+    def shape(self, grid: Dim3) -> Shape:
+        """The launch on a grid of that size, as the model of time sees it."""
+        return self._shape(grid)
+
     def _shape(self, grid: Dim3) -> Shape:
         held = occupancy(self.chip, (1 << 30, 1, 1), self.block, self.shared, self.registers)
         threads = self.block[0] * self.block[1] * self.block[2]

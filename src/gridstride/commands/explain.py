@@ -1,0 +1,76 @@
+"""`gridstride explain`: what limits a kernel, line by line, and what to try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.commands.check import kernel_source
+from gridstride.commands.climb import writable
+from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+
+if TYPE_CHECKING:
+    from gridstride.judge.explain import Explanation
+    from gridstride.judge.find import Folder
+    from gridstride.judge.header import KernelFile
+
+
+def run(file: str, *, problem: str, device: str | None, chip: str | None, report: str | None, as_json: bool) -> bool:
+    """Judge and explain the file (or the rung of that name), and say whether it passed."""
+    folder = folder_of(problem)
+    kernel = _kernel(file, folder)
+    target = writable(report) if report is not None else None
+    chosen = device_of(device, chip)
+    from gridstride.judge.explain import explain
+
+    steps = 1 + len(folder.rungs()) + (chosen.kind == "physical")
+    with kernels_print_on_stderr(), Progress(steps) as progress:
+        explanation = explain(kernel, folder, device=chosen, progress=progress.step)
+        if target is not None:
+            _write_report(explanation, target, _command(file, problem, device, chip, report))
+    if as_json:
+        emit(explanation.json())
+    else:
+        from gridstride.commands.explain_text import show
+
+        show(stdout(), explanation, where(chosen))
+    return explanation.result.verdict == "pass"
+
+
+def _kernel(file: str, folder: Folder) -> KernelFile:
+    """The user's file, or the rung or wrong kernel of that name."""
+    from gridstride.judge.header import HeaderError, parse_kernel
+
+    if not Path(file).exists():
+        names = {each.name: each for each in (*folder.rungs(), *folder.wrong())}
+        numbers = {name.partition("_")[0]: each for name, each in names.items() if name[0].isdigit()}
+        named = names.get(file) or numbers.get(file) or numbers.get(file.zfill(2))
+        if named is not None:
+            return named
+        if "/" not in file and "." not in file:
+            raise WrongUse(
+                f"there is no file {file}, and {folder.problem.name} has no rung of that name: "
+                f"there are {', '.join(names)}"
+            )
+    source = kernel_source(file)
+    try:
+        return parse_kernel(source, filename=file)
+    except HeaderError as error:
+        raise WrongUse(str(error)) from error
+
+
+def _command(file: str, problem: str, device: str | None, chip: str | None, report: str | None) -> str:
+    options = {"problem": problem, "device": device, "chip": chip, "report": report}
+    given = (f"--{name} {value}" for name, value in options.items() if value is not None)
+    return " ".join(["gridstride explain", file, *given])
+
+
+def _write_report(explanation: Explanation, target: Path, command: str) -> None:
+    from gridstride.judge.report.kernel_page import render
+    from gridstride.judge.report.save import save
+
+    try:
+        save(target, render(explanation, command=command))
+    except OSError as error:
+        raise WrongUse(f"--report {target} cannot be written: {error.strerror}") from error

@@ -1,0 +1,216 @@
+"""The page of one kernel that was explained: verdict, what limits it, its source with heat, and the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from gridstride.judge.explain.access_map import Access, accesses
+from gridstride.judge.report.access_picture import picture, told
+from gridstride.judge.report.bars import Bar, bars, slots
+from gridstride.judge.report.ladder_chart import Column, ladder_chart
+from gridstride.judge.report.roofline import Ceiling, Point, roofline
+from gridstride.judge.report.source_view import headline, source_lines
+from gridstride.virtual.observe.figures import percent, short, times
+
+if TYPE_CHECKING:
+    from gridstride.judge.explain.advice import Advice
+    from gridstride.judge.explain.explanation import Explanation, Profile
+    from gridstride.judge.explain.lines import Line
+
+_FOLDER = Path(__file__).parent
+_PICTURED = 4  # accesses that get a picture
+_YOURS = "this kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A source line as the page shows it; `line` is None where it did nothing, `sampled` what ncu measured of it."""
+
+    number: int
+    code: str
+    comment: str
+    heat: float
+    messages: tuple[str, ...]
+    line: Line | None
+    sampled: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """One access with its picture and the same in words."""
+
+    access: Access
+    code: str
+    told: str
+    picture: Markup
+
+
+def render(explanation: Explanation, *, command: str, date: datetime | None = None) -> str:
+    """The page. `command` is what was typed, `date` when, by default now."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"short": short, "percent": percent, "times": times, "sentence": _sentence,
+                            "words": lambda name: name.replace("_", " ")}  # fmt: skip
+    page = environment.get_template("kernel.html.j2")
+    return page.render(_view(explanation, command, date or datetime.now().astimezone()))
+
+
+def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, Any]:
+    problem, profile, file = explanation.folder.problem, explanation.profile, explanation.file
+    chip = explanation.device.properties
+    view: dict[str, Any] = {
+        "file": file.name,
+        "problem": problem,
+        "title": headline(file.title),
+        "result": explanation.result,
+        "where": f"the virtual GPU ({chip.name})" if explanation.device.kind == "virtual" else chip.name,
+        "observed": _sizes(problem.observed),
+        "timed": _sizes(problem.timed),
+        "date": date.strftime("%Y-%m-%d %H:%M %Z").strip(),
+        "command": command,
+        "profile": profile,
+        "measured": explanation.measured,
+        "rows": _rows(explanation),
+    }
+    return view | (_figures(explanation, profile) if profile else {})
+
+
+def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
+    o, properties = profile.occupancy, profile.at.chip.properties
+    most = properties.max_threads_per_multiprocessor // properties.warp_size
+    return {
+        "limits": _limits(profile),
+        "busy": _busy(explanation),
+        "roofline": _roofline(profile, explanation.file.name),
+        "occupancy": slots(f"{o.warps} of {most} warps of a multiprocessor are there", o.warps, most),
+        "most_warps": most,
+        "advice": [(each, where(each)) for each in profile.advice],
+        "pictures": _pictures(explanation, profile),
+        "divergence": _divergence(profile),
+        "chart": _chart(profile) if profile.rungs else None,
+        "beside": _beside(explanation, profile),
+    }
+
+
+def where(advice: Advice) -> str:
+    """The lines that a piece of advice is about."""
+    if advice.line is None:
+        return "the launch"
+    return f"line {advice.line}" + (f" (and {', '.join(map(str, advice.also))})" if advice.also else "")
+
+
+def _rows(explanation: Explanation) -> list[Row]:
+    file, profile = explanation.file, explanation.profile
+    known = {line.number: line for line in profile.lines} if profile else {}
+    most = max((line.share for line in known.values()), default=0.0) or 1.0
+    sampled = explanation.measured.lines if explanation.measured else {}
+    rows = []
+    for plain in source_lines(file.source, None, explanation.result.findings):
+        line = known.get(plain.number)
+        heat = (line.share / most) ** 0.5 if line else 0.0
+        share = sampled[plain.number].get("sample_share") if plain.number in sampled else None
+        rows.append(Row(plain.number, plain.code, plain.comment, heat, plain.messages, line, share))
+    return rows
+
+
+def _limits(profile: Profile) -> Markup:
+    rows = [
+        Bar(each.name, each.share, f"{each.ms:.3g} ms alone", strong=each.name == profile.limiter)
+        for each in profile.resources
+        if each.share > 0.005
+    ]
+    return bars("Share of speed of light of each part of the chip", rows)
+
+
+def _busy(explanation: Explanation) -> Markup | None:
+    measured = explanation.measured
+    if measured is None or not measured.shares:
+        return None
+    busiest = sorted(measured.shares.items(), key=lambda each: -each[1])
+    rows = [Bar(name, share, strong=name == measured.limiter) for name, share in busiest if share > 0.005]
+    return bars("Busy share of each unit, measured by Nsight Compute", rows)
+
+
+def _roofline(profile: Profile, name: str) -> Markup | None:
+    r = profile.rooflines
+    if not r.flops or not r.levels:
+        return None
+    points = [Point(level.name, f"{name}, {level.name}", level.intensity, r.flops_per_s, not profile.measured)
+              for level in r.levels]  # fmt: skip
+    ceilings = [Ceiling(level.name, level.bytes_per_s) for level in r.levels]
+    return roofline(points, ceilings, r.peak, None)
+
+
+def _pictures(explanation: Explanation, profile: Profile) -> list[Pictured]:
+    """The accesses that matter most: of the heaviest lines, one of each way and space."""
+    reach = [line for line in profile.lines if line.counters.global_requests or line.counters.shared_requests]
+    heaviest = sorted(reach, key=lambda line: -line.share)[:_PICTURED]
+    problem, seed = explanation.folder.problem, 1
+    found = accesses(problem, profile.runnable, [line.number for line in heaviest], seed)
+    first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(found)}
+    order = {line.number: place for place, line in enumerate(heaviest)}
+    chosen = sorted(first.values(), key=lambda a: (order[a.line], -_waste(a)))[:_PICTURED]
+    code = {line.number: line.code.strip() for line in heaviest}
+    return [Pictured(a, code[a.line], told(a), picture(a)) for a in chosen]
+
+
+def _waste(access: Access) -> int:
+    return access.passes if access.space == "shared" else len(access.sectors)
+
+
+def _divergence(profile: Profile) -> Markup | None:
+    rows = [
+        Bar(f"line {line.number}", line.counters.lane_share,
+            f"{short(line.counters.divergent_branches)} of {short(line.counters.branches)} branches split"
+            if line.counters.divergent_branches else "", strong=bool(line.counters.divergent_branches))
+        for line in profile.lines
+        if line.counters.divergent_branches or line.counters.lane_share < 0.995
+    ]  # fmt: skip
+    return bars("Share of the lanes that are on, by line", rows) if rows else None
+
+
+def _chart(profile: Profile) -> Markup:
+    own = profile.run.counters.as_dict()
+    names = [_YOURS, *(rung.name for rung in profile.rungs)]
+
+    def counted(name: str, shown: str, note: str) -> Column:
+        return Column(shown, note, [float(own[name]), *(float(rung.counters[name]) for rung in profile.rungs)])
+
+    columns = [
+        counted("global_sectors", "global sectors", "32 bytes each"),
+        counted("shared_wavefronts", "shared wavefronts", "passes over the banks"),
+        counted("instructions", "instructions", "of a warp, in PTX"),
+        Column("time in ms", "predicted", [profile.predicted.ms, *(rung.predicted_ms for rung in profile.rungs)],
+               predicted=True),
+    ]  # fmt: skip
+    return ladder_chart(names, [False] * len(names), columns)
+
+
+def _beside(explanation: Explanation, profile: Profile) -> Sequence[tuple[str, str, str]]:
+    """(what, measured by Nsight Compute, counted on the virtual GPU)."""
+    measured, counted = explanation.measured, profile.run.counters
+    if measured is None:
+        return []
+    return [
+        (name.replace("_", " "), short(count), short(getattr(counted, name)) if hasattr(counted, name) else "–")
+        for name, count in measured.counts.items()
+        if count
+    ]
+
+
+def _sizes(sizes: Any) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
