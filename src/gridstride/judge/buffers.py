@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -10,8 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from gridstride.device.arrays import DeviceArray, empty
-from gridstride.judge.problem import Array, Parameter, Problem, Sizes, Values
+from gridstride.judge.problem import Array, Parameter, Problem, Signature, Sizes, Values
 from gridstride.protocol import Device
+from gridstride.virtual.gpu import VirtualGPU
 
 _GUARD = 4096  # bytes on each side of a buffer: a multiple of the 256 that every allocation is aligned to
 _GUARD_BYTE = 0xA7
@@ -36,13 +38,13 @@ class Forgetful(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Buffer:
     parameter: Parameter
-    whole: DeviceArray
+    whole: object  # keeps the memory
     array: DeviceArray
     guard: int
 
     @property
     def bands(self) -> tuple[int, int]:
-        """Addresses of the guard bands before and after the array."""
+        """Addresses of the guard bands before and after the array, however it is aligned."""
         return self.array.address - self.guard, self.array.address + self.array.nbytes
 
 
@@ -53,15 +55,19 @@ class Buffers:
     would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes.
     """
 
-    def __init__(self, device: Device, problem: Problem, sizes: Sizes, inputs: Values) -> None:
+    def __init__(
+        self, device: Device, problem: Problem | Signature, sizes: Sizes, inputs: Values, *, offset: int = 0
+    ) -> None:
         self._device, self._inputs = device, inputs
         self._buffers: list[_Buffer] = []
+        self._scalars: dict[int, str] = {}  # place among the arguments -> name
         self.arguments: list[Any] = []
         for parameter in problem.parameters:
             if parameter.role == "scalar":
+                self._scalars[len(self.arguments)] = parameter.name
                 self.arguments.append(inputs[parameter.name])
                 continue
-            buffer = _allocate(device, parameter, problem.shape(parameter, sizes))
+            buffer = _allocate(device, parameter, problem.shape(parameter, sizes), offset)
             self._buffers.append(buffer)
             self.arguments.append(buffer.array)
 
@@ -70,8 +76,15 @@ class Buffers:
         """Bytes of all arrays together."""
         return sum(buffer.array.nbytes for buffer in self._buffers)
 
-    def fill(self, run: int) -> None:
-        """Put inputs in place, poison the outputs with the poison of run 0 or 1, and set the guards."""
+    def fill(self, run: int, inputs: Values | None = None) -> None:
+        """Put inputs in place, poison the outputs with the poison of run 0 or 1, and set the guards.
+
+        Other `inputs` than those before take their place, numbers too.
+        """
+        if inputs is not None:
+            self._inputs = inputs
+            for number, name in self._scalars.items():
+                self.arguments[number] = inputs[name]
         for buffer in self._buffers:
             if buffer.guard:
                 band = np.full(buffer.guard, _GUARD_BYTE, np.uint8)
@@ -139,12 +152,24 @@ def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
     return np.full(-(-nbytes // dtype.itemsize), pair[run], f"u{dtype.itemsize}").view(np.uint8)[:nbytes]
 
 
-def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...]) -> _Buffer:
+def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...], offset: int) -> _Buffer:
     dtype = np.dtype(parameter.dtype)
-    guard = 0 if device.kind == "virtual" else _GUARD
-    whole = empty(prod(shape) * dtype.itemsize + 2 * guard, np.uint8, device=device)
-    array = DeviceArray(device, whole.address + guard, shape, dtype, owner=whole)
-    return _Buffer(parameter, whole, array, guard)
+    nbytes, lead = prod(shape) * dtype.itemsize, offset * dtype.itemsize
+    if isinstance(device, VirtualGPU):
+        memory = _Allocation(device, nbytes, lead)
+        return _Buffer(parameter, memory, DeviceArray(device, memory.address, shape, dtype, owner=memory), 0)
+    whole = empty(nbytes + lead + 2 * _GUARD, np.uint8, device=device)
+    array = DeviceArray(device, whole.address + _GUARD + lead, shape, dtype, owner=whole)
+    return _Buffer(parameter, whole, array, _GUARD)
+
+
+class _Allocation:
+    """Memory of the virtual GPU with bounds of its own, wherever it begins; given back with the last reference."""
+
+    def __init__(self, device: VirtualGPU, nbytes: int, lead: int) -> None:
+        self.address = device.allocate(max(nbytes, 1), lead) if nbytes else 0
+        if nbytes:
+            weakref.finalize(self, device.free, self.address).atexit = False
 
 
 def _same_bits(left: Array, right: Array) -> bool:

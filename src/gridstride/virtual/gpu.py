@@ -144,11 +144,11 @@ class VirtualGPU:
         engine.run(worker)
 
     # -- memory -------------------------------------------------------------------------------------------------------
-    def allocate(self, nbytes: int) -> int:
-        """Address of fresh device memory, 256-byte aligned; OutOfDeviceMemory."""
+    def allocate(self, nbytes: int, lead: int = 0) -> int:
+        """Address of fresh device memory, `lead` bytes after a multiple of 256; OutOfDeviceMemory."""
         with self.lock:
             free = self.memory - self.arena.used
-            address = self.arena.allocate(nbytes) if nbytes <= free else None
+            address = self.arena.allocate(nbytes, lead) if nbytes <= free else None
             if address is None:
                 raise OutOfDeviceMemory(
                     f"{self.name}: {nbytes} bytes asked for, {free} of {self.memory} are free; "
