@@ -81,7 +81,7 @@ class Room:
         from gridstride.virtual.machine import engine
 
         load()
-        engine.host()
+        engine.prepare()
         limits = Limits(**self._given["limits"])
         self._gpu = VirtualGPU(
             self._given["chip"],

@@ -154,6 +154,11 @@ def _runtime_module() -> Module:
     return module
 
 
+def prepare() -> None:
+    """Has the runtime ready, which is compiled once on a machine and takes seconds then."""
+    _runtime()
+
+
 def run(worker: int) -> None:
     """Runs blocks of the worker's launch until none are left; the GIL is free meanwhile."""
     _runtime()[1](worker)
