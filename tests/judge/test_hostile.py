@@ -50,7 +50,6 @@ def test_it_ends_in_the_verdict_it_must_get(
     findings = judged(sandbox, doubling, file)
     assert time.monotonic() - before < LONGEST
     assert findings
-    print("GOT", findings[0].kind, findings[0].line, findings[0].message[:300])
     assert findings[0].kind in str(file.expect).split()
     said = " ".join(finding.message for finding in findings) + capsys.readouterr().out
     assert "root:" not in said

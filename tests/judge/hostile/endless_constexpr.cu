@@ -4,7 +4,7 @@
 // grid: ceil(n/64)
 // expect: compile_error
 
-constexpr long spin()
+__device__ constexpr long spin()
 {
     long i = 0;
     while (true) i = i * 3 + 1;

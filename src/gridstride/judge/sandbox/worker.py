@@ -7,6 +7,7 @@ leave on the descriptor named there. It never learns what is right.
 from __future__ import annotations
 
 import ctypes
+import errno
 import faulthandler
 import gc
 import json
@@ -99,10 +100,10 @@ class Room:
         }
         try:
             return does[asked.words["do"]](asked)
-        except MemoryError:
+        except Exception as error:
             gc.collect()
-            return Message({"error": "out of memory"})
-        except Exception as error:  # a mistake of ours, or of a library: the parent says so, and its verdict is no pass
+            if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
+                return Message({"error": "out of memory"})  # of ours, or of a library: the parent says so, and its verdict is no pass
             return Message({"error": f"{type(error).__name__}: {error}"})
 
     def _build(self, asked: Message) -> Message:
