@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from gridstride.device.arrays import DeviceArray, empty
+from gridstride.device.arrays import DeviceArray, empty, to_device
 from gridstride.judge.problem import Array, Parameter, Problem, Signature, Sizes, Values
 from gridstride.protocol import Device
 from gridstride.virtual.gpu import VirtualGPU
@@ -95,15 +95,30 @@ class Buffers:
             else:
                 buffer.array.copy_from(self._inputs[buffer.parameter.name])
 
+    def refill(self, stock: Stock) -> None:
+        """Put other data in place without the host's doing, and poison the outputs. Guards are left as they are."""
+        for number, name in self._scalars.items():
+            self.arguments[number] = stock.numbers[name]
+        for buffer in self._buffers:
+            array, source = buffer.array, stock.arrays[buffer.parameter.name]
+            for start in range(0, array.nbytes, source.nbytes or 1):
+                part = min(source.nbytes, array.nbytes - start)
+                self._device.copy_within(array.address + start, source.address, part)
+
+    def part(self, name: str, place: tuple[slice, ...]) -> Array:
+        """A piece of what the kernel left in an array; only it is read where it lies in one go."""
+        array = next(b.array for b in self._buffers if b.parameter.name == name)
+        if not place or place[0] == slice(None) or place[0].start is None:
+            return array.numpy()[place]
+        rows = place[0]
+        row = array.nbytes // max(array.shape[0], 1)
+        host = np.empty((rows.stop - rows.start, *array.shape[1:]), array.dtype)
+        self._device.copy_out(host, array.address + rows.start * row)
+        return host[(slice(None), *place[1:])]
+
     def results(self) -> dict[str, Array]:
         """What the kernel left in each array that it may write."""
         return {b.parameter.name: b.array.numpy() for b in self._buffers if b.parameter.written}
-
-    def results_into(self, hosts: Mapping[str, Array]) -> None:
-        """The same, into memory that is there already: large results are read again and again."""
-        for buffer in self._buffers:
-            if buffer.parameter.written:
-                self._device.copy_out(hosts[buffer.parameter.name], buffer.array.address)
 
     def changed_inputs(self) -> list[str]:
         """Names of inputs that no longer hold what they held."""
@@ -131,6 +146,21 @@ class Buffers:
             self._device.copy_in(array.address + start, part[: array.nbytes - start])
         if isinstance(self._device, Forgetful):
             self._device.forget(array.address, array.nbytes)  # who reads it before writing to it makes a mistake
+
+
+class Stock:
+    """One draw of data, kept on the device to fill buffers with again and again; of an output, poison."""
+
+    def __init__(self, device: Device, problem: Problem, sizes: Sizes, inputs: Values) -> None:
+        self.numbers: dict[str, Any] = {p.name: inputs[p.name] for p in problem.parameters if p.role == "scalar"}
+        self.arrays: dict[str, DeviceArray] = {}
+        for parameter in problem.parameters:
+            if parameter.role == "out":
+                dtype = np.dtype(parameter.dtype)
+                nbytes = prod(problem.shape(parameter, sizes)) * dtype.itemsize
+                self.arrays[parameter.name] = to_device(_poison(dtype, min(nbytes, _POISON_BYTES), 0), device=device)
+            elif parameter.role != "scalar":
+                self.arrays[parameter.name] = to_device(inputs[parameter.name], device=device)
 
 
 def never_written(first: Array, second: Array) -> Array:

@@ -12,6 +12,7 @@ from gridstride.judge.problem import Case, Problem
 
 _HIDDEN = 4  # fresh cases in each judging
 _CHIPS = (None, None, 1, 3)  # multiprocessors that a hidden case's grid is made for; None: the device's own
+_VECTOR = 4  # elements that kernels read at once, where sizes and addresses allow
 _OFFSETS = (0, 0, 1, 2, 3)  # elements between an aligned address and where a hidden case's arrays begin
 
 
@@ -24,7 +25,8 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     """Every public shape with random data, and every other kind of data on the largest public shape.
 
     The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them. It is run
-    as on a chip of one multiprocessor, too, and with arrays that begin one element past an aligned address.
+    as on a chip of one multiprocessor, too. The largest that a kernel could read four elements at a time is also run
+    with arrays that begin one element past an aligned address.
     """
     shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
     largest = max(problem.public, key=lambda sizes: prod(sizes.values()))
@@ -32,7 +34,9 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     others = (Case(largest, kind, len(shapes) + number) for number, kind in enumerate(rest))
     seed = len(shapes) + len(rest)
     alone = Case(largest, "normal", seed, multiprocessors=1)
-    apart = () if problem.aligned else (Case(largest, "normal", seed + 1, offset=1),)
+    even = [sizes for sizes in problem.public if all(size % _VECTOR == 0 for size in sizes.values())]
+    vectors = max(even, key=lambda sizes: prod(sizes.values()), default=largest)
+    apart = () if problem.aligned else (Case(vectors, "normal", seed + 1, offset=1),)
     return (*shapes, alone, *apart, *others)
 
 

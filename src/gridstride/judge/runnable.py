@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.compiler import CompileError
@@ -48,6 +48,11 @@ class Runnable:
     def observed(self, signature: Signature, case: Case, inputs: Values) -> Observed:
         """Run once with counters, with what came of it."""
         return observed(self, signature, case, inputs)
+
+    def renewed(self) -> Runnable:
+        """The same with the module loaded anew: its variables know nothing of earlier launches."""
+        with use(self.device):
+            return replace(self, kernel=self.kernel.renewed())
 
     def run(self, case: Case, arguments: Sequence[Any]) -> None:
         """Launch once and wait."""

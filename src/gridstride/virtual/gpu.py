@@ -189,6 +189,12 @@ class VirtualGPU:
         if host.size:
             host.reshape(-1).view(np.uint8)[:] = self._view(address, host)
 
+    def copy_within(self, target: int, source: int, nbytes: int) -> None:
+        """Copies bytes from one place on the device to another."""
+        host = np.empty(nbytes, np.uint8)
+        self.copy_out(host, source)
+        self.copy_in(target, host)
+
     def _view(self, address: int, host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if host.nbytes and not self.arena.holds(address, host.nbytes):
             raise DeviceError(f"{self.name}: {host.nbytes} bytes at {address:#x} are not inside one allocation")
