@@ -16,6 +16,7 @@ from gridstride.judge.header import KernelFile, read_kernel
 from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.problem import Case, ProblemError
 from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
@@ -116,6 +117,9 @@ class Ladder:
     def _built(self, file: KernelFile, device: Device) -> Runnable | SandboxedKernel:
         if self._sandbox is not None and device is self._virtual:
             return self._sandbox.build(self.problem, file)
+        if is_python(file.filename):
+            message = "a submission in Python is judged on the virtual GPU, in a worker (without --no-sandbox)"
+            raise RefusedError(Finding("launch", message))
         return build(self.problem, file, device)
 
     def close(self) -> None:
@@ -225,12 +229,19 @@ def check(
 
     It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False.
     """
-    file = read_kernel(path)
+    file = _read(path)
     ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
     try:
         return ladder.judge(file)
     finally:
         ladder.close()
+
+
+def _read(path: str | Path) -> KernelFile:
+    if not is_python(str(path)):
+        return read_kernel(path)
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    return replace(parse_python(text, filename=str(path)).kernel, name=Path(path).stem)
 
 
 def _chosen(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:

@@ -16,6 +16,8 @@ from gridstride.judge.runnable import MULTIPROCESSORS, RefusedError, launch_of
 from gridstride.judge.sandbox import records
 from gridstride.judge.sandbox.client import StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.python_header import is_python, parse_python
+from gridstride.judge.sandbox.python_kernels import compile_python
 from gridstride.judge.sandbox.wire import Message
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device
@@ -47,10 +49,22 @@ class Sandbox:
 
     def build(self, problem: Problem, file: KernelFile) -> SandboxedKernel:
         """Compile a kernel file; RefusedError with the finding when that is not possible."""
+        if is_python(file.filename):
+            return self._build_python(problem, file)
         launch = launch_of(problem, file)
         words = {"do": "build", "name": file.name, "filename": file.filename, "source": file.source,
                  "entry": file.entry, "launch": records.launch_words(launch),
                  "signature": records.signature_words(problem.signature)}  # fmt: skip
+        return self._built(words, file, launch)
+
+    def _build_python(self, problem: Problem, file: KernelFile) -> SandboxedKernel:
+        python = parse_python(file.source, filename=file.filename)
+        arch = self.device.properties.arch
+        compiled = compile_python(python, problem.signature, arch=arch, limits=self.limits)
+        words = {"do": "build_ptx", "launch": records.launch_words(compiled.launch), **compiled.words}
+        return self._built(words, file, compiled.launch)
+
+    def _built(self, words: dict[str, Any], file: KernelFile, launch: Launch) -> SandboxedKernel:
         try:
             reply = self.ask(Message(words), seconds=self.limits.compile_seconds, doing="compiling")
         except StoppedError as stopped:

@@ -30,19 +30,20 @@ def main() -> None:
     """Lock the room, say so, and serve until the parent hangs up."""
     given = json.loads(sys.argv[1])
     faulthandler.disable()
-    _die_with_parent(given["parent"])
+    die_with_parent(given["parent"])
     replies = os.fdopen(given["replies"], "wb", buffering=0)
     room = Room(given)
     room.warm_up()
-    locked = _lock(Limits(**given["limits"]), given["folders"])
-    _say(replies, Message({"ready": locked}))
+    locked = lock(Limits(**given["limits"]), given["folders"])
+    say(replies, Message({"ready": locked}))
     requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
     while (asked := read(requests.read)) is not None:
-        _say(replies, room.answer(asked))
+        say(replies, room.answer(asked))
         sys.stdout.flush()
 
 
-def _die_with_parent(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
+    """Never outlive the judge, and let nobody look into this process."""
     library = ctypes.CDLL(None, use_errno=True)
     library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     library.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -50,7 +51,7 @@ def _die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def _lock(limits: Limits, folders: list[list[Any]]) -> dict[str, Any]:
+def lock(limits: Limits, folders: list[list[Any]]) -> dict[str, Any]:
     """Give everything up that is not needed; says what the kernel could do about it."""
     restrict(limits)
     have = landlock.lock((path, rights) for path, rights in folders)
@@ -60,7 +61,8 @@ def _lock(limits: Limits, folders: list[list[Any]]) -> dict[str, Any]:
     return {"landlock": have, "seccomp": filtered}
 
 
-def _say(replies: Any, message: Message) -> None:
+def say(replies: Any, message: Message) -> None:
+    """Send a message, however long."""
     data = memoryview(packed(message))
     while data:
         data = data[replies.write(data) :]
@@ -95,6 +97,7 @@ class Room:
         """The reply to one request; whatever goes wrong within is a reply too."""
         does: dict[str, Callable[[Message], Message]] = {
             "build": self._build,
+            "build_ptx": self._build_ptx,
             "attempt": self._attempt,
             "observe": self._observe,
         }
@@ -118,6 +121,18 @@ class Room:
         try:
             launch = records.launch_of(words["launch"])
             self._kernel = build_for(signature, file, launch, self._gpu)
+        except RefusedError as refused:
+            return Message({"refused": records.finding_words(refused.finding)})
+        return Message({"built": True})
+
+    def _build_ptx(self, asked: Message) -> Message:
+        from gridstride.judge.runnable import RefusedError
+        from gridstride.judge.sandbox.ptx_kernel import build_ptx
+
+        self._kernel = None
+        gc.collect()
+        try:
+            self._kernel = build_ptx(asked.words, records.launch_of(asked.words["launch"]), self._gpu)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})
         return Message({"built": True})

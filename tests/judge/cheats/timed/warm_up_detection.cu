@@ -3,7 +3,7 @@
 // entry: add
 // block: 256
 // grid: 1024
-// expect: wrong_result
+// expect: nothing
 
 __device__ unsigned blocks;
 
