@@ -16,13 +16,17 @@ from gridstride.judge.header import parse_kernel, read_kernel
 from gridstride.judge.problem import Problem
 from gridstride.judge.runnable import RefusedError
 from gridstride.judge.sandbox.limits import Limits, use_of
+from gridstride.judge.sandbox.python_header import parse_python
+from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.verdict import Finding
 from gridstride.judge.verify import prepare, verify
 
 LIMITS = Limits(compile_seconds=8.0, launch_seconds=0.5, case_seconds=4.0, memory=1 << 30, device_memory=2 << 30)
 LONGEST = 20.0  # seconds that any of them may take on a busy machine, starting a worker included
-FILES = sorted((Path(__file__).parent / "hostile").glob("*.cu"))
+FOLDER = Path(__file__).parent / "hostile"
+FILES = sorted(FOLDER.glob("*.cu"))
+PYTHON = sorted(FOLDER.glob("*.py"))
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,30 @@ def test_it_ends_in_the_verdict_it_must_get(
     assert "\033" not in said
     assert "Traceback" not in said
     assert len(said) < 200_000
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.stem)
+def test_python_gets_nothing_but_a_verdict(path: Path, sandbox: Sandbox, doubling: Problem) -> None:
+    pytest.importorskip("triton")
+    file = parse_python(path.read_text(), filename=str(path)).kernel
+    assert file.expect is not None
+    before = time.monotonic()
+    findings = judged(sandbox, doubling, file)
+    assert time.monotonic() - before < LONGEST
+    assert "GOT THROUGH" not in " ".join(finding.message for finding in findings)
+    assert (findings[0].kind if findings else "pass") == file.expect.kind, findings
+
+
+def test_python_is_refused_with_the_reason_where_the_system_cannot_hold_it(
+    sandbox: Sandbox, doubling: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridstride.judge.sandbox.landlock.version", lambda: 0)
+    path = FOLDER / "reads_files.py"
+    (finding,) = judged(sandbox, doubling, parse_python(path.read_text(), filename=str(path)).kernel)
+    assert finding.kind == "launch"
+    assert "no Landlock" in finding.message
+    assert "it was not run" in finding.message
 
 
 def test_a_file_nested_a_hundred_thousand_deep_ends_in_a_verdict(sandbox: Sandbox, doubling: Problem) -> None:

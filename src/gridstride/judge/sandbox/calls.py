@@ -1,7 +1,8 @@
 """The system calls that a worker may make, by name with their numbers.
 
 x86-64: arch/x86/entry/syscalls/syscall_64.tbl of the kernel; AArch64: include/uapi/asm-generic/unistd.h. What is not
-here is refused: sockets, new processes and programs, ptrace and its like, mounts, keys, namespaces, io_uring.
+here is refused: changes to modes and times of files, which Landlock does not govern, sockets, new processes and
+programs, ptrace and its like, mounts, keys, namespaces, io_uring.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ PLAIN: dict[str, tuple[int, int]] = {
     "mincore": (27, 232), "madvise": (28, 233), "dup": (32, 23), "nanosleep": (35, 101), "getpid": (39, 172),
     "exit": (60, 93), "uname": (63, 160), "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82),
     "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate": (77, 46), "getcwd": (79, 17), "rename": (82, NONE),
-    "mkdir": (83, NONE), "rmdir": (84, NONE), "unlink": (87, NONE), "readlink": (89, NONE), "chmod": (90, NONE),
-    "fchmod": (91, 52), "umask": (95, 166), "gettimeofday": (96, 169), "getrlimit": (97, 163), "getrusage": (98, 165),
+    "mkdir": (83, NONE), "rmdir": (84, NONE), "unlink": (87, NONE), "readlink": (89, NONE),
+    "umask": (95, 166), "gettimeofday": (96, 169), "getrlimit": (97, 163), "getrusage": (98, 165),
     "sysinfo": (99, 179), "times": (100, 153), "getuid": (102, 174), "getgid": (104, 176), "geteuid": (107, 175),
     "getegid": (108, 177), "getppid": (110, 173), "sigaltstack": (131, 132), "statfs": (137, 43), "fstatfs": (138, 44),
     "gettid": (186, 178), "futex": (202, 98), "sched_getaffinity": (204, 123), "getdents64": (217, 61),
     "set_tid_address": (218, 96), "restart_syscall": (219, 128), "fadvise64": (221, 223), "clock_gettime": (228, 113),
     "clock_getres": (229, 114), "clock_nanosleep": (230, 115), "exit_group": (231, 94), "openat": (257, 56),
     "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38), "readlinkat": (267, 78),
-    "fchmodat": (268, 53), "faccessat": (269, 48), "pselect6": (270, 72), "ppoll": (271, 73),
-    "set_robust_list": (273, 99), "utimensat": (280, 88), "dup3": (292, 24), "getcpu": (309, 168),
+    "faccessat": (269, 48), "pselect6": (270, 72), "ppoll": (271, 73),
+    "set_robust_list": (273, 99), "dup3": (292, 24), "getcpu": (309, 168),
     "renameat2": (316, 276), "getrandom": (318, 278), "membarrier": (324, 283), "statx": (332, 291), "rseq": (334, 293),
     "faccessat2": (439, 439),
 }  # fmt: skip

@@ -28,10 +28,11 @@ _POLL = 0.03  # seconds between two looks at what the worker uses
 _START = 60.0  # seconds for a worker to start, on a machine with much else to do
 _REPLY = 1 << 30  # bytes of one reply
 _READ = 1 << 18
+_LOOK = 0.3  # seconds between two looks at how much a worker wrote
 
 
 class StoppedError(Exception):
-    """The worker was ended, or ended itself. `reason` in words; `why` is time, memory, threads, crash or broken."""
+    """The worker was ended, or ended itself. `reason` in words; `why` is time, memory, threads, disk, crash or broken."""
 
     def __init__(self, why: str, reason: str) -> None:
         super().__init__(reason)
@@ -72,6 +73,7 @@ class Worker:
         self._reader = Reader(_REPLY)
         self._printed = _Printed(self._process.stdout, limits.printed)
         self._closed = False
+        self._look_again = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -148,6 +150,11 @@ class Worker:
             self._stop("memory", f"{doing} took more than {_size(self.limits.memory)} of memory")
         if use is not None and use.threads > self.limits.threads:
             self._stop("threads", f"{doing} started more than {self.limits.threads} threads")
+        if time.monotonic() > self._look_again:
+            used = _bytes_below(self._scratch)
+            self._look_again = time.monotonic() + _LOOK
+            if used > self.limits.scratch:
+                self._stop("disk", f"{doing} wrote more than {_size(self.limits.scratch)} of files")
         if time.monotonic() > deadline:
             self._stop("time", f"{doing} had not ended after {seconds:g} s")
 
@@ -238,10 +245,20 @@ def _folders(scratch: str, *, cache: bool) -> list[tuple[str, int]]:
 
 def _too_much(path: str) -> bool:
     """A Python that is the system's own has /usr as its prefix: what is needed below it is in the list by itself."""
-    return Path(path).resolve() in {Path(each) for each in ("/", "/usr", "/home", "/root", "/etc", "/tmp", "/usr/local")}
+    return Path(path).resolve() in {
+        Path(each) for each in ("/", "/usr", "/home", "/root", "/etc", "/tmp", "/usr/local")
+    }
+
+
+def _bytes_below(folder: str) -> int:
+    """Bytes of all files in a folder, however deep; files that go meanwhile count as nothing."""
+    total = 0
+    for path, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(path, name)).st_size
+    return total
 
 
 def _size(nbytes: int) -> str:
     return f"{nbytes / 2**30:g} GiB" if nbytes >= 1 << 30 else f"{nbytes / 2**20:g} MiB"
-
-

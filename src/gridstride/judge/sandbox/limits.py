@@ -15,7 +15,7 @@ class Limits:
     """Of one worker. Seconds by the clock are for one request each, those of the processor for all together.
 
     `memory` is what it may hold at a time, `device_memory` the virtual GPU's; `file_bytes` the size of any one file;
-    `threads` those of its process; `printed` how much of what kernels print is shown.
+    `scratch` that of all files in its folder, `threads` those of its process; `printed` how much of what kernels print is shown.
     """
 
     compile_seconds: float = 30.0
@@ -25,6 +25,7 @@ class Limits:
     memory: int = 4 << 30
     device_memory: int = 2 << 30
     file_bytes: int = 256 << 20
+    scratch: int = 1 << 30
     threads: int = 64
     printed: int = 64 << 10
 

@@ -1,10 +1,10 @@
 """The comment block that opens a Triton or Numba submission, and the types that a problem gives its kernel.
 
-    # entry: scale
-    # grid: ceil(n/1024)
-    # constants: BLOCK=1024       (Triton: its tl.constexpr parameters)
-    # warps: 4                    (Triton)
-    # block: 256                  (Numba)
+# entry: scale
+# grid: ceil(n/1024)
+# constants: BLOCK=1024       (Triton: its tl.constexpr parameters)
+# warps: 4                    (Triton)
+# block: 256                  (Numba)
 """
 
 from __future__ import annotations

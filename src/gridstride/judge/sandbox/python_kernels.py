@@ -30,7 +30,9 @@ class Compiled:
 
 def why_not() -> str:
     """Why this machine cannot run Python that nobody has looked at; empty where it can."""
-    missing = [name for name, there in (("Landlock", landlock.version()), ("seccomp", seccomp.available())) if not there]
+    missing = [
+        name for name, there in (("Landlock", landlock.version()), ("seccomp", seccomp.available())) if not there
+    ]
     if not missing:
         return ""
     return (
@@ -53,8 +55,11 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
     more = replace(limits, memory=limits.memory + _MORE_MEMORY)
     try:
         with Worker(
-            more, module="gridstride.judge.sandbox.python_worker", cache=False, language=file.language
+            more, module="gridstride.judge.sandbox.python_worker", cache=False, language=file.language, arch=arch
         ) as worker:
+            worker.wait_until_ready()
+            if not (worker.locked["landlock"] and worker.locked["seccomp"]):
+                raise RefusedError(Finding("launch", f"the worker could not lock itself in: {worker.locked}"))
             reply = worker.ask(Message(words), seconds=limits.compile_seconds, doing="compiling")
     except StoppedError as stopped:
         raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped

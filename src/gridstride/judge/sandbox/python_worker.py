@@ -22,23 +22,31 @@ def main() -> None:
     given = json.loads(sys.argv[1])
     die_with_parent(given["parent"])
     replies = os.fdopen(given["replies"], "wb", buffering=0)
-    _warm_up(given["language"])
+    _warm_up(given["language"], given["arch"])
     say(replies, Message({"ready": lock(Limits(**given["limits"]), given["folders"])}))
     asked = read(os.fdopen(0, "rb", closefd=False).read)
     if asked is not None:
         say(replies, _answer(asked.words))
 
 
-def _warm_up(language: str) -> None:
+def _warm_up(language: str, arch: str) -> None:
     """Import the compiler before the room is locked; where it is missing, compiling says so."""
     try:
         if language == "triton":
-            import triton  # noqa: F401
-            import triton.compiler
+            _without_ptxas(int("".join(filter(str.isdigit, arch))))
         else:
             import numba.cuda  # noqa: F401
     except ImportError:
         pass
+
+
+def _without_ptxas(arch: int) -> None:
+    """Triton asks ptxas, a program, for its version, and has it assemble the PTX: the one now, the other not at all."""
+    import triton.compiler  # noqa: F401
+    from triton.backends.nvidia import compiler
+
+    compiler.get_ptxas_version(arch)  # Triton remembers the answer
+    compiler.CUDABackend.make_cubin = lambda *_, **__: b""
 
 
 def _answer(words: dict[str, Any]) -> Message:
@@ -74,9 +82,7 @@ def _function(source: str, filename: str, entry: str) -> Any:
 def _triton(function: Any, words: dict[str, Any]) -> dict[str, Any]:
     from gridstride.compiler.triton import compile_triton, triton_function
 
-    wanted = triton_function(
-        function, signature=words["types"], constants=words["constants"], num_warps=words["warps"]
-    )
+    wanted = triton_function(function, signature=words["types"], constants=words["constants"], num_warps=words["warps"])
     code = compile_triton(wanted, arch=words["arch"])
     if code.scratch or code.boxes:
         raise ValueError("a kernel that needs scratch memory or tensor descriptors cannot be judged")

@@ -126,9 +126,7 @@ class SandboxedKernel:
             results = _results(reply, signature, case, inputs, 1)
             run = reply.words.get("run")
             if run is not None:
-                run = records.run_of(
-                    run, chip_name=self.device.chip, source=self._file.source, findings=findings
-                )
+                run = records.run_of(run, chip_name=self.device.chip, source=self._file.source, findings=findings)
             return Observed(findings, run, results[0] if results else None)
         except StoppedError as stopped:
             return Observed((_finding(stopped),))

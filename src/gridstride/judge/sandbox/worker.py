@@ -53,9 +53,9 @@ def die_with_parent(parent: int) -> None:
 
 def lock(limits: Limits, folders: list[list[Any]]) -> dict[str, Any]:
     """Give everything up that is not needed; says what the kernel could do about it."""
+    filtered = seccomp.available()  # asks the file system, so before that is given up
     restrict(limits)
     have = landlock.lock((path, rights) for path, rights in folders)
-    filtered = seccomp.available()
     if filtered:
         seccomp.lock()
     return {"landlock": have, "seccomp": filtered}
@@ -106,7 +106,9 @@ class Room:
         except Exception as error:
             gc.collect()
             if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
-                return Message({"error": "out of memory"})  # of ours, or of a library: the parent says so, and its verdict is no pass
+                return Message(
+                    {"error": "out of memory"}
+                )  # of ours, or of a library: the parent says so, and its verdict is no pass
             return Message({"error": f"{type(error).__name__}: {error}"})
 
     def _build(self, asked: Message) -> Message:
