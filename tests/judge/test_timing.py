@@ -108,7 +108,9 @@ def test_outputs_begin_poisoned_so_that_an_idle_kernel_is_found(doubling: Proble
     assert not timer.time(runs(lambda x, y, n: None)).right
 
 
-def test_a_batch_launches_on_each_set_once_so_that_nothing_can_be_left_over_from_within_it(doubling: Problem, timed: Time) -> None:
+def test_a_batch_launches_on_each_set_once_so_that_nothing_can_be_left_over_from_within_it(
+    doubling: Problem, timed: Time
+) -> None:
     said: list[str] = []
     timed(replace(doubling, timed={"n": 4096}), twice, cost=0.02, said=said)
     assert said[1] == "timing, 50 rounds of 2 launches"

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from gridstride.judge.verdict import RungResult
 
 
-def run(
-    file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True
-) -> bool:
+def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
     folder = folder_of(problem)
     source = kernel_source(file)

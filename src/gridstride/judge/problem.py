@@ -111,8 +111,8 @@ class Problem:
     rounding errors are in proportion to; without it the output's own absolute value is taken. `public` are sizes that
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
     whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
-    the reason. `unrepeatable` says why two runs may differ in bits, `aligned` why arrays always begin at an aligned address
-    (256 bytes): without it, kernels are also given arrays that do not.
+    the reason. `unrepeatable` says why two runs may differ in bits, `aligned` why arrays always begin at an aligned
+    address (256 bytes): without it, kernels are also given arrays that do not.
 
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +31,7 @@ _LOOK = 0.3  # seconds between two looks at how much a worker wrote
 
 
 class StoppedError(Exception):
-    """The worker was ended, or ended itself. `reason` in words; `why` is time, memory, threads, disk, crash or broken."""
+    """The worker was ended, or ended itself. `why`: time, memory, threads, disk, crash, broken; `reason` in words."""
 
     def __init__(self, why: str, reason: str) -> None:
         super().__init__(reason)

@@ -14,8 +14,9 @@ _ADDRESSES = 16  # bytes of addresses for each byte of memory: the virtual GPU r
 class Limits:
     """Of one worker. Seconds by the clock are for one request each, those of the processor for all together.
 
-    `memory` is what it may hold at a time, `device_memory` the virtual GPU's; `file_bytes` the size of any one file;
-    `scratch` that of all files in its folder, `threads` those of its process; `printed` how much of what kernels print is shown.
+    `memory` is what it may hold at a time, `device_memory` the virtual GPU's; `file_bytes` the size of any one file,
+    `scratch` that of all files in its folder, `threads` those of its process; `printed` how much of what kernels print
+    is shown.
     """
 
     compile_seconds: float = 30.0

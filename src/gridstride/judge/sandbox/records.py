@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -106,7 +107,11 @@ class _FarModel(Model):
     ) -> None:
         self.chip = chip(chip_name)
         self.counters, self.grid, self.block, self.shared = counters, grid, block, shared
-        self._registers = lambda: registers
+        self._registers = functools.partial(_same, registers)
+
+
+def _same(registers: Registers) -> Registers:
+    return registers
 
 
 def _line_words(line: LineCounters) -> dict[str, Any]:
