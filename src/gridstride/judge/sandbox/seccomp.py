@@ -21,6 +21,7 @@ _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in seccomp_data
 _MODE_FILTER, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 2, 22, 38
 _CLONE_THREAD = 0x10000
+_FIONBIO = 0x5421  # makes a descriptor wait or not wait
 _PR_SET_NAME, _PR_SET_VMA = 15, 0x53564D41
 
 _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, k
@@ -66,7 +67,7 @@ def instructions(process: int, machine: str) -> list[_Instruction]:
         if numbers[column] != calls.NONE:
             program += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ALLOW)]
     program += _when(calls.CLONE3[column], [_fails(errno.ENOSYS)])  # its flags lie in memory: libraries then use clone
-    program += _when(calls.IOCTL[column], [_fails(errno.ENOTTY)])
+    program += _when(calls.IOCTL[column], [_low(1), (_EQUAL, 0, 1, _FIONBIO), _passes(), _fails(errno.ENOTTY)])
     program += _when(calls.CLONE[column], [_low(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), _passes(), _fails(errno.EPERM)])
     program += _when(calls.PRCTL[column], _one_of(0, (_PR_SET_NAME, _PR_SET_VMA)))
     program += _when(calls.PRLIMIT64[column], [_low(2), (_EQUAL, 0, 3, 0), _high(2), (_EQUAL, 0, 1, 0), _passes(),
