@@ -30,6 +30,12 @@ def test_it_is_caught(path: Path) -> None:
     assert file.expect.pattern is None or file.expect.pattern == result.findings[0].pattern
 
 
+def test_work_that_is_done_once_only_is_named() -> None:
+    path = next(path for path in FILES if path.stem == "skips_after_the_first")
+    result = ladder("vector_add").judge(read_kernel(path))
+    assert "does the kernel do its work once only?" in result.findings[0].message
+
+
 def test_something_kept_from_an_earlier_launch_is_named() -> None:
     path = next(path for path in FILES if path.stem == "replay_by_pointer")
     result = ladder("vector_add").judge(read_kernel(path))

@@ -164,14 +164,15 @@ class Stock:
 
 def never_written(first: Array, second: Array) -> Array:
     """Which elements still held the poison of their run after both runs."""
-    return _poisoned(first, 0) & _poisoned(second, 1)
+    return poisoned(first, 0) & poisoned(second, 1)
 
 
-def _poisoned(values: Array, run: int) -> Array:
+def poisoned(values: Array, run: int) -> Array:
+    """Which elements hold the poison of run 0 or 1."""
     size = values.dtype.itemsize
     raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(*values.shape, size)
-    poisoned: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
-    return poisoned
+    found: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
+    return found
 
 
 def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:

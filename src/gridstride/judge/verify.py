@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gridstride.judge.attempt import Attempt, Observed
-from gridstride.judge.buffers import never_written
+from gridstride.judge.buffers import never_written, poisoned
 from gridstride.judge.data import generate, widened
 from gridstride.judge.header import LaunchShape
 from gridstride.judge.patterns import Evidence, describe
@@ -152,12 +152,20 @@ def _judge_results(
         if not comparison.passed:
             findings.append(_wrong(subject, one, name, (first, second), comparison))
         elif first.tobytes() != second.tobytes() and not problem.unrepeatable:
-            differing = int((first != second).sum())
-            message = f"two runs on the same data differ in {differing} elements of {name}: a race ({one.case})"
-            findings.append(Finding("unrepeatable", message))
+            findings.append(Finding("unrepeatable", f"{_differing(name, first, second)} ({one.case})"))
         elif problem.unrepeatable and not compare(second, expected).passed:
             findings.append(_wrong(subject, one, name, (second, second), compare(second, expected)))
     return tuple(findings), worst
+
+
+def _differing(name: str, first: Array, second: Array) -> str:
+    differing, idle = int((first != second).sum()), int(poisoned(second, 1).sum())
+    if idle == differing:
+        return (
+            f"the first run is right, but the second on the same data wrote nothing to {idle} elements of {name}: does "
+            "the kernel do its work once only?"
+        )
+    return f"two runs on the same data differ in {differing} elements of {name}: a race"
 
 
 def _wrong(subject: Subject, one: Prepared, name: str, runs: tuple[Array, Array], comparison: Comparison) -> Finding:
