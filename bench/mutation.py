@@ -133,7 +133,7 @@ def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: Kerne
 
 def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndarray]:
     """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
-    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case))
+    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offset=case.offset)
     buffers.fill(0)
     found = runnable.observe(case, buffers.arguments).findings
     if found:

@@ -76,6 +76,9 @@ def check(
     problem: Annotated[str, typer.Option("--problem", "-p", metavar="PROBLEM", help="What it is meant to compute.")],
     device: DeviceName = None,
     chip: ChipName = None,
+    no_sandbox: Annotated[
+        bool, typer.Option("--no-sandbox", help="Run it in this process, without limits, to debug.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Judge a kernel of your own.
@@ -83,7 +86,8 @@ def check(
     Is it right, is it safe, and if not, on which line? The file opens with the launch shape: `// grid: …` and
     `// block: …` over the problem's sizes.
     """
-    return _run("check", file, problem=problem, device=device, chip=chip, as_json=as_json)
+    sandbox = not no_sandbox
+    return _run("check", file, problem=problem, device=device, chip=chip, as_json=as_json, sandbox=sandbox)
 
 
 @app.command()

@@ -252,6 +252,9 @@ class Device(Protocol):
     def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
         """Fill a C-contiguous array from the device; returns when it is there."""
 
+    def copy_within(self, target: int, source: int, nbytes: int) -> None:
+        """Copy bytes from one place on the device to another; returns when they are there."""
+
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> DeviceModule:
         """Make PTX runnable here."""
 

@@ -43,6 +43,9 @@ class HostDevice:
     def copy_out(self, host: np.ndarray, address: int) -> None:
         host.reshape(-1).view(np.uint8)[:] = self.memory[address : address + host.nbytes]
 
+    def copy_within(self, target: int, source: int, nbytes: int) -> None:
+        self.memory[target : target + nbytes] = self.memory[source : source + nbytes]
+
     def synchronize(self) -> None: ...
 
     def stream(self) -> HostDevice:
@@ -79,6 +82,9 @@ class HostKernel:
     device: HostDevice
     body: Callable[..., None]
     cost: float = 0.01  # milliseconds of the device's clock
+
+    def renewed(self) -> HostKernel:
+        return self
 
     def launch(self, *, grid: Any, block: Any, args: tuple[Any, ...], shared: int, stream: object = None) -> None:
         self.device.clock += self.cost

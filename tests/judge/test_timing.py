@@ -108,7 +108,61 @@ def test_outputs_begin_poisoned_so_that_an_idle_kernel_is_found(doubling: Proble
     assert not timer.time(runs(lambda x, y, n: None)).right
 
 
-def test_one_launch_of_a_short_kernel_is_not_timed_alone(doubling: Problem, timed: Time) -> None:
+def test_a_batch_launches_on_each_set_once_so_that_nothing_can_be_left_over_from_within_it(
+    doubling: Problem, timed: Time
+) -> None:
     said: list[str] = []
     timed(replace(doubling, timed={"n": 4096}), twice, cost=0.02, said=said)
-    assert said[1] == "timing, 50 rounds of 50 launches"
+    assert said[1] == "timing, 50 rounds of 2 launches"
+
+
+def launches_counted(cheat: Callable[[int, np.ndarray, np.ndarray], None]) -> Body:
+    """A kernel that knows how often it was launched before."""
+    count: list[int] = []
+
+    def body(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        count.append(1)
+        cheat(len(count), x, y)
+
+    return body
+
+
+@pytest.mark.parametrize("idle_from", [2, 3, 5, 10, 50])
+def test_a_kernel_that_works_for_the_first_launches_only_is_found(
+    doubling: Problem, timed: Time, idle_from: int
+) -> None:
+    def lazy(launch: int, x: np.ndarray, y: np.ndarray) -> None:
+        if launch < idle_from:
+            y[...] = 2 * x
+
+    assert not timed(doubling, launches_counted(lazy), cost=1.0).right
+
+
+def test_a_kernel_that_skips_every_other_time_that_it_sees_a_pointer_is_found(doubling: Problem, timed: Time) -> None:
+    seen: dict[int, int] = {}
+
+    def skipping(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        seen[x.ctypes.data] = seen.get(x.ctypes.data, 0) + 1
+        if seen[x.ctypes.data] % 2:
+            y[...] = 2 * x
+
+    assert not timed(doubling, skipping, cost=1.0).right
+
+
+def test_a_kernel_that_replays_by_pointer_is_found(doubling: Problem, timed: Time) -> None:
+    kept: dict[int, np.ndarray] = {}
+
+    def replaying(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        y[...] = kept.setdefault(x.ctypes.data, 2 * x)
+
+    assert not timed(doubling, replaying, cost=1.0).right
+
+
+def test_the_judged_kernel_is_loaded_anew_before_each_of_its_batches(
+    doubling: Problem, host: Any, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = runs(twice, 60.0)
+    renewed: list[int] = []
+    monkeypatch.setattr(type(kernel.kernel), "renewed", lambda self: renewed.append(1) or self)
+    timing = Timer(doubling, host, seed=5).time(kernel)
+    assert len(renewed) == timing.rounds

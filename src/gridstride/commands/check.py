@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gridstride.judge.verdict import RungResult
 
 
-def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool) -> bool:
+def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
     folder = folder_of(problem)
     source = kernel_source(file)
@@ -25,7 +25,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
 
     with kernels_print_on_stderr(), Progress(1) as progress:
         try:
-            result = check(file, folder, device=chosen, progress=progress.step)
+            result = check(file, folder, device=chosen, progress=progress.step, sandbox=sandbox)
         except HeaderError as error:
             raise WrongUse(str(error)) from error
     if as_json:
@@ -46,6 +46,8 @@ def kernel_source(file: str) -> str:
     text = raw.decode(errors="replace")
     if ".visible .entry" in text:
         raise WrongUse(f"{file} is PTX: give the CUDA C++ source that it was made from")
+    if file.endswith(".py"):
+        return text
     if "__global__" not in text:
         raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
     return text

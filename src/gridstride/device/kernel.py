@@ -86,6 +86,10 @@ class Kernel:
         """The kernel on the device in use: its device kernel, parameters and limits."""
         return self._module.on(choose()).bound(self.name)
 
+    def renewed(self) -> Kernel:
+        """The same kernel of a module that is loaded anew: nothing is left of what it did before."""
+        return self._module.again()[self.name]
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{each.type} {each.label}" for each in self.bound().parameters)
         return f"<kernel {self.name}({shown})>"

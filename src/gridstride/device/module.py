@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterable, Sequence
@@ -128,6 +129,12 @@ class Module:
                 del self._loaded[next(iter(self._loaded))]
             self._loaded[device] = loaded
         return loaded
+
+    def again(self) -> Module:
+        """The same code, loaded anew where it is asked for: its variables hold what they held at first."""
+        other = copy.copy(self)
+        other._loaded, other._kernels = {}, {}
+        return other
 
     def _kernel(self, name: str) -> Kernel:
         return Kernel(self, name)

@@ -90,6 +90,15 @@ class PhysicalGPU:
                 self.check(bindings().cuMemcpyHtoDAsync(address, host.ctypes.data, host.nbytes, stream), doing)
                 self.check(bindings().cuStreamSynchronize(stream), doing)
 
+    def copy_within(self, target: int, source: int, nbytes: int) -> None:
+        """Copy bytes from one place on the device to another, in the order of the current stream."""
+        if nbytes:
+            stream = self.current_stream()
+            doing = f"copying {nbytes:,} bytes within {self.name}"
+            with self.current():
+                self.check(bindings().cuMemcpyDtoDAsync(target, source, nbytes, stream), doing)
+                self.check(bindings().cuStreamSynchronize(stream), doing)
+
     def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
         """Fill a C-contiguous array from the device, in the order of the current stream."""
         if host.nbytes:

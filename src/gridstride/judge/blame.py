@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridstride.judge import probe
 from gridstride.judge.buffers import Buffers
-from gridstride.judge.problem import Array, Case, Problem
-from gridstride.judge.runnable import Runnable
+from gridstride.judge.problem import Array, Case, Signature, Values
 from gridstride.protocol import DeviceError, LaunchError, UnknownName
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.observe.findings import KernelFault
 from gridstride.virtual.ptx.errors import PtxError
+
+if TYPE_CHECKING:
+    from gridstride.judge.runnable import Runnable
 
 _MOST = 8  # writes of one element that are remembered
 _HEADER, _RECORD = 16, 16  # bytes: the address and how many writes; site, block, thread of one of them
@@ -48,7 +50,7 @@ class Blame:
 
 
 def blame(
-    problem: Problem, runnable: Runnable, case: Case, inputs: dict[str, Any], name: str, wrong: Array, unwritten: Array
+    runnable: Runnable, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
 ) -> Blame | None:
     """Who is behind the first wrong element of the output `name`; None where nobody can tell.
 
@@ -59,7 +61,7 @@ def blame(
     try:
         if _overlooked(runnable):
             return None
-        watch = _Watch(problem, runnable, case, inputs, name)
+        watch = _Watch(runnable, signature, case, inputs, name)
         if unwritten.any():
             return _nobody(watch, unwritten)
         return _somebody(watch, int(np.argmax(wrong.reshape(-1))), wrong.shape)
@@ -70,15 +72,15 @@ def blame(
 class _Watch:
     """A kernel that is run again and again, each time with one element watched."""
 
-    def __init__(self, problem: Problem, runnable: Runnable, case: Case, inputs: dict[str, Any], name: str) -> None:
+    def __init__(self, runnable: Runnable, signature: Signature, case: Case, inputs: Values, name: str) -> None:
         self._runnable, self._case = runnable, case
         self.shape = runnable.shape(case.sizes, case.multiprocessors)
         self.stores = [site for site in _sites(runnable) if site.writes and site.space != "shared"]
         numbers = {site.number for site in self.stores}
         self._probed = probe.build(runnable, lambda site: site.number in numbers, _SIZE, _code) if numbers else None
         self._lines = {site.number: site.line for site in self.stores}
-        self._buffers = Buffers(runnable.device, problem, case.sizes, inputs)
-        self._array = self._buffers.arguments[[p.name for p in problem.parameters].index(name)]
+        self._buffers = Buffers(runnable.device, signature, case.sizes, inputs, offset=case.offset)
+        self._array = self._buffers.arguments[[p.name for p in signature.parameters].index(name)]
 
     def writer(self, element: int) -> Writer | None:
         """The last to write that element; None where nobody did."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from gridstride.device.arrays import DeviceArray, empty
-from gridstride.judge.problem import Array, Parameter, Problem, Sizes, Values
+from gridstride.device.arrays import DeviceArray, empty, to_device
+from gridstride.judge.problem import Array, Parameter, Problem, Signature, Sizes, Values
 from gridstride.protocol import Device
+from gridstride.virtual.gpu import VirtualGPU
 
 _GUARD = 4096  # bytes on each side of a buffer: a multiple of the 256 that every allocation is aligned to
 _GUARD_BYTE = 0xA7
@@ -36,13 +37,13 @@ class Forgetful(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Buffer:
     parameter: Parameter
-    whole: DeviceArray
+    whole: object  # keeps the memory
     array: DeviceArray
     guard: int
 
     @property
     def bands(self) -> tuple[int, int]:
-        """Addresses of the guard bands before and after the array."""
+        """Addresses of the guard bands before and after the array, however it is aligned."""
         return self.array.address - self.guard, self.array.address + self.array.nbytes
 
 
@@ -53,15 +54,19 @@ class Buffers:
     would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes.
     """
 
-    def __init__(self, device: Device, problem: Problem, sizes: Sizes, inputs: Values) -> None:
+    def __init__(
+        self, device: Device, problem: Problem | Signature, sizes: Sizes, inputs: Values, *, offset: int = 0
+    ) -> None:
         self._device, self._inputs = device, inputs
         self._buffers: list[_Buffer] = []
+        self._scalars: dict[int, str] = {}  # place among the arguments -> name
         self.arguments: list[Any] = []
         for parameter in problem.parameters:
             if parameter.role == "scalar":
+                self._scalars[len(self.arguments)] = parameter.name
                 self.arguments.append(inputs[parameter.name])
                 continue
-            buffer = _allocate(device, parameter, problem.shape(parameter, sizes))
+            buffer = _allocate(device, parameter, problem.shape(parameter, sizes), offset)
             self._buffers.append(buffer)
             self.arguments.append(buffer.array)
 
@@ -70,8 +75,15 @@ class Buffers:
         """Bytes of all arrays together."""
         return sum(buffer.array.nbytes for buffer in self._buffers)
 
-    def fill(self, run: int) -> None:
-        """Put inputs in place, poison the outputs with the poison of run 0 or 1, and set the guards."""
+    def fill(self, run: int, inputs: Values | None = None) -> None:
+        """Put inputs in place, poison the outputs with the poison of run 0 or 1, and set the guards.
+
+        Other `inputs` than those before take their place, numbers too.
+        """
+        if inputs is not None:
+            self._inputs = inputs
+            for number, name in self._scalars.items():
+                self.arguments[number] = inputs[name]
         for buffer in self._buffers:
             if buffer.guard:
                 band = np.full(buffer.guard, _GUARD_BYTE, np.uint8)
@@ -82,15 +94,30 @@ class Buffers:
             else:
                 buffer.array.copy_from(self._inputs[buffer.parameter.name])
 
+    def refill(self, stock: Stock) -> None:
+        """Put other data in place without the host's doing, and poison the outputs. Guards are left as they are."""
+        for number, name in self._scalars.items():
+            self.arguments[number] = stock.numbers[name]
+        for buffer in self._buffers:
+            array, source = buffer.array, stock.arrays[buffer.parameter.name]
+            for start in range(0, array.nbytes, source.nbytes or 1):
+                part = min(source.nbytes, array.nbytes - start)
+                self._device.copy_within(array.address + start, source.address, part)
+
+    def part(self, name: str, place: tuple[slice, ...]) -> Array:
+        """A piece of what the kernel left in an array; only it is read where it lies in one go."""
+        array = next(b.array for b in self._buffers if b.parameter.name == name)
+        if not place or place[0] == slice(None) or place[0].start is None:
+            return array.numpy()[place]
+        rows = place[0]
+        row = array.nbytes // max(array.shape[0], 1)
+        host = np.empty((rows.stop - rows.start, *array.shape[1:]), array.dtype)
+        self._device.copy_out(host, array.address + rows.start * row)
+        return host[(slice(None), *place[1:])]
+
     def results(self) -> dict[str, Array]:
         """What the kernel left in each array that it may write."""
         return {b.parameter.name: b.array.numpy() for b in self._buffers if b.parameter.written}
-
-    def results_into(self, hosts: Mapping[str, Array]) -> None:
-        """The same, into memory that is there already: large results are read again and again."""
-        for buffer in self._buffers:
-            if buffer.parameter.written:
-                self._device.copy_out(hosts[buffer.parameter.name], buffer.array.address)
 
     def changed_inputs(self) -> list[str]:
         """Names of inputs that no longer hold what they held."""
@@ -120,16 +147,32 @@ class Buffers:
             self._device.forget(array.address, array.nbytes)  # who reads it before writing to it makes a mistake
 
 
+class Stock:
+    """One draw of data, kept on the device to fill buffers with again and again; of an output, poison."""
+
+    def __init__(self, device: Device, problem: Problem, sizes: Sizes, inputs: Values) -> None:
+        self.numbers: dict[str, Any] = {p.name: inputs[p.name] for p in problem.parameters if p.role == "scalar"}
+        self.arrays: dict[str, DeviceArray] = {}
+        for parameter in problem.parameters:
+            if parameter.role == "out":
+                dtype = np.dtype(parameter.dtype)
+                nbytes = prod(problem.shape(parameter, sizes)) * dtype.itemsize
+                self.arrays[parameter.name] = to_device(_poison(dtype, min(nbytes, _POISON_BYTES), 0), device=device)
+            elif parameter.role != "scalar":
+                self.arrays[parameter.name] = to_device(inputs[parameter.name], device=device)
+
+
 def never_written(first: Array, second: Array) -> Array:
     """Which elements still held the poison of their run after both runs."""
-    return _poisoned(first, 0) & _poisoned(second, 1)
+    return poisoned(first, 0) & poisoned(second, 1)
 
 
-def _poisoned(values: Array, run: int) -> Array:
+def poisoned(values: Array, run: int) -> Array:
+    """Which elements hold the poison of run 0 or 1."""
     size = values.dtype.itemsize
     raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(*values.shape, size)
-    poisoned: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
-    return poisoned
+    found: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
+    return found
 
 
 def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
@@ -139,12 +182,24 @@ def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
     return np.full(-(-nbytes // dtype.itemsize), pair[run], f"u{dtype.itemsize}").view(np.uint8)[:nbytes]
 
 
-def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...]) -> _Buffer:
+def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...], offset: int) -> _Buffer:
     dtype = np.dtype(parameter.dtype)
-    guard = 0 if device.kind == "virtual" else _GUARD
-    whole = empty(prod(shape) * dtype.itemsize + 2 * guard, np.uint8, device=device)
-    array = DeviceArray(device, whole.address + guard, shape, dtype, owner=whole)
-    return _Buffer(parameter, whole, array, guard)
+    nbytes, lead = prod(shape) * dtype.itemsize, offset * dtype.itemsize
+    if isinstance(device, VirtualGPU):
+        memory = _Allocation(device, nbytes, lead)
+        return _Buffer(parameter, memory, DeviceArray(device, memory.address, shape, dtype, owner=memory), 0)
+    whole = empty(nbytes + lead + 2 * _GUARD, np.uint8, device=device)
+    array = DeviceArray(device, whole.address + _GUARD + lead, shape, dtype, owner=whole)
+    return _Buffer(parameter, whole, array, _GUARD)
+
+
+class _Allocation:
+    """Memory of the virtual GPU with bounds of its own, wherever it begins; given back with the last reference."""
+
+    def __init__(self, device: VirtualGPU, nbytes: int, lead: int) -> None:
+        self.address = device.allocate(max(nbytes, 1), lead) if nbytes else 0
+        if nbytes:
+            weakref.finalize(self, device.free, self.address).atexit = False
 
 
 def _same_bits(left: Array, right: Array) -> bool:

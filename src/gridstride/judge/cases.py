@@ -12,6 +12,8 @@ from gridstride.judge.problem import Case, Problem
 
 _HIDDEN = 4  # fresh cases in each judging
 _CHIPS = (None, None, 1, 3)  # multiprocessors that a hidden case's grid is made for; None: the device's own
+_VECTOR = 4  # elements that kernels read at once, where sizes and addresses allow
+_OFFSETS = (0, 0, 1, 2, 3)  # elements between an aligned address and where a hidden case's arrays begin
 
 
 def all_cases(problem: Problem, *, seed: int, hidden: int = _HIDDEN) -> tuple[Case, ...]:
@@ -23,13 +25,19 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     """Every public shape with random data, and every other kind of data on the largest public shape.
 
     The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them. It is run
-    as on a chip of one multiprocessor, too.
+    as on a chip of one multiprocessor, too. The largest that a kernel could read four elements at a time is also run
+    with arrays that begin one element past an aligned address.
     """
     shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
     largest = max(problem.public, key=lambda sizes: prod(sizes.values()))
     rest = [kind for kind in kinds(problem) if kind != "normal"]
     others = (Case(largest, kind, len(shapes) + number) for number, kind in enumerate(rest))
-    return (*shapes, Case(largest, "normal", len(shapes) + len(rest), multiprocessors=1), *others)
+    seed = len(shapes) + len(rest)
+    alone = Case(largest, "normal", seed, multiprocessors=1)
+    even = [sizes for sizes in problem.public if all(size % _VECTOR == 0 for size in sizes.values())]
+    vectors = max(even, key=lambda sizes: prod(sizes.values()), default=largest)
+    apart = () if problem.aligned else (Case(vectors, "normal", seed + 1, offset=1),)
+    return (*shapes, alone, *apart, *others)
 
 
 def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[Case, ...]:
@@ -43,6 +51,7 @@ def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[
             draw.randrange(2**31),
             hidden=True,
             multiprocessors=draw.choice(_CHIPS),
+            offset=0 if problem.aligned else draw.choice(_OFFSETS),
         )
         for _ in range(count)
     )

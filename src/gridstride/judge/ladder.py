@@ -16,6 +16,8 @@ from gridstride.judge.header import KernelFile, read_kernel
 from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.problem import Case, ProblemError
 from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.sandbox.python_header import is_python, parse_python
+from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
@@ -40,7 +42,8 @@ class Ladder:
     Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()` all
     that has been done so far. `progress` hears of each kernel, `detail` what is being done with it when that takes a
     while. On a physical GPU the sanitizer's work and the counting is still done on the virtual one,
-    at small sizes: hardware does neither.
+    at small sizes: hardware does neither. With `sandbox` the virtual one is a worker process under limits; `close()`
+    ends it.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Ladder:
         seed: int | None = None,
         progress: Progress = _quiet,
         detail: Progress = _quiet,
+        sandbox: bool = False,
     ) -> None:
         self.folder, self.problem = folder, folder.problem
         self.device = choose(device)
@@ -62,6 +66,9 @@ class Ladder:
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
         self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
+        self._sandbox = Sandbox(self._virtual) if sandbox else None
+        if self._sandbox is not None:
+            self._sandbox.start()
         self.files = _chosen(folder.rungs(), rungs)
         self._prepared: tuple[Prepared, ...] | None = None
         self._timer: Timer | None = None
@@ -104,13 +111,26 @@ class Ladder:
         result = RungResult(rung=file.name, title=file.title)
         try:
             for device in dict.fromkeys((self._virtual, self.device)):
-                runnable = build(self.problem, file, device)
+                runnable = self._built(file, device)
                 result = self._judged(result, runnable)
                 if result.findings:
                     return result
         except RefusedError as refused:
             return replace(result, findings=(refused.finding,))
         return result
+
+    def _built(self, file: KernelFile, device: Device) -> Runnable | SandboxedKernel:
+        if self._sandbox is not None and device is self._virtual:
+            return self._sandbox.build(self.problem, file)
+        if is_python(file.filename):
+            message = "a submission in Python is judged on the virtual GPU, in a worker (without --no-sandbox)"
+            raise RefusedError(Finding("launch", message))
+        return build(self.problem, file, device)
+
+    def close(self) -> None:
+        """End the worker, where there is one."""
+        if self._sandbox is not None:
+            self._sandbox.close()
 
     def json(self) -> dict[str, Any]:
         """The object of `climb --json`, with the wrong kernels beside the rungs."""
@@ -122,7 +142,7 @@ class Ladder:
             "wrong": [rejection.json() for rejection in self.rejected],
         }
 
-    def _judged(self, result: RungResult, runnable: Runnable) -> RungResult:
+    def _judged(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:
         verification = verify(self.problem, runnable, self._cases())
         result = replace(
             result,
@@ -132,9 +152,11 @@ class Ladder:
         )
         if result.findings:
             return result
-        return self._counted(result, runnable) if runnable.device.kind == "virtual" else self._timed(result, runnable)
+        if isinstance(runnable, SandboxedKernel) or runnable.device.kind == "virtual":
+            return self._counted(result, runnable)
+        return self._timed(result, runnable)
 
-    def _counted(self, result: RungResult, runnable: Runnable) -> RungResult:
+    def _counted(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:
         """Counters of the observed case, and what they say about the timed one."""
         sizes = self.problem.observed
         one = prepare(self.problem, [Case(sizes, "normal", self.seed)])
@@ -206,9 +228,25 @@ def check(
     device: Device | str | None = None,
     seed: int | None = None,
     progress: Progress = _quiet,
+    sandbox: bool = True,
 ) -> RungResult:
-    """The verdict on a user's own kernel file; HeaderError and OSError for a file that cannot be read."""
-    return Ladder(folder, device=device, seed=seed, progress=progress).judge(read_kernel(path))
+    """The verdict on a user's own kernel file; HeaderError and OSError for a file that cannot be read.
+
+    It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False.
+    """
+    file = _read(path)
+    ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
+    try:
+        return ladder.judge(file)
+    finally:
+        ladder.close()
+
+
+def _read(path: str | Path) -> KernelFile:
+    if not is_python(str(path)):
+        return read_kernel(path)
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    return replace(parse_python(text, filename=str(path)).kernel, name=Path(path).stem)
 
 
 def _chosen(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import ptx
 from gridstride.judge.problem import Case
-from gridstride.judge.runnable import Runnable
 from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, Module, Register, Symbol
+
+if TYPE_CHECKING:
+    from gridstride.judge.runnable import Runnable
 
 VARIABLE = "gridstride_probe"
 _BRACKET = re.compile(r"\[([^\]]+)\]")

@@ -69,7 +69,8 @@ class Case:
     """One input to run on: sizes, the kind of data, and the seed it is drawn from.
 
     `multiprocessors` is what a launch expression over the chip's size is told instead of the truth: a grid of a few
-    blocks makes a grid-stride loop go round where the real one would cover a small input at once.
+    blocks makes a grid-stride loop go round where the real one would cover a small input at once. `offset`: the arrays
+    begin so many elements after an aligned address, as a part of a larger array does.
     """
 
     sizes: Sizes
@@ -77,11 +78,28 @@ class Case:
     seed: int
     hidden: bool = False
     multiprocessors: int | None = None
+    offset: int = 0
 
     def __str__(self) -> str:
         sizes = " ".join(f"{name}={value}" for name, value in self.sizes.items())
         chip = f", on {self.multiprocessors} SMs" if self.multiprocessors else ""
-        return f"{sizes}, {self.data} data{chip}{f', seed {self.seed}' if self.hidden else ''}"
+        start = f", arrays {_elements(self.offset)} past an aligned address" if self.offset else ""
+        return f"{sizes}, {self.data} data{chip}{start}{f', seed {self.seed}' if self.hidden else ''}"
+
+
+def _elements(count: int) -> str:
+    return "one element" if count == 1 else f"{count} elements"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A problem's parameters alone: all that a process must know that runs kernels and may not know what is right."""
+
+    parameters: tuple[Parameter, ...]
+
+    def shape(self, parameter: Parameter, sizes: Sizes) -> tuple[int, ...]:
+        """The parameter's shape for these sizes."""
+        return tuple(evaluate(extent, sizes) for extent in parameter.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +111,8 @@ class Problem:
     rounding errors are in proportion to; without it the output's own absolute value is taken. `public` are sizes that
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
     whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
-    the reason. `unrepeatable` says why two runs may differ in bits.
+    the reason. `unrepeatable` says why two runs may differ in bits, `aligned` why arrays always begin at an aligned
+    address (256 bytes): without it, kernels are also given arrays that do not.
 
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
@@ -119,6 +138,7 @@ class Problem:
     launch: Launch | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict)
     unrepeatable: str = ""
+    aligned: str = ""
     pieces: str = ""
     halo: int = 0
 
@@ -143,13 +163,18 @@ class Problem:
         return tuple(dict.fromkeys(found))
 
     @property
+    def signature(self) -> Signature:
+        """The parameters alone."""
+        return Signature(self.parameters)
+
+    @property
     def outputs(self) -> tuple[Parameter, ...]:
         """The parameters that the kernel writes."""
         return tuple(parameter for parameter in self.parameters if parameter.written)
 
     def shape(self, parameter: Parameter, sizes: Sizes) -> tuple[int, ...]:
         """The parameter's shape for these sizes."""
-        return tuple(evaluate(extent, sizes) for extent in parameter.shape)
+        return self.signature.shape(parameter, sizes)
 
     def work(self, sizes: Sizes) -> tuple[int, int]:
         """Floating-point operations that the answer needs, and bytes that must move through memory at least."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.compiler import CompileError
 from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
+from gridstride.judge.attempt import Attempt, Observed, attempt, observed
+from gridstride.judge.blame import Blame, blame
+from gridstride.judge.expected import check_parameters
 from gridstride.judge.header import KernelFile, Launch, LaunchShape
-from gridstride.judge.problem import Case, Problem, Sizes
+from gridstride.judge.problem import Array, Case, Problem, Signature, Sizes, Values
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, UnknownName
 
@@ -39,6 +42,25 @@ class Runnable:
         many = multiprocessors or self.device.properties.multiprocessors
         return self.launch.shape({**sizes, MULTIPROCESSORS: many})
 
+    def attempt(self, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
+        """Run the inputs in the same memory, the first one twice."""
+        return attempt(self, signature, case, inputs)
+
+    def observed(self, signature: Signature, case: Case, inputs: Values) -> Observed:
+        """Run once with counters, with what came of it."""
+        return observed(self, signature, case, inputs)
+
+    def blame(
+        self, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
+    ) -> Blame | None:
+        """Who is behind the first wrong element of an output; None where nobody can tell."""
+        return blame(self, signature, case, inputs, name, wrong, unwritten)
+
+    def renewed(self) -> Runnable:
+        """The same with the module loaded anew: its variables know nothing of earlier launches."""
+        with use(self.device):
+            return replace(self, kernel=self.kernel.renewed())
+
     def run(self, case: Case, arguments: Sequence[Any]) -> None:
         """Launch once and wait."""
         shape = self.shape(case.sizes, case.multiprocessors)
@@ -55,19 +77,27 @@ class Runnable:
 
 def build(problem: Problem, kernel: KernelFile, device: Device) -> Runnable:
     """Compile a kernel file for a device; RefusedError with the finding when that is not possible."""
+    return build_for(problem.signature, kernel, launch_of(problem, kernel), device)
+
+
+def launch_of(problem: Problem, kernel: KernelFile) -> Launch:
+    """How the kernel is launched; RefusedError where nobody says."""
     launch = kernel.launch or problem.launch
-    if launch is None:
-        raise RefusedError(
-            Finding(
-                "launch",
-                "no launch shape: open the file with lines `// grid: …` and `// block: …` over "
-                f"{', '.join(problem.sizes)}",
-            )
-        )
+    if launch is not None:
+        return launch
+    sizes = ", ".join(problem.sizes)
+    message = f"no launch shape: open the file with lines `// grid: …` and `// block: …` over {sizes}"
+    raise RefusedError(Finding("launch", message))
+
+
+def build_for(signature: Signature, kernel: KernelFile, launch: Launch, device: Device) -> Runnable:
+    """The same where only the parameters are known; a kernel with others is refused."""
     try:
         with use(device):
             module = cuda(kernel.source, filename=kernel.filename)
-            return Runnable(module[kernel.entry or _only_entry(module)], launch, device)
+            found = module[kernel.entry or _only_entry(module)]
+            check_parameters(signature, found.name, found.bound().parameters)
+            return Runnable(found, launch, device)
     except CompileError as error:
         raise RefusedError(Finding("compile_error", str(error), line=error.line)) from error
     except (UnknownName, DeviceError, ValueError) as error:

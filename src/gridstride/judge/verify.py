@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from gridstride.judge.blame import blame
-from gridstride.judge.buffers import Buffers, never_written
+from gridstride.judge.attempt import Attempt, Observed
+from gridstride.judge.blame import Blame
+from gridstride.judge.buffers import never_written, poisoned
 from gridstride.judge.data import generate, widened
+from gridstride.judge.header import LaunchShape
 from gridstride.judge.patterns import Evidence, describe
-from gridstride.judge.problem import Array, Case, Problem
-from gridstride.judge.runnable import Runnable
+from gridstride.judge.problem import Array, Case, Problem, Signature, Sizes, Values
 from gridstride.judge.symbols import ExpressionError
 from gridstride.judge.tolerance import Comparison, Expected, compare, expect
 from gridstride.judge.verdict import Finding
-from gridstride.protocol import DeviceError, LaunchError
-from gridstride.virtual.errors import UnsupportedInstruction
-from gridstride.virtual.observe.findings import KernelFault
+
+_OTHER_SEED = 1 << 20  # apart from the seeds of the public cases
+_STALE = ". The launches before, on other data in the same memory, were right: is something kept from them?"
 
 COUNTERS = (
     "instructions",
@@ -34,11 +35,15 @@ COUNTERS = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case with its data and what each output must be; made once, used for every kernel."""
+    """A case with its data and what each output must be; made once, used for every kernel.
+
+    `then` is other data of the same shape, which the kernel finds in the same memory afterwards.
+    """
 
     case: Case
     inputs: dict[str, Any]
     expected: dict[str, Expected]
+    then: Prepared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,31 @@ class Verification:
     failed: Case | None = None
 
 
+class Subject(Protocol):
+    """A kernel to be judged, wherever it runs."""
+
+    def attempt(self, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
+        """Run the inputs in the same memory, the first one twice."""
+
+    def observed(self, signature: Signature, case: Case, inputs: Values) -> Observed:
+        """Run once with counters."""
+
+    def blame(
+        self, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
+    ) -> Blame | None:
+        """Who is behind the first wrong element of an output; None where nobody can tell."""
+
+    def shape(self, sizes: Sizes, multiprocessors: int | None = None) -> LaunchShape:
+        """Grid and block for these sizes."""
+
+
 def prepare(problem: Problem, cases: Iterable[Case]) -> tuple[Prepared, ...]:
-    """Data and expected results of each case."""
-    return tuple(_prepare(problem, case) for case in cases)
+    """Data and expected results of each case; the first one has other data after it."""
+    made = [_prepare(problem, case) for case in cases]
+    if made:
+        first = made[0].case
+        made[0] = replace(made[0], then=_prepare(problem, replace(first, seed=first.seed + _OTHER_SEED)))
+    return tuple(made)
 
 
 def _prepare(problem: Problem, case: Case) -> Prepared:
@@ -70,7 +97,7 @@ def _prepare(problem: Problem, case: Case) -> Prepared:
 
 def verify(
     problem: Problem,
-    runnable: Runnable,
+    subject: Subject,
     prepared: Sequence[Prepared],
     *,
     progress: Callable[[str], None] = lambda _: None,
@@ -79,49 +106,39 @@ def verify(
     worst: float | None = None
     for number, one in enumerate(prepared):
         progress(str(one.case))
-        findings, error = _judge_case(problem, runnable, one)
+        findings, error = _judge_case(problem, subject, one)
         worst = error if worst is None else max(worst, error if error is not None else worst)
         if findings:
             return Verification(findings, worst, number + 1, one.case)
     return Verification((), worst, len(prepared))
 
 
-def _judge_case(problem: Problem, runnable: Runnable, one: Prepared) -> tuple[tuple[Finding, ...], float | None]:
+def _judge_case(problem: Problem, subject: Subject, one: Prepared) -> tuple[tuple[Finding, ...], float | None]:
+    inputs = [one.inputs] if one.then is None else [one.inputs, one.then.inputs]
     try:
-        buffers = Buffers(runnable.device, problem, one.case.sizes, one.inputs)
-        runs = []
-        for run in range(2):
-            buffers.fill(run)
-            found = _launch(runnable, one.case, buffers, sanitize=run == 0)
-            if found:
-                return found, None
-            runs.append(buffers.results())
-            if touched := _touched(buffers, one.case):
-                return touched, None
-    except KernelFault as fault:
-        return _translated(fault.findings, one.case), None
-    except (LaunchError, ExpressionError) as error:
+        done = subject.attempt(problem.signature, one.case, inputs)
+    except ExpressionError as error:
         return (Finding("launch", f"{error} ({one.case})"),), None
-    except UnsupportedInstruction as error:
-        return (Finding("unsupported", str(error), error.line),), None
-    except DeviceError as error:
-        return (Finding("fault", f"{error} ({one.case})"),), None
-    return _judge_results(problem, runnable, one, runs)
+    if done.findings:
+        return _in_case(done.findings, one.case), None
+    findings, worst = _judge_results(problem, subject, one, done.results[:2])
+    if not findings and one.then is not None:
+        findings, worst = _judge_results(problem, subject, one.then, (done.results[2], done.results[2]))
+        findings = tuple(replace(f, message=f"{f.message}{_STALE}") for f in findings)
+    return findings, worst
 
 
-def observe(problem: Problem, runnable: Runnable, one: Prepared) -> tuple[Any, tuple[Finding, ...]]:
+def _in_case(findings: Iterable[Finding], case: Case) -> tuple[Finding, ...]:
+    return tuple(f if f.kind == "unsupported" else replace(f, message=f"{f.message} ({case})") for f in findings)
+
+
+def observe(problem: Problem, subject: Subject, one: Prepared) -> tuple[Any, tuple[Finding, ...]]:
     """Run one case with counters: the run, and what is wrong with it."""
-    buffers = Buffers(runnable.device, problem, one.case.sizes, one.inputs)
-    buffers.fill(0)
-    try:
-        run = runnable.observe(one.case, buffers.arguments)
-    except KernelFault as fault:
-        return None, _translated(fault.findings, one.case)
-    if run.findings:
-        return run, _translated(run.findings, one.case)
-    results = buffers.results()
-    findings, _ = _judge_results(problem, runnable, one, (results, results))
-    return run, findings
+    done = subject.observed(problem.signature, one.case, one.inputs)
+    if done.findings or done.results is None:
+        return done.run, _in_case(done.findings, one.case)
+    findings, _ = _judge_results(problem, subject, one, (done.results, done.results))
+    return done.run, findings
 
 
 def totals(run: Any) -> dict[str, float]:
@@ -129,37 +146,8 @@ def totals(run: Any) -> dict[str, float]:
     return {name: float(getattr(run.counters, name)) for name in COUNTERS}
 
 
-def _launch(runnable: Runnable, case: Case, buffers: Buffers, *, sanitize: bool) -> tuple[Finding, ...]:
-    """One of the runs; the first one on the virtual GPU is under the sanitizer, which is slower and sees more."""
-    if sanitize and runnable.device.kind == "virtual":
-        return _translated(runnable.observe(case, buffers.arguments).findings, case)
-    runnable.run(case, buffers.arguments)
-    return ()
-
-
-def _translated(findings: Iterable[Any], case: Case) -> tuple[Finding, ...]:
-    """The virtual GPU's findings as the judge's; those of one kind on one line are one."""
-    translated: dict[tuple[str, int | None], Finding] = {}
-    for found in findings:
-        place = {"block": found.block, "thread": found.thread} if found.thread is not None else None
-        translated.setdefault(
-            (found.kind, found.line), Finding(found.kind, f"{found.message} ({case})", found.line, place)
-        )
-    return tuple(translated.values())
-
-
-def _touched(buffers: Buffers, case: Case) -> tuple[Finding, ...]:
-    found = [
-        Finding("input_changed", f"the kernel wrote to its input {name} ({case})") for name in buffers.changed_inputs()
-    ]
-    for name, distance in buffers.broken_guards():
-        where = f"{-distance} bytes before {name}" if distance < 0 else f"{distance} bytes past the end of {name}"
-        found.append(Finding("out_of_bounds", f"the kernel wrote {where} ({case})"))
-    return tuple(found)
-
-
 def _judge_results(
-    problem: Problem, runnable: Runnable, one: Prepared, runs: Sequence[dict[str, Array]]
+    problem: Problem, subject: Subject, one: Prepared, runs: Sequence[dict[str, Array]]
 ) -> tuple[tuple[Finding, ...], float]:
     findings: list[Finding] = []
     worst = 0.0
@@ -168,24 +156,32 @@ def _judge_results(
         comparison = compare(first, expected)
         worst = max(worst, comparison.max_error)
         if not comparison.passed:
-            findings.append(_wrong(problem, runnable, one, name, (first, second), comparison))
+            findings.append(_wrong(problem, subject, one, name, (first, second), comparison))
         elif first.tobytes() != second.tobytes() and not problem.unrepeatable:
-            differing = int((first != second).sum())
-            message = f"two runs on the same data differ in {differing} elements of {name}: a race ({one.case})"
-            findings.append(Finding("unrepeatable", message))
+            findings.append(Finding("unrepeatable", f"{_differing(name, first, second)} ({one.case})"))
         elif problem.unrepeatable and not compare(second, expected).passed:
-            findings.append(_wrong(problem, runnable, one, name, (second, second), compare(second, expected)))
+            findings.append(_wrong(problem, subject, one, name, (second, second), compare(second, expected)))
     return tuple(findings), worst
 
 
+def _differing(name: str, first: Array, second: Array) -> str:
+    differing, idle = int((first != second).sum()), int(poisoned(second, 1).sum())
+    if idle == differing:
+        return (
+            f"the first run is right, but the second on the same data wrote nothing to {idle} elements of {name}: does "
+            "the kernel do its work once only?"
+        )
+    return f"two runs on the same data differ in {differing} elements of {name}: a race"
+
+
 def _wrong(
-    problem: Problem, runnable: Runnable, one: Prepared, name: str, runs: tuple[Array, Array], comparison: Comparison
+    problem: Problem, subject: Subject, one: Prepared, name: str, runs: tuple[Array, Array], comparison: Comparison
 ) -> Finding:
     expected = one.expected[name].values
     unwritten = never_written(*runs)
     pattern = describe(Evidence(runs[0], expected, comparison.wrong, unwritten))
-    shape = runnable.shape(one.case.sizes, one.case.multiprocessors)
-    to_blame = blame(problem, runnable, one.case, one.inputs, name, comparison.wrong, unwritten)
+    shape = subject.shape(one.case.sizes, one.case.multiprocessors)
+    to_blame = subject.blame(problem.signature, one.case, one.inputs, name, comparison.wrong, unwritten)
     told = str(pattern) if str(pattern)[-1] in ".?" else f"{pattern}."
     said = f"{told} {to_blame.text}" if to_blame else str(pattern)
     message = f"{name}: {said} (launched with {shape}; {one.case})"

@@ -150,11 +150,11 @@ class VirtualGPU:
         engine.run(worker)
 
     # -- memory -------------------------------------------------------------------------------------------------------
-    def allocate(self, nbytes: int) -> int:
-        """Address of fresh device memory, 256-byte aligned; OutOfDeviceMemory."""
+    def allocate(self, nbytes: int, lead: int = 0) -> int:
+        """Address of fresh device memory, `lead` bytes after a multiple of 256; OutOfDeviceMemory."""
         with self.lock:
             free = self.memory - self.arena.used
-            address = self.arena.allocate(nbytes) if nbytes <= free else None
+            address = self.arena.allocate(nbytes, lead) if nbytes <= free else None
             if address is None:
                 raise OutOfDeviceMemory(
                     f"{self.name}: {nbytes} bytes asked for, {free} of {self.memory} are free; "
@@ -194,6 +194,12 @@ class VirtualGPU:
         """Fills a C-contiguous array from the device."""
         if host.size:
             host.reshape(-1).view(np.uint8)[:] = self._view(address, host)
+
+    def copy_within(self, target: int, source: int, nbytes: int) -> None:
+        """Copies bytes from one place on the device to another."""
+        host = np.empty(nbytes, np.uint8)
+        self.copy_out(host, source)
+        self.copy_in(target, host)
 
     def _view(self, address: int, host: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if host.nbytes and not self.arena.holds(address, host.nbytes):

@@ -67,27 +67,33 @@ class Arena:
                 self._memory.madvise(mmap.MADV_HUGEPAGE)
         self._starts: list[int] = []
         self._sizes: dict[int, int] = {}
+        self._leads: dict[int, int] = {}
         self._free: list[tuple[int, int]] = [(self.base + PAGE, size - 2 * PAGE)]
         self.used = 0
         self.generation = 0
         self._table: np.ndarray[Any, Any] | None = None
 
-    def allocate(self, size: int) -> int | None:
-        """The address of `size` bytes, aligned to 256; None when no free range is large enough."""
-        room = -(-max(size, 1) // ALIGN) * ALIGN + GAP
-        start = self._fit(size, room)
+    def allocate(self, size: int, lead: int = 0) -> int | None:
+        """The address of `size` bytes, aligned to 256; None when no free range is large enough.
+
+        With a `lead` it begins so many bytes after an aligned address, and those before it are in no allocation.
+        """
+        room = -(-max(size + lead, 1) // ALIGN) * ALIGN + GAP
+        start = self._fit(size, room, lead)
         if start is None and self._waiting:
             self._let_go(0)
-            start = self._fit(size, room)
+            start = self._fit(size, room, lead)
         return start
 
-    def _fit(self, size: int, room: int) -> int | None:
+    def _fit(self, size: int, room: int, lead: int) -> int | None:
         for index, (start, length) in enumerate(self._free):
             if length >= room:
                 rest = (start + room, length - room)
                 self._free[index : index + 1] = [rest] if rest[1] else []
-                self._add(start, size)
-                return start
+                self._add(start + lead, size)
+                if lead:
+                    self._leads[start + lead] = lead
+                return start + lead
         return None
 
     def _add(self, start: int, size: int) -> None:
@@ -104,11 +110,12 @@ class Arena:
         del self._starts[bisect.bisect_left(self._starts, start)]
         self.used -= size
         self._gone.append((start, size))
-        room = -(-max(size, 1) // ALIGN) * ALIGN + GAP
+        lead = self._leads.pop(start, 0)
+        room = -(-max(size + lead, 1) // ALIGN) * ALIGN + GAP
         if room > self._quarantine:
-            self._release(start, room)
+            self._release(start - lead, room)
         else:
-            self._waiting.append((start, room))
+            self._waiting.append((start - lead, room))
             self._held += room
             self._let_go(self._quarantine)
         self._changed()

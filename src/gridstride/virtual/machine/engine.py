@@ -173,6 +173,11 @@ def calls_rare(names: Iterable[str]) -> bool:
     return bool(rare)
 
 
+def prepare() -> None:
+    """Has the runtime ready, which is compiled once on a machine and takes seconds then."""
+    _runtime()
+
+
 def run(worker: int) -> None:
     """Runs blocks of the worker's launch until none are left; the GIL is free meanwhile."""
     _runtime()[1](worker)

@@ -1,0 +1,65 @@
+"""PTX that a Python compiler made, launched with the parameters that this compiler's kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridstride.device.arrays import DeviceArray
+from gridstride.device.choice import use
+from gridstride.device.kernel import BoundKernel, Kernel
+from gridstride.device.module import ptx
+from gridstride.judge.header import Launch
+from gridstride.judge.runnable import RefusedError, Runnable
+from gridstride.judge.verdict import Finding
+from gridstride.protocol import Device, DeviceError, UnknownName
+
+
+@dataclass(frozen=True, slots=True)
+class PtxKernel:
+    """A kernel whose PTX parameters are more than the problem's: what `spread` makes of those."""
+
+    kernel: Kernel
+    spread: Callable[[Sequence[Any]], Sequence[Any]]
+
+    def launch(self, *, grid: Any, block: Any, args: Sequence[Any], shared: int = 0, stream: Any = None) -> None:
+        """Launch once."""
+        self.kernel.launch(grid=grid, block=block, args=tuple(self.spread(args)), shared=shared, stream=stream)
+
+    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Any]:
+        """Launcher that also counts."""
+        observed = self.kernel.observe(grid, block, shared)
+        return lambda *args: observed(*self.spread(args))
+
+    def bound(self) -> BoundKernel:
+        """The kernel on the device in use."""
+        return self.kernel.bound()
+
+    def renewed(self) -> PtxKernel:
+        """The same of a module that is loaded anew."""
+        return PtxKernel(self.kernel.renewed(), self.spread)
+
+
+def build_ptx(words: Mapping[str, Any], launch: Launch, device: Device) -> Runnable:
+    """The kernel on a device; RefusedError with the finding where that is not possible."""
+    hidden = [None] * int(words["hidden"])
+    spread = _numba if words["language"] == "numba" else lambda args: [*args, *hidden]
+    try:
+        with use(device):
+            kernel = ptx(words["ptx"], filename=words["filename"])[words["entry"]]
+        return Runnable(PtxKernel(kernel, spread), launch, device)  # type: ignore[arg-type]
+    except (UnknownName, DeviceError, ValueError) as error:
+        raise RefusedError(Finding("launch", str(error))) from error
+
+
+def _numba(args: Sequence[Any]) -> list[Any]:
+    return [field for value in args for field in _fields(value)]
+
+
+def _fields(value: Any) -> Iterator[Any]:
+    """An array as meminfo, parent, size, item size, data, shape and strides (numba.core.datamodel, ArrayModel)."""
+    if isinstance(value, DeviceArray):
+        yield from (None, None, value.size, value.dtype.itemsize, value, *value.shape, *value.strides)
+    else:
+        yield value

@@ -1,0 +1,194 @@
+"""A kernel that is compiled and run in a worker, as the rest of the judge sees it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gridstride.judge.attempt import Attempt, Observed, Results
+from gridstride.judge.blame import Blame
+from gridstride.judge.header import KernelFile, Launch, LaunchShape
+from gridstride.judge.problem import Array, Case, Problem, Signature, Values
+from gridstride.judge.runnable import MULTIPROCESSORS, RefusedError, launch_of
+from gridstride.judge.sandbox import records
+from gridstride.judge.sandbox.client import StoppedError, Worker
+from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.python_header import is_python, parse_python
+from gridstride.judge.sandbox.python_kernels import compile_python
+from gridstride.judge.sandbox.wire import Message
+from gridstride.judge.verdict import Finding
+from gridstride.protocol import Device
+from gridstride.virtual.machine.workers import cores
+
+_TOLD = 4.0  # seconds beyond a launch's own limit, for the virtual GPU to say which loop it was
+
+
+class Sandbox:
+    """Workers for the kernels of one problem on one virtual chip; the next one is started before it is needed.
+
+    A worker serves until something ends it; kernels that follow get a new one.
+    """
+
+    def __init__(self, device: Device, limits: Limits | None = None) -> None:
+        self.device = device
+        self.limits = limits or Limits(launch_seconds=getattr(device, "time_limit", Limits().launch_seconds))
+        self._worker: Worker | None = None
+
+    def start(self) -> None:
+        """Start a worker, and do not wait for it."""
+        self._worker = self._worker or Worker(self.limits, chip=self.device.chip, workers=min(2, cores()))
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    def build(self, problem: Problem, file: KernelFile) -> SandboxedKernel:
+        """Compile a kernel file; RefusedError with the finding when that is not possible."""
+        if is_python(file.filename):
+            return self._build_python(problem, file)
+        launch = launch_of(problem, file)
+        words = {"do": "build", "name": file.name, "filename": file.filename, "source": file.source,
+                 "entry": file.entry, "launch": records.launch_words(launch),
+                 "signature": records.signature_words(problem.signature)}  # fmt: skip
+        return self._built(words, file, launch)
+
+    def _build_python(self, problem: Problem, file: KernelFile) -> SandboxedKernel:
+        python = parse_python(file.source, filename=file.filename)
+        arch = self.device.properties.arch
+        compiled = compile_python(python, problem.signature, arch=arch, limits=self.limits)
+        words = {"do": "build_ptx", "launch": records.launch_words(compiled.launch), **compiled.words}
+        return self._built(words, file, compiled.launch)
+
+    def _built(self, words: dict[str, Any], file: KernelFile, launch: Launch) -> SandboxedKernel:
+        try:
+            reply = self.ask(Message(words), seconds=self.limits.compile_seconds, doing="compiling")
+        except StoppedError as stopped:
+            raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped
+        if "refused" in reply.words:
+            raise RefusedError(*records.findings_of([reply.words["refused"]]))
+        return SandboxedKernel(self, file, launch)
+
+    def ask(self, message: Message, *, seconds: float, doing: str) -> Message:
+        """The worker's reply; StoppedError."""
+        self.start()
+        assert self._worker is not None
+        worker = self._worker
+        try:
+            reply = worker.ask(message, seconds=seconds, doing=doing)
+        except BaseException:
+            self._worker = None
+            worker.close()
+            raise
+        sys.stdout.write(records.text(worker.printed(), self.limits.printed + 100))
+        if "error" in reply.words:
+            self._worker = None
+            worker.close()
+            said = records.text(reply.words["error"])
+            raise StoppedError("memory" if said == "out of memory" else "broken", f"{doing} failed: {said}")
+        return reply
+
+
+class SandboxedKernel:
+    """A kernel in a worker. The inputs go there, raw results come back; what is right stays here."""
+
+    def __init__(self, sandbox: Sandbox, file: KernelFile, launch: Launch) -> None:
+        self._sandbox, self._file, self._launch = sandbox, file, launch
+        self.device = sandbox.device
+
+    def shape(self, sizes: Mapping[str, int], multiprocessors: int | None = None) -> LaunchShape:
+        """Grid and block for these sizes on this device, or on one of so many multiprocessors."""
+        many = multiprocessors or self.device.properties.multiprocessors
+        return self._launch.shape({**sizes, MULTIPROCESSORS: many})
+
+    def attempt(self, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
+        """Run the inputs in the same memory, the first one twice."""
+        self.shape(case.sizes, case.multiprocessors)
+        try:
+            reply = self._asked("attempt", signature, case, inputs)
+            findings = records.findings_of(reply.words["findings"])
+            return Attempt(findings, _results(reply, signature, case, inputs[0], 1 + len(inputs)))
+        except StoppedError as stopped:
+            return Attempt((_finding(stopped),))
+        except _MALFORMED as error:
+            return Attempt((_malformed(error),))
+
+    def observed(self, signature: Signature, case: Case, inputs: Values) -> Observed:
+        """Run once with counters."""
+        self.shape(case.sizes, case.multiprocessors)
+        try:
+            reply = self._asked("observe", signature, case, [inputs])
+            findings = records.findings_of(reply.words["findings"])
+            results = _results(reply, signature, case, inputs, 1)
+            run = reply.words.get("run")
+            if run is not None:
+                run = records.run_of(run, chip_name=self.device.chip, source=self._file.source, findings=findings)
+            return Observed(findings, run, results[0] if results else None)
+        except StoppedError as stopped:
+            return Observed((_finding(stopped),))
+        except _MALFORMED as error:
+            return Observed((_malformed(error),))
+
+    def blame(
+        self, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
+    ) -> Blame | None:
+        """Who is behind the first wrong element of an output; None where nobody can tell."""
+        masks = {"wrong": wrong, "unwritten": unwritten}
+        try:
+            return records.blame_of(self._asked("blame", signature, case, [inputs, masks], name=name).words["blame"])
+        except (StoppedError, *_MALFORMED):
+            return None  # the finding stands without it
+
+    def _asked(self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], **more: Any) -> Message:
+        buffers: list[bytes] = []
+        numbers = [{name: _sent(value, buffers) for name, value in values.items()} for values in inputs]
+        words = {"do": what, "signature": records.signature_words(signature), "case": records.case_words(case),
+                 "numbers": numbers, **more}  # fmt: skip
+        limits = self._sandbox.limits
+        most = max(limits.case_seconds, 2 * limits.launch_seconds + _TOLD)
+        return self._sandbox.ask(Message(words, buffers), seconds=most, doing="running the kernel")
+
+
+_MALFORMED = (TypeError, ValueError, KeyError, AttributeError, OverflowError, IndexError)
+
+
+def _sent(value: Any, buffers: list[bytes]) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    buffers.append(np.ascontiguousarray(value).tobytes())
+    return [len(buffers) - 1, value.dtype.str, list(value.shape)]
+
+
+def _results(reply: Message, signature: Signature, case: Case, inputs: Values, most: int) -> tuple[Results, ...]:
+    """The arrays of each run, of the sizes that the problem says; ValueError for anything else."""
+    outputs = [p for p in signature.parameters if p.written]
+    runs = int(reply.words["runs"])
+    if not 0 <= runs <= most or len(reply.buffers) != runs * len(outputs):
+        raise ValueError(f"{runs} runs in {len(reply.buffers)} arrays")
+    if not reply.words["findings"] and runs != most:
+        raise ValueError(f"{runs} of {most} runs")
+    made: list[Results] = []
+    given = iter(reply.buffers)
+    for _ in range(runs):
+        made.append({})
+        for parameter in outputs:
+            shape, dtype = signature.shape(parameter, case.sizes), np.dtype(parameter.dtype)
+            data = next(given)
+            if len(data) != prod(shape) * dtype.itemsize:
+                raise ValueError(f"{len(data)} bytes for {parameter.name}")
+            made[-1][parameter.name] = np.frombuffer(data, dtype).reshape(shape)
+    return tuple(made)
+
+
+def _finding(stopped: StoppedError) -> Finding:
+    kinds = {"time": "timeout", "memory": "out_of_memory", "threads": "fault", "crash": "fault"}
+    return Finding(kinds.get(stopped.why, "fault"), f"stopped: {stopped.reason}")
+
+
+def _malformed(error: Exception) -> Finding:
+    return Finding("fault", f"the worker's reply is not one: {records.text(error, 200)}")

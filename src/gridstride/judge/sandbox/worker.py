@@ -1,0 +1,194 @@
+"""What runs in the worker: it locks itself in, then compiles kernels and runs them, one request after the other.
+
+It is started by `client.py`, with the limits as JSON in its first argument; requests come on standard input, replies
+leave on the descriptor named there. It never learns what is right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import faulthandler
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gridstride.judge.sandbox import landlock, records, seccomp
+from gridstride.judge.sandbox.limits import Limits, restrict
+from gridstride.judge.sandbox.wire import Message, packed, read
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+
+
+def main() -> None:
+    """Lock the room, say so, and serve until the parent hangs up."""
+    given = json.loads(sys.argv[1])
+    faulthandler.disable()
+    die_with_parent(given["parent"])
+    replies = os.fdopen(given["replies"], "wb", buffering=0)
+    room = Room(given)
+    room.warm_up()
+    locked = lock(Limits(**given["limits"]), given["folders"])
+    say(replies, Message({"ready": locked}))
+    requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
+    while (asked := read(requests.read)) is not None:
+        say(replies, room.answer(asked))
+        sys.stdout.flush()
+
+
+def die_with_parent(parent: int) -> None:
+    """Never outlive the judge, and let nobody look into this process."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    library.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    if os.getppid() != parent:  # it went before we could ask
+        os._exit(1)
+
+
+def lock(limits: Limits, folders: list[list[Any]]) -> dict[str, Any]:
+    """Give everything up that is not needed; says what the kernel could do about it."""
+    filtered = seccomp.available()  # asks the file system, so before that is given up
+    restrict(limits)
+    have = landlock.lock((path, rights) for path, rights in folders)
+    if filtered:
+        seccomp.lock()
+    return {"landlock": have, "seccomp": filtered}
+
+
+def say(replies: Any, message: Message) -> None:
+    """Send a message, however long."""
+    data = memoryview(packed(message))
+    while data:
+        data = data[replies.write(data) :]
+
+
+class Room:
+    """One virtual GPU and the kernel that is being judged."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = given
+        self._gpu: Any = None
+        self._kernel: Any = None
+
+    def warm_up(self) -> None:
+        """Load what cannot be loaded once the room is locked, and what takes long."""
+        from gridstride.compiler.bindings import load
+        from gridstride.judge import attempt, blame, runnable  # noqa: F401
+        from gridstride.virtual.gpu import VirtualGPU
+        from gridstride.virtual.machine import engine
+
+        load()
+        engine.prepare()
+        limits = Limits(**self._given["limits"])
+        self._gpu = VirtualGPU(
+            self._given["chip"],
+            memory=limits.device_memory,
+            time_limit=limits.launch_seconds,
+            workers=self._given["workers"],
+        )
+
+    def answer(self, asked: Message) -> Message:
+        """The reply to one request; whatever goes wrong within is a reply too."""
+        does: dict[str, Callable[[Message], Message]] = {
+            "build": self._build,
+            "build_ptx": self._build_ptx,
+            "attempt": self._attempt,
+            "observe": self._observe,
+            "blame": self._blame,
+        }
+        try:
+            return does[asked.words["do"]](asked)
+        except Exception as error:
+            gc.collect()
+            if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
+                return Message(
+                    {"error": "out of memory"}
+                )  # of ours, or of a library: the parent says so, and its verdict is no pass
+            return Message({"error": f"{type(error).__name__}: {error}"})
+
+    def _build(self, asked: Message) -> Message:
+        from gridstride.judge.header import KernelFile
+        from gridstride.judge.runnable import RefusedError, build_for
+
+        words = asked.words
+        self._kernel = None
+        gc.collect()
+        file = KernelFile(words["name"], words["filename"], words["source"], "", words["entry"], None, None)
+        signature = records.signature_of(words["signature"])
+        try:
+            launch = records.launch_of(words["launch"])
+            self._kernel = build_for(signature, file, launch, self._gpu)
+        except RefusedError as refused:
+            return Message({"refused": records.finding_words(refused.finding)})
+        return Message({"built": True})
+
+    def _build_ptx(self, asked: Message) -> Message:
+        from gridstride.judge.runnable import RefusedError
+        from gridstride.judge.sandbox.ptx_kernel import build_ptx
+
+        self._kernel = None
+        gc.collect()
+        try:
+            self._kernel = build_ptx(asked.words, records.launch_of(asked.words["launch"]), self._gpu)
+        except RefusedError as refused:
+            return Message({"refused": records.finding_words(refused.finding)})
+        return Message({"built": True})
+
+    def _attempt(self, asked: Message) -> Message:
+        signature, case = self._case(asked)
+        inputs = _inputs(asked.words["numbers"], asked.buffers)
+        done = self._kernel.attempt(signature, case, inputs)
+        return _replied([records.finding_words(f) for f in done.findings], done.results)
+
+    def _observe(self, asked: Message) -> Message:
+        signature, case = self._case(asked)
+        (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
+        done = self._kernel.observed(signature, case, inputs)
+        found = [records.finding_words(f) for f in done.findings]
+        reply = _replied(found, [done.results] if done.results is not None else [])
+        if done.run is not None:
+            entry = self._entry()
+            reply.words["run"] = records.run_words(done.run, entry)
+        return reply
+
+    def _blame(self, asked: Message) -> Message:
+        signature, case = self._case(asked)
+        inputs, masks = _inputs(asked.words["numbers"], asked.buffers)
+        found = self._kernel.blame(signature, case, inputs, asked.words["name"], masks["wrong"], masks["unwritten"])
+        return Message({"blame": records.blame_words(found)})
+
+    def _entry(self) -> Any:
+        """The virtual GPU's own kernel."""
+        from gridstride.device.choice import use
+
+        with use(self._gpu):
+            return self._kernel.kernel.bound().kernel
+
+    def _case(self, asked: Message) -> Any:
+        return records.signature_of(asked.words["signature"]), records.case_of(asked.words["case"])
+
+
+def _inputs(numbers: list[dict[str, Any]], buffers: Any) -> list[dict[str, Any]]:
+    """Each input's values: numbers as they are, arrays from [place among the buffers, dtype, shape]."""
+    return [{name: _value(each, buffers) for name, each in values.items()} for values in numbers]
+
+
+def _value(given: Any, buffers: Any) -> Any:
+    if not isinstance(given, list):
+        return given
+    place, dtype, shape = given
+    return np.frombuffer(buffers[place], dtype).reshape(shape)
+
+
+def _replied(findings: list[Any], results: Any) -> Message:
+    return Message({"findings": findings, "runs": len(results)}, [v.tobytes() for r in results for v in r.values()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+// Works in the first launch only: later ones find the output done.
+//
+// block: 256
+// grid: 1
+// expect: unrepeatable
+
+__device__ int launches;
+
+__global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int before = launches;
+    __syncthreads();
+    if (threadIdx.x == 0) launches = before + 1;
+    if (before) return;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) c[i] = a[i] + b[i];
+}

@@ -1,0 +1,12 @@
+// Reads the environment of the process.
+//
+// block: 64
+// grid: ceil(n/64)
+// expect: compile_error
+
+#include "/proc/self/environ"
+__global__ void k(const float* x, float* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2 * x[i];
+}

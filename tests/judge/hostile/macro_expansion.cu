@@ -1,0 +1,21 @@
+// Ten billion statements in ten lines.
+//
+// block: 64
+// grid: ceil(n/64)
+// expect: compile_error
+
+#define A0 y[0] += 1;
+#define A1 A0 A0 A0 A0 A0 A0 A0 A0 A0 A0
+#define A2 A1 A1 A1 A1 A1 A1 A1 A1 A1 A1
+#define A3 A2 A2 A2 A2 A2 A2 A2 A2 A2 A2
+#define A4 A3 A3 A3 A3 A3 A3 A3 A3 A3 A3
+#define A5 A4 A4 A4 A4 A4 A4 A4 A4 A4 A4
+#define A6 A5 A5 A5 A5 A5 A5 A5 A5 A5 A5
+#define A7 A6 A6 A6 A6 A6 A6 A6 A6 A6 A6
+#define A8 A7 A7 A7 A7 A7 A7 A7 A7 A7 A7
+#define A9 A8 A8 A8 A8 A8 A8 A8 A8 A8 A8
+#define A10 A9 A9 A9 A9 A9 A9 A9 A9 A9 A9
+__global__ void k(const float* x, float* y, int n)
+{
+    A10
+}

@@ -1,0 +1,13 @@
+// Gives the compiler options from inside.
+//
+// block: 64
+// grid: ceil(n/64)
+// expect: compile_error
+
+#pragma nv_option --include-path=/etc
+#include <passwd>
+__global__ void k(const float* x, float* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2 * x[i];
+}

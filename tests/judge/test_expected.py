@@ -1,0 +1,40 @@
+"""A kernel with other parameters than the problem's is told which one, and what the whole should look like."""
+
+from __future__ import annotations
+
+import pytest
+
+import gridstride as gs
+from gridstride.judge.header import parse_kernel
+from gridstride.judge.problem import Problem
+from gridstride.judge.runnable import RefusedError, build
+
+
+def refusal(problem: Problem, parameters: str) -> str:
+    source = f"// block: 32\n// grid: 1\n__global__ void k({parameters}) {{}}"
+    with pytest.raises(RefusedError) as refused:
+        build(problem, parse_kernel(source), gs.VirtualGPU())
+    return refused.value.finding.message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ("const float* x, float* y", "parameter 3, int n, is missing"),
+        ("const float* x, float* y, int n, int m", "parameter 4, int m, is one too many"),
+        ("int n, const float* x, float* y", "parameter 1 is int n, but x is an array, const float* x"),
+        ("const float* x, float* y, int* n", "parameter 3 is int* n, but n is a number, int n"),
+        ("const double* x, float* y, int n", "parameter 1 is const double* x, but x is const float* x"),
+    ],
+)
+def test_the_parameter_is_named_with_what_it_should_be(doubling: Problem, parameters: str, said: str) -> None:
+    message = refusal(doubling, parameters)
+    assert said in message
+    assert message.endswith("The problem gives __global__ void k(const float* x, float* y, int n)")
+
+
+@pytest.mark.parametrize("parameters", ["const float* x, float* y, int n", "float* x, float* y, unsigned n",
+                                        "const float* a, float* b, long long size"])  # fmt: skip
+def test_names_signs_and_widths_of_numbers_are_the_kernels_own(doubling: Problem, parameters: str) -> None:
+    source = f"// block: 32\n// grid: 1\n__global__ void k({parameters}) {{}}"
+    build(doubling, parse_kernel(source), gs.VirtualGPU())

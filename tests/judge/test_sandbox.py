@@ -1,0 +1,206 @@
+"""The small room: what may pass the filter, what is said through the door, and that nothing else differs."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridstride as gs
+from gridstride.judge.find import find
+from gridstride.judge.ladder import Ladder, check
+from gridstride.judge.sandbox import calls, landlock, records, seccomp
+from gridstride.judge.sandbox.client import StoppedError, Worker
+from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.wire import Message, Reader, WireError, packed
+
+OWN = 4242  # the process that the filter is made for
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+ALLOWED, KILLED = 0x7FFF0000, 0x80000000
+HEADERS = {0: "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", 1: "/usr/include/asm-generic/unistd.h"}
+
+
+def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
+    """What the filter says to a call, by running its program."""
+    program = seccomp.instructions(OWN, machine)
+    data = {0: number, 4: ARCHITECTURES[machine] if architecture is None else architecture}
+    for place in range(6):
+        value = arguments[place] if place < len(arguments) else 0
+        data[16 + 8 * place], data[20 + 8 * place] = value & 0xFFFFFFFF, value >> 32 & 0xFFFFFFFF
+    at = accumulator = 0
+    while True:
+        code, yes, no, k = program[at]
+        at += 1
+        if code == 0x06:
+            return k
+        if code == 0x20:
+            accumulator = data[k]
+        else:
+            at += yes if (accumulator == k if code == 0x15 else accumulator & k) else no
+
+
+@pytest.mark.parametrize("column", HEADERS)
+def test_the_numbers_of_calls_are_those_of_the_system(column: int) -> None:
+    header = Path(HEADERS[column])
+    if not header.is_file():
+        pytest.skip(f"needs {header}")
+    known = {m[1]: int(m[2]) for m in re.finditer(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())}
+    named = {**calls.PLAIN, "clone": calls.CLONE, "clone3": calls.CLONE3, "ioctl": calls.IOCTL, "prctl": calls.PRCTL,
+             "prlimit64": calls.PRLIMIT64, "kill": calls.KILL, "tgkill": calls.TGKILL}  # fmt: skip
+    for name, numbers in named.items():
+        there = known.get(name, known.get(name.removeprefix("new")))
+        assert numbers[column] in (there, calls.NONE), name
+
+
+@pytest.mark.parametrize(("machine", "column"), [("x86_64", 0), ("aarch64", 1)])
+def test_the_filter_lets_through_what_is_listed_and_nothing_else(machine: str, column: int) -> None:
+    listed = {numbers[column] for numbers in calls.PLAIN.values()} - {calls.NONE}
+    passes = {number for number in range(600) if verdict(machine, number) == ALLOWED}
+    with_no_arguments = {calls.PRLIMIT64[column]}  # asks for limits, sets none
+    assert passes == listed | with_no_arguments
+
+
+@pytest.mark.parametrize(("machine", "column"), [("x86_64", 0), ("aarch64", 1)])
+def test_threads_may_start_and_processes_may_not(machine: str, column: int) -> None:
+    assert verdict(machine, calls.CLONE[column], 0x3D0F00) == ALLOWED  # as pthread_create asks
+    assert verdict(machine, calls.CLONE[column], signal.SIGCHLD) != ALLOWED
+    assert verdict(machine, calls.CLONE3[column]) != ALLOWED
+
+
+@pytest.mark.parametrize(("machine", "column"), [("x86_64", 0), ("aarch64", 1)])
+def test_signals_go_to_the_process_itself_only(machine: str, column: int) -> None:
+    assert verdict(machine, calls.KILL[column], OWN) == ALLOWED
+    for other in (0, 1, OWN + 1, 0xFFFFFFFF):
+        assert verdict(machine, calls.KILL[column], other) != ALLOWED
+        assert verdict(machine, calls.TGKILL[column], other) != ALLOWED
+
+
+def test_limits_can_be_asked_for_and_not_raised() -> None:
+    assert verdict("x86_64", calls.PRLIMIT64[0], 0, 7, 0) == ALLOWED
+    assert verdict("x86_64", calls.PRLIMIT64[0], 0, 7, 0x1000) != ALLOWED
+    assert verdict("x86_64", calls.PRLIMIT64[0], 0, 7, 1 << 40) != ALLOWED
+
+
+def test_calls_of_another_architecture_end_the_process() -> None:
+    assert verdict("x86_64", 0, architecture=0x40000003) == KILLED
+
+
+words = st.dictionaries(st.text(max_size=8), st.integers() | st.text() | st.none() | st.booleans(), max_size=4)
+
+
+@given(words, st.lists(st.binary(max_size=200), max_size=4), st.integers(1, 50))
+def test_a_message_arrives_as_it_was_sent_however_it_is_cut(said: Any, buffers: list[bytes], step: int) -> None:
+    data = packed(Message(said, buffers))
+    reader, found = Reader(1 << 20), None
+    for start in range(0, len(data), step):
+        found = reader.feed(data[start : start + step])
+    assert found == Message(said, buffers)
+
+
+@given(st.binary(max_size=300))
+def test_bytes_that_are_no_message_are_refused_or_waited_on(data: bytes) -> None:
+    try:
+        found = Reader(1 << 20).feed(data)
+    except WireError:
+        return
+    assert found is None or isinstance(found.words, dict)
+
+
+def test_texts_from_a_worker_cannot_play_with_a_terminal() -> None:
+    shown = records.text("a\033[2Jb\x07\r\n" + "x" * 100, 50)
+    assert "\033" not in shown
+    assert "\r" not in shown
+    assert len(shown) == 50
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(Limits(), chip="h200", workers=1) as one:
+        yield one
+
+
+def test_the_worker_locks_itself_in_with_all_that_the_system_offers(worker: Worker) -> None:
+    worker.wait_until_ready()
+    assert worker.locked == {"landlock": landlock.version(), "seccomp": seccomp.available()}
+
+
+def test_a_request_that_makes_no_sense_is_answered(worker: Worker) -> None:
+    reply = worker.ask(Message({"do": "harm"}), seconds=10, doing="asking")
+    assert "error" in reply.words
+
+
+def test_a_worker_that_ends_is_a_reason_in_words() -> None:
+    with Worker(Limits(), chip="no such chip", workers=1) as one, pytest.raises(StoppedError, match="no such chip"):
+        one.wait_until_ready()
+
+
+def test_the_room_changes_no_verdict_and_no_counter() -> None:
+    folder = find("saxpy")
+    path = folder.path / "rungs" / "01_scalar.cu"
+    inside = check(path, folder, device=gs.VirtualGPU(), seed=5)
+    outside = check(path, folder, device=gs.VirtualGPU(), seed=5, sandbox=False)
+    assert inside.findings == outside.findings == ()
+    assert inside.counters == outside.counters
+    assert inside.max_error == outside.max_error
+    assert inside.limiter == outside.limiter
+    assert inside.run.counters.lines == outside.run.counters.lines
+
+
+def test_findings_are_the_same_inside(tmp_path: Path) -> None:
+    folder = find("saxpy")
+    path = folder.path / "wrong" / "unguarded_tail.cu"
+    inside = check(path, folder, device=gs.VirtualGPU(), seed=5)
+    outside = check(path, folder, device=gs.VirtualGPU(), seed=5, sandbox=False)
+    kind, line, thread = ((f.kind, f.line, f.thread) for f in (inside.findings[0],)).__next__()
+    assert (kind, line, thread) == (outside.findings[0].kind, outside.findings[0].line, outside.findings[0].thread)
+
+
+def test_what_is_right_is_never_said_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Message] = []
+    ask = Worker.ask
+
+    def listening(self: Worker, message: Message, **how: Any) -> Message:
+        said.append(message)
+        return ask(self, message, **how)
+
+    monkeypatch.setattr(Worker, "ask", listening)
+    folder = find("vector_add")
+    ladder = Ladder(folder, device=gs.VirtualGPU(), seed=5, rungs=["01"], sandbox=True)
+    result = next(iter(ladder))
+    expected = {e.values.astype("float32").tobytes() for p in ladder._cases() for e in p.expected.values()}
+    ladder.close()
+    assert result.verdict == "pass"
+    assert len(said) > 10
+    assert not expected & {bytes(buffer) for message in said for buffer in message.buffers}
+    assert all("seed" not in str(message.words.get("case")) for message in said)
+
+
+def test_an_interrupt_ends_the_worker_and_removes_its_folder(tmp_path: Path) -> None:
+    endless = find("matmul").path / "wrong" / "endless_loop.cu"
+    command = [sys.executable, "-m", "gridstride", "check", str(endless), "-p", "matmul", "--device", "virtual"]
+    before = set(Path(tempfile.gettempdir()).glob("gridstride-*"))
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    deadline = time.monotonic() + 20
+    while not list(tmp_path.glob("gridstride-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert out == b""
+    assert b"Traceback" not in err
+    assert list(tmp_path.glob("gridstride-*")) == []
+    assert set(Path(tempfile.gettempdir()).glob("gridstride-*")) <= before
