@@ -115,8 +115,6 @@ PLAIN_TWINS = (
          "dq[(head + start + r) * D + x] += sum"),
 )  # fmt: skip
 DECODE_TWINS = (
-    Twin("scores read before the warp has met", "scores[warp][lane] = w;\n        __syncwarp();",
-         "scores[warp][lane] = w;"),
     Twin("sums read before the block has met", "    __syncthreads();\n    if (warp != 0) return;",
          "    if (warp != 0) return;"),
 )  # fmt: skip

@@ -39,7 +39,9 @@ HEAD = """.version 9.0
 def accesses(opcodes: str) -> Iterator[table.Form]:
     for pattern in table.patterns():
         if re.match(rf"({opcodes})[.{{]", pattern):
-            yield from (form for form, ok in table.accepted(pattern) if ok and not re.search("param|const", form.name))
+            yield from (
+                form for form, ok in table.accepted(pattern) if ok and not re.search("param|const|async", form.name)
+            )
 
 
 def base(name: str) -> str:

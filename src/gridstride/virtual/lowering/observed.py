@@ -109,7 +109,9 @@ class Counting:
             self.unit = min(self.unit, access.size)
         elif access.space != "const":
             self.global_unit = min(self.global_unit, access.size)
-        b = cx.b
+        b, atomic = cx.b, kind in ("atom", "red")
+        if atomic:  # an atomic reads what is there before it is known as written
+            self.touch(cx, site, access, address, kind)
         with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
@@ -118,7 +120,7 @@ class Counting:
             if self.lanes:
                 watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
-            if access.space == "shared" and kind in ("atom", "red"):
+            if access.space == "shared" and atomic:
                 strong = "checked" if checks_value(cx.ins) else "atomic"
                 b.call("void", f"gs_race_{strong}", cx.warp, where[1], cx.active(), addresses, size)
             name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
@@ -129,7 +131,8 @@ class Counting:
                 watch_cluster(cx, site, access, addresses, kind)
             if result == "i32":
                 unset.look(cx, site, access, addresses, looks)
-        self.touch(cx, site, access, address, kind)
+        if not atomic:
+            self.touch(cx, site, access, address, kind)
 
     def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
         """Checks that what is read was written; of accesses that are counted elsewhere, too."""

@@ -1,6 +1,6 @@
 """Which accepted forms of the instruction list are really lowered in a test that compares with a model.
 
-    python bench/form_coverage.py [processes]    # runs those tests and writes results/form_coverage.json
+    python bench/lowered_forms.py [processes]    # runs those tests and writes results/form_coverage.json
 
 tests/virtual/form_coverage.py names the tests by pattern; here each form must have gone through the code generator, by
 its whole name, while one of the tests named for it ran.
