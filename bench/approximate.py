@@ -1,6 +1,6 @@
 """The approximate functions over all 2³² single-precision inputs: within the ISA's bounds, and how far from a GPU.
 
-    python bench/approximate.py bounds [processes]    # the virtual GPU against float64, anywhere; minutes
+    python bench/approximate.py bounds [processes] [NAME …]    # the virtual GPU against float64, anywhere; minutes
     python bench/approximate.py distance [processes]  # also a physical GPU; writes results/approximate_h200.json
     python bench/approximate.py sample FILE           # what a physical GPU gives for some inputs of every exponent
 
@@ -15,7 +15,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -198,21 +198,23 @@ def _distance(opcode: str, x: np.ndarray, mine: np.ndarray, theirs: np.ndarray) 
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
-def jobs(physical: bool) -> Iterator[tuple[str, int, bool]]:
-    """Every block of every function; of the flushing forms those where something is flushed."""
+def jobs(physical: bool, names: Sequence[str]) -> Iterator[tuple[str, int, bool]]:
+    """Every block of every function, or of those named; of the flushing forms those where something is flushed."""
     for function in FUNCTIONS:
+        if names and function.name.partition(".")[0] not in names:
+            continue
         yield from ((function.name, number, physical) for number in function.blocks)
     for name in FLUSHING if physical else ():
         some = {0, 1, 125, 126, 127, 128} | ({66, 67, 194, 195} if name.startswith("ex2") else set())
         yield from ((name, number, True) for number in sorted(some))
 
 
-def collect(physical: bool, processes: int) -> dict[str, dict[str, object]]:
+def collect(physical: bool, processes: int, names: Sequence[str] = ()) -> dict[str, dict[str, object]]:
     """The measures of each function over all its blocks."""
     table: dict[str, dict[str, object]] = {}
     start = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for done, found in enumerate(pool.imap_unordered(block, jobs(physical), chunksize=2)):
+        for done, found in enumerate(pool.imap_unordered(block, jobs(physical, names), chunksize=2)):
             _merge(table.setdefault(str(found["name"]), {}), found)
             if done % 200 == 199:
                 print(f"{done + 1} blocks, {time.monotonic() - start:.0f} s", file=sys.stderr)
@@ -290,7 +292,7 @@ def main() -> None:
         sample(Path(words[1]))
         return
     physical = words[:1] == ["distance"]
-    table = collect(physical, processes)
+    table = collect(physical, processes, () if physical else [word for word in words[1:] if not word.isdecimal()])
     table |= halves() if physical else {}
     inside = show(table)
     if physical:
