@@ -218,6 +218,7 @@ def test_a_tensor_and_its_numpy_view_are_one_buffer(fake, saxpy):
 def test_bfloat16_may_come_as_its_bits_since_numpy_has_no_such_dtype(fake):
     kernel = gs.cuda("#include <cuda_bf16.h>\n__global__ void b(__nv_bfloat16* p) {}")["b"]
     kernel[1, 1](np.zeros(4, np.uint16))
+    assert len(fake.launches) == 1
 
 
 def test_bfloat16_tensors_need_no_numpy_dtype(fake):

@@ -37,4 +37,5 @@ def test_the_parameter_is_named_with_what_it_should_be(doubling: Problem, parame
                                         "const float* a, float* b, long long size"])  # fmt: skip
 def test_names_signs_and_widths_of_numbers_are_the_kernels_own(doubling: Problem, parameters: str) -> None:
     source = f"// block: 32\n// grid: 1\n__global__ void k({parameters}) {{}}"
-    build(doubling, parse_kernel(source), gs.VirtualGPU())
+    runnable = build(doubling, parse_kernel(source), gs.VirtualGPU())
+    assert runnable.shape({"n": 5}).block == (32, 1, 1)

@@ -11,24 +11,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machines import BUILDS_AND_GPU, opened_for_clusters
 
 import gridstride as gs
 
-MACHINES = ["fast", "observed", pytest.param("physical", marks=pytest.mark.gpu)]
 Dim3 = tuple[int, int, int]
 
 
-@pytest.fixture(params=MACHINES)
+@pytest.fixture(params=BUILDS_AND_GPU)
 def machine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The two builds of the virtual GPU, and the physical one."""
-    if request.param == "physical":
-        with gs.use("physical") as device:
-            if not device.properties.max_cluster:
-                pytest.skip(f"{device.name} has no clusters")
-            yield request.param
-        return
-    with gs.use(gs.VirtualGPU(workers=2, time_limit=20, sanitize=request.param == "observed")):
-        yield request.param
+    yield from opened_for_clusters(request.param)
 
 
 @functools.cache
