@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +23,8 @@ sys.path[:0] = [str(ROOT / "tests" / "virtual"), str(ROOT / "src")]
 import form_coverage as coverage  # noqa: E402
 import instruction_forms as table  # noqa: E402
 import test_instruction_forms as audit  # noqa: E402
+
+from gridstride.virtual.ptx.types import TYPES  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "form_coverage.json"
 
@@ -47,6 +50,7 @@ def main() -> None:
     seen = lowered(sys.argv[1] if len(sys.argv) > 1 else "2")
     anywhere = set().union(*seen.values()) if seen else set()
     counts, without = Counter[str](), Counter[str]()
+    types: dict[str, bool] = {}
     for pattern in table.patterns():
         for form, ok in table.accepted(pattern):
             if not ok or audit.absent(form.name):
@@ -57,7 +61,14 @@ def main() -> None:
             counts["lowered in a test against a model"] += here
             counts["lowered in another of these tests"] += not here and form.name in anywhere
             without[form.opcode] += not here and form.name not in anywhere
-    record = {"counts": counts, "not lowered by opcode": dict(without.most_common())}
+            kind = " ".join([form.opcode, *(word for word in form.name.split(".")[1:] if word in TYPES)])
+            types[kind] = types.get(kind, False) or here
+    record = {
+        "command": "python bench/lowered_forms.py", "date": datetime.now(UTC).date().isoformat(), "counts": counts,
+        "opcodes with types": {"accepted": len(types), "lowered in a test against a model": sum(types.values())},
+        "opcodes with types without": sorted(kind for kind, here in types.items() if not here),
+        "not lowered by opcode": {opcode: many for opcode, many in without.most_common() if many},
+    }  # fmt: skip
     RESULT.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
 
