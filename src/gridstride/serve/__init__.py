@@ -1,0 +1,1 @@
+"""Serving: requests in, tokens out, many at a time over one paged cache."""
