@@ -7,13 +7,18 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 WORKERS ?= 2
 
-.PHONY: help run setup test lint bench gpu-test clean
+# torch's CPU build: Linux's build on PyPI brings gigabytes of CUDA libraries, of other versions than ours.
+TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+.PHONY: help run setup stack test lint bench gpu-test clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run       set up, then climb the matrix-multiply ladder (virtual GPU where there is no other)"
 	@echo "make test      set up, then ruff, mypy and all tests (WORKERS=$(WORKERS))"
 	@echo "make setup     only the virtual environment, in $(VENV)"
+	@echo "make stack     that, with PyTorch: for gridstride train, generate, chat, serve, load"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     every benchmark; results go to bench/results"
 	@echo "make gpu-test  the tests that need an NVIDIA GPU"
@@ -23,6 +28,8 @@ run: $(VENV)/.core
 	@$(BIN)/gridstride climb matmul
 
 setup: $(VENV)/.core
+
+stack: $(VENV)/.stack
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -47,7 +54,21 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.core
+# Where the CPU build is at hand (a mirror, a folder of wheels) it is taken from there, else from PyTorch's own index; where
+# there is none (macOS), the plain build is one for processors.
+$(VENV)/.torch: constraints.txt | $(VENV)/.core
+	@echo "installing PyTorch $(TORCH) into $(VENV)" >&2
+	@$(PIP) torch==$(TORCH)+cpu 2>/dev/null \
+		|| $(PIP) torch==$(TORCH)+cpu --extra-index-url $(TORCH_INDEX) 2>/dev/null \
+		|| $(PIP) torch==$(TORCH)
+	@touch $@
+
+$(VENV)/.stack: $(VENV)/.core $(VENV)/.torch
+	@echo "installing what training and serving need into $(VENV)" >&2
+	@$(PIP) --editable '.[train,serve]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core $(VENV)/.torch
 	@echo "installing the test tools into $(VENV)" >&2
 	@$(PIP) --editable '.[test]'
 	@touch $@
