@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from gridstride.models.errors import ModelError
+
 Family = Literal["llama", "qwen2", "qwen3", "gpt2"]
 
 
@@ -44,6 +46,10 @@ class DecoderConfig:
     activation: Literal["silu_gated", "gelu_tanh"] = "silu_gated"
     dropout: float = 0.0  # in training only
 
+    def __post_init__(self) -> None:
+        """ModelError where sizes are not positive or contradict one another."""
+        _check(self)
+
     @property
     def group(self) -> int:
         """Query heads that share one key/value head."""
@@ -59,3 +65,28 @@ class DecoderConfig:
             tables += self.context * self.width
         head = self.vocabulary * self.width
         return self.layers * (qkv + output + mlp) + (tables if embedding else head)
+
+
+_SIZES = ("vocabulary", "width", "layers", "heads", "kv_heads", "head_width", "hidden", "context")
+
+
+def _check(config: DecoderConfig) -> None:
+    for name in _SIZES:
+        size = getattr(config, name)
+        if size < 1:
+            raise ModelError(f"{name} is {size}: at least 1 is needed")
+    if config.heads % config.kv_heads:
+        raise ModelError(
+            f"heads {config.heads} [num_attention_heads] is not a multiple of kv_heads {config.kv_heads} "
+            "[num_key_value_heads]"
+        )
+    if config.rotary_base is not None and config.head_width % 2:
+        raise ModelError(f"head_width {config.head_width} [head_dim] is odd: rotary positions turn pairs")
+    if config.rotary_base is not None and config.rotary_base <= 0:
+        raise ModelError(f"rotary_base {config.rotary_base} [rope_theta] is not above 0")
+    if config.norm_eps < 0:
+        raise ModelError(f"norm_eps {config.norm_eps} is below 0")
+    if not 0 <= config.dropout < 1:
+        raise ModelError(f"dropout {config.dropout} is not in [0, 1)")
+    if config.family == "gpt2" and config.heads * config.head_width != config.width:
+        raise ModelError(f"width {config.width} is not heads {config.heads} times head_width {config.head_width}")

@@ -22,7 +22,8 @@ class Draw:
     sampling: Sampling
     index: int  # of the token to be drawn within the request's output
     prompt: Sequence[int]
-    output: Sequence[int]  # for penalties and constrained text
+    output: Sequence[int]  # for penalties
+    mask: NDArray[np.uint32] | None = None  # [vocabulary / 32, rounded up] bit t % 32 of word t // 32: token t may come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class TokenLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    tokens: I64  # [M, steps]
+    tokens: I64  # [M, steps]; -1 where the logits were not finite: that request ends with an error, no other
     logprobs: tuple[tuple[TokenLogprobs, ...] | None, ...]  # [M], each [steps] where asked for
 
 
@@ -65,6 +66,9 @@ class Runner(Protocol):
     block_size: int  # tokens
     blocks: int  # of the whole cache
     context: int  # most tokens of one sequence
+    vocabulary: int  # tokens are below it
     steps: int  # most steps in one call
 
+    # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
+    # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.
     def execute(self, batch: Batch) -> Sampled: ...

@@ -1,0 +1,31 @@
+"""Which model folder a command means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gridstride.models.errors import ModelError
+
+DEFAULT = Path("runs/stdlib/model")  # where `gridstride train` leaves its model
+
+
+def find(model: str | None = None) -> Path:
+    """The folder of the model named, or of the one trained here; ModelError where there is none."""
+    if model is None:
+        if (DEFAULT / "config.json").is_file():
+            return DEFAULT
+        raise ModelError(f"there is no model in {DEFAULT}: run `gridstride train` first, or name a model folder")
+    folder = Path(model).expanduser()
+    if folder.is_file():
+        raise ModelError(f"{model} is a file: name the folder that holds config.json and the weights")
+    if not folder.is_dir():
+        hint = "; nothing is downloaded, so a model of the Hub must be fetched to a folder first"
+        raise ModelError(f"there is no folder {model}{hint if model.count('/') == 1 else ''}")
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{model} is no model folder: there is no config.json in it{_inside(folder)}")
+    return folder
+
+
+def _inside(folder: Path) -> str:
+    """A run's folder holds its model one level down."""
+    return f"; did you mean {folder / 'model'}?" if (folder / "model" / "config.json").is_file() else ""

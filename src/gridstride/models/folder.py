@@ -1,0 +1,114 @@
+"""Hugging Face model folders: found, checked against the config before memory is taken, loaded, saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from gridstride.models import rotary
+from gridstride.models.checkpoint import Checkpoint, Header, some
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.models.errors import ModelError
+from gridstride.models.fields import read_object
+from gridstride.models.find import find
+from gridstride.models.hf_config import from_hf
+from gridstride.models.hf_names import COMPUTED, Place, bare, place
+from gridstride.models.saving import save, save_state
+
+__all__ = ["find", "load", "read_config", "save", "save_state"]
+
+_HEAD = "lm_head.weight"
+_DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+
+
+def read_config(folder: str | Path) -> DecoderConfig:
+    """What the folder's config.json says."""
+    path = Path(folder) / "config.json"
+    return from_hf(read_object(path), str(path))
+
+
+def load(folder: str | Path, *, device: str | torch.device = "cpu", dtype: torch.dtype | None = None) -> Decoder:
+    """The folder's decoder in eval mode, each weight copied from its file to `device` once.
+
+    `dtype` None keeps that of the embedding. ModelError where the files do not hold exactly the weights of the config;
+    that is known from their headers, before memory is taken.
+    """
+    config = read_config(folder)
+    with Checkpoint(Path(folder)) as checkpoint:
+        decoder, places = _checked(config, checkpoint)
+        dtype = dtype or _DTYPES[checkpoint.headers[places["embed_tokens.weight"].name].dtype]
+        try:
+            _fill(decoder, places, checkpoint, torch.device(device), dtype)
+        except torch.OutOfMemoryError as error:
+            size = sum(p.numel() for p in decoder.parameters()) * dtype.itemsize
+            raise ModelError(f"{folder}: {size / 1e9:.1f} GB of weights do not fit on {device}: {error}") from error
+    decoder.eval()
+    return decoder
+
+
+def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, dict[str, Place]]:
+    """The decoder without memory, and where its weights lie."""
+    headers, folder = checkpoint.headers, checkpoint.folder
+    if config.layers > len(headers):  # before as many layers are made
+        raise ModelError(f"{folder}: config.json says {config.layers} layers, the files hold {len(headers)} weights")
+    with torch.device("meta"):
+        decoder = Decoder(config)
+    shapes = {name: tuple(p.shape) for name, p in decoder.named_parameters()}
+    without = bare(config, headers)
+    places = {name: place(config, name, bare=without) for name in shapes}
+    _check_names({p.name for p in places.values()}, checkpoint, config)
+    for name, at in places.items():
+        _check_shape(headers[at.name], at, shapes[name])
+    return decoder, places
+
+
+def _check_names(needed: set[str], checkpoint: Checkpoint, config: DecoderConfig) -> None:
+    held = {name for name in checkpoint.headers if not COMPUTED.fullmatch(name)}
+    if missing := sorted(needed - held):
+        hint = ": config.json does not say tie_word_embeddings" if missing == [_HEAD] else ""
+        raise ModelError(f"{checkpoint.folder} lacks the weights {some(missing)}{hint}")
+    surplus = held - needed - ({_HEAD} if config.tied else set())
+    if surplus:
+        raise ModelError(f"{checkpoint.folder} holds weights that its config.json has no use for: {some(surplus)}")
+
+
+def _check_shape(header: Header, at: Place, shape: tuple[int, ...]) -> None:
+    whole = at.stored_shape(shape)
+    if header.shape != whole:
+        raise ModelError(f"{header.file}: {at.name} has the shape {list(header.shape)}; config.json says {list(whole)}")
+
+
+def _fill(
+    decoder: Decoder, places: dict[str, Place], checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
+) -> None:
+    for name, at in places.items():
+        parameter = decoder.get_parameter(name)
+        weight = torch.empty(parameter.shape, device=device, dtype=dtype)
+        _put(decoder, name, weight.copy_(_part(checkpoint.read(at.name), at)))
+    if decoder.config.tied:
+        decoder.lm_head.weight = decoder.embed_tokens.weight
+        _check_tied(places["embed_tokens.weight"], checkpoint)
+    if decoder.config.rotary_base is not None:
+        cos, sin = rotary.tables(decoder.config)
+        decoder.cos, decoder.sin = cos.to(device), sin.to(device)
+
+
+def _part(stored: Tensor, at: Place) -> Tensor:
+    whole = stored.T if at.turned else stored
+    return whole.chunk(at.parts)[at.part]
+
+
+def _put(decoder: Decoder, name: str, weight: Tensor) -> None:
+    module, _, leaf = name.rpartition(".")
+    setattr(decoder.get_submodule(module), leaf, nn.Parameter(weight))
+
+
+def _check_tied(embedding: Place, checkpoint: Checkpoint) -> None:
+    """A head that is stored although it is tied must be the embedding."""
+    if _HEAD in checkpoint.headers and not torch.equal(checkpoint.read(_HEAD), checkpoint.read(embedding.name)):
+        raise ModelError(
+            f"{checkpoint.folder}: config.json says tie_word_embeddings, yet {_HEAD} is not {embedding.name}"
+        )

@@ -1,0 +1,165 @@
+"""Text to tokens and back, by a folder's tokenizer.json; no torch here, as a server's front has none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gridstride.models.errors import ModelError
+from gridstride.models.fields import Fields, read_object, read_text
+
+_REPLACEMENT = "\ufffd"  # what a decoder gives for bytes that are not UTF-8, or not yet
+
+
+class Tokenizer:
+    """A folder's tokenizer; `eos` ends an answer, `vocabulary` is one above the largest id."""
+
+    def __init__(self, tokenizer: Any, *, eos: Iterable[int] = (), folder: Path | None = None) -> None:
+        self.folder = folder
+        self._tokenizer = tokenizer
+        self._added = tokenizer.get_added_tokens_decoder()
+        self.special = frozenset(id for id, token in self._added.items() if token.special)
+        self.vocabulary: int = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        self.eos = frozenset(id for id in eos if 0 <= id < self.vocabulary)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Tokenizer:
+        """The folder's; ModelError where there is none, or where it has tokens that the model does not know."""
+        folder = Path(folder)
+        tokenizer = cls(_read(folder / "tokenizer.json"), folder=folder)
+        tokenizer.eos = frozenset(id for id in _eos(folder, tokenizer) if id < tokenizer.vocabulary)
+        config = folder / "config.json"
+        if config.exists():
+            _check_size(tokenizer.vocabulary, Fields(read_object(config), str(config)))
+        return tokenizer
+
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
+        """Tokens of a text; `special`: with those that the model wants around it, say one for the beginning."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=special).ids
+        return ids
+
+    def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
+        """The text of tokens; `special`: special tokens are shown too."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=not special)
+        return text
+
+    def stream(self) -> Stream:
+        """A decoder that takes one token after another."""
+        return Stream(self)
+
+    def id(self, token: str) -> int | None:
+        """The id of a token given as it is written in tokenizer.json."""
+        found: int | None = self._tokenizer.token_to_id(token)
+        return found
+
+    def token(self, id: int) -> str | None:
+        """A token as it is written in tokenizer.json, which is not its text."""
+        found: str | None = self._tokenizer.id_to_token(id)
+        return found
+
+    @cached_property
+    def byte_tokens(self) -> frozenset[int]:
+        """Tokens that stand for one byte each, and whose text is known only when no more of them follow."""
+        decoder = json.loads(self._tokenizer.to_str()).get("decoder")
+        if "ByteFallback" not in json.dumps(decoder):
+            return frozenset()
+        found = (self.id(f"<0x{byte:02X}>") for byte in range(256))
+        return frozenset(id for id in found if id is not None)
+
+
+class Stream:
+    """What `push` and at last `finish` give is together the decoded text; no character comes in halves.
+
+    A decoder's text for a token depends on those before it (a space that only a first word loses, a character of three
+    tokens), so the tokens since the last whole character are decoded with those of the piece before it as context.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._context: list[int] = []
+        self._pending: list[int] = []
+        self._given = 0  # characters of context and pending that have been given
+
+    def push(self, id: int) -> str:
+        """The text that is certain now and was not before."""
+        if id in self._tokenizer.special or self._tokenizer.token(id) is None:
+            return ""  # as decode leaves them out
+        self._pending.append(id)
+        if id in self._tokenizer.byte_tokens:
+            return ""
+        text = self._text()
+        # An unfinished character shows as one replacement at the end; those before it will stay what they are.
+        certain = len(text) - text.endswith(_REPLACEMENT)
+        piece = text[self._given : certain]
+        self._given = max(self._given, certain)
+        if piece and certain == len(text):
+            self._context, self._pending = self._pending, []
+            self._given = len(self._text())
+        return piece
+
+    def finish(self) -> str:
+        """The rest, when no more tokens come."""
+        text = self._text()
+        piece, self._given = text[self._given :], len(text)
+        return piece
+
+    def _text(self) -> str:
+        return self._tokenizer.decode(self._context + self._pending)
+
+
+def _read(path: Path) -> Any:
+    import tokenizers
+
+    if not path.exists():
+        raise ModelError(f"there is no {path}; `AutoTokenizer…save_pretrained(…)` of transformers writes it")
+    text = read_text(path)
+    try:
+        tokenizer = tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing narrower
+        raise ModelError(f"{path} is no tokenizer: {error}") from error
+    tokenizer.no_truncation()  # a prompt that is too long is to be refused, not cut
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _eos(folder: Path, tokenizer: Tokenizer) -> frozenset[int]:
+    """The ends that generation_config.json names, else config.json's, and the tokenizer's own."""
+    ids: set[int] = set()
+    for name in ("generation_config.json", "config.json"):
+        path = folder / name
+        if path.exists() and (found := _ids(Fields(read_object(path), str(path)))):
+            ids |= found
+            break
+    token = special_tokens(folder).get("eos_token")
+    own = None if token is None else tokenizer.id(token)
+    return frozenset(ids if own is None else ids | {own})
+
+
+def _ids(fields: Fields) -> set[int]:
+    value = fields.values.get("eos_token_id")
+    ids = value if isinstance(value, list) else [] if value is None else [value]
+    if any(isinstance(id, bool) or not isinstance(id, int) or id < 0 for id in ids):
+        raise fields.wrong("eos_token_id", "a token's id or a list of such is needed")
+    return set(ids)
+
+
+def special_tokens(folder: Path) -> dict[str, str]:
+    """Tokens with a role (bos_token, eos_token, …), as tokenizer_config.json and special_tokens_map.json name them."""
+    found: dict[str, str] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        path = folder / name
+        for role, token in (read_object(path) if path.exists() else {}).items():
+            text = token.get("content") if isinstance(token, dict) else token
+            if role.endswith("_token") and isinstance(text, str):
+                found[role] = text
+    return found
+
+
+def _check_size(vocabulary: int, config: Fields) -> None:
+    if vocabulary > config.integer("vocab_size"):
+        raise config.wrong(
+            "vocab_size", f"tokenizer.json has ids up to {vocabulary - 1}, which the model does not know"
+        )

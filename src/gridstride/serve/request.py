@@ -1,0 +1,97 @@
+"""A request inside the engine: its tokens, its place in the cache, and the states it goes through.
+
+WAITING --admit--> RUNNING --end--> ENDED
+   ^                  |
+   +-----preempt------+        WAITING --end--> ENDED (aborted)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from gridstride.serve.messages import Finish, Submit
+from gridstride.serve.sampling import Sampling
+
+
+class State(Enum):
+    WAITING = auto()
+    RUNNING = auto()
+    ENDED = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """`tokens` is all that is known of the text; the keys and values of the first `computed` lie in `blocks`."""
+
+    id: str
+    serial: int  # order of arrival in the engine
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    stops: frozenset[int]
+    arrived: float  # time.monotonic()
+    tokens: list[int] = field(default_factory=list)
+    output: list[int] = field(default_factory=list)
+    state: State = State.WAITING
+    finish: Finish | None = None
+    blocks: list[int] = field(default_factory=list)
+    computed: int = 0
+    row: int = -1  # of the block tables, while running
+    shared: int = 0  # leading blocks that the pool knows by their content
+    content: int = 0  # the pool's name for the content up to there
+    cached_tokens: int = 0
+    queued_seconds: float | None = None  # None until first scheduled
+    announced: bool = False  # an update has gone out
+
+    @classmethod
+    def of(cls, submit: Submit, *, serial: int, eos: frozenset[int]) -> Request:
+        sampling = submit.sampling
+        stops = sampling.stop_tokens if sampling.ignore_eos else sampling.stop_tokens | eos
+        made = cls(submit.id, serial, submit.prompt, sampling, stops, submit.arrived)
+        made.tokens.extend(submit.prompt)
+        return made
+
+    @property
+    def remaining(self) -> int:
+        """Known tokens that are not in the cache yet; 1 while decoding."""
+        return len(self.tokens) - self.computed
+
+    @property
+    def longest(self) -> int:
+        """Most tokens that it can bring into the cache; the last one drawn never gets there."""
+        return len(self.prompt) + self.sampling.max_tokens - 1
+
+    def admit(self, *, row: int, blocks: list[int], computed: int) -> None:
+        """Starts, or starts again, with `computed` tokens already in the leading blocks."""
+        assert self.state is State.WAITING
+        assert computed < len(self.tokens)
+        self.state, self.row, self.blocks, self.computed = State.RUNNING, row, blocks, computed
+
+    def preempt(self) -> None:
+        """Back into the queue: what it has said stays, its cache is computed anew."""
+        assert self.state is State.RUNNING
+        self.state = State.WAITING
+        self._leave_cache()
+
+    def take(self, drawn: list[int]) -> list[int]:
+        """Adds the tokens drawn up to a stop token or the wished length; gives those taken."""
+        room = self.sampling.max_tokens - len(self.output)
+        taken = drawn[:room]
+        for place, token in enumerate(taken):
+            if token in self.stops:
+                taken = taken[: place + 1]
+                self.finish = "stop"
+                break
+        else:
+            self.finish = "length" if len(taken) == room else None
+        self.tokens += taken
+        self.output += taken
+        return taken
+
+    def end(self, finish: Finish) -> None:
+        assert self.state is not State.ENDED
+        self.state, self.finish = State.ENDED, finish
+        self._leave_cache()
+
+    def _leave_cache(self) -> None:
+        self.blocks, self.computed, self.row, self.shared, self.content = [], 0, -1, 0, 0

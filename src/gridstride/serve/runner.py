@@ -1,0 +1,38 @@
+"""A decoder with its paged cache, on any device that PyTorch knows."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gridstride.models.decoder import Decoder
+from gridstride.serve.attention import PagedAttention
+from gridstride.serve.batch import Batch, Sampled
+from gridstride.serve.sampler import sample
+
+
+class TorchRunner:
+    """Keys and values of each layer lie in one tensor [slots, K, D]; attention gathers a sequence's blocks from it."""
+
+    steps = 1
+
+    def __init__(
+        self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None
+    ) -> None:
+        self.decoder = decoder if device is None else decoder.to(device)
+        self.blocks, self.block_size = blocks, block_size
+        self.context, self.vocabulary = decoder.config.context, decoder.config.vocabulary
+        weight = decoder.embed_tokens.weight
+        self._device = weight.device
+        config = decoder.config
+        shape = 2, config.layers, blocks * block_size, config.kv_heads, config.head_width
+        self._keys, self._values = torch.zeros(shape, dtype=weight.dtype, device=self._device)
+
+    def execute(self, batch: Batch) -> Sampled:
+        with torch.inference_mode():
+            attend = PagedAttention(self._keys, self._values, batch, self.block_size)
+            hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
+            return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+
+    def _on_device(self, array: object) -> Tensor:
+        return torch.as_tensor(array, device=self._device)

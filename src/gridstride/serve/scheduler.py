@@ -1,0 +1,178 @@
+"""Which sequences go on in a step, and by how many tokens.
+
+A step has a budget of tokens. Decoding sequences take one each, then prompts in the order of their arrival take chunks
+of what is left, then waiting requests start if the policy lets them and the cache has room. When blocks run out the
+sequence that started last gives its own back and waits at the head of the queue: the oldest always goes on, and as it
+fits into the cache alone, every request ends. The queue is first in, first out, so nothing starves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from gridstride.serve.batch import Runner
+from gridstride.serve.blocks import START, BlockPool
+from gridstride.serve.policies import Policy
+from gridstride.serve.request import Request, State
+from gridstride.serve.sampling import Sampling
+from gridstride.serve.tables import BlockTables
+
+
+@dataclass(slots=True)
+class Plan:
+    """The step's work: how many tokens of each request, oldest decoding ones first; `steps` as in Batch."""
+
+    counts: dict[Request, int]
+    steps: int = 1
+
+
+class Scheduler:
+    def __init__(
+        self, runner: Runner, policy: Policy, *, max_batch_tokens: int, max_running: int, prefix_reuse: bool
+    ) -> None:
+        self.waiting: deque[Request] = deque()
+        self.running: list[Request] = []  # in the order they started
+        self.pool = BlockPool(runner.blocks, runner.block_size)
+        self.tables = BlockTables(max_running, -(-runner.context // runner.block_size), runner.block_size)
+        self.preemptions = self.prefix_queries = self.prefix_hits = 0
+        self._policy, self._context, self._most_steps = policy, runner.context, runner.steps
+        self._budget, self._most, self._reuse = max_batch_tokens, max_running, prefix_reuse
+        self._full = False  # the queue's head found no room, and nobody has left since
+
+    def add(self, request: Request) -> None:
+        self.waiting.append(request)
+
+    def plan(self) -> Plan:
+        plan, before = Plan({}), self.preemptions
+        budget = self._budget
+        for chunks in (False, True):
+            for request in self.running.copy():
+                if (request.remaining > 1) is chunks and request.state is State.RUNNING and budget:
+                    budget -= self._continue(request, budget, plan)
+        budget = self._budget - sum(plan.counts.values())
+        if self.preemptions == before:  # else the blocks just given back would go to those who gave them
+            while budget and self._start_next():
+                budget -= self._continue(self.running[-1], budget, plan)
+        plan.steps = self._steps_ahead(plan)
+        return plan
+
+    def computed(self, request: Request, tokens: int) -> None:
+        """The keys and values of that many more tokens are in the cache; full blocks become known."""
+        request.computed += tokens
+        size = self.pool.block_size
+        while self._reuse and (request.shared + 1) * size <= request.computed:
+            place = request.shared
+            block, request.content = self.pool.share(
+                request.blocks[place], request.content, tuple(request.tokens[place * size : (place + 1) * size])
+            )
+            if block != request.blocks[place]:
+                request.blocks[place] = block
+                self.tables.put(request.row, place, block)
+            request.shared += 1
+
+    def leave(self, request: Request, *, trusted: bool = True) -> None:
+        """Takes a request out of the queue or off the cache, which it may have filled with what nobody should share."""
+        if request.state is State.WAITING:
+            self.waiting.remove(request)
+        elif request.state is State.RUNNING:
+            self.running.remove(request)
+            if not trusted:
+                self.pool.forget(request.blocks)
+            self._give_back(request)
+        self._full = False
+
+    def _continue(self, request: Request, budget: int, plan: Plan) -> int:
+        """Plans the request's next tokens; gives their number, 0 where it had to leave the cache."""
+        count = min(request.remaining, budget)
+        if not self._reserve(request, request.computed + count, plan):
+            return 0
+        plan.counts[request] = count
+        return count
+
+    def _reserve(self, request: Request, tokens: int, plan: Plan) -> bool:
+        """Blocks for the first `tokens` tokens, if need be from sequences that started later."""
+        while len(request.blocks) * self.pool.block_size < tokens:
+            if self.pool.available:
+                self._extend(request)
+                continue
+            last = self.running[-1]
+            plan.counts.pop(last, None)
+            self._preempt(last)
+            if last is request:
+                return False
+        return True
+
+    def _extend(self, request: Request) -> None:
+        block = self.pool.take()
+        self.tables.put(request.row, len(request.blocks), block)
+        request.blocks.append(block)
+
+    def _preempt(self, request: Request) -> None:
+        self.running.remove(request)
+        self._give_back(request)
+        request.preempt()
+        self.waiting.appendleft(request)
+        self.preemptions += 1
+        self._full = False
+
+    def _give_back(self, request: Request) -> None:
+        self.tables.close(request.row, len(request.blocks))
+        self.pool.release(request.blocks)
+
+    def _start_next(self) -> bool:
+        """Starts the head of the queue on the blocks that others have filled already, if it may and there is room."""
+        if not self.waiting or self._full:
+            return False
+        if len(self.running) >= self._most or not self._policy.admits(self.running, self.waiting, self._most):
+            return False
+        request = self.waiting[0]
+        blocks, content = self.pool.find(request.tokens) if self._reuse else ([], START)
+        missing = self._blocks_for(len(request.tokens)) - len(blocks)
+        if self.running and self.pool.available - self.pool.unheld(blocks) < missing + self._promised():
+            self._full = True
+            return False
+        self.waiting.popleft()
+        self._start(request, blocks, content)
+        return True
+
+    def _start(self, request: Request, blocks: list[int], content: int) -> None:
+        for block in blocks:
+            self.pool.hold(block)
+        known = len(blocks) * self.pool.block_size
+        request.admit(row=self.tables.open(blocks), blocks=blocks, computed=known)
+        request.shared, request.content = len(blocks), content
+        self.running.append(request)
+        if request.queued_seconds is None and self._reuse:  # the first time
+            self.prefix_queries += len(request.prompt)
+            self.prefix_hits += known
+            request.cached_tokens = known
+
+    def _promised(self) -> int:
+        """Blocks that running sequences will want soon: the rest of their prompts, and one more each."""
+        return sum(self._blocks_for(len(r.tokens) + 1) - len(r.blocks) + 1 for r in self.running)
+
+    def _blocks_for(self, tokens: int) -> int:
+        return -(-tokens // self.pool.block_size)
+
+    def _steps_ahead(self, plan: Plan) -> int:
+        """How many tokens each sequence can draw without the host, with blocks for all of them; else 1."""
+        if self._most_steps == 1 or not plan.counts:
+            return 1
+        if not all(request.remaining == 1 and runs_ahead(request.sampling) for request in plan.counts):
+            return 1
+        steps = min(self._most_steps, max(r.sampling.max_tokens - len(r.output) for r in plan.counts))
+        steps = min(steps, min(self._context - r.computed for r in plan.counts))
+        missing = [(r, self._blocks_for(r.computed + steps) - len(r.blocks)) for r in plan.counts]
+        if sum(n for _, n in missing if n > 0) > self.pool.available:
+            return 1
+        for request, blocks in missing:
+            for _ in range(blocks):
+                self._extend(request)
+        return steps
+
+
+def runs_ahead(s: Sampling) -> bool:
+    """Whether the next token can be drawn before the host has seen the last one."""
+    penalised = s.presence_penalty or s.frequency_penalty or s.repetition_penalty != 1.0 or s.logit_bias
+    return not penalised and s.logprobs is None and s.schema is None

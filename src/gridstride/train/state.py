@@ -1,0 +1,26 @@
+"""A model's and its optimiser's state under names that hold at any number of ranks.
+
+`get_state_dict` names an optimiser's state by parameter instead of by number and leaves out what a wrapper (DDP,
+torch.compile) puts before a name, so that what one arrangement of ranks saved another can load.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.optim import Optimizer
+
+State = dict[str, Any]
+
+
+def take(model: nn.Module, optimiser: Optimizer) -> State:
+    """The tensors themselves (no copies), as they are spread over the ranks."""
+    weights, moments = get_state_dict(model, optimiser)
+    return {"model": weights, "optimiser": moments}
+
+
+def put(model: nn.Module, optimiser: Optimizer, state: State) -> None:
+    """Give a model and its optimiser a state that `take` gave and `Checkpoints.load` filled."""
+    set_state_dict(model, optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"])

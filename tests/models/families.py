@@ -1,0 +1,48 @@
+"""Small models of each family, made by transformers and saved as it saves them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+SMALL = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+SMALL_GPT2 = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+SPECIAL = {"bos_token_id": None, "eos_token_id": None}
+
+
+def make(family: str, **changes: Any) -> Any:
+    """A model of random weights, none of them at its neutral start: norms and biases must matter."""
+    config, model = {
+        "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
+        "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
+        "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
+        "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
+    }[family]
+    sizes = SMALL_GPT2 if family == "gpt2" else SMALL | ({"head_dim": 16} if family == "qwen3" else {})
+    made = model(config(**(sizes | SPECIAL | changes))).eval()
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.2 + (weight.dim() == 1) * 0.5)
+    return made
+
+
+def saved(folder: Path, family: str = "llama", **changes: Any) -> Path:
+    made = make(family, **changes)
+    made.save_pretrained(folder)
+    return folder
+
+
+def tokens(vocabulary: int, *shape: int) -> torch.Tensor:
+    return torch.randint(vocabulary, shape, generator=torch.Generator().manual_seed(2))

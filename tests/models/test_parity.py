@@ -1,0 +1,101 @@
+"""Logits equal those of `transformers` for the same folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM
+
+from gridstride.models import folder
+
+from .families import make, tokens
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10_000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {}),
+    "llama tied": ("llama", {"tie_word_embeddings": True}),
+    "llama biased": ("llama", {"attention_bias": True, "mlp_bias": True}),
+    "llama 3 rotary": ("llama", {"rope_parameters": LLAMA3}),
+    "llama linear rotary": ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 5e4, "factor": 3.0}}),
+    "llama heads wider than the model": ("llama", {"head_dim": 20}),
+    "llama one key head": ("llama", {"num_key_value_heads": 1}),
+    "llama as many key heads": ("llama", {"num_key_value_heads": 4}),
+    "qwen2": ("qwen2", {}),
+    "qwen2 tied": ("qwen2", {"tie_word_embeddings": True}),
+    "qwen3": ("qwen3", {}),
+    "qwen3 biased": ("qwen3", {"attention_bias": True}),
+    "qwen3 tied": ("qwen3", {"tie_word_embeddings": True, "rms_norm_eps": 1e-3}),
+    "gpt2": ("gpt2", {}),
+    "gpt2 untied": ("gpt2", {"tie_word_embeddings": False}),
+    "gpt2 inner": ("gpt2", {"n_inner": 40, "layer_norm_epsilon": 1e-3}),
+}
+
+
+def difference(path: Path, family: str, length: int = 48, **changes: Any) -> float:
+    """The largest difference of logits between theirs and ours from the same folder."""
+    theirs = make(family, **changes)
+    theirs.save_pretrained(path)
+    ours = folder.load(path)
+    ids = tokens(ours.config.vocabulary, 2, length)
+    with torch.no_grad():
+        return float((ours.logits(ours(ids)) - theirs(ids).logits).abs().max())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_logits_equal_those_of_transformers(case: str, tmp_path: Path) -> None:
+    family, changes = CASES[case]
+    assert difference(tmp_path, family, **changes) < 1e-4
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    family=st.sampled_from(["llama", "qwen2", "qwen3"]),
+    groups=st.integers(1, 3),
+    kv_heads=st.integers(1, 3),
+    half=st.integers(1, 9),
+    hidden=st.integers(1, 33),
+    vocabulary=st.integers(2, 70),
+    layers=st.integers(1, 3),
+    tied=st.booleans(),
+)
+def test_logits_are_equal_at_odd_sizes(
+    tmp_path: Path, family: str, groups: int, kv_heads: int, half: int, hidden: int, **more: Any
+) -> None:
+    heads = groups * kv_heads
+    changes = {
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": 2 * half,
+        "hidden_size": heads * 6,
+        "intermediate_size": hidden,
+        "vocab_size": more["vocabulary"],
+        "num_hidden_layers": more["layers"],
+        "tie_word_embeddings": more["tied"],
+    }
+    assert difference(tmp_path, family, length=9, **changes) < 1e-4
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "gpt2"])
+@pytest.mark.parametrize("shard_bytes", [10**9, 3000])
+def test_transformers_reads_what_we_save(family: str, shard_bytes: int, tmp_path: Path) -> None:
+    make(family).save_pretrained(tmp_path / "theirs")
+    ours = folder.load(tmp_path / "theirs")
+    folder.save(ours, tmp_path / "ours", shard_bytes=shard_bytes)
+    assert (len(list((tmp_path / "ours").glob("*.safetensors"))) > 1) == (shard_bytes == 3000)
+    again, info = AutoModelForCausalLM.from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(info[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    ids = tokens(61, 2, 40)
+    with torch.no_grad():
+        assert (again(ids).logits - ours.logits(ours(ids))).abs().max() < 1e-4
