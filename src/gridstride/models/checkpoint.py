@@ -105,9 +105,7 @@ def _indexed(folder: Path) -> dict[Path, frozenset[str] | None]:
     names: dict[str, set[str]] = {}
     for weight, file in weights.items():
         if not _plain(file):
-            raise ModelError(
-                f"{index}: {weight} lies in {shown(file)}: a .safetensors file of the same folder is needed"
-            )
+            raise ModelError(f"{index}: {weight} lies in {shown(file)}, not in a .safetensors file beside it")
         names.setdefault(file, set()).add(weight)
     missing = sorted(file for file in names if not (folder / file).exists())
     if missing:

@@ -110,9 +110,7 @@ def _head_width(fields: Fields, family: Family, width: int, heads: int) -> int:
     if family == "qwen3":
         return 128  # the family's default, whatever the width
     if width % heads:
-        raise fields.wrong(
-            "hidden_size", f"it is not a multiple of num_attention_heads {heads}, and there is no head_dim"
-        )
+        raise fields.wrong("hidden_size", f"no multiple of num_attention_heads {heads}, and there is no head_dim")
     return width // heads
 
 

@@ -1,0 +1,83 @@
+"""Messages to the text that a model was trained to continue, by the chat template of its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from gridstride.models import sandbox
+from gridstride.models.errors import ModelError
+from gridstride.models.fields import read_object, read_text
+from gridstride.models.tokenizer import Tokenizer, special_tokens
+
+
+def render(
+    model: str | Path | Tokenizer,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    add_generation_prompt: bool = True,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    **values: Any,
+) -> str:
+    """The conversation as text with its special tokens: encode it with `special=False`.
+
+    `values` reach the template by name, as `enable_thinking` does. ModelError where the folder has no template, or
+    where the template refuses the messages.
+    """
+    folder = model.folder if isinstance(model, Tokenizer) else Path(model)
+    if folder is None:
+        raise ModelError("a tokenizer that was not loaded from a folder has no chat template")
+    text = template(folder)
+    if text is None:
+        raise ModelError(
+            f"{folder} has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja): "
+            "it continues text, so give it a prompt"
+        )
+    given = {**_special(folder), "documents": None, **values}
+    plain = {"messages": _plain(messages), "tools": _plain(tools)}
+    try:
+        return sandbox.render(text, given | plain | {"add_generation_prompt": add_generation_prompt})
+    except jinja2.TemplateError as error:
+        raise ModelError(f"the chat template of {folder} {_told(error)}") from error
+
+
+@lru_cache(maxsize=16)
+def template(folder: Path) -> str | None:
+    """The folder's chat template; None where it has none. Read once for each folder."""
+    own = folder / "chat_template.jinja"
+    if own.exists():
+        return read_text(own)
+    path = folder / "tokenizer_config.json"
+    found = read_object(path).get("chat_template") if path.exists() else None
+    if isinstance(found, list):  # several by name
+        named = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}
+        found = named.get("default")
+    if found is not None and not isinstance(found, str):
+        raise ModelError(f"{path}: chat_template is no text")
+    return found
+
+
+@lru_cache(maxsize=16)
+def _special(folder: Path) -> dict[str, str]:
+    return special_tokens(folder)
+
+
+def _plain(value: Any) -> Any:
+    """The same in types of JSON alone: a template gets no object with methods of its own."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(item) for item in value]
+    raise ModelError(f"a message holds {type(value).__name__}: text, numbers, lists and objects can be in it")
+
+
+def _told(error: jinja2.TemplateError) -> str:
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return f"is broken in line {error.lineno}: {error.message}"
+    return f"refuses: {error.message or type(error).__name__}"

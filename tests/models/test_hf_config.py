@@ -1,0 +1,171 @@
+"""config.json: what it means, what it may leave out, and what is refused by name and value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridstride.models.config import DecoderConfig, RotaryScaling
+from gridstride.models.errors import ModelError
+from gridstride.models.hf_config import from_hf, to_hf
+
+from .families import SMALL, SMALL_GPT2
+
+LLAMA: dict[str, Any] = {"architectures": ["LlamaForCausalLM"], **SMALL}
+QWEN2 = LLAMA | {"architectures": ["Qwen2ForCausalLM"]}
+QWEN3 = LLAMA | {"architectures": ["Qwen3ForCausalLM"]}
+GPT2: dict[str, Any] = {"architectures": ["GPT2LMHeadModel"], **SMALL_GPT2}
+LLAMA3 = {
+    "factor": 8,
+    "low_freq_factor": 1,
+    "high_freq_factor": 4,
+    "original_max_position_embeddings": 32,
+}
+
+
+def test_sizes_are_read() -> None:
+    config = from_hf(LLAMA)
+    assert (config.vocabulary, config.width, config.layers, config.hidden, config.context) == (61, 32, 2, 48, 64)
+    assert (config.heads, config.kv_heads, config.head_width) == (4, 2, 8)
+
+
+def test_an_absent_head_dim_follows_from_the_width_but_in_qwen3() -> None:
+    assert [from_hf(values).head_width for values in (LLAMA, QWEN2, QWEN3)] == [8, 8, 128]
+
+
+def test_absent_key_heads_are_as_many_as_heads() -> None:
+    assert from_hf(LLAMA | {"num_key_value_heads": None}).kv_heads == 4
+
+
+def test_each_family_ties_and_biases_as_its_own_default() -> None:
+    told = [(c.tied, c.qkv_bias, c.output_bias, c.head_norm) for c in map(from_hf, (LLAMA, QWEN2, QWEN3, GPT2))]
+    assert told == [(False,) * 4, (False, True, False, False), (False, False, False, True), (True, True, True, False)]
+
+
+def test_the_family_is_known_without_architectures_too() -> None:
+    assert from_hf(SMALL_GPT2 | {"model_type": "gpt2"}).family == "gpt2"
+
+
+@pytest.mark.parametrize("kind", ["type", "rope_type"])
+def test_linear_scaling_in_the_older_form(kind: str) -> None:
+    config = from_hf(LLAMA | {"rope_theta": 5e5, "rope_scaling": {kind: "linear", "factor": 2}})
+    assert config.rotary_base == 5e5
+    assert config.rotary_scaling == RotaryScaling(kind="linear", factor=2)
+
+
+def test_both_forms_of_llama_3_scaling_mean_the_same() -> None:
+    older = from_hf(LLAMA | {"rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", **LLAMA3}})
+    newer = from_hf(LLAMA | {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5, **LLAMA3}})
+    assert older == newer
+    assert older.rotary_scaling == RotaryScaling(kind="llama3", factor=8, original_context=32)
+
+
+def test_scaling_that_is_none_is_none() -> None:
+    assert from_hf(LLAMA | {"rope_scaling": None}).rotary_scaling is None
+    assert from_hf(LLAMA | {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}).rotary_scaling is None
+
+
+BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (LLAMA, {"architectures": ["MistralForCausalLM"]}, "architectures is .*Mistral.*LlamaForCausalLM, Qwen2"),
+    (LLAMA, {"architectures": "LlamaForCausalLM"}, "architectures is"),
+    (LLAMA, {"architectures": None, "model_type": "bert"}, 'model_type \\("bert"\\)'),
+    (LLAMA, {"vocab_size": None}, "vocab_size is missing"),
+    (LLAMA, {"vocab_size": -5}, "vocab_size is -5"),
+    (LLAMA, {"vocab_size": "61"}, 'vocab_size is "61": a whole number'),
+    (LLAMA, {"vocab_size": True}, "vocab_size is true: a whole number"),
+    (LLAMA, {"num_hidden_layers": 0}, "num_hidden_layers is 0"),
+    (LLAMA, {"hidden_size": 10**15}, "hidden_size is 10000"),
+    (LLAMA, {"hidden_size": 30}, "hidden_size is 30: no multiple of num_attention_heads 4"),
+    (LLAMA, {"num_key_value_heads": 3}, "heads 4 .* is not a multiple of kv_heads 3"),
+    (LLAMA, {"head_dim": 7}, "head_width 7 .* is odd"),
+    (LLAMA, {"max_position_embeddings": 10**9}, "a context of 1000000000"),
+    (LLAMA, {"hidden_act": "gelu"}, 'hidden_act is "gelu": only silu'),
+    (LLAMA, {"rms_norm_eps": "small"}, "rms_norm_eps is"),
+    (LLAMA, {"rms_norm_eps": float("nan")}, "rms_norm_eps is NaN"),
+    (LLAMA, {"rms_norm_eps": -1e-6}, "norm_eps -1e-06 is below 0"),
+    (LLAMA, {"rope_theta": 0}, "rotary_base 0.0 .* is not above 0"),
+    (LLAMA, {"tie_word_embeddings": "yes"}, "tie_word_embeddings is"),
+    (LLAMA, {"rope_scaling": "linear"}, "rope_scaling is .*an object"),
+    (LLAMA, {"rope_scaling": {"type": "linear"}}, "rope_scaling: factor is missing"),
+    (LLAMA, {"rope_scaling": {"type": "linear", "factor": 0.5}}, "factor is 0.5"),
+    (LLAMA, {"rope_scaling": {"type": "dynamic", "factor": 2}}, 'type is "dynamic": supported are default, linear'),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2}}, 'rope_type is "yarn"'),
+    (LLAMA, {"rope_parameters": {"rope_theta": 1e4}, "rope_theta": 1e6}, "rope_theta is 10000.0: beside it"),
+    (LLAMA, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor is 0.5"),
+    (LLAMA, {"rope_scaling": {"rope_type": "llama3", **LLAMA3, "low_freq_factor": 4}}, "low_freq_factor is 4"),
+    (LLAMA, {"quantization_config": {"quant_method": "awq"}}, "quantization_config is .*awq"),
+    (LLAMA, {"num_local_experts": 8}, "num_local_experts is 8: mixtures"),
+    (QWEN2, {"use_sliding_window": True, "sliding_window": 32}, "use_sliding_window is true"),
+    (QWEN3, {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types is"),
+    (QWEN3, {"num_experts": 128}, "num_experts is 128"),
+    (GPT2, {"n_embd": 30}, "n_embd is 30: it is not a multiple of n_head 4"),
+    (GPT2, {"activation_function": "relu"}, 'activation_function is "relu"'),
+    (GPT2, {"activation_function": "gelu"}, 'activation_function is "gelu"'),
+    (GPT2, {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is true"),
+    (GPT2, {"scale_attn_weights": False}, "scale_attn_weights is false"),
+    (GPT2, {"add_cross_attention": True}, "add_cross_attention is true"),
+    (GPT2, {"resid_pdrop": 1.0}, "dropout 1.0"),
+]
+
+
+@pytest.mark.parametrize(("base", "changes", "told"), BAD, ids=[told for *_, told in BAD])
+def test_what_cannot_be_is_refused_by_name_and_value(base: Any, changes: Any, told: str) -> None:
+    with pytest.raises(ModelError, match=f"config.json: .*{told}"):
+        from_hf(base | changes)
+
+
+@pytest.mark.parametrize("values", [LLAMA, QWEN2, QWEN3, GPT2])
+@pytest.mark.parametrize("base", [1e4, 5e5])
+def test_what_is_written_is_read_back(values: dict[str, Any], base: float) -> None:
+    config = from_hf(values | {"rope_theta": base})
+    assert from_hf(to_hf(config)) == config
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+FIELDS = sorted({*LLAMA, *GPT2, "rope_scaling", "rope_parameters", "head_dim", "layer_types", "hidden_act"})
+
+
+@given(base=st.sampled_from([LLAMA, QWEN2, QWEN3, GPT2]), field=st.sampled_from(FIELDS), value=JSON)
+def test_any_value_of_any_field_is_read_or_refused(base: dict[str, Any], field: str, value: Any) -> None:
+    try:
+        config = from_hf(base | {field: value})
+    except ModelError:
+        return
+    assert isinstance(config, DecoderConfig)
+
+
+def test_transformers_reads_the_scaling_that_we_write() -> None:
+    config = replace(
+        from_hf(LLAMA), rotary_base=5e5, rotary_scaling=RotaryScaling(kind="llama3", factor=8, original_context=32)
+    )
+    theirs = transformers.LlamaConfig(**to_hf(config))
+    assert theirs.rope_parameters == {"rope_type": "llama3", "rope_theta": 5e5, **LLAMA3}
+
+
+def test_a_shape_that_hugging_face_has_no_name_for_is_not_written() -> None:
+    with pytest.raises(ModelError, match="llama configuration cannot say head_norm = True"):
+        to_hf(replace(from_hf(LLAMA), head_norm=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"layers": 0}, "layers is 0"),
+        ({"kv_heads": 3}, "not a multiple"),
+        ({"head_width": 9}, "is odd"),
+        ({"dropout": 1.5}, "dropout 1.5"),
+        ({"family": "gpt2", "width": 33, "rotary_base": None}, "width 33 is not heads 4 times head_width 8"),
+    ],
+)
+def test_a_decoder_of_contradicting_sizes_cannot_be(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        replace(from_hf(LLAMA), **changes)
