@@ -12,6 +12,7 @@ from gridstride.serve.messages import Finish, Update
 
 class Stream(Protocol):
     def push(self, id: int) -> str: ...
+    def finish(self) -> str: ...
 
 
 class Detokenizer(Protocol):
@@ -58,7 +59,10 @@ class Output:
             if found is not None:
                 return self._finish(update, count, text[:found], "stop")
         if finish is not None:
-            return self._finish(update, len(update.tokens), text, finish)
+            text += self._stream.finish()
+            found = self._find(text)
+            cut, finish = (text, finish) if found is None else (text[:found], "stop")
+            return self._finish(update, len(update.tokens), cut, finish)
         shown = len(text) - self._doubtful(text)
         text, self._held = text[:shown], text[shown:]
         return Piece(text, update.tokens, update.logprobs or ())

@@ -12,7 +12,7 @@ from gridstride.serve.sampler import sample
 
 
 class TorchRunner:
-    """Keys and values of each layer lie in one tensor [slots, K, D]; attention gathers a sequence's blocks from it."""
+    """Keys and values lie in one tensor [2, layers, blocks, block_size, K, D]; attention gathers from it."""
 
     steps = 1
 
@@ -25,12 +25,13 @@ class TorchRunner:
         weight = decoder.embed_tokens.weight
         self._device = weight.device
         config = decoder.config
-        shape = 2, config.layers, blocks * block_size, config.kv_heads, config.head_width
-        self._keys, self._values = torch.zeros(shape, dtype=weight.dtype, device=self._device)
+        shape = 2, config.layers, blocks + 1, block_size, config.kv_heads, config.head_width
+        self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
+        self._cache[:, :, -1] = 0  # stands where a block table has nothing
 
     def execute(self, batch: Batch) -> Sampled:
         with torch.inference_mode():
-            attend = PagedAttention(self._keys, self._values, batch, self.block_size)
+            attend = PagedAttention(self._cache, batch)
             hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
             return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
 

@@ -1,0 +1,46 @@
+"""From a model folder to a runner: which one, with how large a cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from gridstride.models import folder
+from gridstride.models.config import DecoderConfig
+from gridstride.models.errors import ModelError
+from gridstride.serve.batch import Runner
+from gridstride.serve.memory import for_cache
+from gridstride.serve.runner import TorchRunner
+
+BLOCK_SIZE = 8
+"""Tokens. Half a block per sequence holds nothing: 4 tokens are under 4 % of a sequence from 100 tokens on."""
+MOST_TOKENS = 1 << 22
+"""Of a cache; beyond that bookkeeping would be all that grows."""
+
+
+def runner(
+    model: str | Path,
+    *,
+    device: str | torch.device | None = None,
+    dtype: torch.dtype | None = None,
+    memory: int | None = None,
+    block_size: int = BLOCK_SIZE,
+) -> Runner:
+    """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over."""
+    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    decoder = folder.load(model, device=where, dtype=dtype)
+    room = for_cache(where) if memory is None else memory
+    blocks = blocks_in(room, decoder.config, block_size=block_size, element=decoder.embed_tokens.weight.element_size())
+    return TorchRunner(decoder, blocks=blocks, block_size=block_size)
+
+
+def blocks_in(room: int, config: DecoderConfig, *, block_size: int, element: int) -> int:
+    """How many blocks fit into `room` bytes; ModelError if none. `element` is the bytes of one number."""
+    token = 2 * config.layers * config.kv_heads * config.head_width * element
+    blocks = min(room // (token * block_size), MOST_TOKENS // block_size)
+    if blocks < 1:
+        raise ModelError(
+            f"{room} bytes are too few for the cache: one block of {block_size} tokens takes {token * block_size}"
+        )
+    return blocks

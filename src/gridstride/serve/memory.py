@@ -1,0 +1,29 @@
+"""How much memory a cache may take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+CPU_SHARE = 0.25  # of what is available: the machine is somebody's
+CPU_MOST = 4 << 30
+GPU_SHARE = 0.85  # of what is free once the weights are there; the rest is for activations and graphs
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def for_cache(device: torch.device) -> int:
+    """Bytes that a cache may take on this device."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] * GPU_SHARE)
+    return min(int(available() * CPU_SHARE), CPU_MOST)
+
+
+def available(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = _CGROUP) -> int:
+    """Bytes of main memory that a process can have without others being swapped out, within its container's limit."""
+    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    free = int(fields["MemAvailable"].split()[0]) * 1024
+    limit, used = cgroup / "memory.max", cgroup / "memory.current"
+    if limit.exists() and used.exists() and (most := limit.read_text().strip()) != "max":
+        free = min(free, max(0, int(most) - int(used.read_text())))
+    return free

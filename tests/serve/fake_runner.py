@@ -1,0 +1,129 @@
+"""A runner without a model: its cache holds (token, position) per slot, and it draws from what it finds there.
+
+So a sequence whose cache is not exactly its own history is caught when the next token is drawn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridstride.serve.batch import Batch, Sampled, TokenLogprobs
+from gridstride.serve.blocks import BlockPool
+from gridstride.serve.engine import Engine
+from gridstride.serve.messages import Submit, Update
+from gridstride.serve.sampling import Sampling
+
+VOCABULARY = 40
+RAISES, NOT_FINITE = 38, 39
+"""Tokens in a prompt at which the runner raises, and at which the row's logits are bad."""
+
+
+def next_token(history: Sequence[int]) -> int:
+    """What the fake model says after `history`; neither of the two bad tokens."""
+    return sum((place + 3) * (token + 1) for place, token in enumerate(history)) * 7 % (VOCABULARY - 2)
+
+
+def expected(prompt: Sequence[int], sampling: Sampling, eos: frozenset[int] = frozenset()) -> list[int]:
+    """What a request gets when all is well."""
+    history = list(prompt)
+    for _ in range(sampling.max_tokens):
+        history.append(next_token(history))
+        if history[-1] in sampling.stop_tokens | (frozenset() if sampling.ignore_eos else eos):
+            break
+    return history[len(prompt) :]
+
+
+class FakeRunner:
+    vocabulary = VOCABULARY
+
+    def __init__(self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1) -> None:
+        self.blocks, self.block_size, self.context, self.steps = blocks, block_size, context, steps
+        self.cache = np.full((blocks * block_size, 2), -1, np.int64)
+        self.pool: BlockPool | None = None  # where given: written blocks must have one holder and be known to nobody
+        self.batches: list[Batch] = []
+
+    def execute(self, batch: Batch) -> Sampled:
+        self.batches.append(batch)
+        self._check_shapes(batch)
+        sequences = range(len(batch.lengths))
+        self._write(batch.slots, batch.tokens, batch.positions)
+        histories = [self._history(batch, s, int(batch.lengths[s])) for s in sequences]
+        if any(RAISES in history for history in histories):
+            raise RuntimeError("a token that this model cannot bear")
+        drawn = {int(batch.starts[s + 1]) - 1: s for s in sequences}
+        tokens = np.zeros((len(batch.sampled), batch.steps), np.int64)
+        for m, (row, draw) in enumerate(zip(batch.sampled.tolist(), batch.draws, strict=True)):
+            s = drawn[row]
+            assert histories[s] == [*draw.prompt, *draw.output]
+            assert draw.index == len(draw.output)
+            tokens[m] = self._go_on(batch, s, histories[s])
+        logprobs = tuple(_logprobs(tokens[m], d.sampling.logprobs) for m, d in enumerate(batch.draws))
+        return Sampled(tokens, logprobs)
+
+    def _go_on(self, batch: Batch, s: int, history: list[int]) -> list[int]:
+        """The sequence's next tokens, each but the last written to its slot as a device would."""
+        out: list[int] = []
+        for step in range(batch.steps):
+            bad = NOT_FINITE in history
+            out.append(-1 if bad else next_token(history))
+            if step + 1 < batch.steps:
+                position = len(history)
+                slot = batch.blocks[s, position // self.block_size] * self.block_size + position % self.block_size
+                self._write(np.array([slot]), np.array([out[-1]]), np.array([position]))
+                history = self._history(batch, s, position + 1)
+        return out
+
+    def _write(self, slots: np.ndarray, tokens: np.ndarray, positions: np.ndarray) -> None:
+        assert len(set(slots.tolist())) == len(slots), "two tokens for one slot"
+        for block in set((slots // self.block_size).tolist()) if self.pool else ():
+            assert self.pool.holders[block] == 1, f"block {block} is written, but has several holders"
+            assert block not in self.pool._keys, f"block {block} is written, but others may read it"
+        self.cache[slots] = np.stack((tokens, positions), axis=1)
+
+    def _history(self, batch: Batch, s: int, length: int) -> list[int]:
+        places = np.arange(length)
+        slots = batch.blocks[s, places // self.block_size].astype(np.int64) * self.block_size
+        found = self.cache[slots + places % self.block_size]
+        assert found[:, 1].tolist() == places.tolist(), "another sequence's tokens, or none"
+        return found[:, 0].tolist()
+
+    def _check_shapes(self, batch: Batch) -> None:
+        counts = np.diff(batch.starts)
+        assert batch.starts[0] == 0
+        assert batch.starts[-1] == len(batch.tokens) == len(batch.positions) == len(batch.slots)
+        assert (counts > 0).all()
+        assert len(counts) == len(batch.lengths) == len(batch.blocks)
+        assert len(batch.sampled) == len(batch.draws)
+        assert (batch.positions < self.context).all()
+        assert batch.steps == 1 or (counts == 1).all()
+        assert batch.steps <= self.steps
+        rows = np.repeat(np.arange(len(counts)), counts)
+        block = batch.blocks[rows, batch.positions // self.block_size]
+        assert (batch.slots == block * self.block_size + batch.positions % self.block_size).all()
+        assert (batch.positions[batch.starts[1:] - 1] == batch.lengths - 1).all()
+
+
+def _logprobs(tokens: np.ndarray, wanted: int | None) -> tuple[TokenLogprobs, ...] | None:
+    return None if wanted is None else tuple(TokenLogprobs(-float(token), ()) for token in tokens)
+
+
+def submit(id: str, prompt: Sequence[int], **sampling: object) -> Submit:
+    return Submit(id=id, prompt=tuple(prompt), sampling=Sampling(**sampling), arrived=time.monotonic())  # type: ignore[arg-type]
+
+
+def run(engine: Engine, *, steps: int = 10_000) -> dict[str, list[Update]]:
+    """Steps until idle: the updates of each request."""
+    found: dict[str, list[Update]] = {}
+    for _ in range(steps):
+        if engine.idle:
+            return found
+        for update in engine.step():
+            found.setdefault(update.id, []).append(update)
+    raise AssertionError(f"not idle after {steps} steps: {engine.stats()}")
+
+
+def tokens(updates: Sequence[Update]) -> list[int]:
+    return [token for update in updates for token in update.tokens]
