@@ -161,6 +161,56 @@ def doctor(as_json: Json = False) -> int:
     return _run("doctor", as_json=as_json)
 
 
+@app.command()
+def serve(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Whose requests: 0.0.0.0 for all machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", help="0 takes any that is free.")] = 8000,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(metavar="TYPE", help="float32, bfloat16 or float16; auto: as the folder has it.")
+    ] = "auto",
+    max_running: Annotated[int, typer.Option(metavar="N", help="Sequences that run at a time.")] = 256,
+    max_queue: Annotated[int, typer.Option(metavar="N", help="Sequences that may wait; more get 503.")] = 1024,
+    block_size: Annotated[int | None, typer.Option(metavar="TOKENS", help="Of a block of the cache.")] = None,
+    cache_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="For keys and values, 4GiB say; what is left over by default.")
+    ] = None,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Ask for this key; repeatable. Other users see it: see next."),
+    ] = None,
+    api_key_file: Annotated[str | None, typer.Option(metavar="FILE", help="Keys, one in each line.")] = None,
+    policy: Annotated[
+        str, typer.Option(metavar="NAME", help="continuous; fifo and static are there to be compared with.")
+    ] = "continuous",
+    served_name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What requests call the model; repeatable.")
+    ] = None,
+    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Of a request.")] = "4MiB",
+    grace: Annotated[float, typer.Option(metavar="SECONDS", help="For running requests after SIGTERM.")] = 30.0,
+    stall_after: Annotated[
+        float, typer.Option(metavar="SECONDS", help="/health fails when requests run so long without a token.")
+    ] = 60.0,
+    as_json: Json = False,
+) -> int:
+    """Serve a model as OpenAI's servers do.
+
+    Chat, completions, streaming, metrics. With --json one line says where, once requests can come. Ctrl-C or SIGTERM
+    lets running requests end; the second one ends at once.
+    """
+    return _run(
+        "serve", model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
+        block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
+        policy=policy, served_name=served_name or (), max_body=max_body, grace=grace, stall_after=stall_after,
+        as_json=as_json,
+    )  # fmt: skip
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)

@@ -1,0 +1,1 @@
+"""OpenAI's HTTP interface on top of the engine's client."""

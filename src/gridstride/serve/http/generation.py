@@ -1,0 +1,106 @@
+"""The sequences of one request as text: begun, followed to their ends, and given up when nobody wants them any more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.state import Server
+from gridstride.serve.output import Output, Piece
+from gridstride.serve.process.client import Group, Refused, Wanted
+
+_PARAMS = {"schema": "response_format"}  # fields of the engine that have another name here
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens, for the answer's `usage`."""
+
+    prompt: int
+    completion: int = 0
+    cached: int = 0
+
+    @property
+    def body(self) -> dict[str, object]:
+        return {
+            "prompt_tokens": self.prompt,
+            "completion_tokens": self.completion,
+            "total_tokens": self.prompt + self.completion,
+            "prompt_tokens_details": {"cached_tokens": self.cached},
+        }
+
+
+class Generation:
+    """Sequences that the engine has taken. Whoever begins one closes it, whatever happens in between."""
+
+    def __init__(self, group: Group, outputs: Sequence[Output], usage: Usage) -> None:
+        self.usage = usage
+        self._group, self._outputs = group, outputs
+        self._open = set(range(len(outputs)))
+        self._cached = [0] * len(outputs)
+
+    @classmethod
+    async def begin(cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int) -> Self:
+        """Hand the sequences to the engine, and return once it has taken them."""
+        if len(wanted) > server.client.most:
+            message = f"The request asks for {len(wanted)} sequences: this server takes {server.client.most} at most."
+            raise ApiError(message, param="n", code="invalid_value")
+        group = server.client.submit(wanted)
+        try:
+            await group.accepted()
+        except Refused as error:
+            group.close_all()
+            param = _PARAMS.get(error.field or "", error.field)
+            raise ApiError(_sentence(str(error)), param=param, code="invalid_value") from error
+        except BaseException:
+            group.close_all()
+            raise
+        outputs = [_output(server.prepare.tokenizer, each, stop) for each in wanted]
+        return cls(group, outputs, Usage(prompt_tokens))
+
+    async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
+        """New text of the sequences, by their place, until all have ended; all at once that came meanwhile."""
+        while self._open:
+            taken: dict[int, Piece] = {}
+            for place, update in await self._group.take():
+                if place not in self._open:
+                    continue
+                piece = self._outputs[place].push(update)
+                self._count(place, piece, update.cached_tokens)
+                if piece.finish is not None:
+                    self._end(place, piece)
+                taken[place] = joined(taken[place], piece) if place in taken else piece
+            yield taken
+
+    def close(self) -> None:
+        self._group.close_all()
+
+    def _count(self, place: int, piece: Piece, cached: int) -> None:
+        self.usage.completion += len(piece.tokens)
+        self._cached[place] = max(self._cached[place], cached)
+        self.usage.cached = sum(self._cached)
+
+    def _end(self, place: int, piece: Piece) -> None:
+        assert piece.finish is not None
+        self._open.discard(place)
+        self._group.close(place, piece.finish)
+        if piece.finish not in ("stop", "length"):
+            raise ApiError(f"The request failed: {piece.error or 'it was given up'}.", status=500, code="engine_error")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def joined(first: Piece, then: Piece) -> Piece:
+    """Two pieces of the same sequence as one."""
+    return Piece(
+        first.text + then.text, first.tokens + then.tokens, first.logprobs + then.logprobs, then.finish, then.error
+    )
+
+
+def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str]) -> Output:
+    return Output(tokenizer, stop, stop_tokens=wanted.sampling.stop_tokens)

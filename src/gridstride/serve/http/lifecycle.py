@@ -1,0 +1,114 @@
+"""A server's life: it starts, says that it is ready, serves, and ends in good order when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.http.app import application
+from gridstride.serve.http.metrics import Metrics
+from gridstride.serve.http.prepare import Prepare
+from gridstride.serve.http.settings import Settings
+from gridstride.serve.http.state import Server
+from gridstride.serve.process.child import Child
+from gridstride.serve.process.client import Client
+from gridstride.serve.process.protocol import Build
+from gridstride.serve.process.supervisor import Supervisor
+
+log = logging.getLogger("gridstride.serve")
+_KEEP_ALIVE = 75  # seconds that an idle connection stays; longer than clients and balancers keep theirs
+_LAST_WORDS = 2.0  # seconds for errors to reach those whose requests are cut off
+
+
+def run(
+    build: Build, tokenizer: Tokenizer, listener: socket.socket, *,
+    settings: Settings, max_queue: int, first: Child, on_ready: Callable[[Server], None],
+) -> None:  # fmt: skip
+    """Serve until SIGTERM or SIGINT; NoEngine where the engine cannot be made. `first` may be loading already."""
+    asyncio.run(_Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first).run(on_ready))
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # they are this file's business
+
+
+class _Life:
+    def __init__(
+        self, build: Build, tokenizer: Tokenizer, listener: socket.socket, *,
+        settings: Settings, max_queue: int, first: Child,
+    ) -> None:  # fmt: skip
+        metrics = Metrics(settings.names[0])
+        client = Client(metrics, max_queue=max_queue)
+        supervisor = Supervisor(build, client, metrics, first=first)
+        self._server = Server(
+            settings=settings, client=client, supervisor=supervisor, prepare=Prepare(tokenizer), metrics=metrics
+        )
+        self._listener = listener
+        config = uvicorn.Config(
+            application(self._server), http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
+            server_header=False, timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=int(_LAST_WORDS),
+        )  # fmt: skip
+        self._uvicorn = _Uvicorn(config)
+        self._told = asyncio.Event()
+
+    async def run(self, on_ready: Callable[[Server], None]) -> None:
+        supervisor = self._server.supervisor
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        supervising = asyncio.create_task(supervisor.run())
+        serving = asyncio.create_task(self._uvicorn.serve(sockets=[self._listener]))
+        told = asyncio.create_task(self._told.wait())
+        ready = asyncio.create_task(supervisor.first_ready.wait())
+        try:
+            await _first_of(ready, told, supervising, serving)
+            if ready.done():
+                on_ready(self._server)
+            await _first_of(told, supervising, serving)
+            if told.done():
+                await self._drain()
+            ended: tuple[asyncio.Task[None], ...] = (supervising, serving)
+            for task in ended:
+                if task.done():
+                    task.result()  # raises what ended it
+        finally:
+            await supervisor.stop()
+            self._uvicorn.should_exit = True
+            await asyncio.gather(serving, return_exceptions=True)
+            supervising.cancel()
+            told.cancel()
+            ready.cancel()
+            await asyncio.gather(supervising, told, ready, return_exceptions=True)
+            self._server.prepare.close()
+
+    async def _drain(self) -> None:
+        """Take nothing more; wait for what runs, as long as there is grace."""
+        server, grace = self._server, self._server.settings.grace
+        server.draining = True
+        log.warning("ending: %d requests run, %g s at most; once more to end at once", server.active, grace)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while server.active:
+                    await asyncio.sleep(0.02)
+        if server.active:
+            log.warning("%d requests had not ended after %g s and are cut off", server.active, grace)
+
+    def _on_signal(self, number: int) -> None:
+        if self._told.is_set():
+            self._server.supervisor.kill()
+            os._exit(128 + number)
+        self._told.set()
+
+
+async def _first_of(*tasks: asyncio.Task[object]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,89 @@
+"""Log-probabilities as the two endpoints give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.batch import TokenLogprobs
+from gridstride.serve.output import Piece
+
+_LEAST = -9999.0  # JSON has no infinity; OpenAI writes this for what cannot be drawn
+
+
+def of_chat(tokenizer: Tokenizer, piece: Piece) -> dict[str, Any]:
+    """`choices[].logprobs` of a chat answer or of one of its chunks."""
+    content = [
+        _entry(tokenizer, token, own.own) | {"top_logprobs": [_entry(tokenizer, *top) for top in own.top]}
+        for token, own in zip(piece.tokens, piece.logprobs, strict=False)
+    ]
+    return {"content": content, "refusal": None}
+
+
+def of_completion(tokenizer: Tokenizer, piece: Piece, *, offset: int) -> dict[str, Any]:
+    """`choices[].logprobs` of a completion; `offset`: characters of its text before this piece."""
+    tokens = [token_text(tokenizer, token) for token in piece.tokens]
+    offsets = [offset + sum(map(len, tokens[:place])) for place in range(len(tokens))]
+    return {
+        "tokens": tokens,
+        "token_logprobs": [_finite(each.own) for each in piece.logprobs],
+        "top_logprobs": [_top(tokenizer, each) for each in piece.logprobs],
+        "text_offset": offsets,
+    }
+
+
+def mean(logprobs: Sequence[TokenLogprobs]) -> float:
+    """Of a sequence's tokens, by which `best_of` chooses."""
+    return sum(each.own for each in logprobs) / max(len(logprobs), 1)
+
+
+def token_text(tokenizer: Tokenizer, token: int) -> str:
+    """A token by itself; bytes that are no whole character as OpenAI writes them."""
+    raw = token_bytes(tokenizer, token)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def token_bytes(tokenizer: Tokenizer, token: int) -> bytes:
+    """What a token adds to the text, also where that is no whole character."""
+    written = tokenizer.token(token) or ""
+    if "▁" in written:  # a space, as SentencePiece writes it; decoding a token by itself would lose it
+        return written.replace("▁", " ").encode()
+    text = tokenizer.decode([token], special=True)
+    if "\ufffd" not in text:
+        return text.encode()
+    if written.startswith("<0x") and written.endswith(">"):
+        return bytes([int(written[3:-1], 16)])
+    if all(char in _BYTE_LEVEL for char in written):
+        return bytes(_BYTE_LEVEL[char] for char in written)
+    return text.encode()
+
+
+def _byte_level() -> dict[str, int]:
+    """GPT-2's alphabet: printable bytes stand for themselves, the others for the characters from 256 on."""
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in set(plain)]
+    return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+_BYTE_LEVEL = _byte_level()
+
+
+def _entry(tokenizer: Tokenizer, token: int, logprob: float) -> dict[str, Any]:
+    raw = token_bytes(tokenizer, token)
+    return {"token": token_text(tokenizer, token), "logprob": _finite(logprob), "bytes": list(raw)}
+
+
+def _top(tokenizer: Tokenizer, logprobs: TokenLogprobs) -> dict[str, float]:
+    """The likeliest first; where two tokens have the same text the likelier one stands."""
+    found: dict[str, float] = {}
+    for token, logprob in logprobs.top:
+        found.setdefault(token_text(tokenizer, token), _finite(logprob))
+    return found
+
+
+def _finite(logprob: float) -> float:
+    return max(logprob, _LEAST)

@@ -1,0 +1,133 @@
+"""What Prometheus reads: vLLM's names with the prefix `gridstride:`, so that its dashboards need one word changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from gridstride.serve.messages import Finish, Stats, Update
+from gridstride.serve.process.client import Stream
+from gridstride.serve.process.protocol import Ready
+
+_P = "gridstride:"
+_LABEL = "model_name"
+_FINISHES: tuple[Finish, ...] = ("stop", "length", "abort", "error")
+# Seconds. From a batch of one on a large GPU to a queue on a laptop.
+_BETWEEN = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10)
+_FIRST = (0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160)
+_WHOLE = (0.05, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960)
+_TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+_NOTHING = Stats(
+    running=0, waiting=0, blocks_total=0, blocks_used=0, blocks_cached=0, slots_wasted=0,
+    preemptions=0, prefix_queries=0, prefix_hits=0, steps=0,
+)  # fmt: skip
+
+
+class Metrics:
+    """Observes an engine's client. Counters go on over a restart of the engine, whose own begin anew."""
+
+    content_type = CONTENT_TYPE_PLAIN_0_0_4
+
+    def __init__(self, model: str) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each counter that nobody asks for
+        self._block_size = 1  # tokens; the engine says it when it is ready
+        self._registry = CollectorRegistry()
+        self._model = model
+        self._last = _NOTHING
+        self._gauges()
+        self._counters()
+        self._histograms()
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
+
+    def healthy(self, well: bool) -> None:
+        self._up.set(1.0 if well else 0.0)
+
+    def http(self, path: str, status: int) -> None:
+        self._http.labels(self._model, path, str(status)).inc()
+
+    def connected(self, ready: Ready) -> None:
+        self._block_size = ready.block_size
+
+    def accepted(self, prompt_tokens: int) -> None:
+        self._prompt_tokens.inc(prompt_tokens)
+        self._prompt_sizes.observe(prompt_tokens)
+
+    def updated(self, stream: Stream, update: Update, now: float) -> None:
+        if update.queued_seconds is not None:
+            self._queue.observe(update.queued_seconds)
+        if not update.tokens:
+            return
+        count = len(update.tokens)
+        self._generation_tokens.inc(count)
+        stream.generated += count
+        if stream.last_token is None:
+            self._first.observe(now - stream.arrived)
+            count -= 1
+            gap = 0.0
+        else:
+            gap = (now - stream.last_token) / count
+        for _ in range(count):
+            self._between.observe(gap)
+
+    def ended(self, stream: Stream, finish: Finish, now: float) -> None:
+        self._success[finish].inc()
+        self._whole.observe(now - stream.arrived)
+        self._generation_sizes.observe(stream.generated)
+
+    def stepped(self, stats: Stats) -> None:
+        self._running.set(stats.running)
+        self._waiting.set(stats.waiting)
+        self._usage.set(stats.blocks_used / max(stats.blocks_total, 1))
+        self._waste.set(stats.slots_wasted / max(stats.blocks_used * self._block_size, 1))
+        last, self._last = self._last, stats
+        self._preemptions.inc(stats.preemptions - last.preemptions)
+        self._queries.inc(stats.prefix_queries - last.prefix_queries)
+        self._hits.inc(stats.prefix_hits - last.prefix_hits)
+        self._steps.inc(stats.steps - last.steps)
+
+    def restarted(self) -> None:
+        self._restarts.inc()
+        self.stepped(replace(self._last, running=0, waiting=0, blocks_used=0, slots_wasted=0))
+        self._last = _NOTHING
+
+    def _gauges(self) -> None:
+        self._up = self._gauge("engine_up", "1 while the engine serves, as /health has it.")
+        self._running = self._gauge("num_requests_running", "Sequences in the running batch.")
+        self._waiting = self._gauge("num_requests_waiting", "Sequences that wait for their first place in a batch.")
+        self._usage = self._gauge("kv_cache_usage_perc", "Share of the cache's blocks in use; 1 is all.")
+        self._waste = self._gauge("kv_cache_waste_perc", "Share of the places in used blocks that hold no token.")
+
+    def _counters(self) -> None:
+        self._prompt_tokens = self._counter("prompt_tokens", "Tokens of accepted prompts.")
+        self._generation_tokens = self._counter("generation_tokens", "Tokens generated.")
+        self._queries = self._counter("prefix_cache_queries", "Prompt tokens looked up among cached blocks.")
+        self._hits = self._counter("prefix_cache_hits", "Prompt tokens found there.")
+        self._preemptions = self._counter("request_num_preemptions", "Sequences set back for want of blocks.")
+        self._steps = self._counter("engine_steps", "Batches run.")
+        self._restarts = self._counter("engine_restarts", "Times that the engine's process had to be started again.")
+        success = Counter(f"{_P}request_success", "Sequences ended, by reason.", [_LABEL, "finished_reason"],
+                          registry=self._registry)  # fmt: skip
+        self._success = {finish: success.labels(self._model, finish) for finish in _FINISHES}
+        self._http = Counter(f"{_P}http_requests", "Answers, by path and status.", [_LABEL, "path", "status"],
+                             registry=self._registry)  # fmt: skip
+
+    def _histograms(self) -> None:
+        self._first = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST)
+        self._between = self._histogram("inter_token_latency_seconds", "Between two tokens.", _BETWEEN)
+        self._whole = self._histogram("e2e_request_latency_seconds", "From arrival to the end.", _WHOLE)
+        self._queue = self._histogram("request_queue_time_seconds", "From arrival to the first batch.", _FIRST)
+        self._prompt_sizes = self._histogram("request_prompt_tokens", "Tokens of a prompt.", _TOKENS)
+        self._generation_sizes = self._histogram("request_generation_tokens", "Tokens generated for one.", _TOKENS)
+
+    def _gauge(self, name: str, words: str) -> Gauge:
+        return Gauge(_P + name, words, [_LABEL], registry=self._registry).labels(self._model)
+
+    def _counter(self, name: str, words: str) -> Counter:
+        return Counter(_P + name, words, [_LABEL], registry=self._registry).labels(self._model)
+
+    def _histogram(self, name: str, words: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(_P + name, words, [_LABEL], registry=self._registry, buckets=buckets).labels(self._model)

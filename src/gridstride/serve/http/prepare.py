@@ -1,0 +1,49 @@
+"""Text to tokens off the event loop: a long prompt or a slow template holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from gridstride.models.chat import render
+from gridstride.models.errors import ModelError
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.http.errors import ApiError
+
+T = TypeVar("T")
+_THREADS = 2
+
+
+class Prepare:
+    """A model's tokenizer and chat template, on threads of their own."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gridstride-prepare")
+
+    async def text(self, text: str, *, special: bool = True) -> tuple[int, ...]:
+        return await self._run(lambda: tuple(self.tokenizer.encode(text, special=special)))
+
+    async def chat(self, messages: Sequence[Mapping[str, str]], *, begin_answer: bool = True) -> tuple[int, ...]:
+        """A conversation as the model's template has it; the template says itself which special tokens there are."""
+        return await self._run(lambda: self._chat(messages, begin_answer))
+
+    async def decode(self, tokens: Sequence[int]) -> str:
+        return await self._run(lambda: self.tokenizer.decode(tokens, special=True))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _chat(self, messages: Sequence[Mapping[str, str]], begin_answer: bool) -> tuple[int, ...]:
+        try:
+            text = render(self.tokenizer, messages, add_generation_prompt=begin_answer)
+        except ModelError as error:
+            raise ApiError(str(error), param="messages") from error
+        return tuple(self.tokenizer.encode(text, special=False))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        loop: Any = asyncio.get_running_loop()
+        result: T = await loop.run_in_executor(self._threads, work)
+        return result

@@ -1,0 +1,94 @@
+"""From what a request says to sequences for the engine; what can never fit is refused here, before anything starts."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+
+from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.schemas import ChatRequest, Generate, ResponseFormat
+from gridstride.serve.process.client import Wanted
+from gridstride.serve.process.protocol import Ready
+from gridstride.serve.sampling import Sampling
+
+_SEEDS = 1 << 63
+_STRIDE = 0x9E3779B97F4A7C15  # keeps the choices' random numbers apart
+
+
+def sequences(
+    id: str,
+    request: Generate,
+    prompts: Sequence[tuple[int, ...]],
+    *,
+    ready: Ready,
+    param: str,
+    max_tokens: int | None,
+    logprobs: int | None,
+    schema: str | None = None,
+    each: int | None = None,
+) -> list[Wanted]:
+    """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit."""
+    seed = request.seed if request.seed is not None else secrets.randbits(63)
+    wanted: list[Wanted] = []
+    for prompt in prompts:
+        room = _room(prompt, max_tokens, ready, param)
+        for choice in range(each or request.n or 1):
+            sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
+                                 logprobs=logprobs, schema=schema)  # fmt: skip
+            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling))
+    return wanted
+
+
+def chat_max_tokens(request: ChatRequest) -> int | None:
+    if request.max_tokens is not None and request.max_completion_tokens is not None:
+        message = "'max_tokens' and 'max_completion_tokens' mean the same: give one of them."
+        raise ApiError(message, param="max_tokens", code="invalid_value")
+    return request.max_completion_tokens or request.max_tokens
+
+
+def schema_of(format: ResponseFormat | None) -> str | None:
+    """As `Sampling.schema` has it."""
+    if format is None or format.type == "text":
+        return None
+    return "" if format.json_schema is None else json.dumps(format.json_schema.schema_)
+
+
+def _room(prompt: Sequence[int], max_tokens: int | None, ready: Ready, param: str) -> int:
+    if not prompt:
+        raise ApiError("The prompt has no token; at least one is needed.", param=param, code="invalid_value")
+    if (outside := max(prompt)) >= ready.vocabulary or (outside := min(prompt)) < 0:
+        message = f"Token {outside} is none of the model's, which go from 0 to {ready.vocabulary - 1}."
+        raise ApiError(message, param=param, code="invalid_value")
+    room = ready.longest - len(prompt)
+    if room < (max_tokens or 1):
+        raise _too_long(len(prompt), max_tokens, ready, param if room < 1 else "max_tokens")
+    return max_tokens or room
+
+
+def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> ApiError:
+    limit = f"This model's maximum context length is {ready.context} tokens"
+    if ready.longest < ready.context:
+        limit = f"The cache has room for requests of {ready.longest} tokens"
+    asked = f"your prompt has {prompt}" if max_tokens is None else f"you requested {prompt + max_tokens}"
+    parts = "" if max_tokens is None else f" ({prompt} in the prompt, {max_tokens} for the completion)"
+    return ApiError(f"{limit}, but {asked}{parts}.", param=param, code="context_length_exceeded")
+
+
+def _sampling(request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None) -> Sampling:
+    return Sampling(
+        max_tokens=max_tokens,
+        temperature=1.0 if request.temperature is None else request.temperature,
+        top_k=request.top_k or 0,
+        top_p=1.0 if request.top_p is None else max(request.top_p, 1e-9),  # 0 means the likeliest token alone
+        min_p=request.min_p or 0.0,
+        seed=seed,
+        presence_penalty=request.presence_penalty or 0.0,
+        frequency_penalty=request.frequency_penalty or 0.0,
+        repetition_penalty=request.repetition_penalty or 1.0,
+        logit_bias=dict(request.logit_bias),
+        logprobs=logprobs,
+        stop_tokens=frozenset(request.stop_token_ids or ()),
+        ignore_eos=bool(request.ignore_eos),
+        schema=schema,
+    )

@@ -1,0 +1,22 @@
+"""What an operator may set of the HTTP side, and the limits that requests are held to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_N = 128  # sequences of one prompt, as OpenAI has it
+MAX_STOP = 4  # stop strings, as OpenAI has it
+MAX_TOP_LOGPROBS = 20  # of chat; completions give at most 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Seconds and bytes."""
+
+    names: tuple[str, ...]  # by which requests may call the model; answers carry the first
+    api_keys: frozenset[str] = frozenset()  # none: everybody may
+    max_body: int = 4 << 20
+    body_timeout: float = 60.0  # for a body to arrive
+    write_timeout: float = 60.0  # for a reader that takes nothing
+    stall_after: float = 60.0  # without a token while requests run, /health fails
+    grace: float = 30.0  # for running requests after SIGTERM

@@ -1,0 +1,64 @@
+"""The engine of a model folder, made in the engine's own process: here alone the server meets PyTorch."""
+
+from __future__ import annotations
+
+import torch
+
+from gridstride.models.errors import ModelError
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve import build
+from gridstride.serve.engine import Engine
+from gridstride.serve.process.protocol import Ready
+
+_BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up those that are being answered
+
+
+def engine(
+    folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
+    policy: str, max_running: int,
+) -> tuple[Engine, Ready]:  # fmt: skip
+    """The engine, and what is said of it to clients; ModelError in words for the user."""
+    where = _device(device)
+    runner = build.runner(
+        folder,
+        device=where,
+        dtype=None if dtype is None else getattr(torch, dtype),
+        memory=memory,
+        block_size=block_size or build.BLOCK_SIZE,
+    )
+    made = Engine(
+        runner,
+        policy=policy,
+        max_running=max_running,
+        max_batch_tokens=max(_BATCH_TOKENS, max_running),
+        eos=Tokenizer.load(folder).eos,
+    )
+    ready = Ready(
+        context=runner.context,
+        blocks=runner.blocks,
+        block_size=runner.block_size,
+        vocabulary=runner.vocabulary,
+        max_running=max_running,
+        device=_name(where),
+    )
+    return made, ready
+
+
+def _device(name: str | None) -> torch.device | None:
+    if name is None:
+        return None
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ModelError(f"--device {name} is none: cpu, cuda, or cuda:1 for the second GPU") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ModelError(f"--device {name}: PyTorch finds no GPU here; leave it out to run on the CPU")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ModelError(f"--device {name}: there are {torch.cuda.device_count()} GPUs, counted from cuda:0")
+    if device.type not in ("cpu", "cuda"):
+        raise ModelError(f"--device {name} is not served: cpu or cuda")
+    return device
+
+
+def _name(device: torch.device | None) -> str:
+    return str(device) if device is not None else "cuda" if torch.cuda.is_available() else "cpu"

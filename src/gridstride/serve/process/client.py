@@ -1,0 +1,218 @@
+"""The engine as the server's event loop sees it: requests in, a stream of updates for each, all on one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gridstride.serve.messages import Abort, Finish, Stats, Submit, Update
+from gridstride.serve.process.protocol import Accepted, FromEngine, Ready, Rejected, ToEngine
+from gridstride.serve.sampling import Sampling
+
+Send = Callable[[list[ToEngine]], None]
+
+
+class Unavailable(Exception):
+    """No engine takes requests now; `retry_after` seconds may help."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Refused(ValueError):
+    """The engine will never take this request; the message is for the client, `field` what it is about."""
+
+    def __init__(self, message: str, *, field: str | None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Lost(Exception):
+    """The engine's process ended while the request was with it."""
+
+
+class Observer(Protocol):
+    """Told of what happens, for metrics."""
+
+    def connected(self, ready: Ready) -> None: ...
+    def accepted(self, prompt_tokens: int) -> None: ...
+    def updated(self, stream: Stream, update: Update, now: float) -> None: ...
+    def ended(self, stream: Stream, finish: Finish, now: float) -> None: ...
+    def stepped(self, stats: Stats) -> None: ...
+    def restarted(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A sequence to be continued."""
+
+    id: str
+    prompt: tuple[int, ...]
+    sampling: Sampling
+
+
+class Stream:
+    """One sequence that is with the engine, and what has come of it."""
+
+    def __init__(self, wanted: Wanted, arrived: float, change: asyncio.Event) -> None:
+        self.id, self.arrived = wanted.id, arrived
+        self.prompt_tokens = len(wanted.prompt)
+        self.last_token: float | None = None  # time.monotonic()
+        self.accepted = self.ended = False
+        self.generated = 0  # tokens
+        self.updates: list[Update] = []
+        self.failure: Exception | None = None
+        self._change = change
+
+    def on_accepted(self) -> None:
+        self.accepted = True
+        self._change.set()
+
+    def on_update(self, update: Update) -> None:
+        self.updates.append(update)
+        self._change.set()
+
+    def on_failure(self, failure: Exception) -> None:
+        self.failure = failure
+        self._change.set()
+
+
+class Group:
+    """The sequences of one request. What has piled up comes at once: a slow reader holds its tokens and no more."""
+
+    def __init__(self, client: Client, streams: Sequence[Stream], change: asyncio.Event) -> None:
+        self.streams = streams
+        self._client, self._change = client, change
+
+    async def accepted(self) -> None:
+        """Return once the engine has taken all of them; Refused or Lost where it has not."""
+        while not all(stream.accepted for stream in self.streams):
+            await self._changed()
+
+    async def take(self) -> list[tuple[int, Update]]:
+        """What has come since the last call, at least one update, each with its sequence's place.
+
+        Lost when the engine's process ended before a sequence did.
+        """
+        while not any(stream.updates for stream in self.streams):
+            await self._changed()
+        taken = [(place, update) for place, stream in enumerate(self.streams) for update in stream.updates]
+        for stream in self.streams:
+            stream.updates.clear()
+        return taken
+
+    def close(self, place: int, finish: Finish = "abort") -> None:
+        """No more is wanted of a sequence: its blocks are given back. For one that has ended nothing happens."""
+        self._client.close(self.streams[place], finish)
+
+    def close_all(self) -> None:
+        for place in range(len(self.streams)):
+            self.close(place)
+
+    async def _changed(self) -> None:
+        for stream in self.streams:
+            if stream.failure is not None:
+                raise stream.failure
+        await self._change.wait()
+        self._change.clear()
+
+
+class Client:
+    """All requests that are with the engine. A supervisor connects it to a process and tells it when that is gone."""
+
+    def __init__(self, observer: Observer, *, max_queue: int) -> None:
+        self.ready: Ready | None = None
+        self.last_heard = self.last_progress = time.monotonic()
+        self._observer = observer
+        self._max_queue = max_queue
+        self._send: Send | None = None
+        self._streams: dict[str, Stream] = {}
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._streams)
+
+    @property
+    def room(self) -> int:
+        """Requests that would be taken now; those that run and those that wait count."""
+        return 0 if self.ready is None else self.ready.max_running + self._max_queue - len(self._streams)
+
+    @property
+    def most(self) -> int:
+        """Requests that an idle engine would take at once."""
+        return 0 if self.ready is None else self.ready.max_running + self._max_queue
+
+    def submit(self, wanted: Sequence[Wanted]) -> Group:
+        """All of them, or Unavailable and none."""
+        if self._send is None:
+            raise Unavailable("The engine is starting: try again shortly.", retry_after=2)
+        if len(wanted) > self.room:
+            message = f"The server is busy: {self.in_flight} requests run or wait, at most {self.most} may."
+            raise Unavailable(message, retry_after=1)
+        now = time.monotonic()
+        if not self._streams:
+            self.last_progress = now
+        change = asyncio.Event()
+        streams = [Stream(each, now, change) for each in wanted]
+        self._streams.update((stream.id, stream) for stream in streams)
+        self._send([Submit(id=w.id, prompt=w.prompt, sampling=w.sampling, arrived=now) for w in wanted])
+        return Group(self, streams, change)
+
+    def close(self, stream: Stream, finish: Finish) -> None:
+        if self._streams.pop(stream.id, None) is None:
+            return
+        if self._send is not None:
+            self._send([Abort(stream.id)])
+        self._end(stream, finish)
+
+    def connect(self, ready: Ready, send: Send) -> None:
+        self.ready, self._send = ready, send
+        self._observer.connected(ready)
+        self.last_heard = self.last_progress = time.monotonic()
+
+    def disconnect(self, reason: str) -> None:
+        """The process is gone, and with it every request that it had."""
+        self._send = None
+        lost, self._streams = self._streams, {}
+        for stream in lost.values():
+            self._end(stream, "error")
+            stream.on_failure(Lost(reason))
+
+    def deliver(self, messages: Iterable[FromEngine]) -> None:
+        """Hand out what one step gave."""
+        now = self.last_heard = time.monotonic()
+        for message in messages:
+            if isinstance(message, Stats):
+                self._observer.stepped(message)
+            elif isinstance(message, Update | Accepted | Rejected):
+                stream = self._streams.get(message.id)  # None: closed while the message was on its way
+                if stream is not None:
+                    self._hand(stream, message, now)
+
+    def _hand(self, stream: Stream, message: Update | Accepted | Rejected, now: float) -> None:
+        if isinstance(message, Accepted):
+            self._observer.accepted(stream.prompt_tokens)
+            stream.on_accepted()
+        elif isinstance(message, Rejected):
+            del self._streams[stream.id]
+            stream.ended = True
+            stream.on_failure(Refused(message.message, field=message.field))
+        else:
+            self._update(stream, message, now)
+
+    def _update(self, stream: Stream, update: Update, now: float) -> None:
+        self._observer.updated(stream, update, now)
+        if update.tokens:
+            stream.last_token = self.last_progress = now
+        stream.on_update(update)
+        if update.finish is not None:
+            del self._streams[stream.id]
+            self._end(stream, update.finish)
+
+    def _end(self, stream: Stream, finish: Finish) -> None:
+        stream.ended = True
+        self._observer.ended(stream, finish, time.monotonic())

@@ -1,0 +1,90 @@
+"""Keeps an engine process alive: starts it, starts it again with growing pauses, says how it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Literal
+
+from gridstride.serve.process.child import Child
+from gridstride.serve.process.client import Client, Observer
+from gridstride.serve.process.protocol import Build, Failed, Ready
+
+State = Literal["starting", "ready", "restarting", "stopped"]
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds before an engine is started again
+_GOOD_LIFE = 60.0  # seconds after which the pauses begin anew
+log = logging.getLogger("gridstride.serve")
+
+
+class NoEngine(Exception):
+    """The first engine could not be made. `expected`: the message is all that a user needs."""
+
+    def __init__(self, message: str, *, expected: bool) -> None:
+        super().__init__(message)
+        self.expected = expected
+
+
+class Supervisor:
+    """One engine process after the other, as long as `run` runs."""
+
+    def __init__(self, build: Build, client: Client, observer: Observer, *, first: Child) -> None:
+        self.state: State = "starting"
+        self._build, self._client, self._observer = build, client, observer
+        self._child = first
+        self._pause = _FIRST_PAUSE
+        self._stopping = False
+        self.first_ready = asyncio.Event()
+
+    @property
+    def pid(self) -> int:
+        return self._child.process.pid
+
+    async def run(self) -> None:
+        """Return after `stop`; NoEngine when the first engine cannot be made: nothing would mend that."""
+        while not self._stopping:
+            born = time.monotonic()
+            failed = await self._live()
+            how = self._child.kill()
+            if self._stopping:
+                return
+            if self.state == "starting":
+                raise failed or NoEngine(f"the engine's process {how} before it was ready", expected=False)
+            if self.state == "ready":
+                self._pause = _FIRST_PAUSE if time.monotonic() - born > _GOOD_LIFE else self._pause
+            await self._again(f"the engine's process {how}" if failed is None else str(failed))
+
+    async def stop(self) -> None:
+        """End the engine in good order."""
+        self._stopping = True
+        self.state = "stopped"
+        await self._child.quit()
+
+    def kill(self) -> None:
+        """End the engine at once."""
+        self._stopping = True
+        self._child.kill()
+
+    async def _live(self) -> NoEngine | None:
+        """From the first message of a process to its end."""
+        try:
+            async for messages in self._child.frames():
+                if isinstance(messages[0], Failed):
+                    return NoEngine(messages[0].message, expected=messages[0].expected)
+                if isinstance(messages[0], Ready):
+                    self._client.connect(messages[0], self._child.send)
+                    self.state = "ready"
+                    self.first_ready.set()
+                self._client.deliver(messages)
+            return None
+        finally:
+            self._client.disconnect("the engine's process ended while it worked on this request")
+
+    async def _again(self, why: str) -> None:
+        self.state = "restarting"
+        self._observer.restarted()
+        log.error("%s; another one starts in %g s", why, self._pause)
+        await asyncio.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        if not self._stopping:
+            self._child = Child(self._build)

@@ -1,0 +1,156 @@
+"""The engine's process: takes messages, steps, sends what came of it; dies with its parent.
+
+A thread reads the socket, so that a parent that is gone is noticed during a step too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import traceback
+from typing import Any, NoReturn, Protocol
+
+from gridstride.serve.messages import Abort, Stats, Submit, Update
+from gridstride.serve.process.protocol import Accepted, Build, Failed, FromEngine, Quit, Ready, Rejected, ToEngine
+from gridstride.serve.process.wire import HEADER, length, packed, unpacked
+
+BEAT = 1.0  # seconds after which an idle engine says that it lives
+_PR_SET_PDEATHSIG = 1
+
+
+class Engine(Protocol):
+    """What the process needs of an engine; one thread uses it."""
+
+    @property
+    def idle(self) -> bool: ...
+    def submit(self, request: Submit) -> None: ...
+    def abort(self, id: str) -> None: ...
+    def step(self) -> list[Update]: ...
+    def stats(self) -> Stats: ...
+
+
+class Link:
+    """The socket to the parent: messages as they come in, frames out."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._inbox: queue.SimpleQueue[ToEngine] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        threading.Thread(target=self._read, name="gridstride-inbox", daemon=True).start()
+
+    def take(self, *, wait: float) -> list[ToEngine]:
+        """All that has come; waits up to so many seconds for a first one."""
+        messages: list[ToEngine] = []
+        try:
+            messages.append(self._inbox.get(block=wait > 0, timeout=wait or None))
+            while True:
+                messages.append(self._inbox.get_nowait())
+        except queue.Empty:
+            return messages
+
+    def send(self, messages: list[FromEngine]) -> None:
+        try:
+            self._socket.sendall(packed(messages))
+        except OSError:
+            _die()
+
+    def _read(self) -> None:
+        try:
+            while header := self._exactly(HEADER.size):
+                for message in unpacked(self._exactly(length(header))):
+                    self._inbox.put(message)
+        finally:
+            _die()  # whatever it was: nobody can reach the engine any more
+
+    def _exactly(self, count: int) -> bytes:
+        data = bytearray(count)
+        view = memoryview(data)
+        while view:
+            got = self._socket.recv_into(view)
+            if not got:
+                _die()
+            view = view[got:]
+        return bytes(data)
+
+
+def main(descriptor: int, parent: int) -> None:
+    """Serve the parent over the inherited socket until it says so, or goes away."""
+    _die_with(parent)
+    _print_on_stderr()
+    for number in (signal.SIGINT, signal.SIGTERM):  # meant for the parent, which drains and then says Quit
+        signal.signal(number, signal.SIG_IGN)
+    os.set_inheritable(descriptor, False)
+    link = Link(socket.socket(fileno=descriptor))
+    link.start()
+    (first,) = link.take(wait=60.0) or (Quit(),)
+    if not isinstance(first, Build):
+        return
+    built = _built(first)
+    if isinstance(built, Failed):
+        link.send([built])
+        os._exit(1)
+    engine, ready = built
+    link.send([ready, engine.stats()])
+    _serve(engine, link)
+
+
+def _serve(engine: Engine, link: Link) -> NoReturn:
+    while True:
+        replies: list[FromEngine] = []
+        for message in link.take(wait=BEAT if engine.idle else 0.0):
+            if isinstance(message, Quit):
+                os._exit(0)  # no tear-down that a library's thread could hold up
+            replies += _handled(engine, message)
+        if not engine.idle:
+            replies += engine.step()
+        link.send([*replies, engine.stats()])
+
+
+def _handled(engine: Engine, message: ToEngine) -> list[FromEngine]:
+    if isinstance(message, Abort):
+        engine.abort(message.id)
+        return []
+    assert isinstance(message, Submit)
+    try:
+        engine.submit(message)
+    except ValueError as error:
+        return [Rejected(message.id, str(error), getattr(error, "field", None))]
+    return [Accepted(message.id)]
+
+
+def _built(build: Build) -> tuple[Engine, Ready] | Failed:
+    """The engine and what is said of it, or why there is none."""
+    module, _, name = build.factory.partition(":")
+    try:
+        made: Any = getattr(importlib.import_module(module), name)(**build.options)
+    except (ValueError, OSError) as error:
+        return Failed(str(error) or type(error).__name__, expected=True)
+    except Exception as error:
+        traceback.print_exc()
+        return Failed(f"{type(error).__name__}: {error}", expected=False)
+    engine, ready = made
+    return engine, ready
+
+
+def _die_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends in whatever way, even if the engine holds the GIL then."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the line above
+        _die()
+
+
+def _print_on_stderr() -> None:
+    """What models and libraries print is no part of the one object that the parent may have on stdout."""
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+
+def _die() -> NoReturn:
+    os._exit(1)

@@ -1,0 +1,50 @@
+"""A model folder of random weights, small enough to be served within milliseconds a token on one core."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+CORPUS = ["def add(a, b):\n    return a + b\n", "import os, sys\nprint(os.getcwd())\n", "naïve café – 你好 🙂\n"]
+SPECIAL = ["<|end|>", "<|start|>"]
+TEMPLATE = (
+    "{% for m in messages %}<|start|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}"
+)
+VOCABULARY, CONTEXT = 320, 128
+
+
+def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE) -> None:
+    """A byte-level BPE, so that any text can be written, with a chat template."""
+    import tokenizers
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"eos_token": SPECIAL[0], **({} if template is None else {"chat_template": template})}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+
+
+def write_model(folder: Path, *, context: int = CONTEXT, template: str | None = TEMPLATE) -> Path:
+    """A folder that `gridstride serve` takes."""
+    import torch
+
+    from gridstride.models import folder as folders
+    from gridstride.models.config import DecoderConfig
+    from gridstride.models.decoder import Decoder
+
+    config = DecoderConfig(
+        family="qwen3", vocabulary=VOCABULARY, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48,
+        context=context, tied=False, head_norm=True,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    folders.save(Decoder(config), folder)
+    write_tokenizer(folder, template=template)
+    return folder
