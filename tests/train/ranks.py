@@ -8,16 +8,20 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+# What torch loads only when a rank first spreads a tensor, a second of processor time in each.
+LAZY = ("torch._dynamo", "torch.distributed.checkpoint.state_dict", "torch.distributed.fsdp")
 LONG = 300  # seconds a machine that is busy with other things may need
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["ranks", "workers", "pytest"])
+_context.set_forkserver_preload(["ranks", "workers", "pytest", *LAZY])
 
 
 def run(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> list[Any]:
@@ -39,6 +43,7 @@ def run(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> list[A
 
 def start(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> tuple[list[Any], list[Connection]]:
     """The ranks' processes and the ends at which each tells (failed, result) once."""
+    _serve()
     store = folder / f"store-{os.urandom(4).hex()}"
     processes, ends = [], []
     for rank in range(world):
@@ -49,6 +54,18 @@ def start(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> tupl
         processes.append(process)
         ends.append(mine)
     return processes, ends
+
+
+def _serve() -> None:
+    """Start the server with this process's path: it would not find what it is to load otherwise."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 def stop(processes: list[Any]) -> None:
@@ -76,3 +93,4 @@ def _rank(rank: int, world: int, store: str, end: Connection, act: Callable[...,
             dist.destroy_process_group()
     except BaseException:
         end.send_bytes(pickle.dumps((True, traceback.format_exc())))
+        raise SystemExit(1) from None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +44,23 @@ def load_spread(folder: Path) -> tuple[dict[str, Any], dict[str, Any], list[Any]
     state = spread(0)
     found = Checkpoints(folder).load(7, state, verify=True)
     return full(state), found.meta, found.own
+
+
+def save_until_killed(folder: Path, at: int, rank: int) -> None:
+    """Save step 2 over what is there; the given rank is killed before its `at`-th change to the file system."""
+    if together.rank() == rank:
+        _kill_at(folder, at)
+    Checkpoints(folder, keep=1).save(2, spread(2), meta={"seed": 2})
+
+
+def _kill_at(folder: Path, at: int) -> None:
+    changes = itertools.count(1)
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in CHANGES and str(arguments[0]).startswith(str(folder)) and next(changes) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+
+
+CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree")
