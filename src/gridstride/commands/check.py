@@ -72,6 +72,17 @@ def _show(console: Console, result: RungResult, folder: Folder, source: str, dev
             console.print(line)
 
 
+def how_timed(result: RungResult) -> str:
+    """What stands behind a measured time, in a sentence."""
+    between = f", {result.interval_ms[0]:.4g} to {result.interval_ms[1]:.4g} ms" if result.interval_ms else ""
+    warm = f"; {result.warm_ms:.4g} ms with a warm one" if result.warm_ms is not None else ""
+    clock = ""
+    if result.multiprocessor_mhz:
+        low, high = sorted(round(mhz) for mhz in result.multiprocessor_mhz)
+        clock = f"; multiprocessors at {low} to {high} MHz" if low < high else f"; multiprocessors at {low} MHz"
+    return f"median of {result.rounds} rounds with a cold L2{between}{warm}{clock}"
+
+
 def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
     """Time where there is one, then the counters, and the busiest lines."""
     from gridstride.judge.gains import per_request, per_unit, unit_of
@@ -81,6 +92,7 @@ def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
         share = f", {percent(result.speed_of_light)} of the limit" if result.speed_of_light else ""
         peers = "".join(f", {times(ratio)} {name}" for name, ratio in result.peers.items())
         console.print(f"{result.time_ms:.4g} ms{share}{peers}")
+        console.print(how_timed(result), style="dim")
     if result.counters:
         unit = unit_of(folder.problem)
         counted = [f"{short(value)} {name.replace('_', ' ')}" for name, value in result.counters.items()]

@@ -14,6 +14,7 @@ from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile, read_kernel
 from gridstride.judge.limits import Rates, floor_ms
+from gridstride.judge.memcheck import memcheck
 from gridstride.judge.problem import Case, ProblemError
 from gridstride.judge.runnable import RefusedError, Runnable, build
 from gridstride.judge.sandbox.python_header import is_python, parse_python
@@ -112,7 +113,9 @@ class Ladder:
         try:
             for device in dict.fromkeys((self._virtual, self.device)):
                 runnable = self._built(file, device)
-                result = self._judged(result, runnable)
+                if device.kind == "physical":
+                    result = self._memchecked(result, file)
+                result = result if result.findings else self._judged(result, runnable)
                 if result.findings:
                     return result
         except RefusedError as refused:
@@ -123,9 +126,22 @@ class Ladder:
         if self._sandbox is not None and device is self._virtual:
             return self._sandbox.build(self.problem, file)
         if is_python(file.filename):
-            message = "a submission in Python is judged on the virtual GPU, in a worker (without --no-sandbox)"
+            if self._sandbox is not None:
+                return self._sandbox.on(device, file)
+            message = "a submission in Python is compiled in a worker: it cannot be judged with --no-sandbox"
             raise RefusedError(Finding("launch", message))
         return build(self.problem, file, device)
+
+    def _memchecked(self, result: RungResult, file: KernelFile) -> RungResult:
+        """A submission under compute-sanitizer at the timed size, where there is one; a project's own rungs are not."""
+        if self._sandbox is None or is_python(file.filename):
+            return result
+        self._detail("running it under compute-sanitizer")
+        checked = memcheck(file.filename, str(self.folder.path), self.seed)
+        if checked.problem:
+            self._detail(checked.problem)
+            return result
+        return replace(result, findings=checked.findings, sanitizers=(*result.sanitizers, "compute-sanitizer memcheck"))
 
     def close(self) -> None:
         """End the worker, where there is one."""
@@ -183,6 +199,8 @@ class Ladder:
         findings: tuple[Finding, ...] = ()
         if not timing.right:
             findings = (Finding("wrong_result", "the results of the timed launches were wrong"),)
+        elif timing.clocks:
+            findings = (Finding("clocks_disagree", timing.clocks),)
         elif timing.median_ms < _TOO_FAST * floor:
             message = f"{timing.median_ms:.4g} ms is less than the {floor:.4g} ms that the chip needs at least"
             findings = (Finding("too_fast", message),)
@@ -192,6 +210,9 @@ class Ladder:
             time_ms=timing.median_ms,
             spread_ms=timing.spread_ms,
             rounds=timing.rounds,
+            interval_ms=timing.interval_ms,
+            warm_ms=timing.warm_ms,
+            multiprocessor_mhz=timing.multiprocessor_mhz,
             speed_of_light=floor / timing.median_ms,
             peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
         )
