@@ -63,9 +63,12 @@ def compare(folder: Path) -> int:
         right = "" if row["built_for"] and row["as_measured"] is not False else "NOT RIGHT"
         print(f"{row['kernel']:20} {row['predicted']:18} ncu: {', '.join(row['measured']) or 'all wait':30} {right}")
     known = [row for row in rows if row["measured"]]
+    idle = [row for row in rows if not row["measured"]]  # no unit is busy for most of the time
     summary = {
         "kernels": len(rows), "as_built_for": sum(row["built_for"] for row in rows),
         "with_a_bottleneck_by_ncu": len(known), "as_ncu": sum(row["as_measured"] for row in known),
+        "without_one": len(idle), "said_to_wait": sum(row["predicted"] in WAITS for row in idle),
+        "else_its_highest_unit": sum(row["predicted"] in row["highest"] for row in idle),
         "missing": [one.name for one in limited() if one.name not in measured],
     }  # fmt: skip
     print(json.dumps(summary))
@@ -79,10 +82,14 @@ def compared(one: Any, row: dict[str, float]) -> dict[str, Any]:
     predicted, busiest = model.at(grid, counted).limiter, as_busy(row)
     return {
         "kernel": one.name, "predicted": predicted, "built_for": predicted in one.limiter, "measured": sorted(busiest),
+        "highest": sorted(UNITS[max(UNITS, key=lambda name: row.get(name, 0.0))]),
         "as_measured": predicted in busiest if busiest else None,
         "busy_percent": {UNITS_SHOWN.get(name, name): round(row[name], 1) for name in UNITS if name in row},
     }  # fmt: skip
 
+
+WAITS = ("latency", "barriers", "atomics", "launch")
+"""What is no unit that ncu measures: the time goes by while nothing is busy."""
 
 UNITS_SHOWN = {"lsu data": "L1 and shared"}
 

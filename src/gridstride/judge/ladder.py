@@ -22,7 +22,7 @@ from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
-from gridstride.protocol import Device
+from gridstride.protocol import Device, DeviceError
 from gridstride.virtual.chips import names as chips
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -194,7 +194,10 @@ class Ladder:
 
     def _timed(self, result: RungResult, runnable: Runnable) -> RungResult:
         self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed, progress=self._detail)
-        timing = self._timer.time(runnable)
+        try:
+            timing = self._timer.time(runnable)
+        except DeviceError as error:  # a kernel that works for small sizes only may end the context at the timed one
+            return replace(result, findings=(Finding("fault", f"at the timed size: {error}"),))
         floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties))
         findings: tuple[Finding, ...] = ()
         if not timing.right:

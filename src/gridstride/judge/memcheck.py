@@ -20,6 +20,7 @@ from gridstride.judge.verdict import Finding
 NAME = "compute-sanitizer"
 _TIME_LIMIT = 120.0  # seconds: each access is checked, which makes a kernel some fifty times slower
 _MOST = 20  # faults that are told
+_PADDING = 4096  # bytes after each allocation that are nobody's: else the next one begins there
 _PLACES = ("/usr/local/cuda/bin/compute-sanitizer", "/usr/local/cuda/compute-sanitizer/compute-sanitizer")
 _FAULT = re.compile(r"Invalid __(\w+)__ (\w+) of size (\d+) bytes")
 _THREAD = re.compile(r"by thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
@@ -47,6 +48,7 @@ def memcheck(kernel: str, problem: str, seed: int) -> Checked:
         return Checked(problem=f"{NAME} is not installed here")
     runner = [sys.executable, "-m", "gridstride.judge.memcheck_runner", kernel, problem, str(seed)]
     options = ["--tool", "memcheck", "--report-api-errors", "no", "--print-limit", str(_MOST)]
+    options += ["--padding", str(_PADDING)]
     try:
         done = subprocess.run(
             [tool, *options, *runner], capture_output=True, text=True, timeout=_TIME_LIMIT, errors="replace",

@@ -17,8 +17,8 @@ from gridstride.judge.runnable import MULTIPROCESSORS, RefusedError, Runnable, l
 from gridstride.judge.sandbox import records
 from gridstride.judge.sandbox.client import StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits
-from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.ptx_kernel import build_ptx
+from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.python_kernels import Compiled, compile_python
 from gridstride.judge.sandbox.wire import Message
 from gridstride.judge.verdict import Finding
