@@ -3,9 +3,10 @@
     python bench/mutation.py [PROBLEM …] [--each N] [--workers N] [--notes FILE]
 
 Of each rung N mutants (40 unless told, 0 for all) are drawn. What became of each is noted in FILE at once, if one is
-given, and not worked out again by a later run with the same file: all of them take an hour of processor time. A mutant that compiles and passes is run again on many
-more cases next to the rung that it was made from: where its results on whole numbers or anything that the sanitizer
-finds differ, the judge has missed it; where nothing does, it is taken for equivalent. Both are listed, to be looked at.
+given, and not worked out again by a later run with the same file: all of them take an hour of processor time. A
+mutant that compiles and passes is run again on many more cases next to the rung that it was made from: where its
+results on whole numbers or anything that the sanitizer finds differ, the judge has missed it; where nothing does, it
+is taken for equivalent. Both are listed, to be looked at.
 """
 
 from __future__ import annotations

@@ -348,9 +348,10 @@ def compare_blind(times: Path) -> int:
             f"{name:20} {found['ms']:9.4f} {kernels[name]['predicted_ms']:9.4f} {100 * kernels[name]['error']:+6.0f} %"
         )
     errors = [abs(each["error"]) for each in kernels.values() if "error" in each]
+    left = [name for name, each in kernels.items() if "error" not in each]
     summary = {
         "gpu": measured["gpu"], "kernels": len(errors), "mean_absolute_error": statistics.mean(errors),
-        "median": statistics.median(errors), "not_timed": [name for name, each in kernels.items() if "error" not in each],
+        "median": statistics.median(errors), "not_timed": left,
         "command": "python bench/prediction.py blind-compare FILE",
     }  # fmt: skip
     recorded["second"]["summary"] = summary

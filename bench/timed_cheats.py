@@ -2,7 +2,8 @@
 
     python bench/timed_cheats.py [--virtual]
 
-Writes results/timed_cheats_<gpu>.json. Then the last rungs of some ladders, so that the price of fresh data and of a module loaded anew can be seen.
+Writes results/timed_cheats_<gpu>.json. Then the last rungs of some ladders, so that the price of fresh data and of a
+module loaded anew can be seen.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
     folder = folder_of(problem)
-    source = kernel_source(file)
+    source = kernel_source(file, sandbox=sandbox)
     chosen = device_of(device, chip)
     from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import check
@@ -35,8 +35,8 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     return result.verdict == "pass"
 
 
-def kernel_source(file: str) -> str:
-    """The text of a kernel file; WrongUse where it is none."""
+def kernel_source(file: str, *, sandbox: bool = True) -> str:
+    """The text of a kernel file; WrongUse where it is none, or must not be run without the sandbox."""
     try:
         raw = Path(file).read_bytes()
     except OSError as error:
@@ -47,6 +47,8 @@ def kernel_source(file: str) -> str:
     if ".visible .entry" in text:
         raise WrongUse(f"{file} is PTX: give the CUDA C++ source that it was made from")
     if file.endswith(".py"):
+        if not sandbox:
+            raise WrongUse(f"{file} is Python, which is run in a worker only: leave --no-sandbox out")
         return text
     if "__global__" not in text:
         raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")

@@ -122,6 +122,10 @@ class Ladder:
             return replace(result, findings=(refused.finding,))
         return result
 
+    def build(self, file: KernelFile) -> Runnable | SandboxedKernel:
+        """The kernel on the virtual GPU, in the worker where there is one; RefusedError."""
+        return self._built(file, self._virtual)
+
     def _built(self, file: KernelFile, device: Device) -> Runnable | SandboxedKernel:
         if self._sandbox is not None and device is self._virtual:
             return self._sandbox.build(self.problem, file)
@@ -258,7 +262,7 @@ def check(
 
     It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False.
     """
-    file = _read(path)
+    file = submission(path)
     ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
     try:
         return ladder.judge(file)
@@ -266,7 +270,8 @@ def check(
         ladder.close()
 
 
-def _read(path: str | Path) -> KernelFile:
+def submission(path: str | Path) -> KernelFile:
+    """A user's kernel file, in CUDA C++ or Python; HeaderError and OSError for one that cannot be read."""
     if not is_python(str(path)):
         return read_kernel(path)
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")

@@ -1,8 +1,8 @@
 """compute-sanitizer's memcheck on a physical GPU, at the size that is timed, where it is installed.
 
-The virtual GPU has run the kernel before that, on small sizes and with every gate of its sanitizer: of 25 faulty kernels
-it finds all, compute-sanitizer's tools 13 (bench/sanitizer.py). What it has not seen are accesses that leave an array
-only where the arrays are large. A process of its own launches the kernel once, on arrays without guard bands.
+The virtual GPU has run the kernel before that, on small sizes and with every gate of its sanitizer: of 25 faulty
+kernels it finds all, compute-sanitizer's tools 13 (bench/sanitizer.py). What it has not seen are accesses that leave an
+array only where the arrays are large. A process of its own launches the kernel once, on arrays without guard bands.
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from gridstride.judge.access_map import Access
 from gridstride.judge.attempt import Attempt, Observed, Results
 from gridstride.judge.blame import Blame
 from gridstride.judge.header import KernelFile, Launch, LaunchShape
@@ -153,6 +154,14 @@ class SandboxedKernel:
             return records.blame_of(self._asked("blame", signature, case, [inputs, masks], name=name).words["blame"])
         except (StoppedError, *_MALFORMED):
             return None  # the finding stands without it
+
+    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+        """What the lanes of one warp touch on these lines; nothing where that cannot be seen."""
+        try:
+            reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))
+            return records.accesses_of(reply.words["accesses"])
+        except (StoppedError, *_MALFORMED):
+            return ()
 
     def _asked(self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], **more: Any) -> Message:
         buffers: list[bytes] = []
