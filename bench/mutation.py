@@ -1,15 +1,19 @@
 """How many mistakes the judge sees: every rung of every ladder with one small mistake in it, judged.
 
-    python bench/mutation.py [PROBLEM …] [--each N] [--workers N]
+    python bench/mutation.py [PROBLEM …] [--each N] [--workers N] [--notes FILE]
 
-Of each rung N mutants (40 unless told, 0 for all) are drawn. A mutant that compiles and passes is run again on many
-more cases next to the rung that it was made from: where its results on whole numbers or anything that the sanitizer
-finds differ, the judge has missed it; where nothing does, it is taken for equivalent. Both are listed, to be looked at.
+Of each rung N mutants (40 unless told, 0 for all) are drawn. What became of each is noted in FILE at once, if one is
+given, and not worked out again by a later run with the same file: all of them take an hour of processor time. A
+mutant that compiles and passes is run again on many more cases next to the rung that it was made from: where its
+results on whole numbers or anything that the sanitizer finds differ, the judge has missed it; where nothing does, it
+is taken for equivalent. Both are listed, to be looked at.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import random
 import sys
 from collections import Counter
@@ -58,11 +62,13 @@ def main() -> None:
     words.add_argument("problems", nargs="*", default=problem_names())
     words.add_argument("--each", type=int, default=40, metavar="N", help="mutants of each rung, 0 for all")
     words.add_argument("--workers", type=int, default=2, metavar="N")
+    words.add_argument("--notes", type=Path, metavar="FILE")
     asked = words.parse_args()
-    rungs = [(name, file.name, asked.each) for name in asked.problems for file in find(name).rungs()]
+    words_of = (asked.each, asked.notes)
+    rungs = [(name, file.name, *words_of) for name in asked.problems for file in find(name).rungs()]
     found: list[Outcome] = []
     with ProcessPoolExecutor(asked.workers) as pool:
-        for (problem, rung, _), outcomes in zip(rungs, pool.map(judge_rung, rungs), strict=True):
+        for (problem, rung, *_), outcomes in zip(rungs, pool.map(judge_rung, rungs), strict=True):
             found += outcomes
             print(f"{problem}/{rung}: {dict(Counter(o.outcome for o in outcomes))}", file=sys.stderr, flush=True)
     publish(found, asked.each)
@@ -88,15 +94,31 @@ def publish(found: list[Outcome], each: int) -> None:
                       "seed": SEED, "kinds": rows, "findings": findings, "survivors": looked_at})  # fmt: skip
 
 
-def judge_rung(asked: tuple[str, str, int]) -> list[Outcome]:
+def judge_rung(asked: tuple[str, str, int, Path | None]) -> list[Outcome]:
     """The outcomes of one rung's mutants."""
-    problem, rung, each = asked
+    problem, rung, each, notes = asked
     ladder = ladder_of(problem)
     file = next(f for f in ladder.files if f.name == rung)
     made = list(mutants(file.source))
     if each and len(made) > each:
         made = random.Random(f"{problem} {rung} {SEED}").sample(made, each)
-    return [outcome(ladder, file, mutant) for mutant in made]
+    known = noted(notes)
+    found = []
+    for mutant in made:
+        key = hashlib.sha256(mutant.source.encode()).hexdigest()
+        found.append(known.get(key) or outcome(ladder, file, mutant))
+        if notes is not None and key not in known:
+            with notes.open("a", encoding="utf-8") as file_of_notes:
+                file_of_notes.write(json.dumps({"source": key, **asdict(found[-1])}) + "\n")
+    return found
+
+
+def noted(notes: Path | None) -> dict[str, Outcome]:
+    """What earlier runs wrote down, by the mutant's source."""
+    if notes is None or not notes.exists():
+        return {}
+    rows = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]
+    return {row.pop("source"): Outcome(**row) for row in rows}
 
 
 @cache

@@ -341,14 +341,17 @@ def compare_blind(times: Path) -> int:
     measured, recorded = json.loads(times.read_text()), json.loads(BLIND.read_text())
     kernels = recorded["second"]["kernels"]
     for name, found in measured["blind"].items():
-        kernels[name] |= {"measured_ms": found["ms"], "error": kernels[name]["predicted_ms"] / found["ms"] - 1}
+        earlier = {"first_measured_ms": kernels[name]["measured_ms"]} if "measured_ms" in kernels[name] else {}
+        again = {"measured_ms": found["ms"], "error": kernels[name]["predicted_ms"] / found["ms"] - 1}
+        kernels[name] = {**kernels[name], **earlier, **again}
         print(
             f"{name:20} {found['ms']:9.4f} {kernels[name]['predicted_ms']:9.4f} {100 * kernels[name]['error']:+6.0f} %"
         )
     errors = [abs(each["error"]) for each in kernels.values() if "error" in each]
+    left = [name for name, each in kernels.items() if "error" not in each]
     summary = {
         "gpu": measured["gpu"], "kernels": len(errors), "mean_absolute_error": statistics.mean(errors),
-        "median": statistics.median(errors), "not_timed": [name for name in kernels if name not in measured["blind"]],
+        "median": statistics.median(errors), "not_timed": left,
         "command": "python bench/prediction.py blind-compare FILE",
     }  # fmt: skip
     recorded["second"]["summary"] = summary

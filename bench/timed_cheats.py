@@ -2,7 +2,8 @@
 
     python bench/timed_cheats.py [--virtual]
 
-Then the last rungs of some ladders, so that the price of fresh data and of a module loaded anew can be seen.
+Writes results/timed_cheats_<gpu>.json. Then the last rungs of some ladders, so that the price of fresh data and of a
+module loaded anew can be seen.
 """
 
 from __future__ import annotations
@@ -50,8 +51,10 @@ def measured(timer: Timer, problem: Problem, device: Any, file: KernelFile) -> d
     begun = time.perf_counter()
     timing = timer.time(build(problem, file, device))
     floor = floor_ms(problem.work(problem.timed), Rates.of(device.properties))
-    return {"ms": timing.median_ms, "spread_ms": timing.spread_ms, "rounds": timing.rounds, "right": timing.right,
-            "floor_ms": floor, "took_s": time.perf_counter() - begun}  # fmt: skip
+    return {"ms": timing.median_ms, "interval_ms": timing.interval_ms, "spread_ms": timing.spread_ms,
+            "rounds": timing.rounds, "right": timing.right, "clocks": timing.clocks or "agree",
+            "warm_ms": timing.warm_ms, "multiprocessor_mhz": timing.multiprocessor_mhz, "floor_ms": floor,
+            "took_s": time.perf_counter() - begun}  # fmt: skip
 
 
 def main() -> None:
@@ -69,7 +72,7 @@ def main() -> None:
                 print(name, result, flush=True)
         except Exception as error:  # the others are still of use
             print(type(error).__name__, error, flush=True)
-    save(f"timed_cheats_{device.chip if physical else 'virtual'}", found)
+    save(f"timed_cheats_{device.chip if physical else 'virtual'}", {"gpu": device.name, "kernels": found})
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def climb(
 
 @app.command()
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A CUDA C++ file with a __global__ function.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="CUDA C++, or Triton or Numba in a .py file.")],
     problem: Annotated[str, typer.Option("--problem", "-p", metavar="PROBLEM", help="What it is meant to compute.")],
     device: DeviceName = None,
     chip: ChipName = None,
@@ -92,13 +92,16 @@ def check(
 
 @app.command()
 def explain(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A CUDA C++ file, or the name of a rung.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="CUDA C++, Triton or Numba, or the name of a rung.")],
     problem: Annotated[str, typer.Option("--problem", "-p", metavar="PROBLEM", help="What it is meant to compute.")],
     device: DeviceName = None,
     chip: ChipName = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Write it all as one offline page.")
     ] = None,
+    no_sandbox: Annotated[
+        bool, typer.Option("--no-sandbox", help="Run it in this process, without limits, to debug.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Explain a kernel's time, line by line.
@@ -106,7 +109,8 @@ def explain(
     What limits it, how near it is to what the chip can do, what each source line costs, and what to try, with the gain
     that is predicted and the rung of the ladder that does it.
     """
-    return _run("explain", file, problem=problem, device=device, chip=chip, report=report, as_json=as_json)
+    options = {"device": device, "chip": chip, "report": report, "as_json": as_json, "sandbox": not no_sandbox}
+    return _run("explain", file, problem=problem, **options)
 
 
 @app.command()

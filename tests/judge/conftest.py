@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,7 @@ class HostDevice:
     chip: str = "h200"
     properties: Any = field(default_factory=lambda: SimpleNamespace(multiprocessors=4, l2_bytes=4096))
     clock: float = 0.0  # milliseconds
+    random: Random = field(default_factory=lambda: Random(3))
 
     def __post_init__(self) -> None:
         self.memory = np.zeros(1 << 22, np.uint8)

@@ -129,6 +129,17 @@ def test_what_nsight_compute_measured_stands_beside_what_was_counted() -> None:
     assert "counted on the virtual GPU" in said
 
 
+def test_the_terminal_gives_nsight_compute_s_figures_line_by_line_and_calls_them_measured() -> None:
+    folder, file = find("transpose"), find("transpose").rungs()[1]
+    raw, source = ((FIXTURES / f"ncu_transpose_{name}.csv").read_text() for name in ("raw", "source"))
+    profile = explain(file, folder, device=VirtualGPU("h200"), seed=1, ladder=False).profile
+    assert profile is not None
+    said = measured_text(nsight.parse(raw, source, file.filename), profile)
+    table = said[said.index("by line, measured by Nsight Compute (instructions are of machine code)") :]
+    (row,) = (line.split() for line in table if line.strip().startswith("30 "))
+    assert row[-8:] == ["8.19", "k", "8.19", "k", "65.5", "k", "2.05", "k"]
+
+
 def test_a_wrong_kernel_shows_what_is_wrong_with_its_line() -> None:
     folder = find("transpose")
     text = page_of(next(each for each in folder.wrong() if each.name == "copied"), "transpose")

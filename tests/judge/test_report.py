@@ -110,6 +110,12 @@ def test_the_page_says_where_when_and_by_which_command(climbed: Ladder) -> None:
     assert "gridstride climb saxpy" in page
 
 
+def test_every_rung_shows_what_a_warp_touches(climbed: Ladder) -> None:
+    articles = page_of(climbed).split('<article class="kernel" id="')[1:]
+    assert len(articles) == len(climbed.results)
+    assert all("What a warp touches" in each and "<svg" in each for each in articles)
+
+
 def test_times_of_the_virtual_gpu_are_called_predicted(climbed: Ladder) -> None:
     page = page_of(climbed)
     assert "predicted ms" in page

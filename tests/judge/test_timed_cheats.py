@@ -5,26 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gridstride as gs
-from gridstride.judge.find import find
+from gridstride.device.physical_streams import PhysicalEvent
+from gridstride.judge.find import Folder, find
 from gridstride.judge.header import read_kernel
+from gridstride.judge.ladder import Ladder
+from gridstride.judge.problem import Problem
 from gridstride.judge.runnable import build
 from gridstride.judge.timing import Timer, Timing
 
 pytestmark = pytest.mark.gpu
 FILES = {path.stem: path for path in sorted((Path(__file__).parent / "cheats" / "timed").glob("*.cu"))}
 _SHARE = 0.9  # of the honest kernel's time; two timings of one kernel differ by a few percent
+_LONG = {"n": 1 << 26}  # a launch of 0.2 ms
+
+
+def vector_add(**changes: Any) -> Problem:
+    return replace(find("vector_add").problem, **{"peers": {}, "timed": {"n": 1 << 24}, **changes})
 
 
 @pytest.fixture(scope="module")
 def timed() -> Callable[[str], Timing]:
-    problem = replace(find("vector_add").problem, timed={"n": 1 << 24}, peers={})
-    device = gs.PhysicalGPU(0)
+    device, problem = gs.PhysicalGPU(0), vector_add()
     timer = Timer(problem, device, seed=3)
     return lambda name: timer.time(build(problem, read_kernel(FILES[name]), device))
+
+
+def judged(problem: Problem) -> Any:
+    folder = Folder(find("vector_add").path, problem)
+    return Ladder(folder, device=gs.PhysicalGPU(0), seed=3).judge(read_kernel(FILES["honest"]))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -35,3 +48,65 @@ def test_it_is_found_wrong_or_gains_nothing(name: str, timed: Callable[[str], Ti
     assert timing.right == (expected.kind == "nothing")
     if timing.right:
         assert timing.median_ms > _SHARE * timed("honest").median_ms
+
+
+def test_the_honest_kernel_passes_and_its_time_is_explained() -> None:
+    result = judged(vector_add())
+    assert result.findings == ()
+    low, high = result.interval_ms
+    assert low <= result.time_ms <= high
+    assert 8 <= result.rounds <= 50
+    assert result.warm_ms < 1.1 * result.time_ms
+    assert all(100 < mhz < 3000 for mhz in result.multiprocessor_mhz)
+
+
+def test_rounds_end_early_where_the_interval_is_narrow() -> None:
+    device, problem = gs.PhysicalGPU(0), vector_add(timed=_LONG)
+    timing = Timer(problem, device, seed=3).time(build(problem, read_kernel(FILES["honest"]), device))
+    low, high = timing.interval_ms
+    assert timing.rounds == 50 or high - low <= 0.01 * timing.median_ms
+
+
+def test_a_time_below_what_the_chip_allows_is_a_fault() -> None:
+    result = judged(vector_add(bytes="120*n"))  # as if the problem moved ten times as much as the kernel does
+    assert [finding.kind for finding in result.findings] == ["too_fast"]
+    assert "less than the" in result.findings[0].message
+
+
+def test_events_that_show_too_little_are_found_by_the_host_s_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = PhysicalEvent.elapsed_ms
+    monkeypatch.setattr(PhysicalEvent, "elapsed_ms", lambda self, start: 0.01 * honest(self, start))
+    result = judged(vector_add(timed=_LONG))
+    assert [finding.kind for finding in result.findings] == ["clocks_disagree"]
+
+
+def test_work_on_another_stream_is_found_by_the_device_s_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a submission could launch on a stream of its own: the judge's events see nothing of it."""
+    device, problem = gs.PhysicalGPU(0), vector_add(timed=_LONG)
+    other = gs.PhysicalGPU(0)._core.create_stream(options={"nonblocking": True})
+    runnable = build(problem, read_kernel(FILES["honest"]), device)
+    real = type(runnable.kernel).launch
+
+    def aside(self: Any, **given: Any) -> None:
+        real(self, **{**given, "stream": other})
+
+    monkeypatch.setattr(type(runnable.kernel), "launch", aside)
+    timing = Timer(problem, device, seed=3).time(runnable)
+    assert timing.clocks or not timing.right
+
+
+@pytest.mark.parametrize("language", ["triton", "numba"])
+def test_a_python_submission_is_timed_on_the_gpu_from_its_ptx(language: str, tmp_path: Path) -> None:
+    from gridstride.judge.ladder import check
+    from gridstride.judge.sandbox.python_kernels import why_not
+
+    pytest.importorskip(language if language == "triton" else "numba.cuda")
+    if why_not():
+        pytest.skip(why_not())
+    source = (Path(__file__).parent / "correct" / f"{language}_vector_add.py").read_text()
+    path = tmp_path / "submission.py"
+    path.write_text(source)
+    folder = Folder(find("vector_add").path, vector_add())
+    result = check(path, folder, device=gs.PhysicalGPU(0), seed=3)
+    assert result.findings == ()
+    assert result.time_ms > 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
     folder = folder_of(problem)
-    source = kernel_source(file)
+    source = kernel_source(file, sandbox=sandbox)
     chosen = device_of(device, chip)
     from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import check
@@ -35,8 +35,8 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     return result.verdict == "pass"
 
 
-def kernel_source(file: str) -> str:
-    """The text of a kernel file; WrongUse where it is none."""
+def kernel_source(file: str, *, sandbox: bool = True) -> str:
+    """The text of a kernel file; WrongUse where it is none, or must not be run without the sandbox."""
     try:
         raw = Path(file).read_bytes()
     except OSError as error:
@@ -47,6 +47,8 @@ def kernel_source(file: str) -> str:
     if ".visible .entry" in text:
         raise WrongUse(f"{file} is PTX: give the CUDA C++ source that it was made from")
     if file.endswith(".py"):
+        if not sandbox:
+            raise WrongUse(f"{file} is Python, which is run in a worker only: leave --no-sandbox out")
         return text
     if "__global__" not in text:
         raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
@@ -72,6 +74,17 @@ def _show(console: Console, result: RungResult, folder: Folder, source: str, dev
             console.print(line)
 
 
+def how_timed(result: RungResult) -> str:
+    """What stands behind a measured time, in a sentence."""
+    between = f", {result.interval_ms[0]:.4g} to {result.interval_ms[1]:.4g} ms" if result.interval_ms else ""
+    warm = f"; {result.warm_ms:.4g} ms with a warm one" if result.warm_ms is not None else ""
+    clock = ""
+    if result.multiprocessor_mhz:
+        low, high = sorted(round(mhz) for mhz in result.multiprocessor_mhz)
+        clock = f"; multiprocessors at {low} to {high} MHz" if low < high else f"; multiprocessors at {low} MHz"
+    return f"median of {result.rounds} rounds with a cold L2{between}{warm}{clock}"
+
+
 def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
     """Time where there is one, then the counters, and the busiest lines."""
     from gridstride.judge.gains import per_request, per_unit, unit_of
@@ -81,6 +94,7 @@ def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
         share = f", {percent(result.speed_of_light)} of the limit" if result.speed_of_light else ""
         peers = "".join(f", {times(ratio)} {name}" for name, ratio in result.peers.items())
         console.print(f"{result.time_ms:.4g} ms{share}{peers}")
+        console.print(how_timed(result), style="dim")
     if result.counters:
         unit = unit_of(folder.problem)
         counted = [f"{short(value)} {name.replace('_', ' ')}" for name, value in result.counters.items()]

@@ -16,17 +16,26 @@ if TYPE_CHECKING:
     from gridstride.judge.header import KernelFile
 
 
-def run(file: str, *, problem: str, device: str | None, chip: str | None, report: str | None, as_json: bool) -> bool:
+def run(
+    file: str,
+    *,
+    problem: str,
+    device: str | None,
+    chip: str | None,
+    report: str | None,
+    as_json: bool,
+    sandbox: bool = True,
+) -> bool:
     """Judge and explain the file (or the rung of that name), and say whether it passed."""
     folder = folder_of(problem)
-    kernel = _kernel(file, folder)
+    kernel = _kernel(file, folder, sandbox)
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)
     from gridstride.judge.explain import explain
 
     steps = 1 + len(folder.rungs()) + (chosen.kind == "physical")
     with kernels_print_on_stderr(), Progress(steps) as progress:
-        explanation = explain(kernel, folder, device=chosen, progress=progress.step)
+        explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
         if target is not None:
             _write_report(explanation, target, _command(file, problem, device, chip, report))
     if as_json:
@@ -38,9 +47,10 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, report
     return explanation.result.verdict == "pass"
 
 
-def _kernel(file: str, folder: Folder) -> KernelFile:
+def _kernel(file: str, folder: Folder, sandbox: bool) -> KernelFile:
     """The user's file, or the rung or wrong kernel of that name."""
-    from gridstride.judge.header import HeaderError, parse_kernel
+    from gridstride.judge.header import HeaderError
+    from gridstride.judge.ladder import submission
 
     if not Path(file).exists():
         names = {each.name: each for each in (*folder.rungs(), *folder.wrong())}
@@ -53,9 +63,9 @@ def _kernel(file: str, folder: Folder) -> KernelFile:
                 f"there is no file {file}, and {folder.problem.name} has no rung of that name: "
                 f"there are {', '.join(names)}"
             )
-    source = kernel_source(file)
+    kernel_source(file, sandbox=sandbox)  # says so where it is none
     try:
-        return parse_kernel(source, filename=file)
+        return submission(file)
     except HeaderError as error:
         raise WrongUse(str(error)) from error
 

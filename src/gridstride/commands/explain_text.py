@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gridstride.commands.findings import finding_lines
@@ -86,7 +87,37 @@ def measured_text(measured: Measured, profile: Profile) -> list[str]:
         f"measured by Nsight Compute: limited by {measured.limiter}; "
         + ", ".join(f"{name} {percent(share)} busy" for name, share in busy),
         *aligned(("at the observed size", "measured by Nsight Compute", "counted on the virtual GPU"), rows),
+        *_measured_lines(measured, profile),
     ]
+
+
+def _measured_lines(measured: Measured, profile: Profile) -> list[str]:
+    """What ncu says of each source line: samples at the timed size, counts at the observed one."""
+    code = {line.number: line.code.strip() for line in profile.lines}
+    busiest = sorted(measured.lines, key=lambda number: -measured.lines[number].get("sample_share", 0.0))[:_BUSIEST]
+    rows = [(str(number), _cut(code.get(number, "")), *_measured_cells(measured.lines[number]))
+            for number in sorted(busiest)]  # fmt: skip
+    if not rows:
+        return []
+    head = ("line", "source", "of samples", "instr.", "sectors", "ideal", "passes", "ideal")
+    return [
+        "",
+        "by line, measured by Nsight Compute (instructions are of machine code)",
+        *aligned(head, rows, left=(1,)),
+    ]
+
+
+def _measured_cells(figures: Mapping[str, float]) -> tuple[str, ...]:
+    def pair(count: str, ideal: str) -> tuple[str, str]:
+        return (short(figures[count]), short(figures.get(ideal, 0.0))) if figures.get(count) else ("", "")
+
+    return (percent(figures.get("sample_share", 0.0)), short(figures.get("instructions", 0.0)),
+            *pair("global_sectors", "global_ideal_sectors"),
+            *pair("shared_wavefronts", "shared_ideal_wavefronts"))  # fmt: skip
+
+
+def _cut(code: str) -> str:
+    return code if len(code) <= _WIDEST else f"{code[: _WIDEST - 1]}…"
 
 
 def _limiter(profile: Profile) -> list[str]:
@@ -135,8 +166,7 @@ def _lines(profile: Profile) -> list[str]:
 
 def _cells(line: Line) -> tuple[str, ...]:
     c = line.counters
-    code = line.code.strip()
-    code = code if len(code) <= _WIDEST else f"{code[: _WIDEST - 1]}…"
+    code = _cut(line.code.strip())
     sectors = f"{c.sectors_per_request:.1f}" if c.global_requests else ""
     # Lanes that read the same word take fewer than their bytes side by side would.
     ideal = f"{min(c.global_ideal_sectors, c.global_sectors) / c.global_requests:.1f}" if c.global_requests else ""

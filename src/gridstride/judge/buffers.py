@@ -51,11 +51,19 @@ class Buffers:
     """Device memory for one run of one case.
 
     On the virtual GPU every buffer is an allocation of its own, whose bounds are checked at each access; guard bands
-    would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes.
+    would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes, unless
+    not `guarded`.
     """
 
     def __init__(
-        self, device: Device, problem: Problem | Signature, sizes: Sizes, inputs: Values, *, offset: int = 0
+        self,
+        device: Device,
+        problem: Problem | Signature,
+        sizes: Sizes,
+        inputs: Values,
+        *,
+        offset: int = 0,
+        guarded: bool = True,
     ) -> None:
         self._device, self._inputs = device, inputs
         self._buffers: list[_Buffer] = []
@@ -66,7 +74,8 @@ class Buffers:
                 self._scalars[len(self.arguments)] = parameter.name
                 self.arguments.append(inputs[parameter.name])
                 continue
-            buffer = _allocate(device, parameter, problem.shape(parameter, sizes), offset)
+            guard = _GUARD if guarded and not isinstance(device, VirtualGPU) else 0
+            buffer = _allocate(device, parameter, problem.shape(parameter, sizes), offset, guard)
             self._buffers.append(buffer)
             self.arguments.append(buffer.array)
 
@@ -182,15 +191,15 @@ def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
     return np.full(-(-nbytes // dtype.itemsize), pair[run], f"u{dtype.itemsize}").view(np.uint8)[:nbytes]
 
 
-def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...], offset: int) -> _Buffer:
+def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...], offset: int, guard: int) -> _Buffer:
     dtype = np.dtype(parameter.dtype)
     nbytes, lead = prod(shape) * dtype.itemsize, offset * dtype.itemsize
     if isinstance(device, VirtualGPU):
         memory = _Allocation(device, nbytes, lead)
         return _Buffer(parameter, memory, DeviceArray(device, memory.address, shape, dtype, owner=memory), 0)
-    whole = empty(nbytes + lead + 2 * _GUARD, np.uint8, device=device)
-    array = DeviceArray(device, whole.address + _GUARD + lead, shape, dtype, owner=whole)
-    return _Buffer(parameter, whole, array, _GUARD)
+    whole = empty(nbytes + lead + 2 * guard, np.uint8, device=device)
+    array = DeviceArray(device, whole.address + guard + lead, shape, dtype, owner=whole)
+    return _Buffer(parameter, whole, array, guard)
 
 
 class _Allocation:

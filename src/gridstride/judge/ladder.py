@@ -14,6 +14,7 @@ from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile, read_kernel
 from gridstride.judge.limits import Rates, floor_ms
+from gridstride.judge.memcheck import memcheck
 from gridstride.judge.problem import Case, ProblemError
 from gridstride.judge.runnable import RefusedError, Runnable, build
 from gridstride.judge.sandbox.python_header import is_python, parse_python
@@ -21,7 +22,7 @@ from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
-from gridstride.protocol import Device
+from gridstride.protocol import Device, DeviceError
 from gridstride.virtual.chips import names as chips
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -112,20 +113,39 @@ class Ladder:
         try:
             for device in dict.fromkeys((self._virtual, self.device)):
                 runnable = self._built(file, device)
-                result = self._judged(result, runnable)
+                if device.kind == "physical":
+                    result = self._memchecked(result, file)
+                result = result if result.findings else self._judged(result, runnable)
                 if result.findings:
                     return result
         except RefusedError as refused:
             return replace(result, findings=(refused.finding,))
         return result
 
+    def build(self, file: KernelFile) -> Runnable | SandboxedKernel:
+        """The kernel on the virtual GPU, in the worker where there is one; RefusedError."""
+        return self._built(file, self._virtual)
+
     def _built(self, file: KernelFile, device: Device) -> Runnable | SandboxedKernel:
         if self._sandbox is not None and device is self._virtual:
             return self._sandbox.build(self.problem, file)
         if is_python(file.filename):
-            message = "a submission in Python is judged on the virtual GPU, in a worker (without --no-sandbox)"
+            if self._sandbox is not None:
+                return self._sandbox.on(device, file)
+            message = "a submission in Python is compiled in a worker: it cannot be judged with --no-sandbox"
             raise RefusedError(Finding("launch", message))
         return build(self.problem, file, device)
+
+    def _memchecked(self, result: RungResult, file: KernelFile) -> RungResult:
+        """A submission under compute-sanitizer at the timed size, where there is one; a project's own rungs are not."""
+        if self._sandbox is None or is_python(file.filename):
+            return result
+        self._detail("running it under compute-sanitizer")
+        checked = memcheck(file.filename, str(self.folder.path), self.seed)
+        if checked.problem:
+            self._detail(checked.problem)
+            return result
+        return replace(result, findings=checked.findings, sanitizers=(*result.sanitizers, "compute-sanitizer memcheck"))
 
     def close(self) -> None:
         """End the worker, where there is one."""
@@ -178,11 +198,16 @@ class Ladder:
 
     def _timed(self, result: RungResult, runnable: Runnable) -> RungResult:
         self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed, progress=self._detail)
-        timing = self._timer.time(runnable)
+        try:
+            timing = self._timer.time(runnable)
+        except DeviceError as error:  # a kernel that works for small sizes only may end the context at the timed one
+            return replace(result, findings=(Finding("fault", f"at the timed size: {error}"),))
         floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties))
         findings: tuple[Finding, ...] = ()
         if not timing.right:
             findings = (Finding("wrong_result", "the results of the timed launches were wrong"),)
+        elif timing.clocks:
+            findings = (Finding("clocks_disagree", timing.clocks),)
         elif timing.median_ms < _TOO_FAST * floor:
             message = f"{timing.median_ms:.4g} ms is less than the {floor:.4g} ms that the chip needs at least"
             findings = (Finding("too_fast", message),)
@@ -192,6 +217,9 @@ class Ladder:
             time_ms=timing.median_ms,
             spread_ms=timing.spread_ms,
             rounds=timing.rounds,
+            interval_ms=timing.interval_ms,
+            warm_ms=timing.warm_ms,
+            multiprocessor_mhz=timing.multiprocessor_mhz,
             speed_of_light=floor / timing.median_ms,
             peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
         )
@@ -234,7 +262,7 @@ def check(
 
     It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False.
     """
-    file = _read(path)
+    file = submission(path)
     ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
     try:
         return ladder.judge(file)
@@ -242,7 +270,8 @@ def check(
         ladder.close()
 
 
-def _read(path: str | Path) -> KernelFile:
+def submission(path: str | Path) -> KernelFile:
+    """A user's kernel file, in CUDA C++ or Python; HeaderError and OSError for one that cannot be read."""
     if not is_python(str(path)):
         return read_kernel(path)
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")

@@ -6,6 +6,7 @@ mutant compiles, and not every one that does behaves differently.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ def mutants(source: str) -> Iterator[Mutant]:
                     text = source[: match.start()] + after + source[match.end() :]
                     yield Mutant(mistake.kind, line, _short(before), _short(after), text)
     yield from _index_mutants(source, code)
+    yield from _swapped_mutants(source, code)
 
 
 def _short(text: str) -> str:
@@ -70,7 +72,19 @@ def _index_mutants(source: str, code: str) -> Iterator[Mutant]:
             yield Mutant("index off by one", line, f"[{_short(inner)}]", f"[{_short(inner)} {step}]", text)
 
 
-_TYPES = "float[234]?|double|int[234]?|unsigned|uchar[234]?|char|bool|long|half2?"
+def _swapped_mutants(source: str, code: str) -> Iterator[Mutant]:
+    """Two subscripts in the wrong order, `tile[k][x]` for `tile[x][k]`; those of declarations are left out."""
+    places = list(_subscripts(code))
+    for (start, end), (next_start, next_end) in itertools.pairwise(places):
+        first, second = source[start:end], source[next_start:next_end]
+        if source[end:next_start] == "][" and first != second:
+            line = source.count("\n", 0, start) + 1
+            text = f"{source[:start]}{second}][{first}{source[next_end:]}"
+            before, after = f"[{first}][{second}]", f"[{second}][{first}]"
+            yield Mutant("swapped indices", line, _short(before), _short(after), text)
+
+
+_TYPES = "float[234]?|double|u?int[234]?|unsigned|uchar[234]?|char|bool|long|half2?"
 _DECLARATION = re.compile(rf"(?:__shared__|\b(?:{_TYPES}))[\w\s:<>*&]*(?:\[[^\]]*\])*\s*$")
 
 
@@ -115,6 +129,8 @@ _MISTAKES = (
              _to(threadIdx="blockIdx", blockIdx="threadIdx", blockDim="gridDim", gridDim="blockDim")),
     _Mistake("wrong size", re.compile(r"(?<=[*%<] )\b(M|N|K|width|height|rows|columns)\b"),
              lambda m: _SIZES[m[1]]),
+    _Mistake("swapped indices", re.compile(r"(?<![\w.])([a-z_]\w*) \* (\w+) \+ ([a-z_]\w*)(?![\w.(\[])"),
+             lambda m: (f"{m[3]} * {m[2]} + {m[1]}",)),
     _Mistake("wrong stride", re.compile(r"(?<=[*+/%] |= )\b\d+\b(?![.\w])"), _numbers),
     _Mistake("wrong sign", re.compile(r"(?<=[\w)\]] )([+\-])(?= [\w(])"), lambda m: ("-" if m[1] == "+" else "+",)),
     _Mistake("wrong operator", re.compile(r"(?<=[\w)\]] )([*/%])(?= [\w(])"),

@@ -130,7 +130,8 @@ def build(runnable: Runnable, wanted: Callable[[Site], bool], size: int, code: C
             return None
         module = ptx(probed(text, parsed, kernel.name, chosen, size, code), filename="<probed>")
         found = module[runnable.kernel.name if runnable.kernel.name in module.kernels else kernel.name]
-        return Probed(found, found.symbol(VARIABLE))
+        around = getattr(runnable.kernel, "around", None)  # of a kernel whose parameters are more than the problem's
+        return Probed(around(found) if around else found, found.symbol(VARIABLE))
 
 
 def _wrapped(site: Site, function: Function, line: str, code: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from gridstride.compiler import CompileError
 from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
+from gridstride.judge.access_map import Access, accesses
 from gridstride.judge.attempt import Attempt, Observed, attempt, observed
 from gridstride.judge.blame import Blame, blame
 from gridstride.judge.expected import check_parameters
@@ -55,6 +56,11 @@ class Runnable:
     ) -> Blame | None:
         """Who is behind the first wrong element of an output; None where nobody can tell."""
         return blame(self, signature, case, inputs, name, wrong, unwritten)
+
+    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+        """What the lanes of one warp touch on these lines."""
+        with use(self.device):
+            return accesses(self, signature, case, inputs, lines)
 
     def renewed(self) -> Runnable:
         """The same with the module loaded anew: its variables know nothing of earlier launches."""

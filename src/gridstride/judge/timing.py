@@ -7,6 +7,9 @@ A kernel and its peers take turns in one loop, so that clocks and heat are the s
 A kernel could remember: that it was launched before, with which pointers, and what came of it. So before each of its
 batches its module is loaded anew, the sets change their data with each other, and outputs are poisoned; within a batch
 no set comes twice. Some pieces of what each batch left, drawn at random, are checked, and all of it after the last one.
+
+Rounds end when the interval that the median lies in is narrow, or the kernel's share of device time is used up. The
+host's clock is held against the events of every batch, as is when the whole device comes to rest.
 """
 
 from __future__ import annotations
@@ -15,25 +18,28 @@ import importlib
 import random
 import secrets
 import statistics
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
 from gridstride.device.choice import use
 from gridstride.judge.buffers import Buffers, Stock
+from gridstride.judge.clocks import Lap, disagreement, multiprocessor_mhz
 from gridstride.judge.data import generate
 from gridstride.judge.header import LaunchShape
+from gridstride.judge.interval import interval, narrow
 from gridstride.judge.pieces import Answer, answers
 from gridstride.judge.problem import Case, Peer, Problem, Values
 from gridstride.judge.runnable import Runnable
 from gridstride.judge.tolerance import deviation
-from gridstride.protocol import Device, Stream
+from gridstride.protocol import Device, Event, Stream
 
 _L2_TIMES = 3  # sets of buffers together hold at least this many L2 caches
 _FEWEST_SETS = 2
 _WARM_UPS = 2
-_FEWEST, _MOST = 5, 50  # timed rounds
+_FEWEST, _MOST = 8, 50  # timed rounds; between the two a narrow interval ends them
 _BUDGET_MS = 400.0  # device time for one kernel's rounds
 _LAUNCHES_MS = 1.0  # a timed batch lasts at least this long, so that the gaps between launches do not count
 _MOST_LAUNCHES = 100  # of a peer, which is trusted with launches on the same set
@@ -47,13 +53,23 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds per launch: median and half the distance between the quartiles; peers by name."""
+    """Milliseconds per launch, with a cold L2: median, the interval that it lies in with 95 % probability, half the
+    distance between the quartiles; peers by name.
+
+    `right`: whether every timed output was right. `clocks`: how the device's clock and the host's contradict each
+    other, empty where they do not. `warm_ms`: the median over launches that follow each other on the same memory.
+    `multiprocessor_mhz`: the clock just before the rounds and after them.
+    """
 
     median_ms: float
     spread_ms: float
     rounds: int
     peers: Mapping[str, float]
-    right: bool  # whether every timed output was right
+    right: bool
+    interval_ms: tuple[float, float]
+    clocks: str
+    warm_ms: float | None
+    multiprocessor_mhz: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +91,17 @@ class _Turns:
     slow: bool
     count: int
     times: list[float]
+    laps: list[Lap] = field(default_factory=list)
 
     def next_sets(self, launches: int, sets: int) -> list[int]:
         """The sets of the next launches."""
         numbers = [(self.count + each) % sets for each in range(launches)]
         self.count += launches
         return numbers
+
+    def last_sets(self, sets: int) -> list[int]:
+        """The sets of the last batch."""
+        return [(self.count - 1 - each) % sets for each in range(self.launches)]
 
 
 class _Own:
@@ -136,8 +157,16 @@ class _Own:
 class Timer:
     """Buffers of the timed case and the peers, set up once for all rungs of a problem."""
 
-    def __init__(self, problem: Problem, device: Device, *, seed: int, progress: Progress = lambda _: None) -> None:
-        self._problem, self._device, self._progress = problem, device, progress
+    def __init__(
+        self,
+        problem: Problem,
+        device: Device,
+        *,
+        seed: int,
+        progress: Progress = lambda _: None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._problem, self._device, self._progress, self._clock = problem, device, progress, clock
         self._sizes = problem.timed
         self._stream: Stream = device.stream()
         _, moved = problem.work(problem.timed)
@@ -154,11 +183,18 @@ class Timer:
             one.buffers.fill(0)
         own = _Own(runnable, self._sets, runnable.shape(self._sizes), self._stream)
         with use(self._device):
-            times = self._rounds(own, self._peers)
-        mine = times.pop("")
-        quartiles = statistics.quantiles(mine if len(mine) > 1 else mine * 2, n=4)  # one: it was wrong at once
-        peers = {name: statistics.median(values) for name, values in times.items()}
-        return Timing(statistics.median(mine), (quartiles[2] - quartiles[0]) / 2, len(mine), peers, own.right)
+            turns = self._warmed_up(own)
+            before = multiprocessor_mhz(self._device)
+            self._rounds(own, turns)
+            after = multiprocessor_mhz(self._device)
+            warm = self._warm(own, turns[""]) if own.right else None
+        mine = turns.pop("")
+        times = mine.times
+        quartiles = statistics.quantiles(times if len(times) > 1 else times * 2, n=4)  # one: it was wrong at once
+        peers = {name: statistics.median(one.times) for name, one in turns.items()}
+        mhz = (before, after) if before is not None and after is not None else None
+        return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
+                      interval(times), disagreement(mine.laps), warm, mhz)  # fmt: skip
 
     def _drawn(self, seed: int) -> _Set:
         case = Case(self._sizes, "normal", seed, hidden=True)
@@ -167,21 +203,28 @@ class Timer:
         stock = Stock(self._device, self._problem, self._sizes, inputs)
         return _Set(inputs, answers(self._problem, case, inputs), stock, buffers)
 
-    def _rounds(self, own: _Own, peers: Mapping[str, Call]) -> dict[str, list[float]]:
-        turns = {name: self._turns(call, None) for name, call in peers.items()}
-        mine = turns[""] = self._turns(own.launch, own)
-        rounds = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
+    def _warmed_up(self, own: _Own) -> dict[str, _Turns]:
+        """The peers by name and, under no name, the kernel; each has been launched."""
+        turns = {name: self._turns(call, None) for name, call in self._peers.items()}
+        return {**turns, "": self._turns(own.launch, own)}
+
+    def _rounds(self, own: _Own, turns: Mapping[str, _Turns]) -> None:
+        mine = turns[""]
+        fewest, most = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
         each = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
-        self._progress(f"timing, {rounds} rounds of {each}")
+        many = f"{fewest} to {most}" if fewest < most else most
+        self._progress(f"timing, {many} rounds of {each}")
         for one in turns.values():
             one.times.clear()
-        for number in range(rounds):
+        last = False
+        while own.right and not last:
             for one in turns.values():
-                batch = self._own_batch(one, own, last=number == rounds - 1) if one is mine else self._batch(one)
-                one.times.append(batch / one.launches)
-            if not own.right:
-                break
-        return {name: one.times for name, one in turns.items()}
+                one.times.append((self._own_batch(one, own) if one is mine else self._batch(one)) / one.launches)
+            done = len(mine.times)
+            last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
+        if own.right:
+            self._progress("checking what the timed launches left")
+            own.check(mine.last_sets(len(self._sets)), whole=True)
 
     def _turns(self, call: Call, own: _Own | None) -> _Turns:
         """Warm up, and find out how many launches one batch needs; `times` is left with the time of one."""
@@ -196,7 +239,7 @@ class Timer:
         turns.launches = 1 if turns.slow else most
         return turns
 
-    def _own_batch(self, turns: _Turns, own: _Own, *, last: bool) -> float:
+    def _own_batch(self, turns: _Turns, own: _Own) -> float:
         """A batch of the judged kernel, of which nothing is left from the one before.
 
         One launch more goes before it, on data of its own: code that was just loaded is in no cache yet, and while it
@@ -204,29 +247,55 @@ class Timer:
         """
         own.renew()
         numbers = turns.next_sets(turns.launches, len(self._sets))
+        self._device.synchronize()
+        first = self._device.event()
+        begun = self._clock()
+        first.record(self._stream)
         if not turns.slow:
             own.warm(self._spare)
-        elapsed = self._timed(own.launch, numbers)
-        if last:
-            self._progress("checking what the timed launches left")
-        own.check(numbers, whole=last or turns.slow)
+        start, end = self._recorded(own.launch, numbers)
+        launched = self._clock()
+        elapsed = end.elapsed_ms(start)
+        self._device.synchronize()  # not this stream alone: whatever else may be under way
+        idle = self._clock()
+        turns.laps.append(Lap(end.elapsed_ms(first), 1e3 * (idle - begun), 1e3 * (idle - launched)))
+        own.check(numbers, whole=turns.slow)
         return elapsed
+
+    def _warm(self, own: _Own, turns: _Turns) -> float | None:
+        """Launches on one set after the other: what they need that fits L2 is there. What comes of them is not looked
+        at, so this figure is only shown.
+        """
+        if turns.slow:
+            return None
+        own.renew()
+        own.launch(0)
+        launches = max(1, min(_MOST_LAUNCHES, ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))))
+        return statistics.median(self._timed(own.launch, [0] * launches) / launches for _ in range(_FEWEST))
 
     def _batch(self, turns: _Turns) -> float:
         return self._timed(turns.call, turns.next_sets(turns.launches, len(self._sets)))
 
     def _timed(self, call: Call, numbers: Sequence[int]) -> float:
+        start, end = self._recorded(call, numbers)
+        return end.elapsed_ms(start)
+
+    def _recorded(self, call: Call, numbers: Sequence[int]) -> tuple[Event, Event]:
+        """Events around launches on these sets."""
         start, end = self._device.event(), self._device.event()
         start.record(self._stream)
         for number in numbers:
             call(number)
         end.record(self._stream)
-        return end.elapsed_ms(start)
+        return start, end
 
-    def _planned(self, batch_ms: float, *, slow: bool) -> int:
-        """How many rounds: what fits a kernel's share of device time, but enough for a median and for every set."""
+    def _planned(self, batch_ms: float, *, slow: bool) -> tuple[int, int]:
+        """How many rounds at least and at most: what fits a kernel's share of device time, but enough for a median,
+        and for every set where they are slow.
+        """
         fewest = max(_FEWEST_SLOW, len(self._sets)) if slow else _FEWEST
-        return min(_MOST, max(fewest, ceil(_BUDGET_MS / max(batch_ms, 1e-3))))
+        most = min(_MOST, max(fewest, ceil(_BUDGET_MS / max(batch_ms, 1e-3))))
+        return min(fewest, most), most
 
     def _peer(self, peer: Peer) -> Call | None:
         """The peer on its own copies of the data, on the judge's stream; None where its library is missing."""

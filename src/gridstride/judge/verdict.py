@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["pass", "fail"]
-_HARMLESS = frozenset({"wrong_result", "race", "compile_error", "launch", "too_fast"})
+_HARMLESS = frozenset({"wrong_result", "race", "compile_error", "launch", "too_fast", "clocks_disagree"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,8 @@ class Finding:
     """One thing that is wrong with a kernel, in words, with its source line and the thread that met it.
 
     Kinds: those of the virtual GPU's sanitizer (out_of_bounds, misaligned, race, deadlock, timeout, barrier_divergence
-    and so on), and the judge's own: compile_error, launch, wrong_result, input_changed, unrepeatable, too_fast.
+    and so on), and the judge's own: compile_error, launch, wrong_result, input_changed, unrepeatable, too_fast,
+    clocks_disagree.
     `pattern` says how the wrong elements of a wrong_result lie.
     """
 
@@ -37,7 +38,9 @@ class RungResult:
 
     `max_error` is the largest error in proportion to the size of what was added up; None when nothing could be
     compared. `rounds` is how many times were measured, `time_ms` their median, `spread_ms` half the distance between
-    their quartiles. `speed_of_light` is the share of the chip's limit that was reached.
+    their quartiles, `interval_ms` where the median lies with 95 % probability. All of them with a cold L2; `warm_ms` is
+    the median over launches on the same memory. `multiprocessor_mhz` is the clock before the rounds and after them.
+    `speed_of_light` is the share of the chip's limit that was reached.
     """
 
     rung: str
@@ -48,11 +51,15 @@ class RungResult:
     time_ms: float | None = None
     spread_ms: float | None = None
     rounds: int | None = None
+    interval_ms: tuple[float, float] | None = None
+    warm_ms: float | None = None
+    multiprocessor_mhz: tuple[float, float] | None = None
     predicted_ms: float | None = None
     speed_of_light: float | None = None
     limiter: str | None = None
     peers: Mapping[str, float] = field(default_factory=dict)  # name -> peer's time over this kernel's
     counters: Mapping[str, float] = field(default_factory=dict)
+    sanitizers: tuple[str, ...] = ("virtual GPU",)
     run: Any = None  # the observed run, with counters per source line, for reports
 
     @property
@@ -81,6 +88,9 @@ class RungResult:
             "faults": self.faults,
             "time_ms": self.time_ms,
             "rounds": self.rounds,
+            "interval_ms": list(self.interval_ms) if self.interval_ms else None,
+            "warm_ms": self.warm_ms,
+            "multiprocessor_mhz": list(self.multiprocessor_mhz) if self.multiprocessor_mhz else None,
             "predicted_ms": self.predicted_ms,
             "speed_of_light": self.speed_of_light,
             "limiter": self.limiter,
@@ -90,7 +100,8 @@ class RungResult:
 
     def check_json(self) -> dict[str, Any]:
         """The object of `check --json`."""
-        return {**self.json(), "findings": [finding.json() for finding in self.findings]}
+        findings = [finding.json() for finding in self.findings]
+        return {**self.json(), "sanitizers": list(self.sanitizers), "findings": findings}
 
 
 @dataclass(frozen=True, slots=True)

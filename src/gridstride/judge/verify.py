@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gridstride.judge.access_map import Access
 from gridstride.judge.attempt import Attempt, Observed
 from gridstride.judge.blame import Blame
 from gridstride.judge.buffers import never_written, poisoned
@@ -69,6 +70,9 @@ class Subject(Protocol):
         self, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
     ) -> Blame | None:
         """Who is behind the first wrong element of an output; None where nobody can tell."""
+
+    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+        """What the lanes of one warp touch on these lines."""
 
     def shape(self, sizes: Sizes, multiprocessors: int | None = None) -> LaunchShape:
         """Grid and block for these sizes."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -21,17 +21,11 @@ NCU = {
     row["kernel"]: row
     for row in json.loads((ROOT / "tests/virtual/fixtures/limited_ncu_h200.json").read_text())["cases"]
 }
-UNITS = {
-    "issue": {"issue"}, "lsu data": {"shared memory", "L1"}, "L2": {"L2"}, "DRAM": {"DRAM"}, "fma": {"FP32"},
-    "alu": {"integer"}, "fp64": {"FP64"}, "fp16": {"FP16"}, "xu": {"special functions"}, "tensor": {"tensor"},
-}  # fmt: skip
-"""ncu's units, and the parts of the model that they are."""
-BUSY, AS_BUSY = 60.0, 0.88
-"""Per cent from which ncu calls a unit the bottleneck, and what share of the busiest's another has that is as busy."""
 
 
 def _bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_prediction", ROOT / "bench/prediction.py")
+    sys.path.insert(0, str(ROOT / "bench"))
+    spec = importlib.util.spec_from_file_location("bench_limiters", ROOT / "bench/limiters.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -56,14 +50,6 @@ def predicted(name: str) -> Prediction:
     return found
 
 
-def as_busy(row: dict[str, Any]) -> set[str]:
-    """The parts that ncu found as busy as any; empty where none is the bottleneck, as where all wait."""
-    units = {name: row[name] for name in UNITS if name in row}
-    most = max(units.values())
-    names = [name for name, share in units.items() if share >= AS_BUSY * most]
-    return {part for name in names for part in UNITS[name]} if most >= BUSY else set()
-
-
 def test_there_are_at_least_thirty() -> None:
     assert len(KERNELS) >= 30
     assert KERNELS.keys() <= NCU.keys()
@@ -74,6 +60,6 @@ def test_the_limiter_is_the_one_that_the_kernel_was_built_for(name: str) -> None
     assert predicted(name).limiter in KERNELS[name].limiter
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if as_busy(NCU[name])])
+@pytest.mark.parametrize("name", [name for name in KERNELS if BENCH.as_busy(NCU[name])])
 def test_nsight_compute_found_the_same_part_busiest(name: str) -> None:
-    assert predicted(name).limiter in as_busy(NCU[name])
+    assert predicted(name).limiter in BENCH.as_busy(NCU[name])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gridstride.judge.problem import Problem
-from gridstride.judge.runnable import Runnable
+from gridstride.judge.verify import Subject
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.counters import Counters
 from gridstride.virtual.observe.predict import Prediction, Shape, predict
@@ -41,9 +41,9 @@ class AtSize:
         return self.counters.scaled(self.factor, self.moved)
 
 
-def timed(problem: Problem, runnable: Runnable, run: Run) -> AtSize:
+def timed(problem: Problem, subject: Subject, run: Run) -> AtSize:
     """The run at the problem's timed size."""
     work, little = problem.work(problem.timed), problem.work(problem.observed)
     factor = max(part / small for part, small in zip(work, little, strict=True) if small)
-    grid = runnable.shape(problem.timed).grid
+    grid = subject.shape(problem.timed).grid
     return AtSize(run.counters, run.model.shape(grid), run.model.chip, factor, work[1])

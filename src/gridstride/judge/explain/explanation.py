@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gridstride.judge.access_map import Access
+from gridstride.judge.data import generate
 from gridstride.judge.explain import nsight
 from gridstride.judge.explain.advice import Advice, Subject, advise
 from gridstride.judge.explain.at_size import AtSize, timed
@@ -17,9 +19,11 @@ from gridstride.judge.explain.rungs import Rung, climbed, nearest, with_rungs
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.problem import Case
-from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.problem import Case, Problem
+from gridstride.judge.runnable import RefusedError
+from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.verdict import RungResult
+from gridstride.judge.verify import Subject as Kernel
 from gridstride.judge.verify import observe, prepare, totals
 from gridstride.protocol import Device
 from gridstride.virtual.observe.occupancy import Occupancy
@@ -28,6 +32,7 @@ from gridstride.virtual.observe.run import Run
 
 Progress = Callable[[str], None]
 COUNTED = "counted on the virtual GPU"
+_PICTURED = 4  # lines whose accesses are looked at
 _GOES_ON = frozenset(
     "race barrier_divergence unwaited_copy proxy_fence exited_block unstarted_block uninitialised".split()
 )
@@ -61,7 +66,8 @@ class Profile:
     advice: tuple[Advice, ...]
     rungs: tuple[Rung, ...]
     nearest: Rung | None
-    runnable: Runnable
+    accesses: tuple[Access, ...]
+    """Of the heaviest lines, what the lanes of one warp touch."""
 
     @property
     def complete(self) -> bool:
@@ -118,64 +124,99 @@ def explain(
     device: Device | str | None = None,
     seed: int | None = None,
     ladder: bool = True,
+    sandbox: bool = True,
     progress: Progress = _quiet,
 ) -> Explanation:
-    """Judge a kernel and explain its time. `ladder`: compare with the problem's rungs too."""
-    judge = Ladder(folder, device=device, seed=seed, progress=progress)
-    result = judge.judge(file)
+    """Judge a kernel and explain its time. `ladder`: compare with the problem's rungs too.
+
+    It is compiled and run on the virtual GPU in a worker under limits, unless `sandbox` is False or the file is one of
+    the problem's own.
+    """
+    judge = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox and not _own(file, folder))
     try:
-        runnable = build(folder.problem, file, judge.virtual)
+        return _explained(file, judge, ladder, progress)
+    finally:
+        judge.close()
+
+
+def _own(file: KernelFile, folder: Folder) -> bool:
+    """Whether the kernel lies in the problem's folder, which its user trusts: problem.py is run as it is."""
+    return Path(file.filename).resolve().is_relative_to(folder.path.resolve())
+
+
+def _explained(file: KernelFile, judge: Ladder, ladder: bool, progress: Progress) -> Explanation:
+    folder, result = judge.folder, judge.judge(file)
+    nothing = Explanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
+    try:
+        subject = judge.build(file)
     except RefusedError:
-        return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
+        return nothing
     endless = any(finding.kind == "timeout" for finding in result.findings)  # nothing is gained by waiting again
-    run = result.run or (None if endless else _observed(folder, runnable, judge.seed))
+    run = result.run or (None if endless else _observed(folder, subject, judge.seed))
     if run is None or not run.counters.instructions:
-        return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
+        return nothing
     rungs = climbed(folder, judge.virtual, judge.seed, progress) if ladder else ()
-    profile = _profile(file, folder, runnable, run, result.time_ms, rungs)
+    profile = _profile(file, judge, subject, run, result.time_ms, rungs)
     result = replace(result, run=run, counters=totals(run))
     if profile.complete:
         result = replace(result, limiter=profile.limiter, predicted_ms=profile.predicted.ms)
-    measured = None
-    if judge.device.kind == "physical" and result.verdict == "pass":
-        progress("profiling with Nsight Compute")
-        measured = nsight.measure(file.filename, str(folder.path), judge.seed)
-    return Explanation(file=file, folder=folder, device=judge.device, result=result, profile=profile, measured=measured)
+    return replace(nothing, result=result, profile=profile, measured=_measured(file, judge, result, progress))
 
 
-def _observed(folder: Folder, runnable: Runnable, seed: int) -> Run | None:
+def _measured(file: KernelFile, judge: Ladder, result: RungResult, progress: Progress) -> Measured | None:
+    """What Nsight Compute says of a kernel that is right, where it runs on a physical GPU."""
+    if judge.device.kind != "physical" or result.verdict != "pass":
+        return None
+    if is_python(file.filename):
+        return Measured(problem="kernels in Python are not profiled with ncu: the counts are those of the virtual GPU")
+    progress("profiling with Nsight Compute")
+    return nsight.measure(file.filename, str(judge.folder.path), judge.seed)
+
+
+def _observed(folder: Folder, subject: Kernel, seed: int) -> Run | None:
     """The run of a kernel that is wrong: what it counts is still worth showing, as far as it came."""
     problem = folder.problem
     one = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
-    run, _ = observe(problem, runnable, one)
+    run, _ = observe(problem, subject, one)
     return run  # type: ignore[no-any-return]
 
 
 def _profile(
-    file: KernelFile, folder: Folder, runnable: Runnable, run: Run, time_ms: float | None, rungs: tuple[Rung, ...]
+    file: KernelFile, judge: Ladder, subject: Kernel, run: Run, time_ms: float | None, rungs: tuple[Rung, ...]
 ) -> Profile:
-    problem = folder.problem
-    at = timed(problem, runnable, run)
+    problem = judge.problem
+    at = timed(problem, subject, run)
     predicted = at.predict()
     ms = time_ms or predicted.ms
     shown = lines(at, file.source, Path(file.filename).name)
     if not all(_goes_on(finding.kind) for finding in run.findings):
         shown = tuple(replace(line, share=0.0, part="") for line in shown)
     warps = at.shape.warps
-    occupancy = _occupancy(problem.timed, runnable, run)
+    occupancy = _occupancy(problem.timed, subject, run)
     advice = advise(Subject(problem, at, shown, occupancy, run.model.registers.spilled, warps))
     counters = run.counters.as_dict()
     return Profile(
         run=run, at=at, predicted=predicted, ms=ms, measured=time_ms is not None, occupancy=occupancy,
         resources=resources(at, ms), rooflines=rooflines(at, ms), lines=shown,
         advice=with_rungs(advice, counters, predicted.ms, rungs), rungs=rungs, nearest=nearest(counters, rungs),
-        runnable=runnable,
+        accesses=touched(problem, subject, shown, judge.seed),
     )  # fmt: skip
 
 
-def _occupancy(sizes: Any, runnable: Runnable, run: Run) -> Occupancy:
+def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[Access, ...]:
+    """What a warp touches on the heaviest of these lines, the heaviest first."""
+    reach = [line for line in shown if line.counters.global_requests or line.counters.shared_requests]
+    heaviest = [line.number for line in sorted(reach, key=lambda line: -line.share)[:_PICTURED]]
+    if not heaviest:
+        return ()
+    case = Case(problem.observed, "normal", seed)
+    found = subject.accesses(problem.signature, case, generate(problem, case), heaviest)
+    return tuple(sorted((each for each in found if each.line in heaviest), key=lambda each: heaviest.index(each.line)))
+
+
+def _occupancy(sizes: Any, subject: Kernel, run: Run) -> Occupancy:
     """Of the launch at the timed size, whose grid is larger than the observed one's."""
     from gridstride.virtual.observe.occupancy import occupancy
 
     model = run.model
-    return occupancy(model.chip, runnable.shape(sizes).grid, model.block, model.shared, model.registers)
+    return occupancy(model.chip, subject.shape(sizes).grid, model.block, model.shared, model.registers)

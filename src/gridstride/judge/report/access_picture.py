@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from gridstride.judge.explain.access_map import Access
+from gridstride.judge.access_map import Access
 from gridstride.judge.report.svg import drawing, tag
 
 _WIDTH = 1180

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from gridstride.judge.explain.access_map import Access, accesses
+from gridstride.judge.access_map import Access
 from gridstride.judge.report.access_picture import picture, told
 from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.ladder_chart import Column, ladder_chart
@@ -95,7 +95,7 @@ def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
         "occupancy": slots(f"{o.warps} of {most} warps of a multiprocessor are there", o.warps, most),
         "most_warps": most,
         "advice": [(each, where(each)) for each in profile.advice],
-        "pictures": _pictures(explanation, profile),
+        "pictures": _pictures(profile),
         "divergence": _divergence(profile),
         "chart": _chart(profile) if profile.rungs else None,
         "beside": _beside(explanation, profile),
@@ -151,17 +151,17 @@ def _roofline(profile: Profile, name: str) -> Markup | None:
     return roofline(points, ceilings, r.peak, None)
 
 
-def _pictures(explanation: Explanation, profile: Profile) -> list[Pictured]:
+def _pictures(profile: Profile) -> list[Pictured]:
     """The accesses that matter most: of the heaviest lines, one of each way and space."""
-    reach = [line for line in profile.lines if line.counters.global_requests or line.counters.shared_requests]
-    heaviest = sorted(reach, key=lambda line: -line.share)[:_PICTURED]
-    problem, seed = explanation.folder.problem, 1
-    found = accesses(problem, profile.runnable, [line.number for line in heaviest], seed)
+    return pictures(profile.accesses, {line.number: line.code.strip() for line in profile.lines})
+
+
+def pictures(found: Sequence[Access], code: Mapping[int, str]) -> list[Pictured]:
+    """Pictures of the accesses that matter most, of which the heaviest lines come first; `code` by line number."""
     first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(found)}
-    order = {line.number: place for place, line in enumerate(heaviest)}
+    order = {line: place for place, line in enumerate(dict.fromkeys(a.line for a in found))}
     chosen = sorted(first.values(), key=lambda a: (order[a.line], -_waste(a)))[:_PICTURED]
-    code = {line.number: line.code.strip() for line in heaviest}
-    return [Pictured(a, code[a.line], told(a), picture(a)) for a in chosen]
+    return [Pictured(a, code.get(a.line, ""), told(a), picture(a)) for a in chosen]
 
 
 def _waste(access: Access) -> int:

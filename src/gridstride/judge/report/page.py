@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from gridstride.judge.explain.at_size import timed
+from gridstride.judge.explain.explanation import touched
+from gridstride.judge.explain.lines import lines
 from gridstride.judge.gains import Unit, closing, gains, unit_of
 from gridstride.judge.header import KernelFile
 from gridstride.judge.limits import Rates
+from gridstride.judge.report.kernel_page import Pictured, pictures
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _SECTOR = 32  # bytes
+_PICTURED = 2  # accesses of a rung that get a picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class RungView:
     source: list[SourceLine]
     elsewhere: float
     cells: list[str]
+    pictures: list[Pictured]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +173,27 @@ def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
     files = {file.name: file for file in ladder.folder.rungs()}
     said = gains(ladder.results)
     return [
-        _rung(files[result.rung], result, said.get(result.rung, ""), cells(ladder, result, unit, speed))
+        _rung(ladder, files[result.rung], result, said.get(result.rung, ""), cells(ladder, result, unit, speed))
         for result in ladder.results
     ]
 
 
-def _rung(file: KernelFile, result: RungResult, gain: str, cells: list[str]) -> RungView:
+def _rung(ladder: Ladder, file: KernelFile, result: RungResult, gain: str, cells: list[str]) -> RungView:
     shown = source_lines(file.source, result.run, result.findings, file.filename)
     return RungView(
-        result, headline(result.title), prose(file.source), gain, shown, elsewhere(shown, result.run), cells
-    )
+        result, headline(result.title), prose(file.source), gain, shown, elsewhere(shown, result.run), cells,
+        _pictures(ladder, file, result),
+    )  # fmt: skip
+
+
+def _pictures(ladder: Ladder, file: KernelFile, result: RungResult) -> list[Pictured]:
+    """What a warp touches on the heaviest lines; nothing of a rung that was not counted."""
+    if result.run is None:
+        return []
+    subject = ladder.build(file)
+    shown = lines(timed(ladder.problem, subject, result.run), file.source, file.filename)
+    found = touched(ladder.problem, subject, shown, ladder.seed)
+    return pictures(found, {line.number: line.code.strip() for line in shown})[:_PICTURED]
 
 
 def _wrong(ladder: Ladder) -> list[WrongView]:

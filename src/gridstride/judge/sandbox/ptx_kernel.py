@@ -23,6 +23,15 @@ class PtxKernel:
     kernel: Kernel
     spread: Callable[[Sequence[Any]], Sequence[Any]]
 
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.kernel.name
+
+    def around(self, kernel: Kernel) -> PtxKernel:
+        """Another kernel with the same parameters, launched in the same way."""
+        return PtxKernel(kernel, self.spread)
+
     def launch(self, *, grid: Any, block: Any, args: Sequence[Any], shared: int = 0, stream: Any = None) -> None:
         """Launch once."""
         self.kernel.launch(grid=grid, block=block, args=tuple(self.spread(args)), shared=shared, stream=stream)

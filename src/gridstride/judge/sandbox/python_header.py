@@ -1,7 +1,7 @@
 """The comment block that opens a Triton or Numba submission, and the types that a problem gives its kernel.
 
 # entry: scale
-# grid: ceil(n/1024)
+# grid: ceil(n/BLOCK)
 # constants: BLOCK=1024       (Triton: its tl.constexpr parameters)
 # warps: 4                    (Triton)
 # block: 256                  (Numba)
@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gridstride.judge.header import HeaderError, KernelFile, parse_kernel
+from gridstride.judge.header import HeaderError, KernelFile, Launch, parse_kernel
 from gridstride.judge.problem import Parameter, Signature
 
 _OWN = re.compile(r"//\s*(constants|warps)\s*:\s*(\S.*)")
@@ -51,8 +51,10 @@ def parse_python(source: str, *, filename: str) -> PythonFile:
     parsed = parse_kernel(text, filename=filename)
     if parsed.entry is None:
         raise HeaderError(filename, 1, "which function is the kernel? It needs a line `# entry: …`")
-    file = KernelFile(parsed.name, filename, source, parsed.title, parsed.entry, parsed.launch, parsed.expect)
-    return PythonFile(file, language, _constants(own.get("constants", ""), filename), _warps(own, filename))
+    constants = _constants(own.get("constants", ""), filename)
+    launch = _filled_in(parsed.launch, constants) if parsed.launch else None
+    file = KernelFile(parsed.name, filename, source, parsed.title, parsed.entry, launch, parsed.expect)
+    return PythonFile(file, language, constants, _warps(own, filename))
 
 
 def triton_types(signature: Signature) -> dict[str, str]:
@@ -78,6 +80,16 @@ def _opening(lines: list[str]) -> list[str]:
             break
         kept.append(line)
     return kept
+
+
+def _filled_in(launch: Launch, constants: dict[str, int | bool]) -> Launch:
+    """The launch with the numbers of the constants that it names, as in `# grid: ceil(n/BLOCK)`."""
+    numbers = {name: str(int(value)) for name, value in constants.items()}
+
+    def filled(text: str) -> str:
+        return re.sub(r"[A-Za-z_]\w*", lambda name: numbers.get(name[0], name[0]), text)
+
+    return replace(launch, grid=tuple(map(filled, launch.grid)), block=tuple(map(filled, launch.block)))
 
 
 def _constants(text: str, filename: str) -> dict[str, int | bool]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from gridstride.judge.access_map import Access
 from gridstride.judge.blame import Blame
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Parameter, Signature
@@ -19,6 +20,8 @@ from gridstride.virtual.observe.run import Run
 
 _LONGEST = 20_000  # characters of any text that a worker says
 _MOST_FINDINGS = 1000
+_MOST_ACCESSES, _LANES = 64, 32
+_LARGEST_ACCESS = 16  # bytes for a lane
 _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
 
 
@@ -91,6 +94,28 @@ def blame_of(words: Mapping[str, Any] | None) -> Blame | None:
     found = _finding({"kind": "", "message": words["text"], "line": words["line"], "thread": words["place"]})
     place = {name: (at[0], at[1], at[2]) for name, at in found.thread.items()} if found.thread else None
     return Blame(found.message, found.line, place)
+
+
+def access_words(access: Access) -> dict[str, Any]:
+    """What one warp touches on a line."""
+    return asdict(access)
+
+
+def accesses_of(words: list[Any]) -> tuple[Access, ...]:
+    """What a warp touches; TypeError, ValueError or KeyError for what says nothing."""
+    return tuple(_access(each) for each in words[:_MOST_ACCESSES])
+
+
+def _access(words: Mapping[str, Any]) -> Access:
+    addresses = tuple(None if each is None else int(each) for each in words["addresses"])
+    size, space = int(words["bytes"]), text(words["space"], 20)
+    if (
+        len(addresses) != _LANES
+        or not 1 <= size <= _LARGEST_ACCESS
+        or any(each is not None and each < 0 for each in addresses)
+    ):
+        raise ValueError(f"an access of {len(addresses)} lanes and {size} bytes")
+    return Access(int(words["line"]), space, size, bool(words["writes"]), text(words["array"], 200), addresses)
 
 
 def run_words(run: Run, kernel: Any) -> dict[str, Any]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from gridstride.judge.access_map import Access
 from gridstride.judge.attempt import Attempt, Observed, Results
 from gridstride.judge.blame import Blame
 from gridstride.judge.header import KernelFile, Launch, LaunchShape
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
-from gridstride.judge.runnable import MULTIPROCESSORS, RefusedError, launch_of
+from gridstride.judge.runnable import MULTIPROCESSORS, RefusedError, Runnable, launch_of
 from gridstride.judge.sandbox import records
 from gridstride.judge.sandbox.client import StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.ptx_kernel import build_ptx
 from gridstride.judge.sandbox.python_header import is_python, parse_python
-from gridstride.judge.sandbox.python_kernels import compile_python
+from gridstride.judge.sandbox.python_kernels import Compiled, compile_python
 from gridstride.judge.sandbox.wire import Message
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device
@@ -37,6 +39,7 @@ class Sandbox:
         self.device = device
         self.limits = limits or Limits(launch_seconds=getattr(device, "time_limit", Limits().launch_seconds))
         self._worker: Worker | None = None
+        self._python: tuple[KernelFile, Compiled] | None = None  # the last one
 
     def start(self) -> None:
         """Start a worker, and do not wait for it."""
@@ -62,8 +65,16 @@ class Sandbox:
         python = parse_python(file.source, filename=file.filename)
         arch = self.device.properties.arch
         compiled = compile_python(python, problem.signature, arch=arch, limits=self.limits)
+        self._python = file, compiled
         words = {"do": "build_ptx", "launch": records.launch_words(compiled.launch), **compiled.words}
         return self._built(words, file, compiled.launch)
+
+    def on(self, device: Device, file: KernelFile) -> Runnable:
+        """The PTX that a Python submission made when it was built here, on another device; RefusedError."""
+        assert self._python is not None
+        assert self._python[0] is file
+        compiled = self._python[1]
+        return build_ptx(compiled.words, compiled.launch, device)
 
     def _built(self, words: dict[str, Any], file: KernelFile, launch: Launch) -> SandboxedKernel:
         try:
@@ -143,6 +154,14 @@ class SandboxedKernel:
             return records.blame_of(self._asked("blame", signature, case, [inputs, masks], name=name).words["blame"])
         except (StoppedError, *_MALFORMED):
             return None  # the finding stands without it
+
+    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+        """What the lanes of one warp touch on these lines; nothing where that cannot be seen."""
+        try:
+            reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))
+            return records.accesses_of(reply.words["accesses"])
+        except (StoppedError, *_MALFORMED):
+            return ()
 
     def _asked(self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], **more: Any) -> Message:
         buffers: list[bytes] = []

@@ -101,6 +101,7 @@ class Room:
             "attempt": self._attempt,
             "observe": self._observe,
             "blame": self._blame,
+            "accesses": self._accesses,
         }
         try:
             return does[asked.words["do"]](asked)
@@ -162,6 +163,12 @@ class Room:
         inputs, masks = _inputs(asked.words["numbers"], asked.buffers)
         found = self._kernel.blame(signature, case, inputs, asked.words["name"], masks["wrong"], masks["unwritten"])
         return Message({"blame": records.blame_words(found)})
+
+    def _accesses(self, asked: Message) -> Message:
+        signature, case = self._case(asked)
+        (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
+        found = self._kernel.accesses(signature, case, inputs, asked.words["lines"])
+        return Message({"accesses": [records.access_words(each) for each in found]})
 
     def _entry(self) -> Any:
         """The virtual GPU's own kernel."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import pytest
 
-from gridstride.judge.explain.access_map import Access, accesses
+from gridstride.judge.access_map import Access
+from gridstride.judge.data import generate
 from gridstride.judge.find import find
-from gridstride.judge.runnable import build
+from gridstride.judge.problem import Case, Problem
+from gridstride.judge.runnable import Runnable, build
 from gridstride.virtual.gpu import VirtualGPU
 
 
@@ -17,7 +20,12 @@ def touched(problem: str, number: int) -> tuple[Access, ...]:
     folder = find(problem)
     file = folder.rungs()[number - 1]
     lines = range(1, len(file.source.splitlines()) + 1)
-    return accesses(folder.problem, build(folder.problem, file, VirtualGPU("h200")), lines, 1)
+    return looked_at(folder.problem, build(folder.problem, file, VirtualGPU("h200")), lines)
+
+
+def looked_at(problem: Problem, runnable: Runnable, lines: Iterable[int]) -> tuple[Access, ...]:
+    case = Case(problem.observed, "normal", 1)
+    return runnable.accesses(problem.signature, case, generate(problem, case), lines)
 
 
 def test_lanes_that_read_a_row_lie_side_by_side() -> None:
@@ -55,4 +63,4 @@ def test_sixteen_bytes_for_each_lane_take_four_passes_at_best() -> None:
 def test_a_line_without_accesses_has_no_picture() -> None:
     folder = find("transpose")
     runnable = build(folder.problem, folder.rungs()[0], VirtualGPU("h200"))
-    assert accesses(folder.problem, runnable, [1], 1) == ()
+    assert looked_at(folder.problem, runnable, [1]) == ()

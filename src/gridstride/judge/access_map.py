@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridstride.judge import probe
 from gridstride.judge.buffers import Buffers
-from gridstride.judge.data import generate
-from gridstride.judge.problem import Case, Problem
-from gridstride.judge.runnable import Runnable
+from gridstride.judge.problem import Case, Signature, Values
 from gridstride.protocol import DeviceError, LaunchError, UnknownName
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.observe.findings import KernelFault
 from gridstride.virtual.ptx.errors import PtxError
+
+if TYPE_CHECKING:
+    from gridstride.judge.runnable import Runnable
 
 _LANES = 32
 _SECTOR, _LINE = 32, 128  # bytes
@@ -75,22 +76,26 @@ class Access:
         return found
 
 
-def accesses(problem: Problem, runnable: Runnable, lines: Iterable[int], seed: int) -> tuple[Access, ...]:
-    """What a warp in the middle of the grid touches on these lines, at the observed size; nothing where that cannot be
-    seen (the kernel faults, or its PTX is not one text).
+def accesses(
+    runnable: Runnable, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]
+) -> tuple[Access, ...]:
+    """What a warp in the middle of the grid touches on these lines in a case; nothing where that cannot be seen (the
+    kernel faults, or its PTX is not one text).
     """
-    wanted = set(lines)
+    if runnable.device.kind != "virtual":
+        return ()
     try:
-        return _accesses(problem, runnable, wanted, seed)
+        return _accesses(runnable, signature, case, inputs, set(lines))
     except (DeviceError, LaunchError, KernelFault, UnsupportedInstruction, UnknownName, PtxError):
         return ()
 
 
-def _accesses(problem: Problem, runnable: Runnable, wanted: set[int], seed: int) -> tuple[Access, ...]:
+def _accesses(
+    runnable: Runnable, signature: Signature, case: Case, inputs: Values, wanted: set[int]
+) -> tuple[Access, ...]:
     kernel: Any = runnable.kernel.bound().kernel
     known = [site for site in probe.sites(kernel.module.parsed, kernel.name) if site.line in wanted][:_MOST_SITES]
     numbers = {site.number: index for index, site in enumerate(known)}
-    case = Case(problem.observed, "normal", seed)
     shape = runnable.shape(case.sizes)
     block = _middle(shape.grid)
     size = max(1, len(known)) * _LANES * 8
@@ -101,10 +106,12 @@ def _accesses(problem: Problem, runnable: Runnable, wanted: set[int], seed: int)
     probed = probe.build(runnable, lambda site: site.number in numbers, size, code) if known else None
     if probed is None:
         return ()
-    buffers = Buffers(runnable.device, problem, case.sizes, generate(problem, case))
+    buffers = Buffers(runnable.device, signature, case.sizes, inputs)
     buffers.fill(0)
     seen = probed.run(runnable, case, buffers.arguments, np.zeros(size, np.uint8)).view(np.uint64)
-    arrays = [(p.name, a) for p, a in zip(problem.parameters, buffers.arguments, strict=True) if hasattr(a, "address")]
+    arrays = [
+        (p.name, a) for p, a in zip(signature.parameters, buffers.arguments, strict=True) if hasattr(a, "address")
+    ]
     found = [_access(site, seen[32 * i : 32 * i + 32], arrays) for i, site in enumerate(known)]
     return tuple(access for access in found if access is not None)
 
