@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
-LEVELS = ("protocol", "compiler", "virtual", "device", "testing", "judge", "kernels", "commands", "cli")
+LEVELS = ("protocol", "compiler", "virtual", "device", "testing", "judge", "kernels", "profile", "commands", "cli")
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 
 

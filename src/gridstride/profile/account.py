@@ -53,12 +53,13 @@ class Account:
 _KERNELS = Category("kernels", "kernels", "the GPU computes")
 _COMMUNICATION = Category("communication", "communication", "nothing but communication between processes runs")
 _COPIES = Category("copies", "copies", "nothing but copies and fills of memory runs")
-_COPIES_ON_HOST = Category("staging", "staging of copies", "the GPU idles while the host hands over what is to be copied")
+_COPIES_ON_HOST = Category("staging", "staging of copies", "the GPU idles while the host hands over a copy")
 _PROFILER = Category("profiler", "the profiler itself", "the GPU idles while the profiler writes its records")
 _LOADING = Category("data_loading", "data loading", "the program waits for its DataLoader")
 _ALLOCATION = Category("allocation", "allocation", "the GPU idles while device memory is asked for or given back")
 _LAUNCHES = Category("launch_gaps", "launch gaps", "the GPU idles while PyTorch prepares and launches the next kernel")
 _IDLE_HOST = Category("host", "Python and the rest", "the GPU idles while the program's own code runs")
+_LAYOUT = Category("copies", "copies", "operators copy data: .to(), .contiguous(), copy_()")
 _OPERATORS = Category("operators", "operators", "PyTorch's operators compute")
 _HOST = Category("host", "Python and the rest", "the program's own code runs, outside of PyTorch's operators")
 GPU_BUSY = ("kernels", "communication", "copies")
@@ -105,7 +106,7 @@ def _cpu(trace: Trace) -> Sequence[tuple[Category, Times]]:
     return (
         (_LOADING, intervals.of(loading(trace))),
         (_COMMUNICATION, intervals.of(talk)),
-        (_COPIES, intervals.of(span for span in trace.operators if span.name in _COPY_OPERATORS)),
+        (_LAYOUT, intervals.of(span for span in trace.operators if span.name in _COPY_OPERATORS)),
         (_OPERATORS, intervals.of(trace.operators)),
     )
 

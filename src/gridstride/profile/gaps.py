@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gridstride.profile import intervals
 from gridstride.profile.account import GPU_BUSY, Account
@@ -46,7 +47,7 @@ def gaps(trace: Trace, account: Account) -> Gaps | None:
 def _classes(lengths: list[int]) -> tuple[tuple[str, int, int], ...]:
     edges = (0, *_EDGES, 1 << 62)
     found = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         inside = [length for length in lengths if low <= length < high]
         if inside:
             found.append((_between(low, high), len(inside), sum(inside)))

@@ -67,4 +67,5 @@ def _outside(times: Times, start: int, end: int) -> Times:
     """What is left of start to end without `times`."""
     edges = np.concatenate([[start], times.ravel(), [end]]).reshape(-1, 2)
     edges = np.clip(edges, start, end)
-    return edges[edges[:, 1] > edges[:, 0]]
+    left: Times = edges[edges[:, 1] > edges[:, 0]]
+    return left

@@ -66,7 +66,8 @@ def chip_of(trace: Trace) -> Chip | None:
 def _same(known: Chip, device: Mapping[str, Any]) -> bool:
     processors = device.get("numSms", known.properties.multiprocessors)
     memory = device.get("totalGlobalMem") or known.properties.total_memory
-    return processors == known.properties.multiprocessors and abs(memory / known.properties.total_memory - 1) < _CLOSE
+    near = abs(float(memory) / known.properties.total_memory - 1) < _CLOSE
+    return near and int(processors) == known.properties.multiprocessors
 
 
 def _of_chip(known: Chip) -> Limits:

@@ -6,6 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from gridstride.profile.account import Account
+from gridstride.profile.intervals import NOTHING, Times
 from gridstride.profile.ladders import ladder
 from gridstride.profile.limits import TF32, Limits
 from gridstride.profile.trace import Dims, Inputs, Span, Trace
@@ -54,11 +58,12 @@ class _Sum:
     spans: list[Span]
 
 
-def rows(trace: Trace, tree: Tree, start: int, end: int, machine: Limits | None) -> list[Row]:
-    """The operators that ran in the window, the longest in time first."""
+def rows(trace: Trace, tree: Tree, account: Account, machine: Limits | None) -> list[Row]:
+    """The operators that ran in the window, the longest in time first. Those that a DataLoader called are its own."""
+    skip = NOTHING if trace.on_gpu else account.of("data_loading")
     sums: dict[tuple[str, Inputs | None], _Sum] = {}
     for span, node, time in _spent(trace, tree):
-        if span.start < start or span.start >= end:
+        if not account.start <= span.start < account.end or _inside(span, skip):
             continue
         name, inputs = (node.span.name, node.span.inputs) if node else (_unclaimed(span), None)
         entry = sums.setdefault((name, inputs), _Sum(set(), 0, Counter(), []))
@@ -69,6 +74,12 @@ def rows(trace: Trace, tree: Tree, start: int, end: int, machine: Limits | None)
             entry.kernels[span.name] += time
     found = [_row(name, inputs, entry, machine) for (name, inputs), entry in sums.items() if entry.time]
     return sorted(found, key=lambda row: -row.time)
+
+
+def _inside(span: Span, times: Times) -> bool:
+    """Whether a span begins within these times."""
+    at = int(np.searchsorted(times[:, 1], span.start, side="right"))
+    return at < len(times) and bool(times[at, 0] <= span.start)
 
 
 def _spent(trace: Trace, tree: Tree) -> Iterator[tuple[Span, Node | None, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gridstride.profile.trace import Span, Trace
 
@@ -32,7 +33,7 @@ class Steps:
     @property
     def durations(self) -> tuple[int, ...]:
         """Of each, in nanoseconds."""
-        return tuple(end - start for start, end in zip(self.marks, self.marks[1:], strict=False))
+        return tuple(end - start for start, end in pairwise(self.marks))
 
     @property
     def typical(self) -> int:

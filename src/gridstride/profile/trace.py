@@ -31,6 +31,10 @@ _KEPT = ("stream", "bytes", "grid", "block", "Python id", "Python parent id")
 SAMPLE = "python_sample"  # the category under which a recording keeps where Python was
 
 
+class Empty(TraceError):
+    """A trace in which nothing of PyTorch ran."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What an operator was given: shapes, element types, and the numbers among its arguments as text."""
@@ -135,7 +139,7 @@ class _Reader:
         trace.samples.sort(key=lambda sample: sample.time)
         trace.about.update((key, value) for key, value in about.items() if key != "traceEvents")
         if not (trace.operators or trace.kernels or trace.calls):
-            raise TraceError(
+            raise Empty(
                 f"{self._path} holds no operator and no kernel: "
                 "it is not of the PyTorch profiler, or nothing of PyTorch ran while it was recorded"
             )
