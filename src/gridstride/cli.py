@@ -156,6 +156,35 @@ def chips(as_json: Json = False) -> int:
     return _run("chips", as_json=as_json)
 
 
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+def profile(
+    words: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT.py [ARGS]… | TRACE.json[.gz]", help="A program, or its trace.")
+    ],
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module's name, as with `python -m`.")] = False,
+    after: Annotated[
+        float, typer.Option("--after", metavar="S", help="Begin to record S seconds after the program's start.")
+    ] = 0.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="Record S seconds of its loop, then stop the program.")
+    ] = 5.0,
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="FILE.json", help="Keep the Chrome trace; .json.gz packs it.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="FILE.html", help="Write it all as one offline page.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Say where the time of a PyTorch program goes.
+
+    It is run under the PyTorch profiler, on a GPU or a CPU. Data loading, launch gaps, kernels, copies, Python: every
+    microsecond belongs to one of them; then what to change, and what that would win at most.
+    """
+    options = {"trace": trace, "report": report, "after": after, "seconds": seconds, "module": module}
+    return _run("profile", words, **options, as_json=as_json)
+
+
 @app.command()
 def doctor(as_json: Json = False) -> int:
     """Say what this machine has and will use.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gridstride.judge.ladder import Ladder
     from gridstride.protocol import Device
 
+_EXAMPLE = {"--report": "report.html", "--trace": "trace.json"}
+
 
 def run(
     problem: str, *, rungs: Sequence[str], device: str | None, chip: str | None, report: str | None, as_json: bool
@@ -39,17 +41,17 @@ def run(
     return ladder.passed
 
 
-def writable(path: str) -> Path:
-    """The path of a report, if a file can be put there; found out before the work rather than after it."""
+def writable(path: str, *, option: str = "--report") -> Path:
+    """The path of a report or the like, if a file can be put there; found out before the work rather than after it."""
     target = Path(path)
     if target.is_dir():
-        raise WrongUse(f"--report {path} is a folder: name a file in it, say {target / 'climb.html'}")
+        raise WrongUse(f"{option} {path} is a folder: name a file in it, say {target / _EXAMPLE[option]}")
     if not target.parent.is_dir():
-        raise WrongUse(f"--report {path}: there is no folder {target.parent}")
+        raise WrongUse(f"{option} {path}: there is no folder {target.parent}")
     try:
         handle, probe = tempfile.mkstemp(dir=target.parent, prefix=".gridstride-")
     except OSError as error:
-        raise WrongUse(f"--report {path} cannot be written: {error.strerror}") from error
+        raise WrongUse(f"{option} {path} cannot be written: {error.strerror}") from error
     os.close(handle)
     with contextlib.suppress(OSError):
         os.unlink(probe)

@@ -117,7 +117,7 @@ class Problem:
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
     that are used; an inout array without it goes from one piece to the next, as a sum does. Without it the reference
-    gets everything at once.
+    gets everything at once. `torch_ops` names the PyTorch operators that compute this, as the profiler writes them.
     """
 
     name: str
@@ -141,6 +141,7 @@ class Problem:
     aligned: str = ""
     pieces: str = ""
     halo: int = 0
+    torch_ops: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sizes = set(self.sizes)

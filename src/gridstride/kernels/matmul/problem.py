@@ -54,4 +54,5 @@ problem = Problem(
     bytes="4*(M*K+K*N+M*N)",
     pieces="M",
     peers={"cuBLAS": Peer(cublas)},
+    torch_ops=("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation"),
 )

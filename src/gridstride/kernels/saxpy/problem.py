@@ -37,4 +37,5 @@ problem = Problem(
     bytes="12*n",
     pieces="n",
     peers={"torch.add": Peer(torch_add)},
+    torch_ops=("aten::add_", "aten::_foreach_add_"),
 )

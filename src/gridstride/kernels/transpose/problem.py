@@ -30,4 +30,5 @@ problem = Problem(
     bytes="8*M*N",
     pieces="M",
     peers={"torch.copy_": Peer(torch_copy)},
+    torch_ops=("aten::copy_",),
 )

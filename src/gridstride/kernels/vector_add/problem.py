@@ -43,4 +43,5 @@ problem = Problem(
     bytes="12*n",
     pieces="n",
     peers={"torch.add": Peer(torch_add)},
+    torch_ops=("aten::add", "aten::mul", "aten::sub", "aten::div"),
 )

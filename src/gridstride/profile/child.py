@@ -1,0 +1,266 @@
+"""The process in which the program runs under the PyTorch profiler. Nothing of GridStride but this and the sampler.
+
+What the parent finds in the folder: `state` (running, stopping, done), `trace.json` and `outcome.json`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+from gridstride.profile.sampler import Sampler
+
+_PATIENCE = 20.0  # seconds that a program may take until its loop is seen
+_TURN = signal.SIGRTMAX - 3  # how the sampler asks the main thread to begin or to stop recording
+_DEATH = 1  # PR_SET_PDEATHSIG of sys/prctl.h
+
+
+class WindowOver(SystemExit):
+    """Ends the program once enough has been recorded."""
+
+
+class Recorder:
+    """Begins and ends the recording, in the main thread as the profiler needs it, when the time has come."""
+
+    def __init__(self, folder: Path, after: float, seconds: float) -> None:
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        self.folder, self._after, self._seconds = folder, after, seconds
+        cuda = [ProfilerActivity.CUDA] if torch.cuda.is_available() else []
+        self._profile = profile(activities=[ProfilerActivity.CPU, *cuda], record_shapes=True)
+        self._pid = os.getpid()
+        self._sampler = Sampler(self._tick)
+        self._asked = False
+        self.state = "waiting"
+        self.started = self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """The program starts now."""
+        signal.signal(_TURN, self._turn)
+        signal.siginterrupt(_TURN, False)
+        self.started = self._began = time.monotonic()
+        if self._after <= 0:
+            self._start()
+        self._sampler.start()
+
+    def end(self) -> None:
+        """Keep what was recorded; nothing where that has been done, or in a process that the program forked."""
+        if self.state == "recording" and os.getpid() == self._pid:
+            self._keep()
+
+    def _start(self) -> None:
+        self._profile.start()
+        self._began = time.monotonic()
+        self._sampler.keep = True
+        self.state = "recording"
+
+    def _keep(self) -> None:
+        self.state = "over"
+        self._sampler.stop()
+        write(self.folder / "state", "stopping")
+        self._profile.stop()
+        path = self.folder / "trace.json"
+        self._profile.export_chrome_trace(str(path))
+        add_samples(path, self._sampler)
+
+    def _tick(self) -> None:
+        """In the sampler's thread: asks for a turn when it is time."""
+        if not self._asked and self._due():
+            self._asked = True
+            signal.pthread_kill(threading.main_thread().ident or 0, _TURN)
+
+    def _due(self) -> bool:
+        now = time.monotonic()
+        if self.state == "waiting":
+            return now - self.started >= self._after
+        loop = self._sampler.loop_seen
+        begun = max(loop, self._began) if loop is not None else self._began + _PATIENCE
+        return self.state == "recording" and now - begun >= self._seconds
+
+    def _turn(self, *_: object) -> None:
+        if os.getpid() != self._pid:
+            return
+        if self.state == "waiting":
+            self._start()
+            self._asked = False
+        elif self.state == "recording":
+            self._keep()
+            finish(self.folder, {"end": "stopped"})
+            raise WindowOver(0)
+
+
+def main(request: str) -> None:
+    """Run the program that the request describes: script or module, arguments, folder, after, seconds."""
+    asked = json.loads(request)
+    ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL)  # when the parent is killed, this is too
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # its start and stop are no news
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # else a program that forks could not use its GPU
+    recorder = Recorder(Path(asked["folder"]), asked["after"], asked["seconds"])
+    write(recorder.folder / "state", "running")
+    pid = os.getpid()
+    outcome = _run(asked, recorder)
+    if os.getpid() != pid:
+        return  # a process that the program forked has come to the program's end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    recorder.end()
+    outcome |= {"recorded": recorder.state == "over", "seconds": time.monotonic() - recorder.started}
+    if recorder.state == "over":
+        add_rates(recorder.folder / "trace.json")
+    finish(recorder.folder, outcome)
+    sys.exit(outcome["code"])
+
+
+def _run(asked: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
+    """The program from beginning to end, whatever the end is."""
+    try:
+        _execute(asked, recorder)
+    except WindowOver:
+        return {"end": "stopped", "code": 0, "said": ""}
+    except SystemExit as left:
+        return _left(left)
+    except KeyboardInterrupt:
+        return {"end": "interrupted", "code": 130, "said": ""}
+    except BaseException as error:
+        _show(error)
+        said = traceback.format_exception_only(error)[-1].strip()
+        return {"end": "raised", "code": 1, "said": said}
+    return {"end": "finished", "code": 0, "said": ""}
+
+
+def _execute(asked: dict[str, Any], recorder: Recorder) -> None:
+    """As Python itself would run it, so that pickling, spawned workers and relative files work."""
+    target = asked["program"]
+    sys.argv[:] = [target, *asked["args"]]
+    if asked["module"]:
+        sys.path[0] = os.getcwd()
+        recorder.begin()
+        runpy.run_module(target, run_name="__main__", alter_sys=True)
+        return
+    sys.path[0] = str(Path(target).resolve().parent)
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=target, __builtins__=__builtins__, __spec__=None)
+    code = compile(Path(target).read_bytes(), target, "exec")
+    sys.modules["__main__"] = module
+    recorder.begin()
+    exec(code, module.__dict__)
+
+
+def _left(left: SystemExit) -> dict[str, Any]:
+    if isinstance(left.code, int | None):
+        code = left.code or 0
+        return {"end": "finished" if code == 0 else "exited", "code": code, "said": f"exit code {code}"}
+    print(left.code, file=sys.stderr)
+    return {"end": "exited", "code": 1, "said": str(left.code)}
+
+
+def _show(error: BaseException) -> None:
+    """The program's own traceback, without the frames that are ours or of the import system."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
+        trace = trace.tb_next
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+
+
+def add_samples(path: Path, sampler: Sampler) -> None:
+    """Puts the sampler's notes behind the events that the profiler wrote."""
+    with path.open("r+b") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        at = file.tell()
+        tail = file.read()
+        end = tail.rindex(b"]")
+        base = _base(path)
+        events = (json.dumps(_event(each, base), separators=(",", ":")) for each in sampler.samples)
+        file.seek(at + end)
+        file.write("".join(f",\n{event}" for event in events).encode() + b"\n" + tail[end:])
+        file.truncate()
+
+
+def _event(sample: tuple[int, tuple[str, ...]], base: int) -> dict[str, Any]:
+    at, lines = sample
+    return {"ph": "i", "s": "t", "cat": "python_sample", "name": lines[0], "pid": os.getpid(), "tid": os.getpid(),
+            "ts": (at - base) / 1e3, "args": {"stack": lines[1:]}}  # fmt: skip
+
+
+def _base(path: Path) -> int:
+    """What the file's times count from: nanoseconds of the system's clock."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        head = file.read(1 << 16)
+    _, found, rest = head.partition('"baseTimeNanoseconds":')
+    return int(rest.partition(",")[0]) if found else 0
+
+
+def add_rates(path: Path) -> None:
+    """Puts what this machine can do into the trace, so that it can be judged elsewhere."""
+    found = rates(path)
+    if not found:
+        return
+    with path.open("r+b") as file:
+        file.seek(max(0, path.stat().st_size - 64))
+        at = file.tell()
+        tail = file.read()
+        end = tail.rindex(b"}")
+        file.seek(at + end)
+        file.write(b',"gridstride": ' + json.dumps({"cpu": found}).encode() + b"}\n")
+        file.truncate()
+
+
+def rates(path: Path) -> dict[str, Any]:
+    """What this CPU does with as many threads as the program had, for the element types that the trace speaks of."""
+    import mmap
+
+    import torch
+
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        if text.find(b'"cat": "kernel"') >= 0:
+            return {}  # a GPU did the work
+        types = {"float": torch.float32, "double": torch.float64, "c10::BFloat16": torch.bfloat16}
+        seen = [name for name in types if text.find(f'"{name}"'.encode()) >= 0]
+    source = torch.empty(1 << 24).fill_(1.0)  # 64 MiB
+    target = torch.empty_like(source)
+    with torch.no_grad():
+        moved = 2 * source.nbytes / _best(lambda: target.copy_(source))
+        flops = {name: _product_rate(types[name]) for name in seen}
+    return {"threads": torch.get_num_threads(), "bytes_per_s": moved, "flops": flops}
+
+
+def _product_rate(dtype: Any) -> float:
+    import torch
+
+    n = 768
+    a, b = torch.rand(n, n).to(dtype), torch.rand(n, n).to(dtype)
+    return 2 * n**3 / _best(lambda: torch.mm(a, b))
+
+
+def _best(call: Any, times: int = 5) -> float:
+    """Seconds of the fastest of some calls: the limit, not what a busy machine makes of it."""
+    call()
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def finish(folder: Path, outcome: dict[str, Any]) -> None:
+    """Tells the parent how it ended."""
+    write(folder / "outcome.json", json.dumps(outcome))
+    write(folder / "state", "done")
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    aside = path.with_suffix(".part")
+    aside.write_text(text)
+    aside.replace(path)

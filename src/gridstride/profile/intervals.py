@@ -1,0 +1,71 @@
+"""Sets of time: sorted, disjoint half-open intervals of nanoseconds, as arrays of shape [n, 2]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.profile.trace import Span
+
+Times = NDArray[np.int64]  # [n, 2], start before end, each end before the next start or at it
+NOTHING: Times = np.empty((0, 2), np.int64)
+
+
+def of(spans: Iterable[Span]) -> Times:
+    """The time that any of these spans covers."""
+    return union(np.array([(span.start, span.end) for span in spans], np.int64).reshape(-1, 2))
+
+
+def between(start: int, end: int) -> Times:
+    """One interval."""
+    return np.array([(start, end)], np.int64) if end > start else NOTHING
+
+
+def union(*sets: Times) -> Times:
+    """The time in any of them; the sets given may overlap in themselves."""
+    every = np.concatenate([NOTHING, *sets])
+    every = every[every[:, 1] > every[:, 0]]
+    if len(every) == 0:
+        return NOTHING
+    every = every[np.argsort(every[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(every[:, 1])
+    first = np.concatenate([[True], every[1:, 0] > reach[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    return np.stack([every[first, 0], reach[last]], axis=1)
+
+
+def minus(one: Times, other: Times) -> Times:
+    """The time in the first and not in the second."""
+    if len(one) == 0:
+        return one
+    return common(one, _outside(other, int(one[0, 0]), int(one[-1, 1])))
+
+
+def common(one: Times, other: Times) -> Times:
+    """The time in both."""
+    if len(one) == 0 or len(other) == 0:
+        return NOTHING
+    # Each interval of the first meets a run of the second's: those that end after its start and begin before its end.
+    first = np.searchsorted(other[:, 1], one[:, 0], side="right")
+    last = np.searchsorted(other[:, 0], one[:, 1], side="left")
+    many = np.maximum(last - first, 0)
+    mine = np.repeat(np.arange(len(one)), many)
+    theirs = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
+    start = np.maximum(one[mine, 0], other[theirs, 0])
+    end = np.minimum(one[mine, 1], other[theirs, 1])
+    return np.stack([start, end], axis=1)
+
+
+def length(times: Times) -> int:
+    """Nanoseconds."""
+    return int((times[:, 1] - times[:, 0]).sum())
+
+
+def _outside(times: Times, start: int, end: int) -> Times:
+    """What is left of start to end without `times`."""
+    edges = np.concatenate([[start], times.ravel(), [end]]).reshape(-1, 2)
+    edges = np.clip(edges, start, end)
+    left: Times = edges[edges[:, 1] > edges[:, 0]]
+    return left

@@ -1,0 +1,79 @@
+"""Which line of the program a moment belongs to: from samples of a recording, or from a trace made with stacks."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gridstride.profile import intervals
+from gridstride.profile.intervals import Times
+from gridstride.profile.trace import Span, Trace
+
+_FUNCTION = re.compile(r"^(?P<file>.+\.py)\((?P<line>\d+)\): (?P<name>.+)$")
+_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|<frozen[^/]*)(/|$)|^<")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A place in the program, and its share of the time that was asked about."""
+
+    where: str  # "train.py:31 in train"
+    share: float
+
+
+class Lines:
+    """The lines of one recording."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._samples = trace.samples
+        self._times = [sample.time for sample in trace.samples]
+        own = [span for span in trace.functions if (m := _FUNCTION.match(span.name)) and not _LIBRARY.search(m["file"])]
+        self._functions = own
+        self._starts = [span.start for span in own]
+
+    @property
+    def known(self) -> bool:
+        """Whether the recording says anything of the program's lines."""
+        return bool(self._samples or self._functions)
+
+    def busiest(self, times: Times, most: int = 3) -> list[Line]:
+        """The lines where the program was most during these times; empty where nothing is known."""
+        found = self._sampled(times) if self._samples else self._within(times)
+        total = sum(found.values())
+        return [Line(where, count / total) for where, count in found.most_common(most)]
+
+    def around(self, spans: Iterable[Span], most: int = 3) -> list[Line]:
+        """The lines that most of these spans' time was spent at."""
+        return self.busiest(intervals.of(spans), most)
+
+    def _sampled(self, times: Times) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for start, end in times.tolist():
+            first, last = bisect.bisect_left(self._times, start), bisect.bisect_left(self._times, end)
+            found.update(sample.line for sample in self._samples[first:last])
+        return found
+
+    def _within(self, times: Times) -> Counter[str]:
+        """By the innermost of the program's functions; its first line is all that such a trace tells."""
+        found: Counter[str] = Counter()
+        for start, end in times.tolist():
+            function = self._innermost(start, end)
+            if function is not None:
+                found[_readable(function.name)] += end - start
+        return found
+
+    def _innermost(self, start: int, end: int) -> Span | None:
+        at = bisect.bisect_right(self._starts, start)
+        for span in reversed(self._functions[max(0, at - 2000) : at]):
+            if span.end >= end:
+                return span
+        return None
+
+
+def _readable(name: str) -> str:
+    match = _FUNCTION.match(name)
+    assert match is not None
+    return f"{match['file']}:{match['line']} in {match['name']}"

@@ -1,0 +1,141 @@
+"""Runs a program in a process of its own under the PyTorch profiler, and brings back its trace."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_BOOT = (
+    "import sys; source, request = sys.argv[1:3]; sys.path.append(source); "
+    "from gridstride.profile.child import main; main(request)"
+)
+_LATE = 60.0  # seconds after the window's end in which a program must come back to Python once
+_GRACE = 30.0  # seconds that a program gets to wind down once its trace is there
+
+
+class RecordError(Exception):
+    """A program that left no trace; the message says why. Its own words are on stderr already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the program ended: finished, exited (with a code that is not 0), raised, stopped (its window was over),
+    or interrupted; `said` in the program's words.
+    """
+
+    end: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run, and which part of it to record: `seconds` of its loop, beginning `after` seconds at the earliest."""
+
+    program: str
+    args: Sequence[str]
+    after: float
+    seconds: float
+    module: bool = False
+
+
+def record(request: Request, folder: Path, *, said: Callable[[str], None]) -> Outcome:
+    """Run it; the trace is `trace.json` in the folder. RecordError where there is none, KeyboardInterrupt at once on a
+    second Ctrl-C.
+    """
+    source = str(Path(__file__).resolve().parent.parent.parent)
+    asked = {"program": request.program, "args": list(request.args), "module": request.module, "folder": str(folder),
+             "after": request.after, "seconds": request.seconds}  # fmt: skip
+    # A session of its own: Ctrl-C reaches it only through this process, and nothing that it starts is left behind.
+    child = subprocess.Popen(
+        [sys.executable, "-c", _BOOT, source, json.dumps(asked)], stdout=sys.stderr.fileno(), start_new_session=True
+    )
+    try:
+        _wait(child, request, folder, said)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    return _outcome(child.returncode, request, folder)
+
+
+def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: Callable[[str], None]) -> None:
+    """Until it has ended, or has been asked to and had its time for it."""
+    watch = _Watch(folder, request, said)
+    interrupted = False
+    while child.poll() is None:
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(0.1)
+            if watch.enough():
+                return
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            interrupted = True
+            said("interrupted: writing what was recorded; once more to leave without it")
+            child.send_signal(signal.SIGINT)
+
+
+class _Watch:
+    """Follows the child's state and knows when it has had enough time."""
+
+    def __init__(self, folder: Path, request: Request, said: Callable[[str], None]) -> None:
+        self._folder, self._said = folder, said
+        self._longest = request.after + request.seconds + _LATE
+        self._state, self._since = "", time.monotonic()
+
+    def enough(self) -> bool:
+        """Whether the child has to be ended."""
+        self._look()
+        now = time.monotonic() - self._since
+        if self._state == "done":
+            return now > _GRACE
+        return self._state == "running" and now > self._longest
+
+    def _look(self) -> None:
+        with contextlib.suppress(OSError):
+            state = (self._folder / "state").read_text()
+            if state != self._state:
+                self._state, self._since = state, time.monotonic()
+                if state == "stopping":
+                    self._said("writing the trace")
+
+
+def _outcome(code: int, request: Request, folder: Path) -> Outcome:
+    path = folder / "outcome.json"
+    if not path.exists():
+        raise RecordError(_lost(code, request, folder))
+    found = json.loads(path.read_text())
+    if found["end"] != "stopped" and not found["recorded"]:
+        raise RecordError(_too_early(found, request))
+    return Outcome(found["end"], found.get("said", ""))
+
+
+def _too_early(found: dict[str, Any], request: Request) -> str:
+    """The program ended before anything was recorded."""
+    if found["end"] == "raised":
+        return f"{request.program} failed before anything was recorded: {found['said']}"
+    ended = f"{request.program} ended after {found['seconds']:.1f} s"
+    return f"{ended}, before recording began: --after {request.after:g} is too late for it"
+
+
+def _lost(code: int, request: Request, folder: Path) -> str:
+    """Why there is no trace."""
+    name = request.program
+    state = folder / "state"
+    if not state.exists():
+        return f"{name} was not started: PyTorch cannot be imported or its profiler not be made (see above)"
+    if code == -signal.SIGKILL and state.read_text() == "running":
+        return f"{name} was ended by SIGKILL (out of memory?), or never came back to Python to be recorded"
+    if code < 0:
+        return f"{name} was ended by {signal.Signals(-code).name}, and its recording with it"
+    return f"{name} left with os._exit({code}), and its recording with it: let it return or call sys.exit"

@@ -1,0 +1,139 @@
+"""A profile as it is shown: what ran and how it ended, its view, and what was found."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridstride.profile.account import GPU_BUSY
+from gridstride.profile.findings import Finding, findings
+from gridstride.profile.limits import device_name
+from gridstride.profile.operators import Row, by_family
+from gridstride.profile.trace import Trace
+from gridstride.profile.view import View, milliseconds, view
+from gridstride.virtual.observe.figures import percent
+
+_LISTED = 25  # operators in JSON and on the page
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What was profiled: its name, how it ended ("" where the trace was given), and what it said then."""
+
+    name: str
+    end: str = ""
+    said: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the program itself did not end well."""
+        return self.end in ("raised", "exited")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything that is said of one program's time."""
+
+    ran: Ran
+    device: str
+    view: View
+    findings: tuple[Finding, ...]
+
+    @property
+    def before(self) -> int:
+        """Nanoseconds of the recording before the window: loading, warming up."""
+        return self.view.account.start - self.view.trace.start
+
+    @property
+    def after(self) -> int:
+        """Nanoseconds of the recording after the window."""
+        return self.view.trace.end - self.view.account.end
+
+    @property
+    def closing(self) -> str:
+        """The whole in a sentence or two."""
+        account = self.view.account
+        if self.view.trace.on_gpu:
+            busy = sum(account.share(key) for key in GPU_BUSY)
+            said = f"The GPU works {percent(busy)} of the time"
+        else:
+            works = account.share("operators") + account.share("copies")
+            said = f"PyTorch's operators work {percent(works)} of the time"
+        most = self.findings[0] if self.findings else None
+        return f"{said}. {f'Most would be won here: {most.title}.' if most else 'Nothing stands out to be changed.'}"
+
+    def window(self) -> str:
+        """Which part of the recording the shares are of."""
+        v = self.view
+        if not v.steps.count:
+            return f"{milliseconds(v.wall)}, the whole recording (no loop was found in it)"
+        each = f"{milliseconds(statistics.median(v.steps.durations))} each in the median"
+        edges = f"; {milliseconds(self.before)} before and {milliseconds(self.after)} after them are left out"
+        return f"{v.steps.count} steps in {milliseconds(v.wall)}, {each} (by {v.steps.by}){edges}"
+
+    def json(self) -> dict[str, Any]:
+        """As `--json` gives it; times in milliseconds, shares from 0 to 1."""
+        v = self.view
+        return {
+            "program": self.ran.name,
+            "ended": self.ran.end or None,
+            "device": self.device,
+            "recorded_ms": _ms(v.trace.end - v.trace.start),
+            "before_ms": _ms(self.before),
+            "after_ms": _ms(self.after),
+            "wall_ms": _ms(v.wall),
+            "steps": {"count": v.steps.count, "by": v.steps.by or None, "ms": [*map(_ms, v.steps.durations)]},
+            "account": [
+                {"category": c.key, "name": c.name, "ms": _ms(v.account.time(c.key)), "share": v.account.share(c.key)}
+                for c in v.account.parts
+            ],
+            "gaps": self._gaps(),
+            "findings": [asdict(finding) for finding in self.findings],
+            "families": [
+                {"family": kind.key, "calls": calls, "ms": _ms(time)} for kind, calls, time in by_family(v.table)
+            ],
+            "operators": [_row(row) for row in v.table[:_LISTED]],
+            "limits": v.machine.source if v.machine else None,
+        }  # fmt: skip
+
+    def _gaps(self) -> dict[str, Any] | None:
+        found = self.view.gaps
+        if found is None:
+            return None
+        return {
+            "count": len(found.times),
+            "median_us": found.median / 1e3,
+            "classes": [{"length": name, "count": n, "ms": _ms(time)} for name, n, time in found.classes],
+            "host": {name: _ms(time) for name, time in found.host.items()},
+        }
+
+
+def summarise(trace: Trace, ran: Ran) -> Profile:
+    """Everything that is to be said of a trace."""
+    seen = view(trace)
+    return Profile(ran, device_name(trace), seen, tuple(findings(seen)))
+
+
+def worth_showing(profile: Profile, share: float = 0.01, most: int = 12) -> list[Row]:
+    """The operators that take a share of the window that is worth a line."""
+    table = profile.view.table
+    return [row for row in table if profile.view.share(row.time) >= share][:most] or list(table[:3])
+
+
+def named(path: str) -> str:
+    """A program's or a trace's name for a heading."""
+    return Path(path).name
+
+
+def _ms(nanoseconds: float) -> float:
+    return round(nanoseconds / 1e6, 6)
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "operator": row.operator, "shapes": row.shapes, "family": row.family.key, "dtype": row.dtype,
+        "calls": row.calls, "ms": _ms(row.time), "share_of_limit": row.share_of_limit, "bound": row.bound or None,
+        "ladder": row.ladder, "kernels": list(row.kernels[:3]),
+    }  # fmt: skip
