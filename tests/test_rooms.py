@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
-LEVELS = tuple(
-    "protocol compiler virtual device testing judge kernels profile models train serve commands cli".split()
-)
+LEVELS = tuple("protocol compiler virtual device testing judge kernels profile models train serve commands cli".split())
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 
 
