@@ -195,6 +195,44 @@ def doctor(as_json: Json = False) -> int:
 
 
 @app.command()
+def train(
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="F.toml", help="Values over the defaults; or a preset: gpu-100m.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="One value, as optimiser.lr=0.001; repeatable."),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="PATH", help="A folder of text, a text file, or .jsonl.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The run's folder below runs/.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run lies.")] = False,
+    write_config: Annotated[
+        str | None, typer.Option("--write-config", metavar="F.toml", help="Write the configuration, explained.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Train a language model.
+
+    Without options: on the Python standard library's own source, in less than ten minutes, on any machine. The model
+    lands in runs/stdlib/model.
+    """
+    return _run(
+        "train",
+        config=config,
+        changes=changes or (),
+        data=data,
+        name=name,
+        resume=resume,
+        overwrite=overwrite,
+        write_config=write_config,
+        as_json=as_json,
+    )
+
+
+@app.command()
 def serve(
     model: Annotated[
         str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")

@@ -1,0 +1,141 @@
+"""`gridstride train`: from text to a model, said while it goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridstride.commands.terminal import WrongUse, emit, stdout
+
+if TYPE_CHECKING:
+    from gridstride.commands.train_display import Display
+
+
+def run(
+    *,
+    config: str | None,
+    changes: Sequence[str],
+    data: str | None,
+    name: str | None,
+    resume: bool,
+    overwrite: bool,
+    write_config: str | None,
+    as_json: bool,
+) -> bool:
+    """Train, or write a configuration to begin from; false where training could not go on."""
+    from gridstride.train.errors import TrainError
+
+    changes = [*changes, *_said("data.source", data), *_said("run.name", name)]
+    try:
+        if write_config is not None:
+            return _write_config(write_config, config, changes, as_json=as_json)
+        _needs_torch()
+        return _train(config, tuple(changes), resume=resume, overwrite=overwrite, as_json=as_json)
+    except TrainError as error:
+        raise WrongUse(str(error)) from error
+
+
+def _said(key: str, value: str | None) -> list[str]:
+    import json
+
+    return [] if value is None else [f"{key}={json.dumps(value, ensure_ascii=False)}"]
+
+
+def _needs_torch() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "tokenizers", "safetensors") if find_spec(name) is None]
+    if missing:
+        raise WrongUse(f"training needs {', '.join(missing)}: pip install 'gridstride[train]'")
+
+
+def _write_config(target: str, config: str | None, changes: Sequence[str], *, as_json: bool) -> bool:
+    """The defaults with their explanations, or a chosen configuration's values."""
+    from gridstride.train import config as settings
+
+    plain = config is None and not changes
+    text = settings.DEFAULTS.read_text() if plain else settings.text(settings.load(config, changes=changes))
+    try:
+        with open(target, "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise WrongUse(f"{target} is there already; name another file") from error
+    except OSError as error:
+        raise WrongUse(f"cannot write {target}: {error.strerror}") from error
+    if as_json:
+        emit({"config": str(Path(target).resolve())})
+    else:
+        print(f"wrote {target}; change what you like, then: gridstride train --config {target}")
+    return True
+
+
+def _train(config: str | None, changes: tuple[str, ...], *, resume: bool, overwrite: bool, as_json: bool) -> bool:
+    from gridstride.commands.train_display import Display
+    from gridstride.train import run as training
+    from gridstride.train.checkpoint import CheckpointError
+    from gridstride.train.errors import TrainFailed
+
+    wanted = training.Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
+    try:
+        with Display() as display, _signals(display) as stopped:
+            record = training.train(wanted, display, say=display.say, stopped=stopped)
+    except (TrainFailed, CheckpointError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        if as_json:
+            emit({"error": str(error)})
+        return False
+    if as_json:
+        emit(record)
+    else:
+        _show(record)
+    return True
+
+
+@contextmanager
+def _signals(display: Display) -> Iterator[Callable[[], bool]]:
+    """While inside, the first SIGTERM or Ctrl-C asks the run to save and end; a second one ends at once."""
+    asked: list[int] = []
+
+    def ask(number: int, _: Any) -> None:
+        if asked:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        asked.append(number)
+        display.say("saving, then ending; once more to end at once")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show(record: dict[str, Any]) -> None:
+    console = stdout()
+    if record["ended"] == "signal":
+        console.print(f"stopped at step {record['steps']}, saved. Go on with: gridstride train --resume")
+        return
+    below = record["baselines_bits_per_byte"]
+    console.print(record["samples"][0].rstrip(), style="dim")
+    console.print()
+    console.print("held-out text, bits per byte")
+    for label, value in (
+        ("bytes by frequency", below["byte_entropy"]),
+        ("trigrams of bytes", below["byte_trigram"]),
+        ("trigrams of tokens", below["token_trigram"]),
+        ("this model", record["validation_bits_per_byte"]),
+    ):
+        console.print(f"  {label:20} {value:6.3f}", style="bold" if label == "this model" else "")
+    minutes, loss = record["seconds"] / 60, record["validation_loss"]
+    console.print(
+        f"{record['steps']} steps, {record['tokens']:,} tokens in {minutes:.1f} min; validation loss {loss:.3f} nats/token"
+    )
+    console.print(
+        f"{record['folder']}/model is ready:  gridstride generate {record['folder']}/model  ·  gridstride serve"
+    )

@@ -1,0 +1,117 @@
+"""A run's folder: what lies where, and who may write into it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gridstride.train import config as settings
+from gridstride.train.errors import TrainError
+
+_OURS = ("config.toml", "checkpoints", "model", "log.jsonl", "result.json", "sample.txt", "curve.png", "trace.json")
+# What cannot change when a run goes on: the weights or the order of the text would be others.
+_FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch", "parallel.tensor")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def model(self) -> Path:
+        return self.path / "model"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.jsonl"
+
+    @property
+    def result(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def exists(self) -> bool:
+        return self.config.exists()
+
+    def write(self, name: str, text: str) -> None:
+        """Whole or not at all: written aside, then renamed."""
+        aside = self.path / f".{name}.new"
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, self.path / name)
+
+    def log_entries(self) -> list[dict[str, Any]]:
+        """What was logged; a last line cut short by a kill is left out."""
+        try:
+            lines = self.log.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        entries = []
+        for line in lines:
+            try:
+                entries.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return entries
+
+
+def opened(config: settings.Config, *, resume: bool, overwrite: bool) -> RunFolder:
+    """The run's folder, made where it is not there. An existing run is kept unless one of the two words is given."""
+    folder = RunFolder(Path(config.run.folder) / config.run.name)
+    if folder.exists and not (resume or overwrite):
+        raise TrainError(
+            f"{folder.path} is a run already ({_described(folder)}). Go on with it: --resume; begin anew, losing it: "
+            "--overwrite; keep it and begin another: --name NAME"
+        )
+    try:
+        if folder.exists and overwrite and not resume:
+            _clear(folder)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder.path, os.W_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied")
+    except OSError as error:
+        raise TrainError(
+            f"cannot write to {folder.path}: {error.strerror}. Choose another place: --set run.folder=DIR"
+        ) from error
+    return folder
+
+
+def _described(folder: RunFolder) -> str:
+    if folder.result.exists():
+        return "finished"
+    steps = [entry["step"] for entry in folder.log_entries() if "step" in entry]
+    return f"stopped at step {steps[-1]}" if steps else "just begun"
+
+
+def _clear(folder: RunFolder) -> None:
+    for name in _OURS:
+        path = folder.path / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def compatible(now: settings.Config, then: settings.Config) -> None:
+    """Raise TrainError where a resumed run's configuration differs in what cannot change."""
+    for key in _FIXED:
+        for name, (new, old) in _differences(now, then, key).items():
+            raise TrainError(
+                f"config: {name} is {new!r}, but the run began with {old!r}; it cannot change when a run goes on. "
+                "Leave it, or begin another run: --name NAME"
+            )
+
+
+def _differences(now: settings.Config, then: settings.Config, key: str) -> dict[str, tuple[Any, Any]]:
+    section, _, name = key.partition(".")
+    new, old = asdict(now)[section], asdict(then)[section]
+    names = [name] if name else list(new)
+    return {f"{section}.{n}": (new[n], old[n]) for n in names if new[n] != old[n]}

@@ -1,0 +1,216 @@
+"""The training loop: steps, validations, checkpoints, and what is told of them, until the plan's end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+
+from gridstride.models import cost
+from gridstride.models import folder as models
+from gridstride.models.errors import ModelError
+from gridstride.train import evaluate, export, schedule, speed, together
+from gridstride.train.clock import Clock
+from gridstride.train.errors import TrainFailed
+from gridstride.train.log import Log
+from gridstride.train.profiler import Profiler
+from gridstride.train.trainer import Stepped, Trainer
+
+Entry = dict[str, Any]
+
+
+class Show(Protocol):
+    """Who is told how it goes; `share` of the run is done."""
+
+    def step(self, entry: Entry, *, share: float) -> None: ...
+    def validated(self, entry: Entry) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: as planned, for want of progress ("patience"), or stopped by a signal, to go on later."""
+
+    reason: str
+    validation_loss: float | None
+    """Nats per token of the exported model over all held-out text."""
+    tokens_per_second: float
+    mfu: float
+    peak_source: str
+
+
+class Loop:
+    """Runs a trainer."""
+
+    def __init__(self, trainer: Trainer, show: Show, *, stopped: Callable[[], bool] = lambda: False) -> None:
+        """`stopped` is asked after each step; true ends the run with a checkpoint."""
+        self.trainer, self.show, self.stopped = trainer, show, stopped
+        self.config = trainer.config
+        self.progress = trainer.progress
+        self.clock = Clock(self.progress)
+        self.peak, self.peak_source = speed.peak(trainer.device, trainer.precision)
+        self.log = Log(trainer.folder, step=self.progress.step, tensorboard=self.config.run.tensorboard)
+        self._unread: list[Stepped] = []
+
+    def run(self) -> Ended:
+        """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
+        trace = self.trainer.folder.path / "trace.json"
+        try:
+            with Profiler(self.config.run.profile_steps, trace, self.trainer.device) as profiler:
+                reason = self._steps(profiler)
+            return self._ended(reason, None if reason == "signal" else self._conclude())
+        finally:
+            self.log.close()
+
+    def _steps(self, profiler: Profiler) -> str:
+        run, progress = self.config.run, self.progress
+        while not progress.done:
+            profiler.at(progress.step)
+            self._unread.append(self.trainer.step())
+            self.clock.stepped()
+            self._plan()
+            if progress.step % run.log_every == 0:
+                self._read()
+            if _every(run.evaluate_every, progress.step) and not progress.done:
+                self._validate()
+                if run.patience and progress.stale >= run.patience:
+                    return "patience"
+            stopped = together.on_first(self.stopped)
+            if stopped or (_every(run.save_every, progress.step) and not progress.done):
+                self._save()
+            if stopped:
+                return "signal"
+        return "steps" if run.steps else "minutes"
+
+    def _plan(self) -> None:
+        """Set the end of a run that has minutes, once the decay must begin; the first rank decides, as clocks differ."""
+        run, progress = self.config.run, self.progress
+        if progress.plan is not None:
+            return
+        plan = together.on_first(
+            partial(
+                schedule.plan_by_time,
+                self.config.schedule,
+                step=progress.step,
+                seconds=progress.seconds,
+                budget=run.minutes * 60,
+                speed=self.clock.overall,
+            )
+        )
+        if plan is not None:
+            progress.plan = plan
+
+    def _conclude(self) -> float:
+        """The last checkpoint, then the exported model's loss over all held-out text."""
+        self._validate()
+        self._save()
+        if self.progress.stale:  # an earlier model was better, and is what was exported
+            best = models.load(self.trainer.folder.model, device=self.trainer.device)
+            self.trainer.decoder.load_state_dict(best.state_dict())
+        return self._loss(most=None)
+
+    def _save(self) -> None:
+        self._read()  # what is not a number must not replace a good checkpoint
+        self.trainer.save()
+        self.clock.waited()
+
+    def _read(self) -> None:
+        """Read losses back (a GPU runs ahead until here), refuse what is not a number, log the last."""
+        steps, self._unread = self._unread, []
+        if not steps:
+            return
+        losses = torch.stack([each.loss for each in steps]).tolist()
+        norms = torch.stack([each.gradient_norm for each in steps]).tolist()
+        for each, loss, norm in zip(steps, losses, norms, strict=True):
+            # with loss scaling an infinite gradient is a matter of course: that step is left out, the scale halved
+            if not math.isfinite(loss) or not (math.isfinite(norm) or self.trainer.scaler.is_enabled()):
+                raise TrainFailed(self._diverged(each.step, loss, each.lr))
+        self._tell(steps[-1], losses[-1], norms[-1])
+
+    def _tell(self, last: Stepped, loss: float, norm: float) -> None:
+        tokens = self._tokens_per_second()
+        entry = {
+            "step": last.step,
+            "loss": loss,
+            "lr": last.lr,
+            "gradient_norm": norm if math.isfinite(norm) else None,
+            "tokens_per_second": round(tokens, 1),
+            "mfu": round(self._mfu(tokens), 4),
+            "seconds": round(self.progress.seconds, 2),
+        }
+        if together.rank() == 0:
+            self.log.write(entry)
+            self.show.step(entry, share=self._share())
+
+    def _diverged(self, step: int, loss: float, lr: float) -> str:
+        optimiser, last = self.config.optimiser, self.trainer.checkpoints.latest()
+        what = "a gradient is not finite" if math.isfinite(loss) else f"the loss is {loss}"
+        lower = f"--set optimiser.lr={optimiser.lr / 3:.2g}"
+        if optimiser.kind == "muon":
+            lower += f" --set optimiser.matrix_lr={optimiser.matrix_lr / 3:.2g}"
+        if last is None:
+            how = f"Begin anew with a lower one: gridstride train --overwrite {lower}"
+        else:
+            how = f"The checkpoint of step {last} is kept; go on from it: gridstride train --resume {lower}"
+        return f"step {step}: {what}, at learning rate {lr:.3g}. {how}"
+
+    def _validate(self) -> None:
+        """Validation loss over a part of the text, always the same; the best model so far is exported."""
+        self._read()
+        loss = self._loss(most=self.config.run.evaluate_windows)
+        progress = self.progress
+        if loss < progress.best:
+            progress.best, progress.best_step, progress.stale = loss, progress.step, 0
+            self._export()
+        else:
+            progress.stale += 1
+        bits = evaluate.bits_per_byte(loss, self.trainer.prepared)
+        entry = {"step": progress.step, "validation_loss": loss, "validation_bits_per_byte": round(bits, 5)}
+        if together.rank() == 0:
+            self.log.write(entry)
+            self.show.validated(entry)
+        self.clock.waited()
+
+    def _loss(self, *, most: int | None) -> float:
+        trainer, run = self.trainer, self.config.run
+        trainer.module.eval()
+        loss = evaluate.mean_loss(
+            trainer.loss,
+            trainer.prepared.validation(),
+            sequence=self.config.data.sequence,
+            batch=run.micro_batch or run.batch,
+            most=most,
+        )
+        trainer.module.train()
+        if not math.isfinite(loss):
+            raise TrainFailed(self._diverged(self.progress.step, loss, 0.0))
+        return loss
+
+    def _export(self) -> None:
+        try:
+            export.write(self.trainer.decoder, self.trainer.prepared, self.trainer.folder.model)
+        except ModelError as error:
+            raise TrainFailed(f"{error}. Mend that, then go on: gridstride train --resume") from error
+
+    def _share(self) -> float:
+        if self.progress.steps:
+            return self.progress.step / self.progress.steps
+        return min(self.progress.seconds / (self.config.run.minutes * 60), 1.0)
+
+    def _tokens_per_second(self) -> float:
+        return self.clock.steps_per_second * self.config.run.batch * self.config.data.sequence
+
+    def _mfu(self, tokens_per_second: float) -> float:
+        needed = cost.train_flops(self.trainer.decoder.config, self.config.data.sequence, causal=True)
+        return tokens_per_second * needed / (self.peak * together.world())
+
+    def _ended(self, reason: str, loss: float | None) -> Ended:
+        tokens = self._tokens_per_second()
+        return Ended(reason, loss, tokens, self._mfu(tokens), self.peak_source)
+
+
+def _every(interval: int, step: int) -> bool:
+    return bool(interval) and step % interval == 0

@@ -1,0 +1,132 @@
+"""A whole run: folder, text, baselines, training, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from gridstride.models import folder as models
+from gridstride.train import baselines as counts
+from gridstride.train import config as settings
+from gridstride.train import evaluate, together
+from gridstride.train.curve import draw
+from gridstride.train.folder import RunFolder, compatible, opened
+from gridstride.train.loop import Ended, Loop, Show
+from gridstride.train.prepare import Prepared, described, prepare
+from gridstride.train.sample import BEGINNINGS, sample
+from gridstride.train.trainer import Trainer, sampler
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a user asked for. With `resume` a run's own configuration is what `changes` go on top of."""
+
+    config: str | None = None
+    changes: tuple[str, ...] = ()
+    resume: bool = False
+    overwrite: bool = False
+
+
+def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+    """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
+    config = settings.load(wanted.config, changes=wanted.changes)
+    config, folder = _opened(config, wanted)
+    say(f"text: {config.data.source}")
+    data = config.data
+    prepared = together.on_first(
+        lambda: prepare(
+            data.source,
+            vocabulary=data.vocabulary,
+            validation_share=data.validation_share,
+            limit_mb=data.limit_mb,
+        )
+    )
+    say(_text_described(prepared))
+    sampler(config, prepared)  # too little text is said before anything is counted or built
+    trainer = Trainer(config, folder, prepared)
+    folder.write("config.toml", settings.text(config))
+    say(_model_described(trainer))
+    if wanted.resume:
+        went_on = trainer.resume()
+        say(f"going on from step {trainer.progress.step}" if went_on else "no checkpoint yet: beginning")
+    ended = Loop(trainer, show, stopped=stopped).run()
+    record = _record(trainer, ended)
+    if ended.reason != "signal" and together.rank() == 0:
+        _finish(trainer, record, say)
+    return record
+
+
+def _opened(config: settings.Config, wanted: Wanted) -> tuple[settings.Config, RunFolder]:
+    folder = opened(config, resume=wanted.resume, overwrite=wanted.overwrite)
+    if not (wanted.resume and folder.exists):
+        return config, folder
+    then = settings.load(folder.config)
+    now = config if wanted.config else settings.load(folder.config, changes=wanted.changes)
+    compatible(now, then)
+    return now, folder
+
+
+def _text_described(prepared: Prepared) -> str:
+    return (
+        f"{prepared.documents} texts, {prepared.train_bytes / 1e6:.1f} MB to train on ({prepared.train_tokens:,} tokens), "
+        f"{prepared.validation_bytes / 1e6:.2f} MB held out"
+    )
+
+
+def _model_described(trainer: Trainer) -> str:
+    config = trainer.decoder.config
+    return (
+        f"{config.parameters() / 1e6:.1f} M parameters ({config.layers} layers of {config.width}), "
+        f"{trainer.config.optimiser.kind}, {trainer.precision.name} on {trainer.device}"
+    )
+
+
+def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
+    """What a run was and reached."""
+    progress, prepared, config = trainer.progress, trainer.prepared, trainer.config
+    record: dict[str, Any] = {
+        "folder": str(trainer.folder.path),
+        "ended": ended.reason,
+        "steps": progress.step,
+        "tokens": progress.step * config.run.batch * config.data.sequence,
+        "seconds": round(progress.seconds, 1),
+        "processor_seconds": round(progress.processor_seconds, 1),
+        "tokens_per_second": round(ended.tokens_per_second, 1),
+        "mfu": round(ended.mfu, 4),
+        "mfu_of": ended.peak_source,
+        "parameters": trainer.decoder.config.parameters(),
+        "data": described(prepared),
+        "precision": trainer.precision.name,
+        "machine": {"device": str(trainer.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
+    }
+    if ended.validation_loss is not None:
+        record["validation_loss"] = ended.validation_loss
+        record["validation_bits_per_byte"] = evaluate.bits_per_byte(ended.validation_loss, prepared)
+        record["best_step"] = progress.best_step
+    return record
+
+
+def _finish(trainer: Trainer, record: dict[str, Any], say: Say) -> None:
+    """Baselines, samples and the picture: what comes after training, beside the model."""
+    folder = trainer.folder
+    say("counting trigrams of the same text, to compare with")
+    found = counts.measure(trainer.prepared)
+    record["baselines_bits_per_byte"] = asdict(found)
+    decoder = models.load(folder.model)
+    tokens = min(160, trainer.config.data.sequence)
+    tokenizer = trainer.prepared.tokenizer()
+    record["samples"] = [sample(decoder, tokenizer, text, tokens=tokens) for text in BEGINNINGS]
+    record["date"] = datetime.now(UTC).isoformat(timespec="seconds")
+    record["machine"]["system"] = f"{platform.system()} {platform.machine()}"
+    folder.write("sample.txt", "\n\n--------\n\n".join(record["samples"]) + "\n")
+    folder.write("result.json", json.dumps(record, indent=1) + "\n")
+    if not draw(folder, folder.path / "curve.png", trigram=found.token_trigram_nats):
+        say("no curve.png: that needs matplotlib, pip install 'gridstride[train]'")

@@ -1,0 +1,179 @@
+"""All that a step needs, and what it leaves: weights, optimiser, scaler, sampler, and their way into checkpoints.
+
+What a step does depends on (weights, optimiser's state, step number) alone, so that a run that was stopped and goes on
+gives the losses of one that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from gridstride.models.decoder import Decoder
+from gridstride.train import config as settings
+from gridstride.train import model, optimiser, schedule, state, together
+from gridstride.train.checkpoint import CheckpointError, Checkpoints
+from gridstride.train.data import Sampler
+from gridstride.train.errors import TrainError, TrainFailed
+from gridstride.train.folder import RunFolder
+from gridstride.train.precision import choose
+from gridstride.train.prepare import Prepared
+from gridstride.train.progress import Progress, random_state, restore_random
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What a step was, still on its device: reading a number back would make a GPU wait."""
+
+    step: int
+    loss: Tensor
+    gradient_norm: Tensor
+    lr: float
+
+
+class WithLoss(nn.Module):
+    """A decoder and its loss as one module: what is compiled, or wrapped for several ranks, is the whole step."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
+        logits = self.decoder.logits(self.decoder(tokens_BT))
+        # in fp32: the sum over a vocabulary loses digits in 16 bits. A compiler fuses the conversion into the sum.
+        return F.cross_entropy(logits.flatten(0, 1).float(), targets_BT.flatten())
+
+
+class Trainer:
+    """One run's state, and its step."""
+
+    def __init__(self, config: settings.Config, folder: RunFolder, prepared: Prepared) -> None:
+        run = config.run
+        self.config, self.folder, self.prepared = config, folder, prepared
+        self.device = device_of(run.device)
+        self.precision = choose(run.precision, self.device)
+        self.decoder = model.build(config, prepared.vocabulary).to(self.device)
+        if run.checkpoint_activations:
+            _recompute(self.decoder)
+        self.module = WithLoss(self.decoder)
+        self.optimisers = optimiser.build(self.decoder, config.optimiser)
+        self.scaler = self.precision.scaler()
+        self.sampler = sampler(config, prepared)
+        self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
+        self.progress = Progress()
+        self._planned()
+        self._run: Callable[[Tensor, Tensor], Tensor] = torch.compile(self.module) if run.compile else self.module
+
+    def step(self) -> Stepped:
+        """One optimiser step on the batch that the number of finished steps names."""
+        number = self.progress.step
+        rate = self.optimisers.scale(schedule.factor(self.config.schedule, number, self.progress.plan))
+        loss = self._backward(*self.sampler.rows(number))
+        for part in self.optimisers.parts:
+            self.scaler.unscale_(part)
+        norm = optimiser.clip(self.decoder.parameters(), self.config.optimiser.clip)
+        self.optimisers.step(self.scaler.step)
+        self.scaler.update()
+        self.optimisers.zero_grad()
+        self.progress.step += 1
+        return Stepped(self.progress.step, loss, norm, rate)
+
+    def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Mean loss in nats per token, in the run's precision."""
+        with self.precision.autocast():
+            return self._run(_moved(inputs, self.device), _moved(targets, self.device))
+
+    def _backward(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Gradients of the batch's mean loss, in micro-batches; gives that loss."""
+        size = self.config.run.micro_batch or len(inputs)
+        total = torch.zeros((), device=self.device)
+        for x, y in zip(inputs.split(size), targets.split(size), strict=True):
+            loss = self.loss(x, y) * (len(x) / len(inputs))
+            self.scaler.scale(loss).backward()
+            total += loss.detach()
+        return total
+
+    def _planned(self) -> None:
+        if self.config.run.steps:
+            self.progress.plan = schedule.planned(self.config.schedule, self.config.run.steps)
+
+    def save(self) -> None:
+        """A checkpoint of now; raises TrainFailed where it cannot be written."""
+        meta = {
+            "fingerprint": self.prepared.fingerprint,
+            "progress": self.progress.saved(),
+            "scaler": self.scaler.state_dict(),
+        }
+        tensors = state.take(self.decoder, self.optimisers.parts)
+        try:
+            self.checkpoints.save(self.progress.step, tensors, meta=meta, own=random_state(self.device))
+        except CheckpointError as error:
+            raise TrainFailed(f"{error}. Mend that, then go on: gridstride train --resume") from error
+
+    def resume(self) -> bool:
+        """Go on from the newest checkpoint; false where there is none. Raises CheckpointError for a damaged one."""
+        step = self.checkpoints.latest()
+        if step is None:
+            return False
+        found = self.checkpoints.read(step)
+        if found.meta["fingerprint"] != self.prepared.fingerprint:
+            raise TrainError(
+                f"the text is not what {self.folder.path} began with, so its order would be another. "
+                "Bring the old text back, or begin another run: --name NAME"
+            )
+        tensors = state.take(self.decoder, self.optimisers.parts)
+        self.checkpoints.load(step, tensors)
+        state.put(self.decoder, self.optimisers.parts, tensors)
+        self.progress = Progress.restored(found.meta["progress"])
+        self._planned()  # anew, as a run may go on for longer than it was begun for
+        self.scaler.load_state_dict(found.meta["scaler"])
+        restore_random(found.own[together.rank() % len(found.own)], self.device)
+        return True
+
+
+def device_of(name: str) -> torch.device:
+    """The device asked for; "auto": the GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise TrainError(f"run.device = {name!r}, but PyTorch {torch.__version__} sees no GPU here; use 'cpu'")
+    return torch.device(name)
+
+
+def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
+    """This rank's part of the text; TrainError where there is less than a few windows of it."""
+    sequence, batch = config.data.sequence, config.run.batch
+    needed = {"train": 2 * sequence + 1, "validation": sequence + 1}
+    for name, least in needed.items():
+        have = getattr(prepared, f"{name}_tokens")
+        if have < least:
+            raise TrainError(
+                f"data: the text gives {have} tokens for {name}; at least {least} are needed with data.sequence = "
+                f"{sequence}. Give more text, or set data.sequence to {max(have // 4, 8)}"
+            )
+    if batch % together.world():
+        raise TrainError(f"config: run.batch = {batch} is no multiple of the {together.world()} processes")
+    return Sampler(
+        tokens=prepared.train(),
+        sequence=sequence,
+        batch=batch,
+        seed=config.run.seed,
+        rank=together.rank(),
+        world=together.world(),
+    )
+
+
+def _moved(rows: Tensor, device: torch.device) -> Tensor:
+    return rows.pin_memory().to(device, non_blocking=True) if device.type == "cuda" and rows.device != device else rows
+
+
+def _recompute(decoder: Decoder) -> None:
+    """Keep each layer's input alone, and compute the rest again when gradients need it."""
+    for layer in decoder.layers:
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)  # type: ignore[method-assign]
