@@ -282,6 +282,59 @@ def serve(
     )  # fmt: skip
 
 
+@app.command()
+def load(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[URL]", help="A server; with --compare a model folder to be served."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="The same load under each policy: continuous, static, fifo.")
+    ] = False,
+    requests: Annotated[int, typer.Option("--requests", "-n", metavar="N", help="How many.")] = 100,
+    rate: Annotated[
+        float | None, typer.Option(metavar="R", help="Requests per second in the mean, at random times (Poisson).")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", metavar="N", help="So many at a time, instead; 16 by default.")
+    ] = None,
+    prompt_tokens: Annotated[
+        str, typer.Option(metavar="LENGTHS", help="128, uniform:16:512 or lognormal:MEDIAN:SIGMA[:MOST].")
+    ] = "lognormal:64:0.8:192",
+    output_tokens: Annotated[str, typer.Option(metavar="LENGTHS", help="As above.")] = "lognormal:48:1.0:256",
+    prompts: Annotated[
+        str | None, typer.Option(metavar="FILE.jsonl", help="Your own prompts; pieces of Python's library by default.")
+    ] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="Chat completions instead of completions.")] = False,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's first by default.")] = None,
+    temperature: Annotated[float, typer.Option(metavar="T")] = 1.0,
+    ignore_eos: Annotated[
+        bool, typer.Option(help="Outputs have the lengths drawn; no: the model may end them, as for OpenAI's servers.")
+    ] = True,
+    slo: Annotated[
+        list[str] | None, typer.Option(metavar="ttft=MS,tpot=MS,e2e=MS", help="Say how many requests were within it.")
+    ] = None,
+    warmup: Annotated[int, typer.Option(metavar="N", help="Requests before, which do not count.")] = 2,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed makes the same traffic.")] = 0,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Without a byte of an answer.")] = 600.0,
+    api_key_file: Annotated[str | None, typer.Option(metavar="FILE", help="Its first word is sent as the key.")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="cpu|cuda", help="Of the servers that --compare starts.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Put a load on a server, and measure what its users feel.
+
+    Time to first token, per token and for the whole answer, rates, and how many requests were within given objectives.
+    """
+    return _run(
+        "load", target, compare=compare, requests=requests, rate=rate, concurrency=concurrency,
+        prompt_tokens=prompt_tokens, output_tokens=output_tokens, prompts=prompts, chat=chat, model=model,
+        temperature=temperature, ignore_eos=ignore_eos, slo=slo or (), warmup=warmup, seed=seed, timeout=timeout,
+        api_key_file=api_key_file, device=device, as_json=as_json,
+    )  # fmt: skip
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)

@@ -1,0 +1,162 @@
+"""An OpenAI-compatible server, as its streaming users see it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from gridstride.serve.load.errors import LoadError, ServerGone
+from gridstride.serve.load.prompts import CHARACTERS_PER_TOKEN, Cut, CutTokens, Prompts, library_source
+from gridstride.serve.load.record import Record
+from gridstride.serve.load.traffic import Planned
+
+_SAMPLE = 40_000  # characters that are tokenised to learn a vocabulary, or to cut prompts from
+_LINE_AT_MOST = 1 << 24  # bytes
+GONE = "connection"  # the kind of error that a server which is not there gives
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How requests are made beyond their prompts and lengths."""
+
+    model: str
+    chat: bool = False
+    temperature: float = 1.0
+    ignore_eos: bool = True  # an addition of vLLM's and ours to OpenAI's fields: outputs get the lengths drawn
+
+
+class Server:
+    """Connections to one server; `url` with or without its /v1."""
+
+    def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0) -> None:
+        base = url.rstrip("/").removesuffix("/v1")
+        parsed = httpx.URL(base) if base.startswith(("http://", "https://")) else None
+        if parsed is None or not parsed.host:
+            raise LoadError(f"{url!r} is no address of a server: http://127.0.0.1:8000, say")
+        self.url = base
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        times = httpx.Timeout(timeout, connect=min(timeout, 30.0), pool=None)
+        # The environment's proxies and .netrc are not asked: what is measured is this server.
+        self._http = httpx.AsyncClient(base_url=base, headers=headers, limits=limits, timeout=times, trust_env=False)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def model(self) -> str:
+        """The first model that the server has."""
+        answer = await self._ask("GET", "/v1/models")
+        models = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(models, list) or not models or not isinstance(models[0], dict) or "id" not in models[0]:
+            raise LoadError(f"{self.url}/v1/models names no model; is it an OpenAI-compatible server?")
+        return str(models[0]["id"])
+
+    async def prompts(self, wishes: Wishes) -> tuple[Prompts, bool]:
+        """Prompts from the standard library, and whether their lengths are exact: so where the server tokenises."""
+        text = library_source()
+        body = {"model": wishes.model, "prompt": text[:_SAMPLE], "add_special_tokens": False}
+        try:
+            answer = await self._ask("POST", "/tokenize", body)
+            tokens = answer["tokens"]
+            if not tokens or not all(type(token) is int for token in tokens):
+                raise TypeError
+        except (LoadError, LookupError, TypeError):
+            return Cut(text, CHARACTERS_PER_TOKEN), False
+        if wishes.chat:
+            return Cut(text, _SAMPLE / len(tokens)), False
+        return CutTokens(tokens), True
+
+    async def stream(self, planned: Planned, wishes: Wishes, *, due: float) -> Record:
+        """Send a request and read its answer to the end; what goes wrong is in the record."""
+        record = Record(due=due, sent=time.perf_counter())
+        path = "/v1/chat/completions" if wishes.chat else "/v1/completions"
+        try:
+            async with self._http.stream("POST", path, json=_body(planned, wishes)) as response:
+                if response.status_code != 200:
+                    record.error = f"HTTP {response.status_code}"
+                    await response.aread()
+                else:
+                    await _read(response, record)
+        except httpx.TimeoutException:
+            record.error = "timeout"
+        except httpx.ConnectError:
+            record.error = GONE
+        except httpx.TransportError:
+            record.error = "broken stream" if record.chunks else GONE
+        except (ValueError, LookupError, TypeError, AttributeError):
+            record.error = "malformed answer"
+        record.end = time.perf_counter()
+        return record
+
+    async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        try:
+            response = await self._http.request(method, path, json=body)
+        except httpx.TransportError as error:
+            raise ServerGone(f"{self.url} cannot be reached: {error or type(error).__name__}") from error
+        if response.status_code in (401, 403):
+            raise LoadError(f"{self.url} wants a key: {response.status_code} for {path}; give it with --api-key-file")
+        if response.status_code != 200:
+            raise LoadError(f"{self.url}{path} answers {response.status_code}: {response.text[:200]}")
+        try:
+            return response.json()
+        except ValueError as error:
+            raise LoadError(f"{self.url}{path} answers no JSON; is it an OpenAI-compatible server?") from error
+
+
+def _body(planned: Planned, wishes: Wishes) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": wishes.model,
+        "max_tokens": planned.max_tokens,
+        "temperature": wishes.temperature,
+        "seed": planned.seed,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if wishes.ignore_eos:
+        body["ignore_eos"] = True
+    if wishes.chat:
+        return body | {"messages": [{"role": "user", "content": planned.prompt}]}
+    return body | {"prompt": list(planned.prompt) if isinstance(planned.prompt, tuple) else planned.prompt}
+
+
+async def _read(response: httpx.Response, record: Record) -> None:
+    async for data in _events(response):
+        if data == b"[DONE]":
+            if not record.counted:
+                record.output_tokens = len(record.chunks)
+            return
+        _note(json.loads(data), record)
+        if record.error:
+            return
+    record.error = "broken stream"  # it ended without saying so
+
+
+def _note(chunk: dict[str, Any], record: Record) -> None:
+    if "error" in chunk:
+        record.error = "error in stream"
+        return
+    if usage := chunk.get("usage"):
+        record.prompt_tokens, record.output_tokens = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+        record.counted = True
+    for choice in chunk.get("choices") or ():
+        text = choice["delta"].get("content") if "delta" in choice else choice.get("text")
+        if text:
+            record.chunks.append(time.perf_counter())
+        record.finish = choice.get("finish_reason") or record.finish
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The data of server-sent events, as it comes in."""
+    rest = b""
+    async for received in response.aiter_bytes():
+        *lines, rest = (rest + received).split(b"\n")
+        if len(rest) > _LINE_AT_MOST:
+            raise ValueError
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line[5:].strip()

@@ -1,0 +1,86 @@
+"""Figures of a load: what users waited, what the server gave, and how many were served as they wished."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gridstride.serve.load.errors import LoadError
+from gridstride.serve.load.record import Record
+
+PERCENTILES = (50, 90, 95, 99)
+LATENCIES = ("ttft", "tpot", "itl", "e2e")
+
+
+def objectives(texts: Sequence[str]) -> dict[str, float]:
+    """Service level objectives in milliseconds: ttft=500,tpot=50."""
+    found: dict[str, float] = {}
+    for text in (each for given in texts for each in given.split(",")):
+        name, _, limit = text.partition("=")
+        try:
+            found[name.strip()] = float(limit)
+        except ValueError:
+            raise LoadError(f"--slo {text!r}: NAME=MILLISECONDS is needed") from None
+        if name.strip() not in ("ttft", "tpot", "e2e") or not found[name.strip()] > 0:
+            raise LoadError(f"--slo {text!r}: ttft, tpot or e2e above 0 ms can be asked for")
+    return found
+
+
+def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, Any]:
+    """Rates in 1/s over the time from the first request to the last answer, latencies in ms."""
+    good = [record for record in records if record.ok]
+    seconds = max(r.end for r in records) - min(r.due for r in records) if records else 0.0
+    made: dict[str, Any] = {
+        "requests": len(records),
+        "succeeded": len(good),
+        "errors": dict(Counter(r.error for r in records if r.error).most_common()),
+        "finish_reasons": dict(Counter(r.finish or "unknown" for r in good)),
+        "seconds": seconds,
+        "prompt_tokens": sum(r.prompt_tokens for r in good),
+        "output_tokens": sum(r.output_tokens for r in good),
+        "tokens_counted_by_server": all(r.counted for r in good),
+        "requests_per_second": _rate(len(good), seconds),
+        "output_tokens_per_second": _rate(sum(r.output_tokens for r in good), seconds),
+        "client_late_ms": _spread([r.sent - r.due for r in records]),
+    }
+    made |= {f"{name}_ms": _spread(values) for name, values in _latencies(good).items()}
+    if slo:
+        met = sum(_meets(record, slo) for record in good)
+        made["goodput"] = {"slo_ms": dict(slo), "requests_per_second": _rate(met, seconds), "share": met / len(records)}
+    return made
+
+
+def _latencies(good: Sequence[Record]) -> dict[str, list[float]]:
+    return {
+        "ttft": [r.ttft for r in good],
+        "tpot": [r.tpot for r in good if r.tpot is not None],
+        "itl": [gap for r in good for gap in r.gaps],
+        "e2e": [r.e2e for r in good],
+    }
+
+
+def _meets(record: Record, slo: Mapping[str, float]) -> bool:
+    """A request of one token has no time per token to miss."""
+    return all((getattr(record, name) or 0.0) * 1e3 <= limit for name, limit in slo.items())
+
+
+def _rate(count: int, seconds: float) -> float:
+    return count / seconds if seconds > 0 else 0.0
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float] | None:
+    """Mean, percentiles and the largest, in milliseconds; None of nothing."""
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    made = {"mean": sum(ordered) / len(ordered)} | {f"p{p}": percentile(ordered, p) for p in PERCENTILES}
+    return {name: value * 1e3 for name, value in (made | {"max": ordered[-1]}).items()}
+
+
+def percentile(ordered: Sequence[float], percent: float) -> float:
+    """Between the two nearest ranks, linearly, as NumPy's default."""
+    place = (len(ordered) - 1) * percent / 100
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

@@ -1,0 +1,91 @@
+"""One load on one server, from its first question to the figures."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gridstride.serve.load.client import Server, Wishes
+from gridstride.serve.load.drive import Said, drive
+from gridstride.serve.load.errors import LoadError
+from gridstride.serve.load.figures import figures
+from gridstride.serve.load.lengths import Lengths
+from gridstride.serve.load.prompts import Prompts, read
+from gridstride.serve.load.traffic import plan
+
+_OTHER_FILES = 64  # descriptors that are no connections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What is to be run: so many requests a second (`rate`, Poisson), or so many at a time (`concurrency`)."""
+
+    requests: int
+    prompt_lengths: Lengths
+    output_lengths: Lengths
+    rate: float | None = None
+    concurrency: int | None = None
+    prompts: str | None = None  # a JSONL file
+    model: str | None = None
+    chat: bool = False
+    temperature: float = 1.0
+    ignore_eos: bool = True
+    seed: int = 0
+    warmup: int = 0
+    timeout: float = 600.0  # seconds without a byte
+    key: str | None = None
+    slo: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.rate is None) == (self.concurrency is None):
+            raise LoadError("either a rate of requests or a number at a time is needed, and not both")
+
+
+async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, Any]:
+    """The figures, with what was sent; ServerGone, or LoadError for what the server cannot be asked."""
+    _allow_connections(load.requests if load.concurrency is None else load.concurrency)
+    server = Server(url, key=load.key, timeout=load.timeout)
+    try:
+        wishes = Wishes(
+            model=load.model or await server.model(),
+            chat=load.chat,
+            temperature=load.temperature,
+            ignore_eos=load.ignore_eos,
+        )
+        prompts, exact = await _prompts(server, load, wishes)
+        await _warm_up(server, prompts, load, wishes)
+        planned = _plan(prompts, load, load.requests, load.seed)
+        records = await drive(server, planned, wishes, concurrency=load.concurrency, on_end=on_end)
+    finally:
+        await server.close()
+    sent = {"rate": load.rate, "concurrency": load.concurrency, "seed": load.seed, "exact_prompt_lengths": exact}
+    return {"url": server.url, "model": wishes.model, **sent, **figures(records, load.slo)}
+
+
+async def _prompts(server: Server, load: Load, wishes: Wishes) -> tuple[Prompts, bool]:
+    return (read(load.prompts), False) if load.prompts else await server.prompts(wishes)
+
+
+async def _warm_up(server: Server, prompts: Prompts, load: Load, wishes: Wishes) -> None:
+    """The first answers of a server are slower than any later ones; they do not count."""
+    if load.warmup:
+        planned = _plan(prompts, load, load.warmup, load.seed + 1)
+        await drive(server, planned, wishes, concurrency=load.concurrency or load.warmup)
+
+
+def _plan(prompts: Prompts, load: Load, requests: int, seed: int) -> Any:
+    lengths = {"prompt_lengths": load.prompt_lengths, "output_lengths": load.output_lengths}
+    return plan(prompts, requests, rate=load.rate, seed=seed, **lengths)
+
+
+def _allow_connections(count: int) -> None:
+    """Each takes a file descriptor, of which a shell often allows 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise LoadError(f"{count} connections at a time, but this system allows {hard} open files: `ulimit -Hn`")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
