@@ -39,7 +39,8 @@ def test_lognormal_lengths_have_their_median_and_their_limit() -> None:
 
 WRONG = [
     "", "x", "0", "-3", "1.5", "nan", "inf", "fixed", "fixed:1:2", "uniform:5", "uniform:9:3", "uniform:0:3",
-    "normal:5:1", "lognormal:100", "lognormal:100:0", "lognormal:100:nan", "lognormal:0:1", "lognormal:100:1:50", "uniform:1:1e12",
+    "normal:5:1", "lognormal:100", "lognormal:100:0", "lognormal:100:nan", "lognormal:0:1", "lognormal:100:1:50",
+    "uniform:1:1e12",
 ]  # fmt: skip
 
 
