@@ -300,8 +300,8 @@ def load(
     ] = None,
     prompt_tokens: Annotated[
         str, typer.Option(metavar="LENGTHS", help="128, uniform:16:512 or lognormal:MEDIAN:SIGMA[:MOST].")
-    ] = "lognormal:64:0.8:192",
-    output_tokens: Annotated[str, typer.Option(metavar="LENGTHS", help="As above.")] = "lognormal:48:1.0:256",
+    ] = "lognormal:48:0.8:128",
+    output_tokens: Annotated[str, typer.Option(metavar="LENGTHS", help="As above.")] = "lognormal:32:1.2:192",
     prompts: Annotated[
         str | None, typer.Option(metavar="FILE.jsonl", help="Your own prompts; pieces of Python's library by default.")
     ] = None,

@@ -45,7 +45,10 @@ def _show_one(console: Console, made: Mapping[str, Any]) -> None:
 
 def _show_faults(console: Console, made: Mapping[str, Any]) -> None:
     for kind, count in made["errors"].items():
-        console.print(f"{count} × {kind}", style="red")
+        told = made["said"].get(kind)
+        console.print(f"{count} × {kind}{f': {told}' if told else ''}", style="red")
+    if made["cut_to_fit"]:
+        console.print(f"{made['cut_to_fit']} requests were cut to fit into the model's context")
     late = made["client_late_ms"]
     if late and late["p99"] > 50:
         console.print(f"this client was {late['p99']:.0f} ms late for one request in a hundred: it is the bottleneck")

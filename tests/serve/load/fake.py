@@ -23,6 +23,8 @@ class Fake:
     status: int = 200
     fault: str | None = None  # cut, garbage, error, hang, silent
     leaves_after: int | None = None  # requests, then it stops listening
+    starting: int = 0  # questions for its models that it answers with 503
+    longest: int | None = None
     model: Any = "fake"
     bodies: list[dict[str, Any]] = field(default_factory=list)
     most: int = 0  # requests at a time
@@ -47,8 +49,12 @@ class Fake:
     async def route(self, writer: Any, method: str, path: str, headers: dict[str, str], body: dict[str, Any]) -> bool:
         if self.key and headers.get("authorization") != f"bearer {self.key}":
             return send(writer, 401, {"error": {"message": "no"}})
+        if (method, path) == ("GET", "/v1/models") and self.starting:
+            self.starting -= 1
+            return send(writer, 503, {"error": {"message": "starting"}})
         if (method, path) == ("GET", "/v1/models"):
-            return send(writer, 200, {"data": [{"id": self.model}]} if self.model else {"hello": "world"})
+            about = {"id": self.model} | ({"max_model_len": self.longest} if self.longest else {})
+            return send(writer, 200, {"data": [about]} if self.model else {"hello": "world"})
         if path == "/tokenize" and self.tokenizes:
             return send(writer, 200, {"tokens": list(range(len(body["prompt"]) // 5))})
         if path not in ("/v1/completions", "/v1/chat/completions"):

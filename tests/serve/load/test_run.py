@@ -101,6 +101,16 @@ def test_a_server_that_does_not_tokenise_gets_text_of_about_the_length() -> None
     assert not made["exact_prompt_lengths"]
 
 
+def test_what_does_not_fit_into_the_context_is_cut_and_said() -> None:
+    with serving(longest=10) as fake:
+        made = load(fake, output_lengths=lengths("4"), warmup=1)
+        assert made["cut_to_fit"] == 6
+        assert {(len(body["prompt"]), body["max_tokens"]) for body in fake.bodies} == {(8, 2)}
+        assert load(fake, prompt_lengths=lengths("6"))["cut_to_fit"] == 0
+        load(fake, prompt_lengths=lengths("60"), requests=1)
+        assert (len(fake.bodies[-1]["prompt"]), fake.bodies[-1]["max_tokens"]) == (9, 1)
+
+
 def test_own_prompts_are_sent(tmp_path: Path) -> None:
     (tmp_path / "p.jsonl").write_text('"hello"')
     with serving() as fake:
@@ -116,20 +126,21 @@ def test_the_key_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "kind"),
+    ("how", "kind", "said"),
     [
-        ({"status": 503}, "HTTP 503"),
-        ({"status": 500}, "HTTP 500"),
-        ({"fault": "cut"}, "broken stream"),
-        ({"fault": "silent"}, "broken stream"),
-        ({"fault": "garbage"}, "malformed answer"),
-        ({"fault": "error"}, "error in stream"),
+        ({"status": 503}, "HTTP 503", "busy"),
+        ({"status": 500}, "HTTP 500", "busy"),
+        ({"fault": "cut"}, "broken stream", None),
+        ({"fault": "silent"}, "broken stream", None),
+        ({"fault": "garbage"}, "malformed answer", None),
+        ({"fault": "error"}, "error in stream", "the engine is gone"),
     ],
 )
-def test_errors_are_counted_by_their_kind(how: dict[str, Any], kind: str) -> None:
+def test_errors_are_counted_by_their_kind(how: dict[str, Any], kind: str, said: str | None) -> None:
     with serving(**how) as fake:
         made = load(fake)
     assert made["errors"] == {kind: 6}
+    assert made["said"] == ({kind: said} if said else {})
     assert made["succeeded"] == 0
     assert made["ttft_ms"] is None
 
@@ -155,6 +166,11 @@ def test_a_server_that_is_not_there_is_said() -> None:
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(LoadError, match="is no address"):
         load(Fake(url=url))
+
+
+def test_a_server_that_is_still_starting_is_waited_for() -> None:
+    with serving(starting=1) as fake:
+        assert load(fake)["succeeded"] == 6
 
 
 def test_another_kind_of_server_is_told() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -16,7 +17,9 @@ from gridstride.serve.load.record import Record
 from gridstride.serve.load.traffic import Planned
 
 _SAMPLE = 40_000  # characters that are tokenised to learn a vocabulary, or to cut prompts from
+_TOLD = 200  # characters of an error that are shown
 _LINE_AT_MOST = 1 << 24  # bytes
+_STARTS_WITHIN = 60  # seconds in which a server may say 503 before the load begins
 GONE = "connection"  # the kind of error that a server which is not there gives
 
 
@@ -48,13 +51,14 @@ class Server:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def model(self) -> str:
-        """The first model that the server has."""
+    async def model(self) -> tuple[str, int | None]:
+        """The first model that the server has, and the tokens of its longest request where it says so."""
         answer = await self._ask("GET", "/v1/models")
         models = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(models, list) or not models or not isinstance(models[0], dict) or "id" not in models[0]:
             raise LoadError(f"{self.url}/v1/models names no model; is it an OpenAI-compatible server?")
-        return str(models[0]["id"])
+        longest = models[0].get("max_model_len")  # an addition of vLLM's and ours
+        return str(models[0]["id"]), longest if isinstance(longest, int) and longest > 1 else None
 
     async def prompts(self, wishes: Wishes) -> tuple[Prompts, bool]:
         """Prompts from the standard library, and whether their lengths are exact: so where the server tokenises."""
@@ -79,7 +83,7 @@ class Server:
             async with self._http.stream("POST", path, json=_body(planned, wishes)) as response:
                 if response.status_code != 200:
                     record.error = f"HTTP {response.status_code}"
-                    await response.aread()
+                    record.told = _message(await response.aread())
                 else:
                     await _read(response, record)
         except httpx.TimeoutException:
@@ -93,11 +97,19 @@ class Server:
         record.end = time.perf_counter()
         return record
 
-    async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    async def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
         try:
-            response = await self._http.request(method, path, json=body)
+            return await self._http.request(method, path, json=body)
         except httpx.TransportError as error:
-            raise ServerGone(f"{self.url} cannot be reached: {error or type(error).__name__}") from error
+            raise ServerGone(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
+
+    async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        response = await self._asked(method, path, body)
+        for _ in range(_STARTS_WITHIN):
+            if response.status_code != 503:
+                break
+            await asyncio.sleep(1.0)
+            response = await self._asked(method, path, body)
         if response.status_code in (401, 403):
             raise LoadError(f"{self.url} wants a key: {response.status_code} for {path}; give it with --api-key-file")
         if response.status_code != 200:
@@ -124,6 +136,20 @@ def _body(planned: Planned, wishes: Wishes) -> dict[str, Any]:
     return body | {"prompt": list(planned.prompt) if isinstance(planned.prompt, tuple) else planned.prompt}
 
 
+def _message(body: bytes) -> str:
+    """What an error of OpenAI's shape says, or the beginning of any other."""
+    try:
+        return _told(json.loads(body))
+    except ValueError:
+        return body[:_TOLD].decode(errors="replace")
+
+
+def _told(thing: Any) -> str:
+    error = thing.get("error", thing) if isinstance(thing, dict) else thing
+    message = error.get("message", error) if isinstance(error, dict) else error
+    return str(message)[:_TOLD]
+
+
 async def _read(response: httpx.Response, record: Record) -> None:
     async for data in _events(response):
         if data == b"[DONE]":
@@ -138,7 +164,7 @@ async def _read(response: httpx.Response, record: Record) -> None:
 
 def _note(chunk: dict[str, Any], record: Record) -> None:
     if "error" in chunk:
-        record.error = "error in stream"
+        record.error, record.told = "error in stream", _told(chunk)
         return
     if usage := chunk.get("usage"):
         record.prompt_tokens, record.output_tokens = int(usage["prompt_tokens"]), int(usage["completion_tokens"])

@@ -35,6 +35,7 @@ def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, An
         "requests": len(records),
         "succeeded": len(good),
         "errors": dict(Counter(r.error for r in records if r.error).most_common()),
+        "said": {r.error: r.told for r in reversed(records) if r.error and r.told},
         "finish_reasons": dict(Counter(r.finish or "unknown" for r in good)),
         "seconds": seconds,
         "prompt_tokens": sum(r.prompt_tokens for r in good),

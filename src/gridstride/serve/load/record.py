@@ -18,6 +18,7 @@ class Record:
     counted: bool = False  # the server said how many tokens; else each chunk with text counts as one
     finish: str | None = None
     error: str | None = None  # its kind, as it is counted
+    told: str = ""  # what the server said about it
 
     @property
     def ok(self) -> bool:

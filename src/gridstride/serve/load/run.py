@@ -13,7 +13,7 @@ from gridstride.serve.load.errors import LoadError
 from gridstride.serve.load.figures import figures
 from gridstride.serve.load.lengths import Lengths
 from gridstride.serve.load.prompts import Prompts, read
-from gridstride.serve.load.traffic import plan
+from gridstride.serve.load.traffic import Planned, plan
 
 _OTHER_FILES = 64  # descriptors that are no connections
 
@@ -48,19 +48,23 @@ async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, 
     _allow_connections(load.requests if load.concurrency is None else load.concurrency)
     server = Server(url, key=load.key, timeout=load.timeout)
     try:
+        first, longest = await server.model()
         wishes = Wishes(
-            model=load.model or await server.model(),
+            model=load.model or first,
             chat=load.chat,
             temperature=load.temperature,
             ignore_eos=load.ignore_eos,
         )
         prompts, exact = await _prompts(server, load, wishes)
-        await _warm_up(server, prompts, load, wishes)
+        await _warm_up(server, prompts, load, wishes, longest)
         planned = _plan(prompts, load, load.requests, load.seed)
-        records = await drive(server, planned, wishes, concurrency=load.concurrency, on_end=on_end)
+        fitting = [each.within(longest) for each in planned]
+        records = await drive(server, fitting, wishes, concurrency=load.concurrency, on_end=on_end)
     finally:
         await server.close()
-    sent = {"rate": load.rate, "concurrency": load.concurrency, "seed": load.seed, "exact_prompt_lengths": exact}
+    cut = sum(a != b for a, b in zip(planned, fitting, strict=True))
+    sent = {"rate": load.rate, "concurrency": load.concurrency, "seed": load.seed}
+    sent |= {"exact_prompt_lengths": exact, "cut_to_fit": cut}
     return {"url": server.url, "model": wishes.model, **sent, **figures(records, load.slo)}
 
 
@@ -68,16 +72,22 @@ async def _prompts(server: Server, load: Load, wishes: Wishes) -> tuple[Prompts,
     return (read(load.prompts), False) if load.prompts else await server.prompts(wishes)
 
 
-async def _warm_up(server: Server, prompts: Prompts, load: Load, wishes: Wishes) -> None:
+async def _warm_up(server: Server, prompts: Prompts, load: Load, wishes: Wishes, longest: int | None) -> None:
     """The first answers of a server are slower than any later ones; they do not count."""
     if load.warmup:
-        planned = _plan(prompts, load, load.warmup, load.seed + 1)
+        planned = [each.within(longest) for each in _plan(prompts, load, load.warmup, load.seed + 1)]
         await drive(server, planned, wishes, concurrency=load.concurrency or load.warmup)
 
 
-def _plan(prompts: Prompts, load: Load, requests: int, seed: int) -> Any:
-    lengths = {"prompt_lengths": load.prompt_lengths, "output_lengths": load.output_lengths}
-    return plan(prompts, requests, rate=load.rate, seed=seed, **lengths)
+def _plan(prompts: Prompts, load: Load, requests: int, seed: int) -> list[Planned]:
+    return plan(
+        prompts,
+        requests,
+        prompt_lengths=load.prompt_lengths,
+        output_lengths=load.output_lengths,
+        rate=load.rate,
+        seed=seed,
+    )
 
 
 def _allow_connections(count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from gridstride.serve.load.lengths import Lengths
@@ -17,6 +17,13 @@ class Planned:
     max_tokens: int
     at: float
     seed: int
+
+    def within(self, longest: int | None) -> Planned:
+        """The same where it fits into a model's context; cut to it where its length is known and does not."""
+        if longest is None or isinstance(self.prompt, str) or len(self.prompt) + self.max_tokens <= longest:
+            return self
+        prompt = self.prompt[: longest - 1]
+        return replace(self, prompt=prompt, max_tokens=min(self.max_tokens, longest - len(prompt)))
 
 
 def plan(
