@@ -70,4 +70,5 @@ def _told(error: Exception, scope: Scope) -> ApiError:
 
 
 def _event(event: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode() + b"\n\n"
+    """In ASCII: many clients split at whatever Unicode calls the end of a line."""
+    return b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n"

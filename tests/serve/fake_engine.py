@@ -1,0 +1,68 @@
+"""The real engine over a runner that counts instead of thinking: what comes is known, and so is what goes wrong.
+
+The token after t is t + 1. Prompts that begin with one of the tokens below do something else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from gridstride.serve.batch import Batch, Sampled, TokenLogprobs
+from gridstride.serve.engine import Engine
+from gridstride.serve.process.protocol import Ready
+
+FAILS, DIES, HANGS = 3, 4, 5
+
+
+class CountingRunner:
+    steps = 1
+
+    def __init__(self, *, blocks: int, block_size: int, context: int, vocabulary: int, delay: float) -> None:
+        self.blocks, self.block_size, self.context, self.vocabulary = blocks, block_size, context, vocabulary
+        self._delay = delay
+
+    def execute(self, batch: Batch) -> Sampled:
+        time.sleep(self._delay)
+        firsts = {draw.prompt[0] for draw in batch.draws}
+        if DIES in firsts:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if HANGS in firsts:
+            time.sleep(3600)
+        if FAILS in firsts:
+            raise RuntimeError("a kernel that does not exist")
+        tokens = (batch.tokens[batch.sampled] + 1) % self.vocabulary
+        logprobs = tuple(
+            None if draw.sampling.logprobs is None else (_logprobs(int(token), draw.sampling.logprobs),)
+            for token, draw in zip(tokens, batch.draws, strict=True)
+        )
+        return Sampled(tokens[:, None].astype(np.int64), logprobs)
+
+
+def _logprobs(token: int, count: int) -> TokenLogprobs:
+    return TokenLogprobs(-0.5, tuple((token + place, -0.5 - place) for place in range(count)))
+
+
+def build(
+    *, delay: float = 0.0, blocks: int = 64, block_size: int = 8, context: int = 128, vocabulary: int = 320,
+    max_running: int = 8, fault: str | None = None,
+) -> tuple[Engine, Ready]:  # fmt: skip
+    if fault == "refused":
+        raise ValueError("the model is made of cheese")
+    if fault == "broken":
+        raise RuntimeError("a bug")
+    if fault == "exit":
+        os._exit(7)
+    print("what a library has to say")  # must not come out on the parent's stdout
+    runner = CountingRunner(blocks=blocks, block_size=block_size, context=context, vocabulary=vocabulary, delay=delay)
+    engine = Engine(runner, max_running=max_running, max_batch_tokens=max(64, max_running), eos=frozenset({0}))
+    assert "torch" not in sys.modules
+    ready = Ready(
+        context=context, blocks=blocks, block_size=block_size, vocabulary=vocabulary, max_running=max_running,
+        device="fake",
+    )  # fmt: skip
+    return engine, ready

@@ -1,0 +1,133 @@
+"""How a server ends, and how it goes on when its engine has ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from live import PATIENCE, Live, fake, wait_until
+
+PROMPT = {"model": "fake", "prompt": [9], "ignore_eos": True}
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def ask(live: Live, *, stream: bool = False, max_tokens: int = 30) -> httpx.Response:
+    with httpx.Client(timeout=PATIENCE) as client:
+        return client.post(f"{live.url}/v1/completions", json=PROMPT | {"max_tokens": max_tokens, "stream": stream})
+
+
+def test_sigterm_lets_running_requests_end_and_takes_no_more(folder: Path) -> None:
+    with fake(folder, delay=0.03, max_running=8) as live, ThreadPoolExecutor(16) as pool:
+        answers = [pool.submit(ask, live, stream=place % 2 == 0) for place in range(16)]
+        live.until(lambda: live.metric("num_requests_running") == 8)
+        live.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: live.http.get("/health").status_code == 503)
+        late = ask(live)
+        assert late.status_code == 503
+        assert "about to end" in late.json()["error"]["message"]
+        assert late.headers["retry-after"]
+        for place, answer in enumerate(answers):
+            response = answer.result()
+            assert response.status_code == 200
+            assert ("[DONE]" in response.text) == (place % 2 == 0)
+        assert live.process.wait(PATIENCE) == 0
+        assert gone(live.ready["engine_pid"])
+
+
+def test_what_has_not_ended_within_the_grace_is_cut_off(folder: Path) -> None:
+    with fake(folder, delay=0.05, settings={"grace": 0.3}) as live, ThreadPoolExecutor(2) as pool:
+        whole = pool.submit(ask, live, max_tokens=100)
+        streamed = pool.submit(ask, live, max_tokens=100, stream=True)
+        live.until(lambda: live.metric("num_requests_running") == 2)
+        live.process.send_signal(signal.SIGTERM)
+        assert whole.result().status_code == 500
+        assert '"error"' in streamed.result().text
+        assert "[DONE]" not in streamed.result().text
+        assert live.process.wait(PATIENCE) == 0
+        assert "cut off" in live.log()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(folder: Path, number: signal.Signals) -> None:
+    with fake(folder, delay=0.05, context=100_000, blocks=20_000) as live, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask, live, max_tokens=90_000)
+        live.until(lambda: live.metric("num_requests_running") == 1)
+        live.process.send_signal(number)
+        wait_until(lambda: live.http.get("/health").status_code == 503)
+        live.process.send_signal(number)
+        assert live.process.wait(PATIENCE) == 128 + number
+        assert gone(live.ready["engine_pid"])
+        with pytest.raises(httpx.HTTPError):
+            answer.result()
+
+
+def test_an_idle_server_ends_although_connections_are_open(folder: Path) -> None:
+    with fake(folder) as live:
+        assert live.http.get("/health").status_code == 200  # its connection stays open
+        began = time.monotonic()
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(PATIENCE) == 0
+        assert time.monotonic() - began < 20  # the grace is 30
+
+
+def test_a_killed_engine_turns_health_red_and_serves_again(folder: Path) -> None:
+    with fake(folder, delay=0.03) as live, ThreadPoolExecutor(12) as pool:
+        answers = [pool.submit(ask, live, stream=place % 2 == 0, max_tokens=100) for place in range(12)]
+        live.until(lambda: live.metric("num_requests_running") == 8)
+        os.kill(live.ready["engine_pid"], signal.SIGKILL)
+        wait_until(lambda: live.http.get("/health").status_code == 503)
+        assert live.metric("engine_up") == 0
+        for place, answer in enumerate(answers):
+            response = answer.result()
+            if place % 2 == 0:  # its status had been sent; those that waited were told of their acceptance
+                assert response.status_code == 200
+                last = response.text.split("\n\n")[-2]
+                assert last.startswith('data: {"error":')
+            else:
+                assert response.status_code == 500
+                assert response.json()["error"]["code"] == "engine_lost"
+        live.until(lambda: live.http.get("/health").status_code == 200)
+        assert ask(live, max_tokens=3).json()["usage"]["completion_tokens"] == 3
+        assert live.metric("engine_restarts_total") == 1
+        assert live.metric("request_success_total") == live.metric("request_prompt_tokens_count")
+        assert live.idle()
+
+
+def test_while_no_engine_is_there_requests_get_a_503(folder: Path) -> None:
+    with fake(folder) as live:
+        os.kill(live.ready["engine_pid"], signal.SIGKILL)
+        wait_until(lambda: live.http.get("/health").status_code == 503)
+        response = ask(live)
+        if response.status_code != 200:  # else the new engine was faster than this test
+            assert response.status_code == 503
+            assert int(response.headers["retry-after"]) >= 1
+        live.until(lambda: ask(live, max_tokens=1).status_code == 200)
+
+
+def test_health_fails_when_requests_run_and_no_token_comes(folder: Path) -> None:
+    """Prompts that begin with token 5 hang the counting engine."""
+    with fake(folder, settings={"stall_after": 0.3}) as live, ThreadPoolExecutor(1) as pool:
+        stuck = pool.submit(httpx.post, f"{live.url}/v1/completions", json=PROMPT | {"prompt": [5]}, timeout=PATIENCE)
+        wait_until(lambda: live.http.get("/health").status_code == 503)
+        assert "for" in live.http.get("/health").json()["reason"]
+        os.kill(live.ready["engine_pid"], signal.SIGKILL)
+        assert stuck.result().status_code == 500
+        live.until(lambda: live.http.get("/health").status_code == 200)
+
+
+def test_a_server_that_is_killed_leaves_no_engine_behind(folder: Path) -> None:
+    with fake(folder) as live:
+        live.process.kill()
+        live.process.wait(PATIENCE)
+        wait_until(lambda: gone(live.ready["engine_pid"]))

@@ -1,0 +1,84 @@
+"""What Prometheus reads: every name that the dashboard and the documents use, and the right counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from live import fake
+
+import gridstride.serve
+from gridstride.serve.http.metrics import Metrics
+from gridstride.serve.messages import Stats
+
+NAMES = (
+    "num_requests_running num_requests_waiting kv_cache_usage_perc kv_cache_waste_perc prompt_tokens_total "
+    "generation_tokens_total prefix_cache_hits_total prefix_cache_queries_total request_success_total "
+    "time_to_first_token_seconds_bucket inter_token_latency_seconds_bucket e2e_request_latency_seconds_bucket "
+    "request_queue_time_seconds_bucket request_num_preemptions_total engine_restarts_total engine_up "
+    "engine_steps_total request_prompt_tokens_sum request_generation_tokens_sum"
+).split()
+
+
+def test_counts_are_those_of_what_was_asked(folder: Path) -> None:
+    with fake(folder) as live:
+        live.complete([9, 9, 9], max_tokens=5)
+        live.complete([40] * 17, max_tokens=2, stream=True)
+        live.complete([40] * 17, max_tokens=2, n=2)
+        live.complete([317], max_tokens=9)  # to the model's end, three tokens on
+        live.complete([3])
+        live.complete([9] * 500)
+        live.until(live.idle)
+        found = live.metrics()
+    assert found["prompt_tokens_total{}"] == 3 + 17 + 2 * 17 + 1 + 1
+    assert found["generation_tokens_total{}"] == 5 + 2 + 2 * 2 + 3
+    assert found['request_success_total{finished_reason="length"}'] == 4
+    assert found['request_success_total{finished_reason="stop"}'] == 1
+    assert found['request_success_total{finished_reason="error"}'] == 1
+    assert found["time_to_first_token_seconds_count{}"] == 5
+    assert found["inter_token_latency_seconds_count{}"] == 14 - 5
+    assert found["e2e_request_latency_seconds_count{}"] == 6
+    assert found["prefix_cache_hits_total{}"] >= 16  # two blocks of the seventeen
+    assert found["engine_up{}"] == 1
+    assert found['http_requests_total{path="/v1/completions",status="200"}'] == 4
+    assert found['http_requests_total{path="/v1/completions",status="400"}'] == 1
+    assert found['http_requests_total{path="/v1/completions",status="500"}'] == 1
+
+
+def test_every_promised_name_is_there_and_has_the_model() -> None:
+    text = Metrics("a model").text().decode()
+    for name in NAMES:
+        assert re.search(rf'^gridstride:{name}{{.*model_name="a model"', text, re.MULTILINE), name
+    assert "_created" not in text
+
+
+def test_the_dashboard_asks_for_nothing_that_is_not_there() -> None:
+    dashboard = Path(gridstride.serve.__file__).parent / "dashboard.json"
+    asked = set(re.findall(r"gridstride:([a-z0-9_]+)", dashboard.read_text()))
+    known = set(re.findall(r"^gridstride:([a-z0-9_]+)", Metrics("m").text().decode(), re.MULTILINE))
+    assert asked
+    assert asked - known - {"http_requests_total"} == set()
+    assert json.loads(dashboard.read_text())["title"]
+
+
+def stats(**changes: int) -> Stats:
+    names = "running waiting blocks_total blocks_used blocks_cached slots_wasted preemptions prefix_queries prefix_hits steps"
+    return Stats(**(dict.fromkeys(names.split(), 0) | changes))
+
+
+def value(metrics: Metrics, name: str) -> float:
+    lines = metrics.text().decode().splitlines()
+    return float(next(line for line in lines if line.startswith(f"gridstride:{name}{{")).split()[-1])
+
+
+def test_counters_go_on_when_the_engines_own_begin_anew() -> None:
+    metrics = Metrics("m")
+    metrics.stepped(stats(steps=5, prefix_hits=10, running=3, blocks_used=2, blocks_total=4))
+    metrics.restarted()
+    assert value(metrics, "num_requests_running") == 0
+    assert value(metrics, "kv_cache_usage_perc") == 0
+    metrics.stepped(stats(steps=2, prefix_hits=1, blocks_total=4))
+    assert value(metrics, "engine_steps_total") == 7
+    assert value(metrics, "prefix_cache_hits_total") == 11
+    assert value(metrics, "engine_restarts_total") == 1

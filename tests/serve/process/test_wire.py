@@ -1,0 +1,48 @@
+"""Messages survive the way between the two processes; what is no message is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridstride.serve.batch import TokenLogprobs
+from gridstride.serve.messages import Abort, Stats, Submit, Update
+from gridstride.serve.process.protocol import Accepted, Rejected
+from gridstride.serve.process.wire import HEADER, MOST, WireError, length, packed, unpacked
+from gridstride.serve.sampling import Sampling
+
+ids, counts = st.text(max_size=8), st.integers(0, 1 << 40)
+tokens = st.lists(st.integers(0, 1 << 20), max_size=5).map(tuple)
+numbers = st.floats(allow_nan=False)
+logprobs = st.builds(TokenLogprobs, numbers, st.lists(st.tuples(counts, numbers), max_size=3).map(tuple))
+updates = st.builds(
+    Update, id=ids, tokens=tokens, logprobs=st.none() | st.lists(logprobs, max_size=3).map(tuple),
+    finish=st.sampled_from([None, "stop", "length", "abort", "error"]), error=st.none() | st.text(max_size=5),
+    cached_tokens=counts, queued_seconds=st.none() | numbers,
+)  # fmt: skip
+stats = st.builds(
+    Stats, running=counts, waiting=counts, blocks_total=counts, blocks_used=counts, blocks_cached=counts,
+    slots_wasted=counts, preemptions=counts, prefix_queries=counts, prefix_hits=counts, steps=counts,
+)  # fmt: skip
+submits = st.builds(Submit, id=ids, prompt=tokens, sampling=st.builds(Sampling, seed=counts), arrived=numbers)
+messages = st.one_of(updates, stats, submits, st.builds(Abort, ids), st.builds(Accepted, ids), st.builds(Rejected, ids, ids))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(messages, max_size=6))
+def test_what_is_packed_comes_out_again(sent: list[object]) -> None:
+    frame = packed(sent)
+    assert length(frame[: HEADER.size]) == len(frame) - HEADER.size
+    assert unpacked(frame[HEADER.size :]) == sent
+
+
+def test_a_length_that_no_frame_has_is_refused() -> None:
+    with pytest.raises(WireError, match=str(MOST)):
+        length(HEADER.pack(MOST + 1))
+
+
+@pytest.mark.parametrize("body", [b"", b"\x80\x05", b"GET / HTTP/1.1", packed([Abort("a")])])
+def test_bytes_that_are_no_frame_are_refused(body: bytes) -> None:
+    with pytest.raises(WireError):
+        unpacked(body)
