@@ -201,7 +201,7 @@ def train(
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One value, as optimiser.lr=0.001; repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A value, as optimiser.lr=0.001; repeatable."),
     ] = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="PATH", help="A folder of text, a text file, or .jsonl.")

@@ -132,10 +132,6 @@ def _show(record: dict[str, Any]) -> None:
         ("this model", record["validation_bits_per_byte"]),
     ):
         console.print(f"  {label:20} {value:6.3f}", style="bold" if label == "this model" else "")
-    minutes, loss = record["seconds"] / 60, record["validation_loss"]
-    console.print(
-        f"{record['steps']} steps, {record['tokens']:,} tokens in {minutes:.1f} min; validation loss {loss:.3f} nats/token"
-    )
-    console.print(
-        f"{record['folder']}/model is ready:  gridstride generate {record['folder']}/model  ·  gridstride serve"
-    )
+    minutes, loss, model = record["seconds"] / 60, record["validation_loss"], f"{record['folder']}/model"
+    console.print(f"{record['steps']} steps, {record['tokens']:,} tokens in {minutes:.1f} min; {loss:.3f} nats/token")
+    console.print(f"{model} is ready:  gridstride generate {model}  ·  gridstride serve {model}")

@@ -15,7 +15,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 """(inputs [B, T], targets [B, T]) -> mean loss in nats per token."""
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def mean_loss(loss: Loss, tokens: Tokens, *, sequence: int, batch: int, most: int | None) -> float:
     """Nats per token, in windows that begin without context; `most`: only so many windows, evenly spread."""
     total, count = torch.zeros((), dtype=torch.float64), 0

@@ -86,7 +86,7 @@ class Loop:
         return "steps" if run.steps else "minutes"
 
     def _plan(self) -> None:
-        """Set the end of a run that has minutes, once the decay must begin; the first rank decides, as clocks differ."""
+        """Set the end of a run that has minutes once its decay must begin; the first rank decides, as clocks differ."""
         run, progress = self.config.run, self.progress
         if progress.plan is not None:
             return
@@ -205,7 +205,7 @@ class Loop:
 
     def _mfu(self, tokens_per_second: float) -> float:
         needed = cost.train_flops(self.trainer.decoder.config, self.config.data.sequence, causal=True)
-        return tokens_per_second * needed / (self.peak * together.world())
+        return float(tokens_per_second * needed / (self.peak * together.world()))
 
     def _ended(self, reason: str, loss: float | None) -> Ended:
         tokens = self._tokens_per_second()

@@ -15,24 +15,25 @@ from gridstride.train.config import Config
 _ROUND = 64  # rows of the table come in such steps: matrix products are slow at odd sizes
 _DEVIATION = 0.02  # of normal weights, as GPT-2 and Llama begin with
 
+_FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "qwen2": {"qkv_bias": True},
+    "qwen3": {"head_norm": True},
+    "gpt2": {
+        "qkv_bias": True,
+        "output_bias": True,
+        "mlp_bias": True,
+        "norm": "layer",
+        "norm_eps": 1e-5,
+        "activation": "gelu_tanh",
+        "rotary_base": None,
+    },
+}
+
 
 def shape(config: Config, tokens: int) -> DecoderConfig:
     """Sizes for a tokenizer of so many tokens."""
     model = config.model
-    family: dict[str, Any] = {
-        "llama": {},
-        "qwen2": {"qkv_bias": True},
-        "qwen3": {"head_norm": True},
-        "gpt2": {
-            "qkv_bias": True,
-            "output_bias": True,
-            "mlp_bias": True,
-            "norm": "layer",
-            "norm_eps": 1e-5,
-            "activation": "gelu_tanh",
-            "rotary_base": None,
-        },
-    }[model.family]
     return DecoderConfig(
         family=model.family,
         vocabulary=-(-tokens // _ROUND) * _ROUND,
@@ -45,13 +46,13 @@ def shape(config: Config, tokens: int) -> DecoderConfig:
         context=config.data.sequence,
         tied=model.tied or model.family == "gpt2",
         dropout=model.dropout,
-        **family,
+        **_FAMILIES[model.family],
     )
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def initialise(decoder: Decoder) -> None:
-    """Normal weights; what is added to the residual stream is smaller the more layers add to it (GPT-2, section 2.3)."""
+    """Normal weights; what is added to the residual stream is smaller the more layers do so (GPT-2, section 2.3)."""
     residual = _DEVIATION / math.sqrt(2 * decoder.config.layers)
     for name, module in decoder.named_modules():
         if isinstance(module, nn.Linear | nn.Embedding):

@@ -55,7 +55,9 @@ def build(model: nn.Module, config: settings.Optimiser) -> Optimisers:
 
 
 def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    matrices, tables, others = [], [], []
+    matrices: list[Tensor] = []
+    tables: list[Tensor] = []
+    others: list[Tensor] = []
     for name, parameter in model.named_parameters():
         table = any(word in name for word in _TABLES)
         (others if parameter.ndim < 2 else tables if table else matrices).append(parameter)
@@ -69,11 +71,12 @@ def _adamw(groups: list[dict[str, Any]], config: settings.Optimiser) -> torch.op
     return torch.optim.AdamW(groups, lr=config.lr, betas=betas, eps=config.eps, fused=True)
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def clip(parameters: Iterable[Tensor], norm: float) -> Tensor:
     """Scale gradients in place so that their common 2-norm is at most `norm`; gives the norm before, a plain scalar.
 
-    Plain tensors and DTensors of any meshes may be mixed, which torch.nn.utils.clip_grad_norm_ refuses. 0: only measure.
+    Plain tensors and DTensors of any meshes may be mixed, which torch.nn.utils.clip_grad_norm_ refuses. With 0 it
+    only measures.
     """
     kinds: dict[object, list[Tensor]] = {}
     for parameter in parameters:

@@ -22,7 +22,8 @@ class Precision:
 
     def autocast(self) -> AbstractContextManager[Any]:
         dtype = _DTYPES.get(self.name, torch.bfloat16)
-        return torch.autocast(self.device, dtype=dtype, enabled=self.name != "fp32")
+        context: AbstractContextManager[Any] = torch.autocast(self.device, dtype=dtype, enabled=self.name != "fp32")
+        return context
 
     def scaler(self) -> torch.amp.GradScaler:
         """fp16 gradients underflow unless the loss is scaled; in the other types this does nothing."""

@@ -114,7 +114,8 @@ def _limited(sizes: dict[bytes, int], limit: int) -> dict[bytes, int]:
 
 def _held_out(sizes: dict[bytes, int], share: float) -> frozenset[bytes]:
     """The first documents by hash that make up the share; one too big for it is passed over."""
-    wanted, held, total = share * sum(sizes.values()), set(), 0
+    wanted, total = share * sum(sizes.values()), 0
+    held: set[bytes] = set()
     for digest in sorted(sizes):
         if total + sizes[digest] <= wanted * 1.25 or not held:
             held.add(digest)
@@ -141,7 +142,8 @@ def _fill(folder: Path, source: str, survey: _Survey, *, vocabulary: int, share:
     except OSError as error:
         if not (folder / "prepared.json").exists():  # else another process was quicker, with the same tokens
             raise TrainError(
-                f"data: cannot write tokens to {folder.parent}: {error.strerror}. GRIDSTRIDE_CACHE names another folder."
+                f"data: cannot write tokens to {folder.parent}: {error.strerror}. "
+                "GRIDSTRIDE_CACHE names another folder."
             ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)

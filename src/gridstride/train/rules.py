@@ -97,7 +97,7 @@ def _length(config: Config) -> Iterator[str]:
     if run.steps and run.minutes:
         yield f"run.steps = {run.steps} and run.minutes = {run.minutes:g} both say when to stop; set one of them to 0"
     if schedule.shape == "cosine" and not run.steps:
-        yield "schedule.shape = 'cosine' must know its end from the start: set run.steps (and run.minutes = 0), or 'wsd'"
+        yield "schedule.shape = 'cosine' must know its end at the start: set run.steps and run.minutes = 0, or 'wsd'"
     if run.steps and schedule.warmup > run.steps:
         yield f"schedule.warmup = {schedule.warmup} is longer than run.steps = {run.steps}"
     if run.profile_steps and (len(run.profile_steps) != 2 or not 0 <= run.profile_steps[0] < run.profile_steps[1]):

@@ -76,8 +76,8 @@ def _opened(config: settings.Config, wanted: Wanted) -> tuple[settings.Config, R
 
 def _text_described(prepared: Prepared) -> str:
     return (
-        f"{prepared.documents} texts, {prepared.train_bytes / 1e6:.1f} MB to train on ({prepared.train_tokens:,} tokens), "
-        f"{prepared.validation_bytes / 1e6:.2f} MB held out"
+        f"{prepared.documents} texts, {prepared.train_bytes / 1e6:.1f} MB to train on "
+        f"({prepared.train_tokens:,} tokens), {prepared.validation_bytes / 1e6:.2f} MB held out"
     )
 
 
@@ -120,7 +120,7 @@ def _finish(trainer: Trainer, record: dict[str, Any], say: Say) -> None:
     say("counting trigrams of the same text, to compare with")
     found = counts.measure(trainer.prepared)
     record["baselines_bits_per_byte"] = asdict(found)
-    decoder = models.load(folder.model)
+    decoder = models.load(folder.model, device=trainer.device)
     tokens = min(160, trainer.config.data.sequence)
     tokenizer = trainer.prepared.tokenizer()
     record["samples"] = [sample(decoder, tokenizer, text, tokens=tokens) for text in BEGINNINGS]

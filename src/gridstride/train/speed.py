@@ -6,8 +6,8 @@ import torch
 
 from gridstride.train.precision import Precision, matmul_rate
 
-# Dense 16-bit products with fp32 sums, and plain fp32, in operations per second, from NVIDIA's data sheets (H200, H100 SXM,
-# A100, GeForce RTX 4090's white paper, T4). MFU is by custom a share of these, not of what a clock above them would give.
+# Dense 16-bit products with fp32 sums, and plain fp32, in operations per second, from NVIDIA's data sheets (H200, H100
+# SXM, A100, GeForce RTX 4090's white paper, T4). MFU is by custom a share of these, whatever the clock.
 _SHEETS: dict[str, tuple[float, float]] = {
     "H200": (989.4e12, 67e12),
     "H100": (989.4e12, 67e12),

@@ -14,8 +14,8 @@ CHAT = ("<|system|>", "<|user|>", "<|assistant|>")
 SPECIAL = (END, *CHAT)
 SMALLEST = 256 + len(SPECIAL)
 
-# A word, a number, a run of signs or a line's end with the next line's indentation is one candidate for a token, so that
-# in Python the step to the next line costs one token. GPT-4's pattern (cl100k), but for the line's end.
+# A word, a number, a run of signs or a line's end with the next line's indentation is one candidate for a token, so
+# that in Python the step to the next line costs one token. GPT-4's pattern (cl100k), but for the line's end.
 PATTERN = r"(?:[ \t]*\r?\n)+[ \t]*|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 # The model was trained on documents, not on conversations: it goes on where the messages end.

@@ -6,7 +6,6 @@ gives the losses of one that was not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -68,7 +67,7 @@ class Trainer:
         self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
         self.progress = Progress()
         self._planned()
-        self._run: Callable[[Tensor, Tensor], Tensor] = torch.compile(self.module) if run.compile else self.module
+        self._stepped: nn.Module = torch.compile(self.module) if run.compile else self.module
 
     def step(self) -> Stepped:
         """One optimiser step on the batch that the number of finished steps names."""
@@ -85,16 +84,20 @@ class Trainer:
         return Stepped(self.progress.step, loss, norm, rate)
 
     def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Mean loss in nats per token, in the run's precision."""
+        """Mean loss in nats per token, in the run's precision; not compiled, as validation has other shapes."""
+        return self._loss(self.module, inputs, targets)
+
+    def _loss(self, module: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
         with self.precision.autocast():
-            return self._run(_moved(inputs, self.device), _moved(targets, self.device))
+            loss: Tensor = module(_moved(inputs, self.device), _moved(targets, self.device))
+        return loss
 
     def _backward(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """Gradients of the batch's mean loss, in micro-batches; gives that loss."""
         size = self.config.run.micro_batch or len(inputs)
         total = torch.zeros((), device=self.device)
         for x, y in zip(inputs.split(size), targets.split(size), strict=True):
-            loss = self.loss(x, y) * (len(x) / len(inputs))
+            loss = self._loss(self._stepped, x, y) * (len(x) / len(inputs))
             self.scaler.scale(loss).backward()
             total += loss.detach()
         return total
@@ -170,10 +173,10 @@ def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
 
 
 def _moved(rows: Tensor, device: torch.device) -> Tensor:
-    return rows.pin_memory().to(device, non_blocking=True) if device.type == "cuda" and rows.device != device else rows
+    return rows.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else rows
 
 
 def _recompute(decoder: Decoder) -> None:
     """Keep each layer's input alone, and compute the rest again when gradients need it."""
     for layer in decoder.layers:
-        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)  # type: ignore[method-assign]
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
