@@ -13,8 +13,12 @@ import torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
-from gridstride.train import together
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.train import parallel, state, together
+from gridstride.train.arrangement import Arrangement
 from gridstride.train.checkpoint import Checkpoints
+from gridstride.train.optimiser import clip
 
 
 def spread(seed: int) -> dict[str, Any]:
@@ -64,3 +68,95 @@ def _kill_at(folder: Path, at: int) -> None:
 
 
 CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree")
+
+
+class Objective(torch.nn.Module):
+    def __init__(self, decoder: Decoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        logits = self.decoder.logits(self.decoder(inputs))
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+
+
+TINY = DecoderConfig(
+    vocabulary=64, width=32, layers=2, heads=4, kv_heads=4, head_width=8, hidden=48, context=16, tied=True
+)
+BATCH = 8
+
+
+def prepared(arrangement: Arrangement, config: DecoderConfig, precision: bool = False) -> parallel.Parallel:
+    torch.manual_seed(1)
+    with parallel.deferred(arrangement):
+        objective = Objective(Decoder(config))
+    with torch.no_grad():
+        for parameter in objective.parameters():
+            parameter.copy_(torch.randn(parameter.shape) * 0.1 + (parameter.ndim == 1))
+    return parallel.prepare(objective, arrangement, device=torch.device("cpu"), bf16=precision)
+
+
+def batch(step: int) -> torch.Tensor:
+    """Rows of a language that can be learned: each token follows from the one before."""
+    generator = torch.Generator().manual_seed(step)
+    rows = [torch.randint(0, TINY.vocabulary, (BATCH, 1), generator=generator)]
+    for _ in range(TINY.context):
+        rows.append((rows[-1] * 5 + 3) % TINY.vocabulary)
+    return torch.cat(rows, dim=1)
+
+
+def train(arrangement: Arrangement, config: DecoderConfig, steps: int, micro: int = 2) -> list[tuple[float, float]]:
+    """Losses and gradient norms of a few steps, of the global batch, as every rank sees them."""
+    spread = prepared(arrangement, config)
+    adam = optimiser(spread)
+    return [one_step(spread, adam, step, micro=micro) for step in range(steps)]
+
+
+def saved(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: Path) -> None:
+    """Train so many steps, then save."""
+    spread = prepared(arrangement, config)
+    adam = optimiser(spread)
+    for step in range(steps):
+        one_step(spread, adam, step, micro=2)
+    Checkpoints(folder).save(steps, state.take(spread.decoder, adam), meta={"step": steps})
+
+
+def resumed(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: Path) -> list[tuple[float, float]]:
+    """Losses and gradient norms from the newest checkpoint on, up to so many steps."""
+    spread = prepared(arrangement, config)
+    adam = optimiser(spread)
+    checkpoints = Checkpoints(folder)
+    first = checkpoints.latest()
+    assert first is not None
+    checkpoints.load(first, tensors := state.take(spread.decoder, adam))
+    state.put(spread.decoder, adam, tensors)
+    return [one_step(spread, adam, step, micro=2) for step in range(first, steps)]
+
+
+def exported(arrangement: Arrangement, config: DecoderConfig) -> dict[str, torch.Tensor] | None:
+    """The weights that rank 0 can write to a folder, and a loss of theirs."""
+    whole = prepared(arrangement, config).whole()
+    return whole and {**whole.state_dict(), "loss": Objective(whole)(batch(0)[:, :-1], batch(0)[:, 1:]).detach()}
+
+
+def optimiser(spread: parallel.Parallel) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(spread.decoder.parameters(), lr=3e-3, fused=True)
+
+
+def one_step(spread: parallel.Parallel, adam: torch.optim.Optimizer, step: int, *, micro: int) -> tuple[float, float]:
+    rows = batch(step).chunk(spread.data_world)[spread.data_rank]
+    parts = rows.split(micro)
+    loss = torch.zeros(())
+    for number, part in enumerate(parts):
+        with spread.accumulating(last=number == len(parts) - 1):
+            mean = spread.model(part[:, :-1], part[:, 1:]) / len(parts)
+            mean.backward()
+        loss += whole(mean.detach())
+    norm = clip(spread.decoder.parameters(), 0.5)
+    adam.step()
+    adam.zero_grad()
+    return float(spread.mean(loss)), float(norm)
+
+
+def whole(value: torch.Tensor) -> torch.Tensor:
+    return value.full_tensor() if isinstance(value, DTensor) else value

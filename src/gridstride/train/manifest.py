@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gridstride.train.errors import TrainError
+
 NAME = "manifest.json"
 FORMAT, VERSION = "gridstride-checkpoint", 1
 _PIECE = 1 << 22  # bytes read at once
 
 
-class CheckpointError(ValueError):
+class CheckpointError(TrainError):
     """A checkpoint that cannot be written or read; the message names it and the way out."""
 
 
