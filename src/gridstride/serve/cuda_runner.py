@@ -186,4 +186,4 @@ def _simple(draw: Draw) -> bool:
     """Whether the token can be drawn on the device without knowing what was said before."""
     s = draw.sampling
     touched = s.logit_bias or s.presence_penalty or s.frequency_penalty or s.repetition_penalty != 1.0
-    return not touched and s.logprobs is None and s.schema is None
+    return not touched and s.logprobs is None and s.schema is None and draw.mask is None

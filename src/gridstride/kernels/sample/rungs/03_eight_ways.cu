@@ -13,6 +13,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <math.h>
 
 #ifndef ELEMENT
 #define ELEMENT float
@@ -29,7 +30,7 @@ typedef unsigned long long Weight;
 // Whole numbers in the order of the floats; NaN is above everything, so that the largest key tells of it.
 __device__ __forceinline__ unsigned int key_of(float x)
 {
-    const unsigned int bits = __float_as_uint(x);
+    const unsigned int bits = __float_as_uint(x + 0.0f);  // -0 becomes 0
     return x != x ? 0xffffffffu : bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
