@@ -98,7 +98,7 @@ class Buffers:
                 band = np.full(buffer.guard, _GUARD_BYTE, np.uint8)
                 for address in buffer.bands:
                     self._device.copy_in(address, band)
-            if buffer.parameter.role == "out":
+            if not buffer.parameter.given:
                 self._poison(buffer.array, run)
             else:
                 buffer.array.copy_from(self._inputs[buffer.parameter.name])
@@ -163,7 +163,7 @@ class Stock:
         self.numbers: dict[str, Any] = {p.name: inputs[p.name] for p in problem.parameters if p.role == "scalar"}
         self.arrays: dict[str, DeviceArray] = {}
         for parameter in problem.parameters:
-            if parameter.role == "out":
+            if not parameter.given:
                 dtype = np.dtype(parameter.dtype)
                 nbytes = prod(problem.shape(parameter, sizes)) * dtype.itemsize
                 self.arrays[parameter.name] = to_device(_poison(dtype, min(nbytes, _POISON_BYTES), 0), device=device)

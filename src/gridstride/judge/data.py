@@ -40,7 +40,8 @@ def generate(problem: Problem, case: Case) -> dict[str, Any]:
     if case.data not in _FLOATS:
         raise ValueError(f"{case.data!r} is no kind of data: {', '.join(_FLOATS)}")
     draw = np.random.default_rng(case.seed)
-    return {p.name: _values(problem, p, case, draw) for p in problem.parameters if p.role != "out"}
+    values = {p.name: _values(problem, p, case, draw) for p in problem.parameters if p.given}
+    return values | problem.arrange(values) if problem.arrange else values
 
 
 def widened(value: Any) -> Any:

@@ -66,7 +66,7 @@ def answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     if not problem.pieces:
         return _put_together([_whole(problem, case, inputs)])
     shared = {
-        p.name: widened(inputs[p.name]) for p in problem.parameters if p.role != "out" and problem.pieces not in p.shape
+        p.name: widened(inputs[p.name]) for p in problem.parameters if p.given and problem.pieces not in p.shape
     }
     cuts = list(_cuts(problem, case))
     if all(problem.pieces not in p.shape for p in problem.outputs):
@@ -147,7 +147,7 @@ def _cut_values(problem: Problem, inputs: Values, shared: Mapping[str, Any], cut
     values = dict(shared)
     seen = slice(cut.first - cut.before, cut.last + cut.after)
     for p in problem.parameters:
-        if p.role != "out" and problem.pieces in p.shape:
+        if p.given and problem.pieces in p.shape:
             values[p.name] = widened(inputs[p.name][_along(problem, p, seen)])
         elif p.name == problem.pieces:
             values[p.name] = seen.stop - seen.start

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gridstride.judge.header import Launch
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 
-Role = Literal["in", "out", "inout", "scalar"]
+Role = Literal["in", "out", "inout", "scalar", "scratch"]
 Array = NDArray[Any]
 Values = Mapping[str, Any]  # parameter name -> array or number
 Reference = Callable[[Values], dict[str, Array]]
@@ -37,9 +37,14 @@ class Parameter:
         """Whether the kernel is to write it."""
         return self.role in ("out", "inout")
 
+    @property
+    def given(self) -> bool:
+        """Whether it holds a value before the kernel runs; scratch memory and pure outputs do not."""
+        return self.role in ("in", "inout", "scalar")
+
 
 def array(name: str, dtype: str, *shape: str, role: Role = "in") -> Parameter:
-    """An array parameter, C-contiguous."""
+    """An array parameter, C-contiguous; role "scratch": memory the kernel may use, which nobody looks at afterwards."""
     return Parameter(name, dtype, shape, role)
 
 
@@ -111,7 +116,8 @@ class Problem:
     rounding errors are in proportion to; without it the output's own absolute value is taken. `public` are sizes that
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
     whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
-    the reason. `unrepeatable` says why two runs may differ in bits, `aligned` why arrays always begin at an aligned
+    the reason. `arrange` is given the values as drawn and gives those that must be others: indices that lie within what
+    they point into, a number that must not be negative. `unrepeatable` says why two runs may differ in bits, `aligned` why arrays always begin at an aligned
     address (256 bytes): without it, kernels are also given arrays that do not.
 
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
@@ -134,6 +140,7 @@ class Problem:
     terms: str = "1"
     exact: bool = False
     without: Mapping[str, str] = field(default_factory=dict)
+    arrange: Callable[[Values], dict[str, Any]] | None = None
     tiles: tuple[int, ...] = (16, 32, 64, 128)
     launch: Launch | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict)

@@ -318,7 +318,7 @@ def _library_values(library: Any, inputs: Values, problem: Problem) -> dict[str,
     for parameter in problem.parameters:
         if parameter.role == "scalar":
             values[parameter.name] = inputs[parameter.name]
-        elif parameter.role == "out":
+        elif not parameter.given:
             shape = problem.shape(parameter, problem.timed)
             values[parameter.name] = library.empty(shape, dtype=getattr(library, parameter.dtype), device="cuda")
         else:

@@ -1,0 +1,247 @@
+"""Decode speed of a 0.6 B Llama shape on a GPU: the compiled `transformers` loop and ours, in one run.
+
+    python bench/decode_h200.py [--batches 1 32 128] [--skip-peer]
+
+Both start from 128 tokens in the cache and decode 128 greedy ones per sequence, random weights of one seed. The peer is
+transformers' own Llama with a static cache of 256 places, its step (argmax included) under torch.compile with
+mode="reduce-overhead", which records CUDA graphs. The breakdown of our step comes from PyTorch's profiler over replays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import torch
+
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.serve.batch import Batch, Draw
+from gridstride.serve.cuda_runner import CudaRunner
+from gridstride.serve.sampling import Sampling
+
+PROMPT, NEW, STEPS, BLOCK = 128, 128, 16, 16
+COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
+SHAPE = {"vocabulary": 151_936, "width": 1024, "layers": 28, "heads": 16, "kv_heads": 8, "head_width": 128,
+         "hidden": 3072, "context": 4096, "tied": True}  # fmt: skip
+REPEATS = 3
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def timed(work: Callable[[], None]) -> float:
+    """Seconds on the host's clock, the GPU idle before and after."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+# -- the peer ----------------------------------------------------------------------------------------------------------
+def peer(batch: int) -> dict[str, float]:
+    """transformers with static cache, torch.compile and CUDA graphs."""
+    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
+
+    config = LlamaConfig(
+        hidden_size=1024, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128,
+        intermediate_size=3072, vocab_size=151_936, tie_word_embeddings=True, max_position_embeddings=4096,
+        attn_implementation="sdpa",
+    )  # fmt: skip
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
+    model.requires_grad_(False)
+    parameters = sum(p.numel() for p in model.parameters())
+    cache = StaticCache(config=config, max_cache_len=PROMPT + NEW)
+
+    def forward(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        rows = positions[None].expand(tokens.shape[0], -1)
+        out = model(input_ids=tokens, position_ids=rows, cache_position=positions, past_key_values=cache, use_cache=True)
+        return out.logits[:, -1].argmax(dim=-1, keepdim=True)
+
+    step = torch.compile(forward, mode="reduce-overhead", fullgraph=True)
+    prompt = torch.randint(0, 151_936, (batch, PROMPT), device="cuda")
+    times = []
+    with torch.inference_mode():
+        for turn in range(REPEATS + 1):
+            cache.reset()
+            token = forward(prompt, torch.arange(PROMPT, device="cuda"))
+            position = torch.tensor([PROMPT], device="cuda")
+
+            def decode(token: torch.Tensor = token, position: torch.Tensor = position) -> None:
+                for _ in range(NEW - 1):
+                    torch.compiler.cudagraph_mark_step_begin()
+                    token = step(token.clone(), position)
+                    position += 1
+
+            taken = timed(decode)
+            say(f"  transformers, batch {batch}, turn {turn}: {taken / (NEW - 1) * 1e3:.3f} ms a step")
+            if turn:
+                times.append(taken)
+    seconds = statistics.median(times) / (NEW - 1)
+    del model, cache, step
+    torch._dynamo.reset()
+    gc.collect()
+    torch.cuda.empty_cache()
+    return {"tokens_per_second": batch / seconds, "step_ms": seconds * 1e3, "parameters": parameters}
+
+
+# -- ours --------------------------------------------------------------------------------------------------------------
+def runner(most: int, **options: Any) -> CudaRunner:
+    config = DecoderConfig(**SHAPE)
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        decoder = Decoder(config).to(torch.bfloat16).eval()
+    for p in decoder.parameters():
+        if p.dim() == 2:
+            torch.nn.init.normal_(p, std=0.02)
+    blocks = most * -(-(PROMPT + NEW + STEPS) // BLOCK)
+    return CudaRunner(decoder, blocks=blocks, block_size=BLOCK, steps=STEPS, **options)
+
+
+def decode_batch(tokens: np.ndarray[Any, Any], position: int, table: np.ndarray[Any, Any], steps: int) -> Batch:
+    """Every sequence's next token at `position`."""
+    count = len(tokens)
+    slots = table[:, position // BLOCK].astype(np.int64) * BLOCK + position % BLOCK
+    draw = Draw(Sampling(temperature=0.0, max_tokens=NEW), 0, (), ())
+    return Batch(
+        tokens=tokens.astype(np.int64), positions=np.full(count, position, np.int64), slots=slots,
+        starts=np.arange(count + 1, dtype=np.int32), lengths=np.full(count, position + 1, np.int32),
+        blocks=table[:, : -(-(position + steps) // BLOCK)], sampled=np.arange(count, dtype=np.int32),
+        draws=(draw,) * count, steps=steps,
+    )  # fmt: skip
+
+
+def prefill(engine: CudaRunner, count: int, table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    prompt = np.random.default_rng(0).integers(0, SHAPE["vocabulary"], (count, PROMPT))
+    places = np.arange(PROMPT)
+    first = []
+    for s in range(count):
+        slots = table[s, places // BLOCK].astype(np.int64) * BLOCK + places % BLOCK
+        batch = Batch(
+            tokens=prompt[s], positions=places, slots=slots, starts=np.array([0, PROMPT], np.int32),
+            lengths=np.array([PROMPT], np.int32), blocks=table[s : s + 1, : PROMPT // BLOCK],
+            sampled=np.array([PROMPT - 1], np.int32), draws=(Draw(Sampling(temperature=0.0), 0, (), ()),),
+        )  # fmt: skip
+        first.append(engine.execute(batch).tokens[0, 0])
+    return np.array(first)
+
+
+def ours(engine: CudaRunner, count: int) -> dict[str, Any]:
+    """Tokens per second through `execute`, host included, and where a step's time goes."""
+    table = np.arange(count * -(-(PROMPT + NEW + STEPS) // BLOCK), dtype=np.int32).reshape(count, -1)
+    first = prefill(engine, count, table)
+
+    def decode() -> None:
+        tokens = first
+        for at in range(PROMPT, PROMPT + NEW, STEPS):
+            tokens = engine.execute(decode_batch(tokens, at, table, STEPS)).tokens[:, -1]
+
+    decode()
+    times = [timed(decode) for _ in range(REPEATS)]
+    step = statistics.median(times) / NEW
+    found = {"tokens_per_second": count / step, "step_ms": step * 1e3}
+    say(f"  ours, batch {count}: {step * 1e3:.4f} ms a step, {count / step:.0f} tok/s")
+    try:
+        found["breakdown"] = breakdown(engine, count, first, table, step * 1e3)
+    except Exception:
+        traceback.print_exc()
+    return found
+
+
+def breakdown(
+    engine: CudaRunner, count: int, first: np.ndarray[Any, Any], table: np.ndarray[Any, Any], step_ms: float
+) -> dict[str, Any]:
+    """Milliseconds of a step by kernel, from one profiled call of STEPS steps in the middle of the stretch."""
+    from torch.profiler import ProfilerActivity, profile
+
+    batch = decode_batch(first, PROMPT + NEW // 2, table, STEPS)
+    engine.execute(batch)
+    graph_ms = replay_ms(engine, count)
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        engine.execute(batch)
+        torch.cuda.synchronize()
+    kernels: dict[str, list[float]] = {}
+    for event in profiler.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            kernels.setdefault(event.name, []).append(event.device_time if hasattr(event, "device_time") else event.cuda_time)
+    rows = {name[:90]: {"count": len(t) / STEPS, "ms": sum(t) / 1e3 / STEPS} for name, t in kernels.items()}
+    rows = dict(sorted(rows.items(), key=lambda item: -item[1]["ms"])[:16])
+    busy = sum(sum(t) for t in kernels.values()) / 1e3 / STEPS
+    return {"graph_ms": graph_ms, "kernels_ms": busy, "gaps_ms": graph_ms - busy, "host_ms": step_ms - graph_ms,
+            "kernels": rows}  # fmt: skip
+
+
+def replay_ms(engine: CudaRunner, count: int) -> float:
+    """Milliseconds of one step on the GPU when replays follow each other."""
+    import bisect
+
+    bucket = engine._buckets[bisect.bisect_left(engine._buckets, count)]
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    engine._static[bucket].step.zero_()
+    torch.cuda.synchronize()
+    start.record()
+    for _ in range(STEPS):
+        engine._replay(bucket)
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / STEPS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 128])
+    parser.add_argument("--skip-peer", action="store_true")
+    parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
+    words = parser.parse_args()
+    started = common.machine()
+    found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "shape": SHAPE}
+    engine = runner(max(words.batches))
+    parameters = DecoderConfig(**SHAPE).parameters() + 28 * 2 * 1024 + 1024
+    limit = COPY / (2 * parameters)
+    rows = []
+    for count in words.batches:
+        mine = ours(engine, count)
+        found[f"batch_{count}"] = {"ours": mine}
+        share = f", {mine['tokens_per_second'] / limit:.1%} of the limit {limit:.0f}" if count == 1 else ""
+        rows.append([count, mine, share])
+    del engine
+    gc.collect()
+    torch.cuda.empty_cache()
+    table = []
+    for count, mine, share in rows:
+        theirs = None
+        if not words.skip_peer:
+            try:
+                theirs = found[f"batch_{count}"]["transformers"] = peer(count)
+            except Exception as error:
+                traceback.print_exc()
+                found[f"batch_{count}"]["transformers"] = {"error": str(error)[:400]}
+        ratio = mine["tokens_per_second"] / theirs["tokens_per_second"] if theirs else None
+        found[f"batch_{count}"]["ratio"] = ratio
+        said = f"{mine['tokens_per_second']:.0f} tok/s, {ratio or 0:.2f}x transformers{share}"
+        goal = "5x" if count > 1 else "3x and 78 % of the limit"
+        met = None if ratio is None else bool(ratio >= 5 if count > 1 else mine["tokens_per_second"] >= 0.78 * limit)
+        table.append(common.Row(f"decode, batch {count}", said, goal, met))
+    path = common.save("decode_h200", found, started=started, folder=words.results)
+    print(json.dumps({k: v for k, v in found.items() if k.startswith("batch")}, indent=1)[:6000])
+    print(common.table(table))
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

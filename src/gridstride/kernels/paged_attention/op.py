@@ -1,0 +1,94 @@
+"""gridstride::paged_attention: one new token per sequence looks at its keys and values in the paged cache."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gridstride.kernels.torch_op import check, element, launcher
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define(
+    "paged_attention(Tensor q, Tensor keys, Tensor values, Tensor tables, Tensor lengths, float scale) -> Tensor"
+)
+_THREADS = 128
+_BLOCKS_PER_MULTIPROCESSOR = 4  # that a launch should come to, before splits are not worth their merge
+_MOST_SPLITS = 32
+
+_ARRIVED: dict[torch.device, Tensor] = {}
+"""A cache: counters of the merge, one set per GPU. Each launch leaves them at zero; launches of one stream share them."""
+
+
+def paged_attention(
+    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, *, scale: float
+) -> Tensor:
+    """softmax(scale q k) v [S, H, D] of q [S, H, D] over the cache [blocks, K, block_size, D].
+
+    tables int32 [S, W] names each sequence's blocks in order, lengths int32 [S] its tokens; length 0 gives zeros.
+    """
+    out: Tensor = torch.ops.gridstride.paged_attention(q, keys, values, tables, lengths, scale)
+    return out
+
+
+@torch.library.impl(_LIBRARY, "paged_attention", "CUDA")
+def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
+    _check(q, keys, values, tables, lengths)
+    out = torch.empty_like(q)
+    sequences, heads, width = q.shape
+    kv_heads, block_size = keys.shape[1], keys.shape[2]
+    if not sequences:
+        return out
+    run = launcher(
+        "paged_attention", "03_split", q.device, ELEMENT=element(q), HEAD_WIDTH=width, GROUP=heads // kv_heads,
+        BLOCK_SIZE=block_size,
+    )  # fmt: skip
+    wanted = _BLOCKS_PER_MULTIPROCESSOR * run.multiprocessors // (sequences * kv_heads)
+    splits = max(1, min(wanted, _MOST_SPLITS))
+    partial = q.new_empty((sequences, heads, splits, width + 2), dtype=torch.float32) if splits > 1 else None
+    run(
+        (splits, kv_heads, sequences), _THREADS, q, keys, values, tables, lengths, out, partial,
+        _arrived(q.device, sequences * kv_heads), sequences, kv_heads, tables.stride(0), scale,
+    )  # fmt: skip
+    return out
+
+
+def _arrived(device: torch.device, least: int) -> Tensor:
+    kept = _ARRIVED.get(device)
+    if kept is None or kept.numel() < least:
+        kept = _ARRIVED[device] = torch.zeros(max(least, 1 << 16), dtype=torch.int32, device=device)
+    return kept
+
+
+def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor) -> None:
+    _, kv_heads, _, width = keys.shape
+    fits = q.is_contiguous() and q.dim() == 3 and q.shape[2] == width and q.shape[1] % kv_heads == 0
+    check(fits, "q", q, f"contiguous [S, {kv_heads} * G, {width}]")
+    for name, cache in (("keys", keys), ("values", values)):
+        same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
+        check(same, name, cache, f"contiguous {q.dtype} {tuple(keys.shape)}")
+    rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
+    check(rows and tables.shape[0] == q.shape[0], "tables", tables, f"int32 [{q.shape[0]}, W], rows contiguous")
+    check(lengths.dtype == torch.int32 and lengths.shape == q.shape[:1], "lengths", lengths, f"int32 [{q.shape[0]}]")
+
+
+@torch.library.impl(_LIBRARY, "paged_attention", "CPU")
+def _cpu(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
+    out = torch.zeros_like(q)
+    group = q.shape[1] // keys.shape[1]
+    for s, length in enumerate(lengths.tolist()):
+        if length:
+            k, v = (_rows(cache, tables[s], length).repeat_interleave(group, dim=1).float() for cache in (keys, values))
+            weights = torch.einsum("hd,thd->ht", q[s].float() * scale, k).softmax(dim=-1)
+            out[s] = torch.einsum("ht,thd->hd", weights, v).to(q.dtype)
+    return out
+
+
+def _rows(cache: Tensor, table: Tensor, length: int) -> Tensor:
+    """The first `length` tokens [length, K, D] of a sequence."""
+    blocks = -(-length // cache.shape[2])
+    return cache[table[:blocks].long()].transpose(1, 2).flatten(0, 1)[:length]
+
+
+@torch.library.register_fake("gridstride::paged_attention")
+def _fake(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
+    return torch.empty_like(q)

@@ -1,0 +1,90 @@
+"""Decoding's attention: one query token per sequence over its keys and values, which lie in blocks of a paged cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
+
+WIDTH, GROUP, BLOCK_SIZE, SPLITS = 64, 2, 16, 3  # of the judged kernels; they take others by macro and grid
+
+
+def reference(v: Values) -> dict[str, Array]:
+    """softmax(scale q k) v of every sequence and head; a sequence without tokens gives zeros."""
+    weighted = _attended(v, v["values"])
+    return {"out": weighted, "arrived": v["arrived"]}
+
+
+def magnitude(v: Values) -> dict[str, Array]:
+    """The same weights over absolute values: scores may be wrong by their own size times a rounding, too."""
+    size = np.abs(v["q"]).sum(-1, keepdims=True).max() * np.abs(v["keys"]).max() * abs(v["scale"])
+    return {"out": _attended(v, abs(v["values"])) * (1 + 0.01 * size), "arrived": v["arrived"]}
+
+
+def _attended(v: Values, values: Array) -> Array:
+    out = np.zeros_like(v["q"])
+    for s, length in enumerate(v["lengths"]):
+        if not length:
+            continue
+        blocks = v["tables"][s][: -(-length // BLOCK_SIZE)]
+        k, x = (np.concatenate(cache[blocks], axis=1)[:, :length] for cache in (v["keys"], values))  # [K, length, D]
+        q = v["q"][s].reshape(len(k), GROUP, WIDTH)
+        scores = np.einsum("kgd,ktd->kgt", q, k) * v["scale"]
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        seen = np.einsum("kgt,ktd->kgd", weights, x) / weights.sum(axis=-1, keepdims=True)
+        out[s] = seen.reshape(-1, WIDTH)
+    return out
+
+
+def arrange(v: Values) -> dict[str, Any]:
+    """Blocks that there are, lengths that the tables reach, a score of the size of 1, counters at zero."""
+    longest = v["tables"].shape[1] * BLOCK_SIZE
+    return {
+        "tables": (v["tables"] % v["keys"].shape[0]).astype(np.int32),
+        "lengths": (v["lengths"] % (longest + 1)).astype(np.int32),
+        "arrived": np.zeros_like(v["arrived"]),
+        "scale": WIDTH**-0.5,
+    }
+
+
+problem = Problem(
+    name="paged_attention",
+    title="Attention of one new token per sequence over a paged cache, grouped heads, float16",
+    parameters=(
+        array("q", "float16", "S", f"{GROUP}*K", f"{WIDTH}"),
+        array("keys", "float16", "B", "K", f"{BLOCK_SIZE}", f"{WIDTH}"),
+        array("values", "float16", "B", "K", f"{BLOCK_SIZE}", f"{WIDTH}"),
+        array("tables", "int32", "S", "table_width"),
+        array("lengths", "int32", "S"),
+        array("out", "float16", "S", f"{GROUP}*K", f"{WIDTH}", role="out"),
+        array("partial", "float32", "S", f"{GROUP}*K", f"{SPLITS}", f"{WIDTH + 2}", role="scratch"),
+        array("arrived", "int32", "S", "K", role="inout"),
+        size("S"),
+        size("K"),
+        size("table_width"),
+        scalar("scale"),
+    ),
+    reference=reference,
+    magnitude=magnitude,
+    terms="4",
+    without={
+        "spikes": "a million is infinite in float16",
+        "cancellation": "scores of thousands: which key wins is decided by the last bit of float16",
+        "nonfinite": "one Inf makes a whole head NaN",
+    },
+    arrange=arrange,
+    public=(
+        {"S": 3, "K": 2, "B": 40, "table_width": 20},
+        {"S": 2, "K": 1, "B": 4, "table_width": 3},
+        {"S": 1, "K": 3, "B": 1, "table_width": 1},
+    ),
+    largest={"S": 4, "K": 3, "B": 60, "table_width": 24},
+    tiles=(2, 4, 8, 16),
+    observed={"S": 4, "K": 2, "B": 64, "table_width": 16},
+    timed={"S": 128, "K": 8, "B": 8192, "table_width": 64},
+    flops=f"2*S*K*{GROUP}*table_width*{BLOCK_SIZE}*{WIDTH}",
+    bytes=f"2*S*K*table_width*{BLOCK_SIZE}*{WIDTH}",
+    aligned="tensors begin at 16-byte boundaries, which the op checks",
+)

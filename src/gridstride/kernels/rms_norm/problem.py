@@ -1,0 +1,68 @@
+"""RMS norm behind the addition to the residual stream: residual += delta; out = residual / rms(residual) * weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridstride.judge.problem import Array, Peer, Problem, Values, array, scalar, size
+
+
+def reference(v: Values) -> dict[str, Array]:
+    """Each row by itself; eps keeps a row of zeros from dividing by zero."""
+    x = v["residual"] + v["delta"]
+    return {"residual": x, "out": x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + v["eps"]) * v["weight"]}
+
+
+def magnitude(v: Values) -> dict[str, Array]:
+    """|residual| + |delta|, and the same through the norm."""
+    x = abs(v["residual"]) + abs(v["delta"])
+    real = v["residual"] + v["delta"]
+    scale = np.sqrt(np.mean(real * real, axis=-1, keepdims=True) + v["eps"])
+    return {"residual": x, "out": x / scale * abs(v["weight"])}
+
+
+def arrange(v: Values) -> dict[str, Any]:
+    """What every model uses."""
+    return {"eps": 1e-5}
+
+
+def torch_add_and_norm(v: Values) -> object:
+    """PyTorch's addition and its fused norm."""
+    import torch.nn.functional as F
+
+    v["residual"].add_(v["delta"])
+    return v["out"].copy_(F.rms_norm(v["residual"], (v["residual"].shape[-1],), v["weight"], v["eps"]))
+
+
+problem = Problem(
+    name="rms_norm",
+    title="Residual addition and RMS norm, float16",
+    parameters=(
+        array("residual", "float16", "N", "W", role="inout"),
+        array("delta", "float16", "N", "W"),
+        array("weight", "float16", "W"),
+        array("out", "float16", "N", "W", role="out"),
+        size("N"),
+        size("W"),
+        scalar("eps"),
+    ),
+    reference=reference,
+    magnitude=magnitude,
+    terms="2",
+    without={
+        "spikes": "a million is infinite in float16",
+        "nonfinite": "one Inf makes its row NaN, and NaN times the scale of the others says nothing",
+    },
+    arrange=arrange,
+    public=({"N": 3, "W": 1024}, {"N": 5, "W": 128}, {"N": 2, "W": 1000}, {"N": 2, "W": 75}, {"N": 1, "W": 1}),
+    largest={"N": 5, "W": 5000},
+    tiles=(32, 128, 1024, 4096),
+    observed={"N": 8, "W": 1024},
+    timed={"N": 65_536, "W": 4096},
+    flops="5*N*W",
+    bytes="8*N*W",
+    peers={"torch": Peer(torch_add_and_norm)},
+    aligned="tensors begin at 16-byte boundaries, which the op checks",
+)

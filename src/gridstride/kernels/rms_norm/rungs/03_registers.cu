@@ -1,0 +1,91 @@
+// 03 registers: 16 bytes per load; a row stays in registers between its two uses.
+//
+// Moves: bytes read per element, from twice each input to once; load instructions, to 1/8 (16-bit elements).
+// Mapping: one block per row; thread t of T -> vectors t, t + T, t + 2T ..., up to 4 of them kept in registers. Longer
+//   rows, and rows whose width is no whole number of vectors, go element by element and read the sum again.
+//
+// entry: rms_norm_registers
+// block: 128
+// grid: N
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef ELEMENT
+#define ELEMENT __half
+#endif
+
+constexpr int THREADS = 128;
+constexpr int WARPS = THREADS / 32;
+constexpr int VECTOR = 16 / sizeof(ELEMENT);  // elements of one 16-byte load
+constexpr int KEPT = 4;  // vectors per thread
+constexpr unsigned int ALL_LANES = 0xffffffffu;
+
+struct Vector {
+    uint4 raw;
+    __device__ ELEMENT& operator[](int i) { return reinterpret_cast<ELEMENT*>(&raw)[i]; }
+};
+
+__device__ __forceinline__ float block_sum(float value)
+{
+    __shared__ float sums[WARPS];
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(ALL_LANES, value, offset);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    float total = 0.0f;
+    for (int w = 0; w < WARPS; ++w) total += sums[w];
+    return total;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
+    ELEMENT* __restrict__ residual, const ELEMENT* __restrict__ delta, const ELEMENT* __restrict__ weight,
+    ELEMENT* __restrict__ out, int N, int W, float eps)
+{
+    const long long start = (long long)blockIdx.x * W;
+    const int t = threadIdx.x;
+
+    if (W % VECTOR || W > KEPT * THREADS * VECTOR) {
+        float squares = 0.0f;
+        for (int i = t; i < W; i += THREADS) {
+            float x = float(residual[start + i]);
+            if (delta) {
+                x += float(delta[start + i]);
+                residual[start + i] = ELEMENT(x);
+            }
+            squares += x * x;
+        }
+        const float scale = rsqrtf(block_sum(squares) / W + eps);
+        for (int i = t; i < W; i += THREADS)
+            out[start + i] = ELEMENT(float(residual[start + i]) * scale * float(weight[i]));
+        return;
+    }
+
+    const uint4* sources = reinterpret_cast<const uint4*>(residual + start);
+    float kept[KEPT][VECTOR];
+    float squares = 0.0f;
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k) {
+        const int v = t + k * THREADS;
+        if (v >= W / VECTOR) break;
+        Vector x = {sources[v]};
+        Vector d = {delta ? reinterpret_cast<const uint4*>(delta + start)[v] : uint4{}};
+#pragma unroll
+        for (int e = 0; e < VECTOR; ++e) {
+            kept[k][e] = float(x[e]) + (delta ? float(d[e]) : 0.0f);
+            squares += kept[k][e] * kept[k][e];
+            x[e] = ELEMENT(kept[k][e]);
+        }
+        if (delta) reinterpret_cast<uint4*>(residual + start)[v] = x.raw;
+    }
+    const float scale = rsqrtf(block_sum(squares) / W + eps);
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k) {
+        const int v = t + k * THREADS;
+        if (v >= W / VECTOR) break;
+        Vector w = {reinterpret_cast<const uint4*>(weight)[v]};
+        Vector y;
+#pragma unroll
+        for (int e = 0; e < VECTOR; ++e) y[e] = ELEMENT(kept[k][e] * scale * float(w[e]));
+        reinterpret_cast<uint4*>(out + start)[v] = y.raw;
+    }
+}

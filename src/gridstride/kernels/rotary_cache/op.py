@@ -1,0 +1,97 @@
+"""gridstride::rotary_cache: queries and keys normed and turned, keys and values put into the paged cache."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define(
+    "rotary_cache(Tensor qkv, Tensor cosine, Tensor sine, Tensor? q_weight, Tensor? k_weight, Tensor positions, "
+    "Tensor slots, Tensor(a!) keys, Tensor(b!) values, float eps) -> Tensor"
+)
+_WARPS = 4
+
+
+def rotary_cache(
+    qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+) -> Tensor:  # fmt: skip
+    """Queries [N, H, D] of qkv [N, (H + 2K) D]; keys and values [blocks, K, block_size, D] are written at `slots` [N].
+
+    cosine and sine are fp32 [context, D/2], read at `positions` [N]; the weights [D] norm each head first where given.
+    """
+    out: Tensor = torch.ops.gridstride.rotary_cache(
+        qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps
+    )
+    return out
+
+
+@torch.library.impl(_LIBRARY, "rotary_cache", "CUDA")
+def _cuda(
+    qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+) -> Tensor:  # fmt: skip
+    _check(qkv, cosine, sine, positions, slots, keys, values)
+    q = _fake(qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps)
+    tokens, heads, width = q.shape
+    kv_heads, block_size = keys.shape[1], keys.shape[2]
+    if tokens:
+        run = launcher("rotary_cache", "03_warp_per_head", qkv.device, ELEMENT=element(qkv), HEAD_WIDTH=width)
+        run(
+            (ceil_div(tokens * (heads + 2 * kv_heads), _WARPS), 1, 1), 32 * _WARPS, qkv, cosine, sine, q_weight,
+            k_weight, positions, slots, q, keys, values, tokens, heads // kv_heads, kv_heads, block_size, eps,
+        )  # fmt: skip
+    return q
+
+
+def _check(
+    qkv: Tensor, cosine: Tensor, sine: Tensor, positions: Tensor, slots: Tensor, keys: Tensor, values: Tensor
+) -> None:
+    width, kv_heads = keys.shape[3], keys.shape[1]
+    check(width % 64 == 0, "keys", keys, "[blocks, K, block_size, D] with D a multiple of 64")
+    row = kv_heads * width
+    whole = qkv.dim() == 2 and qkv.shape[1] % row == 0 and qkv.shape[1] >= 3 * row and qkv.is_contiguous()
+    check(whole, "qkv", qkv, f"contiguous [N, (G + 2) * {row}]")
+    for name, cache in (("keys", keys), ("values", values)):
+        fits = cache.dtype == qkv.dtype and cache.is_contiguous() and cache.shape == keys.shape
+        check(fits, name, cache, f"contiguous {qkv.dtype} {tuple(keys.shape)}")
+    for name, table in (("cosine", cosine), ("sine", sine)):
+        fits = table.dtype == torch.float32 and table.is_contiguous() and table.shape[1] == width // 2
+        check(fits, name, table, f"contiguous float32 [context, {width // 2}]")
+    for name, index in (("positions", positions), ("slots", slots)):
+        check(index.dtype == torch.int64 and index.shape == qkv.shape[:1], name, index, f"int64 [{qkv.shape[0]}]")
+
+
+@torch.library.impl(_LIBRARY, "rotary_cache", "CPU")
+def _cpu(
+    qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+) -> Tensor:  # fmt: skip
+    kv_heads, block_size, width = keys.shape[1:]
+    heads = qkv.shape[1] // width - 2 * kv_heads
+    q, k, v = qkv.unflatten(1, (-1, width)).split((heads, kv_heads, kv_heads), dim=1)
+    block, offset = slots // block_size, slots % block_size
+    keys[block, :, offset] = _turned(k, k_weight, cosine[positions], sine[positions], eps)
+    values[block, :, offset] = v
+    return _turned(q, q_weight, cosine[positions], sine[positions], eps)
+
+
+def _turned(x: Tensor, weight: Tensor | None, cosine: Tensor, sine: Tensor, eps: float) -> Tensor:
+    if weight is not None:
+        x = F.rms_norm(x, (x.shape[-1],), weight, eps)
+    low, high = x.float().chunk(2, dim=-1)
+    c, s = cosine.unsqueeze(1), sine.unsqueeze(1)
+    return torch.cat((low * c - high * s, high * c + low * s), dim=-1).to(x.dtype)
+
+
+@torch.library.register_fake("gridstride::rotary_cache")
+def _fake(
+    qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+) -> Tensor:  # fmt: skip
+    kv_heads, width = keys.shape[1], keys.shape[3]
+    return qkv.new_empty((qkv.shape[0], qkv.shape[1] // width - 2 * kv_heads, width))

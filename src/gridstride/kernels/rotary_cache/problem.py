@@ -1,0 +1,92 @@
+"""From one matrix product to attention: norm and turn queries and keys, put keys and values into the paged cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
+
+WIDTH = 64  # of a head; the kernels take others by macro
+
+
+def reference(v: Values) -> dict[str, Array]:
+    """Queries [N, G K, D]; the cache [B, K, block_size, D] as it was, but for the slots of the N tokens."""
+    heads, kv = v["G"] * v["K"], v["K"]
+    q, k, value = np.split(v["qkv"].reshape(v["N"], heads + 2 * kv, WIDTH), (heads, heads + kv), axis=1)
+    keys, values = v["keys"].copy(), v["values"].copy()
+    block, offset = v["slots"] // v["block_size"], v["slots"] % v["block_size"]
+    keys[block, :, offset] = turned(k, v["k_weight"], v)
+    values[block, :, offset] = value
+    return {"q": turned(q, v["q_weight"], v), "keys": keys, "values": values}
+
+
+def turned(x: Array, weight: Array, v: Values) -> Array:
+    """Each head's RMS norm, then pairs (i, i + D/2) turned by the angle of the token's position."""
+    x = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + v["eps"]) * weight
+    low, high = np.split(x, 2, axis=-1)
+    c, s = (table[v["positions"]][:, None] for table in (v["cosine"], v["sine"]))
+    return np.concatenate((low * c - high * s, high * c + low * s), axis=-1)
+
+
+def magnitude(v: Values) -> dict[str, Array]:
+    """The same with absolute values: a turned pair may cancel."""
+    positive = {name: v[name] if name in ("positions", "slots") else abs(v[name]) for name in v}
+    positive["sine"] = -positive["sine"]  # low * c - high * s adds up
+    found = reference(positive)
+    positive["sine"] = abs(positive["sine"])
+    other = reference(positive)
+    return {name: np.maximum(abs(found[name]), abs(other[name])) for name in found}
+
+
+def arrange(v: Values) -> dict[str, Any]:
+    """Positions within the tables, slots all different and within the cache."""
+    places = v["keys"].shape[0] * v["block_size"]
+    order = np.argsort(v["slots"], kind="stable")
+    slots = np.random.default_rng(len(order)).permutation(places)[: len(order)][order]
+    return {"eps": 1e-5, "positions": v["positions"] % v["cosine"].shape[0], "slots": slots.astype(np.int64)}
+
+
+problem = Problem(
+    name="rotary_cache",
+    title="Rotary positions, head norm and the write into the paged cache, float16",
+    parameters=(
+        array("qkv", "float16", "N", f"(G+2)*K*{WIDTH}"),
+        array("cosine", "float32", "C", f"{WIDTH // 2}"),
+        array("sine", "float32", "C", f"{WIDTH // 2}"),
+        array("q_weight", "float16", f"{WIDTH}"),
+        array("k_weight", "float16", f"{WIDTH}"),
+        array("positions", "int64", "N"),
+        array("slots", "int64", "N"),
+        array("q", "float16", "N", "G*K", f"{WIDTH}", role="out"),
+        array("keys", "float16", "ceil(N/block_size)+1", "K", "block_size", f"{WIDTH}", role="inout"),
+        array("values", "float16", "ceil(N/block_size)+1", "K", "block_size", f"{WIDTH}", role="inout"),
+        size("N"),
+        size("G"),
+        size("K"),
+        size("block_size"),
+        scalar("eps"),
+    ),
+    reference=reference,
+    magnitude=magnitude,
+    terms="4",
+    without={
+        "spikes": "a million is infinite in float16",
+        "cancellation": "cosines are at most 1: turned, numbers near a thousand are infinite in float16",
+        "nonfinite": "one Inf makes its head NaN, and NaN times the scale of the others says nothing",
+    },
+    arrange=arrange,
+    public=(
+        {"N": 5, "C": 40, "G": 2, "K": 2, "block_size": 16},
+        {"N": 3, "C": 7, "G": 1, "K": 3, "block_size": 8},
+        {"N": 1, "C": 1, "G": 4, "K": 1, "block_size": 1},
+    ),
+    largest={"N": 20, "C": 64, "G": 5, "K": 3, "block_size": 32},
+    tiles=(4, 8, 16, 32),
+    observed={"N": 16, "C": 64, "G": 2, "K": 4, "block_size": 16},
+    timed={"N": 16_384, "C": 4096, "G": 2, "K": 8, "block_size": 16},
+    flops=f"6*N*(G+1)*K*{WIDTH}",
+    bytes=f"4*N*(G+2)*K*{WIDTH}",
+    aligned="tensors begin at 16-byte boundaries, which the op checks",
+)

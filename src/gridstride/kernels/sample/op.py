@@ -1,0 +1,85 @@
+"""gridstride::sample: one token per row of logits, greedy or drawn, from a given uniform number."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from gridstride.kernels.torch_op import check, element, launcher
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define(
+    "sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor min_p, Tensor uniform) -> Tensor"
+)
+_THREADS = 1024
+_ONE = 2.0**40  # weight of the likeliest token: weights are whole numbers, so that no sum depends on its order
+
+
+def sample(
+    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
+) -> Tensor:
+    """Tokens int64 [M] of logits [M, V]; temperature, top_p, min_p fp32, top_k int32, uniform fp64 in [0, 1), each [M].
+
+    Temperature 0 takes the likeliest token, of several the first. Else tokens with at least min_p times the largest
+    probability stay, of those the k likeliest (0: all), of those the likeliest that together have at least the share
+    top_p; equal logits stay or go together. The token is where the kept weights, added up in the vocabulary's order,
+    pass `uniform`. A row with NaN, or whose largest logit is infinite, gives -1.
+    """
+    out: Tensor = torch.ops.gridstride.sample(logits, temperature, top_k, top_p, min_p, uniform)
+    return out
+
+
+@torch.library.impl(_LIBRARY, "sample", "CUDA")
+def _cuda(
+    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
+) -> Tensor:
+    check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
+    rows, vocabulary = logits.shape
+    wanted = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
+              "uniform": torch.float64}  # fmt: skip
+    for (name, dtype), given in zip(wanted.items(), (temperature, top_k, top_p, min_p, uniform), strict=True):
+        check(given.dtype == dtype and given.shape == (rows,) and given.is_contiguous(), name, given, f"{dtype} [{rows}]")
+    tokens = logits.new_empty((rows,), dtype=torch.int64)
+    if rows:
+        run = launcher("sample", "03_eight_ways", logits.device, ELEMENT=element(logits))
+        run((rows, 1, 1), _THREADS, logits, temperature, top_k, top_p, min_p, uniform, tokens, rows, vocabulary)
+    return tokens
+
+
+@torch.library.impl(_LIBRARY, "sample", "CPU")
+def _cpu(
+    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
+) -> Tensor:
+    sound = logits.amax(dim=-1).isfinite()
+    tokens = torch.where(sound, logits.argmax(dim=-1), -1)
+    for m in torch.nonzero((temperature != 0) & sound).flatten().tolist():
+        tokens[m] = _drawn(
+            logits[m].float(), float(temperature[m]), int(top_k[m]), float(top_p[m]), float(min_p[m]), float(uniform[m])
+        )
+    return tokens
+
+
+def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: float, uniform: float) -> int:
+    weights = (((row - row.max()) / temperature).exp() * _ONE).to(torch.int64)
+    kept = row > -torch.inf
+    if min_p > 0.0:
+        kept &= row >= row.max() + math.log(min_p) * temperature
+    if 0 < top_k < row.numel():
+        kept &= row >= row.topk(top_k).values[-1]
+    if top_p < 1.0:
+        order = torch.where(kept, row, -torch.inf).argsort(descending=True)
+        reached = torch.where(kept, weights, 0)[order].cumsum(0)
+        first = int(torch.searchsorted(reached, max(1, int(float(reached[-1]) * top_p))))
+        kept &= row >= row[order[min(first, row.numel() - 1)]]
+    sums = torch.where(kept, weights, 0).cumsum(0)
+    point = min(int(float(sums[-1]) * uniform), int(sums[-1]) - 1)
+    return int(torch.searchsorted(sums, point, right=True))
+
+
+@torch.library.register_fake("gridstride::sample")
+def _fake(
+    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
+) -> Tensor:
+    return logits.new_empty((logits.shape[0],), dtype=torch.int64)

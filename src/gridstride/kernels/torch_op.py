@@ -1,0 +1,89 @@
+"""Rungs as functions of CUDA tensors: compiled at first use for the tensors' GPU, launched on PyTorch's stream.
+
+A launch reads nothing back and allocates nothing, so it can be captured into a CUDA graph once the kernel is compiled:
+`warm` by one call before the capture.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gridstride.device.choice import use
+from gridstride.device.module import cuda
+from gridstride.device.physical import PhysicalGPU
+from gridstride.device.scalars import packer
+from gridstride.judge.header import read_kernel
+from gridstride.protocol import DeviceKernel, Shape
+
+ELEMENTS = {torch.float16: "__half", torch.bfloat16: "__nv_bfloat16", torch.float32: "float"}
+"""C++ names of the element types that the kernels are compiled for."""
+_CODES = {"f32": "f", "u32": "i", "s32": "i", "b32": "i", "u64": "Q", "s64": "q", "b64": "Q", "f64": "d"}
+_KERNELS = Path(__file__).resolve().parent
+
+Dim3 = tuple[int, int, int]
+
+
+class Launcher:
+    """One compiled rung on one GPU. Arguments are tensors (None: a null pointer) and numbers, in the rung's order."""
+
+    def __init__(self, kernel: DeviceKernel, multiprocessors: int) -> None:
+        layouts = kernel.parameters
+        self._kernel, self.multiprocessors = kernel, multiprocessors
+        self._pack = packer([_CODES[p.type] for p in layouts], [p.offset for p in layouts], [p.size for p in layouts])
+
+    def __call__(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
+        """Queue one launch; the caller answers for shapes, dtypes and memory."""
+        self._launch(Shape(grid, (block, 1, 1), shared), args)
+
+    def cooperative(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
+        """The same, with all blocks on the GPU at once or an error."""
+        self._launch(replace(Shape(grid, (block, 1, 1), shared), cooperative=True), args)
+
+    def _launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
+        self._kernel.launch(shape, self._pack(*(_word(value) for value in args)), None)
+
+
+def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> Launcher:
+    """A rung compiled for the GPU of `device`, with `macros` defined; kept for the next call."""
+    ordinal = torch.cuda.current_device() if device.index is None else device.index
+    return _compiled(folder, rung, ordinal, tuple(sorted(macros.items())))
+
+
+@functools.cache
+def _compiled(folder: str, rung: str, ordinal: int, macros: tuple[tuple[str, object], ...]) -> Launcher:
+    file = read_kernel(_KERNELS / folder / "rungs" / f"{rung}.cu")
+    assert file.entry is not None
+    gpu = PhysicalGPU(ordinal)
+    with use(gpu):
+        module = cuda(file.source, [f"-D{name}={value}" for name, value in macros], filename=file.filename)
+        kernel = module[file.entry].bound().kernel
+    return Launcher(kernel, gpu.properties.multiprocessors)
+
+
+def element(x: Tensor) -> str:
+    """The C++ type of a tensor's elements; TypeError for a dtype that no kernel is written for."""
+    if x.dtype not in ELEMENTS:
+        raise TypeError(f"dtype {x.dtype} is not one of {', '.join(map(str, ELEMENTS))}")
+    return ELEMENTS[x.dtype]
+
+
+def check(condition: bool, name: str, tensor: Tensor, wanted: str) -> None:
+    """ValueError that names the tensor, what it is and what it must be."""
+    if not condition:
+        strides = "" if tensor.is_contiguous() else f" with strides {tuple(tensor.stride())}"
+        raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {wanted}")
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def _word(value: Tensor | float | None) -> Any:
+    return value.data_ptr() if isinstance(value, Tensor) else 0 if value is None else value

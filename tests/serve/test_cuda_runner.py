@@ -1,0 +1,134 @@
+"""The runner for GPUs against PyTorch's: the same code without graphs on a CPU, with them on a GPU."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.serve.batch import Batch, Draw, Runner
+from gridstride.serve.cuda_runner import CudaRunner
+from gridstride.serve.engine import Engine
+from gridstride.serve.messages import Submit
+from gridstride.serve.runner import TorchRunner
+from gridstride.serve.sampling import Sampling
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SHAPES = {
+    "llama": DecoderConfig(vocabulary=300, width=128, layers=2, heads=4, kv_heads=2, head_width=64, hidden=256, context=256),
+    "qwen2": DecoderConfig(
+        family="qwen2", vocabulary=300, width=96, layers=2, heads=3, kv_heads=1, head_width=64, hidden=80, context=256,
+        qkv_bias=True,
+    ),
+    "qwen3": DecoderConfig(
+        family="qwen3", vocabulary=300, width=128, layers=2, heads=2, kv_heads=2, head_width=128, hidden=256, context=256,
+        tied=True, head_norm=True,
+    ),
+}  # fmt: skip
+every_device = pytest.mark.parametrize("device", DEVICES)
+every_shape = pytest.mark.parametrize("shape", SHAPES)
+
+
+def decoder(shape: str, dtype: torch.dtype = torch.float32) -> Decoder:
+    torch.manual_seed(0)
+    made = Decoder(SHAPES[shape]).eval()
+    for p in made.parameters():
+        if p.dim() == 1:
+            torch.nn.init.normal_(p, 1.0, 0.1)  # norms and biases that do something
+    return made.to(dtype)
+
+
+def generated(runner: Runner, wishes: list[Sampling]) -> dict[str, list[int]]:
+    engine = Engine(runner, max_batch_tokens=64, max_running=8)
+    draw = np.random.default_rng(1)
+    for i, sampling in enumerate(wishes):
+        prompt = tuple(map(int, draw.integers(0, 300, int(draw.integers(1, 90)))))
+        engine.submit(Submit(id=str(i), prompt=prompt, sampling=sampling, arrived=0.0))
+    tokens: dict[str, list[int]] = {str(i): [] for i in range(len(wishes))}
+    while not engine.idle:
+        for update in engine.step():
+            assert update.error is None, update.error
+            tokens[update.id] += update.tokens
+    return tokens
+
+
+@every_device
+@every_shape
+def test_greedy_tokens_are_the_torch_runners(shape: str, device: str) -> None:
+    wishes = [Sampling(temperature=0.0, max_tokens=25 + i) for i in range(6)]
+    model = decoder(shape)
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 2, 4, 8)), wishes) == expected
+
+
+@every_device
+def test_drawn_tokens_are_the_torch_runners(device: str) -> None:
+    wishes = [Sampling(temperature=0.8, seed=1), Sampling(top_k=20, seed=2), Sampling(top_p=0.8, min_p=0.01, seed=3)]
+    model = decoder("llama")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), wishes) == expected
+
+
+@every_device
+def test_what_a_graph_cannot_draw_goes_through_the_sampler(device: str) -> None:
+    wishes = [Sampling(temperature=0.0, repetition_penalty=1.5), Sampling(temperature=0.0, logprobs=2)]
+    model = decoder("llama")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), wishes) == expected
+
+
+@every_device
+def test_several_steps_in_one_call_are_those_of_single_calls(device: str) -> None:
+    runner = CudaRunner(decoder("qwen3"), blocks=20, block_size=4, device=device, buckets=(4,))
+    table = np.arange(15, dtype=np.int32).reshape(3, 5)
+
+    def step(tokens: list[int], at: list[int], steps: int) -> np.ndarray:
+        count = len(tokens)
+        places = np.array(at)
+        return runner.execute(
+            Batch(
+                tokens=np.array(tokens), positions=places, slots=table[np.arange(count), places // 4] * 4 + places % 4,
+                starts=np.arange(count + 1, dtype=np.int32), lengths=(places + 1).astype(np.int32), blocks=table,
+                sampled=np.arange(count, dtype=np.int32), draws=(Draw(Sampling(temperature=0.0), 0, (), ()),) * count,
+                steps=steps,
+            )
+        ).tokens  # fmt: skip
+
+    start, at = [5, 6, 7], [0, 0, 0]
+    one_by_one, tokens = [], start
+    for i in range(8):
+        tokens = step(tokens, [i, i, i], 1)[:, 0].tolist()
+        one_by_one.append(tokens)
+    assert step(start, at, 8).T.tolist() == one_by_one
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", SHAPES)
+def test_teacher_forced_logits_in_bfloat16(shape: str) -> None:
+    """Relative to the largest logit, an error of bf16's own size: 2^-8 for each of a few roundings."""
+    model = decoder(shape, torch.bfloat16)
+    wide = copy.deepcopy(model).double()
+    tokens = torch.randint(0, 300, (40,), generator=torch.Generator().manual_seed(0))
+    expected = wide.logits(wide(tokens[None])[0]).float()
+    runner = CudaRunner(model, blocks=10, block_size=16, device="cuda")
+    table = np.arange(3, dtype=np.int32)[None]
+    got = []
+    for i, token in enumerate(tokens.tolist()):
+        batch = Batch(
+            tokens=np.array([token]), positions=np.array([i]), slots=np.array([i]), starts=np.array([0, 1], np.int32),
+            lengths=np.array([i + 1], np.int32), blocks=table, sampled=np.array([0], np.int32),
+            draws=(Draw(Sampling(), 0, (), ()),),
+        )  # fmt: skip
+        got.append(runner.logits(batch)[0].float().cpu())
+    error = (torch.stack(got) - expected).norm() / expected.norm()
+    assert error < 0.02
+
+
+def test_a_shape_that_the_kernels_are_not_for_is_refused() -> None:
+    config = DecoderConfig(vocabulary=30, width=32, layers=1, heads=2, kv_heads=2, head_width=16, hidden=32, context=16)
+    with pytest.raises(ValueError, match="head_width 16"):
+        CudaRunner(Decoder(config), blocks=4, block_size=4)
