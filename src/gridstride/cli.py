@@ -282,6 +282,89 @@ def serve(
     )  # fmt: skip
 
 
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", metavar="N", help="Of an answer, at most.")]
+Temperature = Annotated[
+    float | None, typer.Option("--temperature", metavar="T", help="0 takes the likeliest; as the model's folder says.")
+]
+TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Only the K likeliest tokens.")]
+TopP = Annotated[float | None, typer.Option("--top-p", metavar="P", help="Only the likeliest that make up P together.")]
+MinP = Annotated[float | None, typer.Option("--min-p", metavar="P", help="Only P times as likely as the likeliest.")]
+Repetition = Annotated[
+    float | None, typer.Option("--repetition-penalty", metavar="X", help="Above 1: tokens seen become less likely.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The same seed draws the same text.")]
+ModelDevice = Annotated[
+    str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
+]
+ModelType = Annotated[
+    str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, float16; auto: the folder's.")
+]
+
+
+@app.command()
+def generate(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="What to go on with; - reads stdin.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", metavar="N", help="So many texts.")] = 1,
+    stop: Annotated[list[str] | None, typer.Option("--stop", metavar="TEXT", help="Ends there; repeatable.")] = None,
+    echo: Annotated[bool, typer.Option("--echo", help="Show the prompt too.")] = False,
+    stream: Annotated[
+        bool | None, typer.Option("--stream/--no-stream", help="Show it as it comes, as on a terminal.")
+    ] = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    repetition_penalty: Repetition = None,
+    seed: Seed = None,
+    device: ModelDevice = None,
+    dtype: ModelType = "auto",
+    as_json: Json = False,
+) -> int:
+    """Let a model go on with a text."""
+    return _run(
+        "generate", model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, max_tokens=max_tokens,
+        temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
+        seed=seed, device=device, dtype=dtype, as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command()
+def chat(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder, or with --url a model of that server.")
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Talk with a server's model.")] = None,
+    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="Who it is to be.")] = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    repetition_penalty: Repetition = None,
+    seed: Seed = None,
+    device: ModelDevice = None,
+    dtype: ModelType = "auto",
+    api_key_file: Annotated[
+        str | None, typer.Option("--api-key-file", metavar="FILE", help="Its first word is sent as the key.")
+    ] = None,
+) -> int:
+    """Talk with a model in the terminal.
+
+    Ctrl-C stops an answer, Ctrl-D ends the chat; /help says what else there is.
+    """
+    return _run(
+        "chat", model, url=url, system=system, max_tokens=max_tokens, temperature=temperature, top_k=top_k,
+        top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed, device=device, dtype=dtype,
+        api_key_file=api_key_file,
+    )  # fmt: skip
+
+
 @app.command()
 def load(
     target: Annotated[
@@ -296,7 +379,8 @@ def load(
         float | None, typer.Option(metavar="R", help="Requests per second in the mean, at random times (Poisson).")
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", metavar="N", help="So many at a time, instead; 16 by default.")
+        int | None,
+        typer.Option("-c", "--concurrency", metavar="N", help="So many at a time; by default 16, to compare all."),
     ] = None,
     prompt_tokens: Annotated[
         str, typer.Option(metavar="LENGTHS", help="128, uniform:16:512 or lognormal:MEDIAN:SIGMA[:MOST].")
@@ -321,6 +405,7 @@ def load(
     device: Annotated[
         str | None, typer.Option("--device", metavar="cpu|cuda", help="Of the servers that --compare starts.")
     ] = None,
+    max_running: Annotated[int, typer.Option(metavar="N", help="Sequences that these servers run at a time.")] = 32,
     as_json: Json = False,
 ) -> int:
     """Put a load on a server, and measure what its users feel.
@@ -331,7 +416,7 @@ def load(
         "load", target, compare=compare, requests=requests, rate=rate, concurrency=concurrency,
         prompt_tokens=prompt_tokens, output_tokens=output_tokens, prompts=prompts, chat=chat, model=model,
         temperature=temperature, ignore_eos=ignore_eos, slo=slo or (), warmup=warmup, seed=seed, timeout=timeout,
-        api_key_file=api_key_file, device=device, as_json=as_json,
+        api_key_file=api_key_file, device=device, max_running=max_running, as_json=as_json,
     )  # fmt: skip
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridstride.commands.model import key_in, needs
 from gridstride.commands.terminal import WrongUse, emit, stdout
 
 if TYPE_CHECKING:
@@ -40,13 +39,13 @@ class Options:
     timeout: float
     api_key_file: str | None
     device: str | None
+    max_running: int
 
 
 def run(target: str | None, *, as_json: bool, **words: Any) -> bool:
     """Run the load and show its figures; whether every request was answered or turned away in good order."""
     options = Options(**words)
-    if importlib.util.find_spec("httpx") is None:
-        raise WrongUse("httpx not installed: pip install 'gridstride[serve]'")
+    needs("httpx", extra="serve")
     from gridstride.serve.load.errors import LoadError, ServerGone
 
     try:
@@ -92,16 +91,13 @@ def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
         folder = find(model)
     except ModelError as error:
         raise WrongUse(str(error)) from error
-    words = ["--max-queue", str(max(load.requests, load.warmup)), *_device(options.device)]
+    words = ["--max-running", str(options.max_running), "--max-queue", str(max(load.requests, load.warmup))]
+    words += [] if options.device is None else ["--device", options.device]
     made: dict[str, Any] = {}
     for policy in compare.POLICIES:
         with compare.serving(str(folder), policy, options=words) as url, _Progress(policy) as progress:
             made[policy] = asyncio.run(run_load(url, load, on_end=progress))
     return {"model": str(folder), "policies": made, "ratios": compare.ratios(made)}
-
-
-def _device(device: str | None) -> list[str]:
-    return [] if device is None else ["--device", device]
 
 
 def _load(options: Options) -> Load:
@@ -119,13 +115,15 @@ def _load(options: Options) -> Load:
     for name, number in (("rate", options.rate), ("timeout", options.timeout)):
         if number is not None and not 0 < number < math.inf:
             raise WrongUse(f"--{name} {number:g} must be above 0")
-    concurrency = options.concurrency or (_CONCURRENCY if options.rate is None else None)
+    if options.max_running < 1:
+        raise WrongUse(f"--max-running {options.max_running} must be at least 1")
+    usual = None if options.rate is not None else options.requests if options.compare else _CONCURRENCY
     return Load(
         requests=options.requests,
         prompt_lengths=lengths(options.prompt_tokens),
         output_lengths=lengths(options.output_tokens),
         rate=options.rate,
-        concurrency=concurrency,
+        concurrency=options.concurrency or usual,
         prompts=options.prompts,
         model=options.model,
         chat=options.chat,
@@ -134,22 +132,9 @@ def _load(options: Options) -> Load:
         seed=options.seed,
         warmup=options.warmup,
         timeout=options.timeout,
-        key=_key(options.api_key_file),
+        key=key_in(options.api_key_file),
         slo=objectives(options.slo),
     )
-
-
-def _key(file: str | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        lines = Path(file).expanduser().read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise WrongUse(f"--api-key-file {file} cannot be read: {reason}") from error
-    if not lines or not lines[0].isascii():
-        raise WrongUse(f"--api-key-file {file} holds no key")
-    return lines[0]
 
 
 class _Progress:

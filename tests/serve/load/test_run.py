@@ -214,7 +214,8 @@ def words(**changes: Any) -> dict[str, Any]:
     given = {
         "compare": False, "requests": 2, "rate": None, "concurrency": 1, "prompt_tokens": "4", "output_tokens": "4",
         "prompts": None, "chat": False, "model": None, "temperature": 1.0, "ignore_eos": True, "slo": (), "warmup": 0,
-        "seed": 0, "timeout": 60.0, "api_key_file": None, "device": None, "as_json": True,
+        "seed": 0, "timeout": 60.0, "api_key_file": None, "device": None, "max_running": 4,
+        "as_json": True,
     }  # fmt: skip
     return given | changes
 

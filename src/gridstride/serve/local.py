@@ -1,0 +1,99 @@
+"""A model in this very process, for whoever asks it one thing after another."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.engine import Engine
+from gridstride.serve.messages import Submit
+from gridstride.serve.output import Output, Piece
+from gridstride.serve.process.build import engine as build
+from gridstride.serve.process.protocol import Ready
+from gridstride.serve.sampling import Sampling
+
+
+class Local:
+    """An engine with its tokenizer. One thread uses it."""
+
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, ready: Ready) -> None:
+        self.tokenizer, self.ready = tokenizer, ready
+        self._engine = engine
+        self._ids = itertools.count()
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str | None = None, dtype: str | None = None, most: int = 1) -> Local:
+        """The folder's model, to give at most `most` answers at a time; ModelError where it cannot be."""
+        tokenizer = Tokenizer.load(folder)
+        engine, ready = build(
+            str(folder), device=device, dtype=dtype, memory=None, block_size=None, policy="continuous", max_running=most
+        )
+        return cls(engine, tokenizer, ready)
+
+    def answers(
+        self, prompt: Sequence[int], samplings: Sequence[Sampling], *, stop: Sequence[str] = ()
+    ) -> Iterator[tuple[int, Piece]]:
+        """Pieces of the answers as they come, each with its answer's number; the last one of an answer has `finish`.
+
+        Refused for what cannot fit. Ctrl-C is seen between two steps and raised as KeyboardInterrupt; whoever stops
+        reading, for that or another reason, leaves nothing running.
+        """
+        outputs: dict[str, tuple[int, Output]] = {}
+        try:
+            for number, sampling in enumerate(samplings):
+                submit = Submit(id=str(next(self._ids)), prompt=tuple(prompt), sampling=sampling, arrived=_now())
+                self._engine.submit(submit)
+                outputs[submit.id] = number, Output(self.tokenizer, stop, stop_tokens=sampling.stop_tokens)
+            yield from self._pieces(outputs)
+        finally:
+            for id in outputs:
+                self._engine.abort(id)
+            while not self._engine.idle:
+                self._engine.step()
+
+    def _pieces(self, outputs: dict[str, tuple[int, Output]]) -> Iterator[tuple[int, Piece]]:
+        ended = 0
+        while ended < len(outputs):
+            with _ctrl_c_waits():
+                updates = self._engine.step()
+            for update in updates:
+                number, output = outputs[update.id]
+                piece = output.push(update)
+                if piece.finish is not None:
+                    ended += 1
+                    self._engine.abort(update.id)  # a stop string is not seen by the engine
+                yield number, piece
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """A step is not torn apart by Ctrl-C; the second one, of somebody who has no more patience, is not held back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = False
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt

@@ -1,0 +1,97 @@
+"""Chat with a server that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import httpx
+
+from gridstride.serve.conversation import Message
+
+_CONNECT, _SILENCE = 10.0, 300.0  # seconds
+
+
+class RemoteError(Exception):
+    """The server cannot be asked, or does not answer; in words for the user."""
+
+
+class TooLong(RemoteError):
+    """The conversation does not fit into the model's context."""
+
+
+class Remote:
+    """One model of one server; `url` with or without its /v1."""
+
+    def __init__(self, url: str, *, model: str | None = None, key: str | None = None) -> None:
+        base = url.rstrip("/").removesuffix("/v1")
+        try:
+            given = httpx.URL(base)
+        except httpx.InvalidURL as error:
+            raise RemoteError(f"{url!r} is no address: {error}") from error
+        if given.scheme not in ("http", "https") or not given.host:
+            raise RemoteError(f"{url!r} is no address of a server: http://127.0.0.1:8000, say")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        times = httpx.Timeout(_SILENCE, connect=_CONNECT)
+        self._url = base
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=times)
+        self.model = model or self._first_model()
+
+    def answer(self, messages: Sequence[Message], wishes: dict[str, Any]) -> Iterator[str]:
+        """Text as it comes; TooLong where the messages do not fit. To stop reading is to stop the answer."""
+        body = {"model": self.model, "messages": list(messages), "stream": True, **wishes}
+        try:
+            with self._http.stream("POST", "/v1/chat/completions", json=body) as response:
+                if response.status_code != 200:
+                    response.read()
+                    raise _refusal(response)
+                yield from _texts(response)
+        except httpx.TransportError as error:
+            raise RemoteError(f"{self._url} is gone: {str(error) or type(error).__name__}") from error
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _first_model(self) -> str:
+        try:
+            response = self._http.get("/v1/models")
+        except httpx.TransportError as error:
+            raise RemoteError(f"{self._url} cannot be reached: {str(error) or type(error).__name__}") from error
+        if response.status_code != 200:
+            raise _refusal(response)
+        try:
+            return str(response.json()["data"][0]["id"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise RemoteError(f"{self._url}/v1/models names no model; is it an OpenAI-compatible server?") from error
+
+
+def _refusal(response: httpx.Response) -> RemoteError:
+    try:
+        error = response.json()["error"]
+        message, code = str(error["message"]), error.get("code")
+    except (ValueError, LookupError, TypeError, AttributeError):
+        message, code = response.text[:200], None
+    if code == "context_length_exceeded":
+        return TooLong(message)
+    return RemoteError(f"the server says {response.status_code}: {message}")
+
+
+def _texts(response: httpx.Response) -> Iterator[str]:
+    for line in response.iter_lines():
+        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+        if data == "[DONE]":
+            return
+        if data:
+            yield _text(data)
+    raise RemoteError("the server broke off its answer")
+
+
+def _text(data: str) -> str:
+    try:
+        chunk = json.loads(data)
+        if "error" in chunk:
+            raise RemoteError(f"the server broke off its answer: {chunk['error'].get('message')}")
+        return "".join(choice["delta"].get("content") or "" for choice in chunk["choices"])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RemoteError(f"the server's answer is malformed: {data[:80]}") from error
