@@ -6,7 +6,7 @@ import itertools
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,14 @@ class Local:
                 outputs[submit.id] = number, Output(self.tokenizer, stop, stop_tokens=sampling.stop_tokens)
             yield from self._pieces(outputs)
         finally:
-            for id in outputs:
-                self._engine.abort(id)
-            while not self._engine.idle:
-                self._engine.step()
+            with _ctrl_c_waits():
+                self._drop(outputs)
+
+    def _drop(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            self._engine.abort(id)
+        while not self._engine.idle:
+            self._engine.step()
 
     def _pieces(self, outputs: dict[str, tuple[int, Output]]) -> Iterator[tuple[int, Piece]]:
         ended = 0

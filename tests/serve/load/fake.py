@@ -21,10 +21,12 @@ class Fake:
     tokenizes: bool = True
     key: str | None = None
     status: int = 200
+    code: str | None = None  # of the error, with another status
     fault: str | None = None  # cut, garbage, error, hang, silent
     leaves_after: int | None = None  # requests, then it stops listening
     starting: int = 0  # questions for its models that it answers with 503
-    longest: int | None = None
+    longest: int | None = None  # tokens of a request, as it says
+    most_messages: int | None = None  # of a chat; more do not fit
     model: Any = "fake"
     bodies: list[dict[str, Any]] = field(default_factory=list)
     most: int = 0  # requests at a time
@@ -68,7 +70,9 @@ class Fake:
             return False
         self.bodies.append(body)
         if self.status != 200:
-            return send(writer, self.status, {"error": {"message": "busy"}})
+            return send(writer, self.status, {"error": {"message": "busy", "code": self.code}})
+        if self.most_messages is not None and len(body.get("messages", ())) > self.most_messages:
+            return send(writer, 400, {"error": {"message": "too long", "code": "context_length_exceeded"}})
         self.running += 1
         self.most = max(self.most, self.running)
         try:

@@ -1,0 +1,71 @@
+"""Chat with a server: text as it comes, and what is said of a server that fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridstride.serve.remote import Remote, RemoteError, TooLong
+
+from .load.fake import serving
+
+HELLO = [{"role": "user", "content": "Hello"}]
+
+
+def test_text_comes_in_pieces() -> None:
+    with serving() as fake:
+        remote = Remote(fake.url + "/v1")
+        assert remote.model == "fake"
+        pieces = [piece for piece in remote.answer(HELLO, {"max_tokens": 3}) if piece]
+        remote.close()
+    assert pieces == ["x ", "x ", "x "]
+    assert fake.bodies[0]["messages"] == HELLO
+
+
+def test_who_stops_reading_hangs_up() -> None:
+    with serving(gap=0.05) as fake:
+        remote = Remote(fake.url)
+        answer = remote.answer(HELLO, {"max_tokens": 1000})
+        next(answer)
+        answer.close()
+        assert list(remote.answer(HELLO, {"max_tokens": 1}))  # and can ask again
+        remote.close()
+
+
+@pytest.mark.parametrize("url", ["", "localhost:80", "ftp://x", "http://", "http://[::1"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(RemoteError, match="is no address"):
+        Remote(url)
+
+
+def test_a_server_that_is_not_there_is_said() -> None:
+    with pytest.raises(RemoteError, match="cannot be reached"):
+        Remote("http://127.0.0.1:9")
+
+
+def test_a_key_is_sent_and_a_missing_one_told() -> None:
+    with serving(key="abc") as fake:
+        with pytest.raises(RemoteError, match="the server says 401: no"):
+            Remote(fake.url)
+        assert Remote(fake.url, key="abc").model == "fake"
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"status": 503}, "says 503: busy"),
+        ({"fault": "cut"}, "is gone"),
+        ({"fault": "silent"}, "broke off"),
+        ({"fault": "error"}, "broke off its answer: the engine is gone"),
+        ({"fault": "garbage"}, "malformed"),
+    ],
+)
+def test_an_answer_that_fails_says_why(how: dict, told: str) -> None:
+    with serving(**how) as fake:
+        remote = Remote(fake.url)
+        with pytest.raises(RemoteError, match=told):
+            list(remote.answer(HELLO, {"max_tokens": 5}))
+
+
+def test_a_conversation_that_is_too_long_is_its_own_error() -> None:
+    with serving(status=400, code="context_length_exceeded") as fake, pytest.raises(TooLong, match="busy"):
+        list(Remote(fake.url).answer(HELLO, {"max_tokens": 5}))
