@@ -133,7 +133,8 @@ class Traffic:
         assert (finish == "abort") == (id in self.aborted)
         if finish == "error":
             assert {RAISES, NOT_FINITE} & set(request.prompt), error
-            assert said == []
+            assert said == expected(request.prompt, request.sampling, EOS)[: len(said)]
+            assert NOT_FINITE in request.prompt or said == []
         elif finish == "abort":
             assert said == expected(request.prompt, request.sampling, EOS)[: len(said)]
         else:
