@@ -55,6 +55,8 @@ def build(
         raise ValueError("the model is made of cheese")
     if fault == "broken":
         raise RuntimeError("a bug")
+    if fault == "slow":
+        time.sleep(3600)
     if fault == "exit":
         os._exit(7)
     print("what a library has to say")  # must not come out on the parent's stdout

@@ -24,6 +24,7 @@ def main(folder: str, words: str) -> None:
     max_queue = given.pop("max_queue", 1000)
     logging.basicConfig(level=logging.WARNING)
     listener = listening("127.0.0.1", 0, patience=settings.write_timeout)
+    print(f"listens at {url_of(listener)}", file=sys.stderr, flush=True)
     build = Build(factory="fake_engine:build", options=given)
     lifecycle.run(
         build, Tokenizer.load(folder), listener, settings=settings, max_queue=max_queue, first=Child(build),

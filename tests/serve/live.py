@@ -97,7 +97,11 @@ def server(command: list[str]) -> Iterator[Live]:
 
 def fake(folder: Path, **options: Any) -> Any:
     """The counting engine behind the real server; see fake_server.py for the options."""
-    return server([sys.executable, str(HERE / "fake_server.py"), str(folder), json.dumps(options)])
+    return server(fake_command(folder, **options))
+
+
+def fake_command(folder: Path, **options: Any) -> list[str]:
+    return [sys.executable, str(HERE / "fake_server.py"), str(folder), json.dumps(options)]
 
 
 def real(folder: Path, *words: str) -> Any:

@@ -38,7 +38,8 @@ class Tokenizer:
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
         """Tokens of a text; `special`: with those that the model wants around it, say one for the beginning."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=special).ids
+        [encoded] = self._tokenizer.encode_batch_fast([text], add_special_tokens=special)  # `encode` would hold the GIL
+        ids: list[int] = encoded.ids
         return ids
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:

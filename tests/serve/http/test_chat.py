@@ -155,6 +155,8 @@ def test_what_cannot_be_is_refused_by_name(counting: Live, body: dict[str, Any],
 
 
 def test_null_is_the_same_as_nothing(counting: Live) -> None:
-    names = "stream stream_options max_tokens n seed temperature top_p presence_penalty frequency_penalty logit_bias stop"
+    names = (
+        "stream stream_options max_tokens n seed temperature top_p presence_penalty frequency_penalty logit_bias stop"
+    )
     nulls = dict.fromkeys([*names.split(), "tools", "response_format", "logprobs", "user", "metadata"])
     assert chat(counting, **nulls | {"max_tokens": 1}).status_code == 200

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -36,7 +37,7 @@ def request(live: Live, *, max_tokens: int = 3000, stream: bool, prompt: list[in
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_client_that_goes_away_frees_its_blocks(slow: Live, stream: bool) -> None:
-    aborted = slow.metric('request_success_total')
+    aborted = slow.metric("request_success_total")
     connection = request(slow, stream=stream)
     slow.until(lambda: slow.metric("num_requests_running") == 1 and slow.metric("kv_cache_usage_perc") > 0)
     connection.close()
@@ -96,8 +97,6 @@ def test_tokenising_a_long_prompt_holds_up_nobody(counting: Live) -> None:
     """The other's requests are answered long before the long one, which is refused as it cannot fit."""
     text = "def f(x): return x\n" * 150_000
     with httpx.Client(timeout=100) as client:
-        from threading import Thread
-
         outcome: list[httpx.Response] = []
         url = f"{counting.url}/v1/completions"
         long = Thread(target=lambda: outcome.append(client.post(url, json={"model": "fake", "prompt": text})))
@@ -111,4 +110,4 @@ def test_tokenising_a_long_prompt_holds_up_nobody(counting: Live) -> None:
         long.join()
     assert outcome[0].status_code == 400
     assert len(waits) > 3
-    assert sorted(waits)[len(waits) // 2] < 0.5 * sum(waits)
+    assert max(waits) < 0.5 * sum(waits)  # where the event loop stands still, one of them waits for all of it

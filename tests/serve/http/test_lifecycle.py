@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
-from live import PATIENCE, Live, fake, wait_until
+from live import PATIENCE, Live, fake, fake_command, wait_until
 
 PROMPT = {"model": "fake", "prompt": [9], "ignore_eos": True}
 
@@ -124,6 +125,20 @@ def test_health_fails_when_requests_run_and_no_token_comes(folder: Path) -> None
         os.kill(live.ready["engine_pid"], signal.SIGKILL)
         assert stuck.result().status_code == 500
         live.until(lambda: live.http.get("/health").status_code == 200)
+
+
+def test_a_signal_while_the_engine_loads_ends_both(folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("w") as stderr:
+        process = subprocess.Popen(fake_command(folder, fault="slow"), stdout=subprocess.PIPE, stderr=stderr)
+    wait_until(lambda: "listens at" in log.read_text())
+    url = log.read_text().split()[2]
+    assert httpx.get(f"{url}/health", timeout=PATIENCE).json()["reason"] == "the engine is starting"
+    early = httpx.post(f"{url}/v1/completions", json=PROMPT, timeout=PATIENCE)
+    assert (early.status_code, early.headers["retry-after"]) == (503, "2")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+    assert process.communicate()[0] == b""  # it never said that it was ready
 
 
 def test_a_server_that_is_killed_leaves_no_engine_behind(folder: Path) -> None:

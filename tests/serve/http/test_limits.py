@@ -134,7 +134,12 @@ KEY = {"authorization": "Bearer s3cret"}
 
 def test_without_a_key_there_is_nothing(strict: Live) -> None:
     body = {"model": "fake", "prompt": "a", "max_tokens": 1}
-    for given in ({}, {"authorization": "Bearer wrong"}, {"authorization": "s3cret"}, {"authorization": "Basic s3cret"}):
+    for given in (
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "s3cret"},
+        {"authorization": "Basic s3cret"},
+    ):
         response = strict.post("/v1/completions", body, **given)
         assert error(response, 401)["code"] == "invalid_api_key"
         assert response.headers["www-authenticate"] == "Bearer"

@@ -26,7 +26,9 @@ stats = st.builds(
     slots_wasted=counts, preemptions=counts, prefix_queries=counts, prefix_hits=counts, steps=counts,
 )  # fmt: skip
 submits = st.builds(Submit, id=ids, prompt=tokens, sampling=st.builds(Sampling, seed=counts), arrived=numbers)
-messages = st.one_of(updates, stats, submits, st.builds(Abort, ids), st.builds(Accepted, ids), st.builds(Rejected, ids, ids))
+messages = st.one_of(
+    updates, stats, submits, st.builds(Abort, ids), st.builds(Accepted, ids), st.builds(Rejected, ids, ids)
+)
 
 
 @settings(max_examples=50, deadline=None)

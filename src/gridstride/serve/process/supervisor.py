@@ -55,10 +55,12 @@ class Supervisor:
             await self._again(f"the engine's process {how}" if failed is None else str(failed))
 
     async def stop(self) -> None:
-        """End the engine in good order."""
+        """End the engine; in good order where it listens already."""
+        listens, self.state = self.state == "ready", "stopped"
         self._stopping = True
-        self.state = "stopped"
-        await self._child.quit()
+        if listens:
+            await self._child.quit()
+        self._child.kill()
 
     def kill(self) -> None:
         """End the engine at once."""

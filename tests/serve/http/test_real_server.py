@@ -1,0 +1,144 @@
+"""`gridstride serve` with a small random model, used by the clients that people use."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import openai
+import pytest
+from live import PATIENCE, Live, real
+from tiny import write_model
+
+HI = [{"role": "user", "content": "hi"}]
+CLIENTS = 500
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = write_model(tmp_path_factory.mktemp("served") / "tiny")
+    words = "--served-name fake --max-running 32 --max-queue 1000 --cache-memory 2MiB --api-key k".split()
+    with real(folder, *words) as live:
+        live.http.headers["authorization"] = "Bearer k"
+        yield live
+
+
+@pytest.fixture(scope="module")
+def client(live: Live) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{live.url}/v1", api_key="k", max_retries=0, timeout=PATIENCE)
+
+
+def test_the_server_itself_never_loads_torch(live: Live) -> None:
+    assert "libtorch" not in Path(f"/proc/{live.process.pid}/maps").read_text()
+    assert "libtorch" in Path(f"/proc/{live.ready['engine_pid']}/maps").read_text()
+    assert live.ready["context"] == 128
+    assert live.ready["device"] == "cpu"
+
+
+def test_chat_streamed_and_whole(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(model="fake", messages=HI, max_tokens=12, seed=7)  # type: ignore[arg-type]
+    stream = client.chat.completions.create(
+        model="fake", messages=HI, max_tokens=12, seed=7, stream=True, stream_options={"include_usage": True}
+    )  # type: ignore[call-overload]
+    chunks = list(stream)
+    text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+    assert text == whole.choices[0].message.content
+    assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens == 12
+    assert chunks[-2].choices[0].finish_reason == whole.choices[0].finish_reason == "length"
+
+
+def test_completions_with_logprobs(client: openai.OpenAI) -> None:
+    answer = client.completions.create(model="fake", prompt="def ", max_tokens=6, logprobs=3, temperature=0)
+    logprobs = answer.choices[0].logprobs
+    assert logprobs is not None
+    assert logprobs.token_logprobs is not None
+    assert len(logprobs.token_logprobs) == 6
+    for own, top in zip(logprobs.token_logprobs, logprobs.top_logprobs or (), strict=True):
+        assert own == max(top.values())  # the likeliest was taken
+        assert len(top) == 3
+
+
+def test_errors_are_the_clients_own_exceptions(client: openai.OpenAI, live: Live) -> None:
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.completions.create(model="fake", prompt="a " * 400)
+    assert bad.value.code == "context_length_exceeded"
+    with pytest.raises(openai.NotFoundError):
+        client.completions.create(model="other", prompt="a")
+    with pytest.raises(openai.AuthenticationError):
+        openai.OpenAI(base_url=f"{live.url}/v1", api_key="x", max_retries=0).models.list()
+    assert [model.id for model in client.models.list()] == ["fake"]
+
+
+def test_a_seed_gives_the_same_text_alone_and_under_load(client: openai.OpenAI, live: Live) -> None:
+    def ask(seed: int) -> list[str]:
+        answer = client.completions.create(model="fake", prompt="import ", max_tokens=16, seed=seed, n=3)
+        return [choice.text for choice in answer.choices]
+
+    alone = {seed: ask(seed) for seed in range(4)}
+    assert len({text for texts in alone.values() for text in texts}) == 12
+    with ThreadPoolExecutor(16) as pool:
+        for seed, texts in zip([*range(4)] * 6, pool.map(ask, [*range(4)] * 6), strict=True):
+            assert texts == alone[seed]
+    live.until(live.idle)
+
+
+def test_penalties_and_bias_change_what_is_drawn(live: Live) -> None:
+    plain = live.complete("def ", temperature=0, max_tokens=20).json()["choices"][0]["text"]
+    other = live.complete("def ", temperature=0, max_tokens=20, frequency_penalty=2.0).json()["choices"][0]["text"]
+    assert other != plain
+    biased = live.complete("def ", max_tokens=4, logit_bias={"40": 100}).json()["choices"][0]["text"]
+    assert biased == live.post("/detokenize", {"tokens": [40] * 4}).json()["prompt"]
+
+
+def test_nothing_is_left_of_500_clients_that_leave_at_random_points(live: Live) -> None:
+    before = live.metric("request_prompt_tokens_count"), live.metric("request_success_total")
+    outcomes = asyncio.run(crowd(live))
+    assert outcomes.count("whole") > CLIENTS // 10  # those who stayed got everything
+    assert outcomes.count("left") > CLIENTS // 10
+    assert set(outcomes) == {"whole", "left"}
+    live.until(live.idle)
+    assert live.metric("kv_cache_waste_perc") == 0
+    accepted, ended = live.metric("request_prompt_tokens_count"), live.metric("request_success_total")
+    assert accepted - before[0] > CLIENTS // 4
+    assert ended >= accepted  # also those that left before the engine had taken them have ended
+    assert live.http.get("/health").status_code == 200
+    assert live.complete("def ", max_tokens=3).json()["usage"]["completion_tokens"] == 3
+
+
+async def crowd(live: Live) -> list[str]:
+    luck = random.Random(5)
+    asks = []
+    for _ in range(CLIENTS):
+        body = {
+            "model": "fake", "prompt": "def " * luck.randint(1, 20), "max_tokens": luck.randint(1, 40),
+            "stream": luck.random() < 0.7, "n": luck.choice([1, 1, 1, 2]),
+        }  # fmt: skip
+        leaves = luck.choice([None, 0, 1, 300, 2000])  # after so many bytes of the answer
+        asks.append(one(live, body, leaves, luck.random() * 2))
+    return list(await asyncio.gather(*asks))
+
+
+async def one(live: Live, body: dict[str, object], leaves: int | None, delay: float) -> str:
+    await asyncio.sleep(delay)
+    reader, writer = await asyncio.open_connection(*live.address)
+    data = json.dumps(body).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
+    try:
+        writer.write(head.encode() + data)
+        await writer.drain()
+        answer = bytearray()
+        while leaves is None or len(answer) < leaves:
+            more = await reader.read(1024)
+            if not more:
+                break
+            answer += more
+    finally:
+        writer.close()
+    if leaves is not None:
+        return "left"
+    ended = b"data: [DONE]" in answer if body["stream"] else b'"finish_reason":"length"' in answer or b"stop" in answer
+    return "whole" if answer.startswith(b"HTTP/1.1 200") and ended else f"broken: {answer[-300:]!r}"
