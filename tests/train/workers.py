@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train import parallel, state, together
+from gridstride.train import parallel, processes, state, together
 from gridstride.train.arrangement import Arrangement
 from gridstride.train.checkpoint import Checkpoints
 from gridstride.train.optimiser import clip
@@ -160,3 +160,21 @@ def one_step(spread: parallel.Parallel, adam: torch.optim.Optimizer, step: int, 
 
 def whole(value: torch.Tensor) -> torch.Tensor:
     return value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def launched(scene: str, folder: Path, patience: int) -> tuple[str, str, list[str], str]:
+    """What `launch` raises or "", its words, what it says on the way, and what is printed, for the ranks of job.py."""
+    with (folder / OUTPUT).open("w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    said: list[str] = []
+    command = [sys.executable, str(Path(__file__).with_name("job.py")), scene, str(folder)]
+    kind = words = ""
+    try:
+        processes.launch(command, 2, say=said.append, restarts=1, patience=patience)
+    except Exception as error:
+        kind, words = type(error).__name__, str(error)
+    return kind, words, said, (folder / OUTPUT).read_text()
+
+
+OUTPUT = ".output"

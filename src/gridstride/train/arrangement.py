@@ -12,7 +12,7 @@ from gridstride.train.errors import TrainError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrangement:
-    """`world` ranks in groups of `tensor` that share each matrix; the groups are replicas ("ddp") or shards ("fsdp")."""
+    """`world` ranks in groups of `tensor` that share each matrix; groups are replicas ("ddp") or shards ("fsdp")."""
 
     world: int = 1
     mode: Literal["none", "ddp", "fsdp"] = "none"

@@ -6,6 +6,7 @@ order of sums. The ranks form a mesh, data x tensor: those of a tensor group wor
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def prepare(
     *,
     device: torch.device,
     bf16: bool = False,
-    each_layer: Callable[[nn.Module], Any] | None = None,
+    each_layer: Callable[[nn.Module], Any] = lambda layer: None,
 ) -> Parallel:
     """Spread an objective, a module with a `decoder` whose call is (inputs, targets) -> mean loss, over all ranks.
 
@@ -97,7 +98,7 @@ def prepare(
     if mesh is not None and arrangement.tensor > 1:
         tensor_parallel.spread(decoder, mesh["tensor"], sequence=arrangement.sequence)
         loss_parallel().__enter__()  # for good: losses of logits split by vocabulary, and their backward
-    for layer in decoder.layers if each_layer else ():
+    for layer in decoder.layers:
         each_layer(layer)
     if mesh is not None and arrangement.mode == "fsdp":
         _shard(objective, mesh["data"], bf16=bf16)
@@ -162,10 +163,12 @@ def _completed(decoder: Decoder, device: torch.device) -> Decoder:
 
 
 def _replicated(objective: nn.Module, mesh: DeviceMesh, device: torch.device) -> nn.Module:
-    return DistributedDataParallel(
-        objective,
-        device_ids=None if device.type == "cpu" else [device.index],
-        process_group=mesh.get_group(),
-        broadcast_buffers=False,  # they are the same everywhere, and stay so
-        gradient_as_bucket_view=True,
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # its successor is younger than 2.11
+        return DistributedDataParallel(
+            objective,
+            device_ids=None if device.type == "cpu" else [device.index],
+            process_group=mesh.get_group(),
+            broadcast_buffers=False,  # they are the same everywhere, and stay so
+            gradient_as_bucket_view=True,
+        )
