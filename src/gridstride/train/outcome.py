@@ -35,6 +35,11 @@ class Outcome:
     at: float = 0.0  # seconds since the epoch
 
 
+def is_rank() -> bool:
+    """Whether this process is one of several, started by `launch` or torchrun."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
 def attempt() -> int:
     """How often this job was begun before: 0 at first, more after ranks were lost (under torchrun too)."""
     return int(os.environ.get(ATTEMPT) or os.environ.get("TORCHELASTIC_RESTART_COUNT") or 0)

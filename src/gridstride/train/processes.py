@@ -116,11 +116,6 @@ def _lost(codes: dict[int, int]) -> str:
     return f"rank {rank} ended with code {code}"
 
 
-def is_rank() -> bool:
-    """Whether this process is one of several, started by `launch` or torchrun."""
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
-
-
 @contextmanager
 def joined(device: str) -> Iterator[torch.device]:
     """This rank among the others, and the device ("cpu" or "cuda") that is its own."""
