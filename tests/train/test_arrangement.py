@@ -52,10 +52,18 @@ def test_a_batch_that_does_not_split_is_refused() -> None:
     assert "a batch of 9 sequences does not split over 2 ranks" in refusal(Arrangement(world=2, mode="ddp"), batch=9)
 
 
-@pytest.mark.parametrize("size", ["heads", "kv_heads", "hidden", "vocabulary"])
-def test_sizes_that_do_not_split_are_refused_by_name(size: str) -> None:
-    said = refusal(Arrangement(world=2, tensor=2), replace(MODEL, **{size: 7}))
-    assert f"{size} = 7 is no multiple of parallel.tensor = 2" in said
+@pytest.mark.parametrize(
+    ("size", "changes"),
+    [
+        ("heads = 6", {"heads": 6, "kv_heads": 2}),
+        ("kv_heads = 2", {"kv_heads": 2}),
+        ("hidden = 50", {"hidden": 50}),
+        ("vocabulary = 66", {"vocabulary": 66}),
+    ],
+)
+def test_sizes_that_do_not_split_are_refused_by_name(size: str, changes: dict[str, int]) -> None:
+    said = refusal(Arrangement(world=4, tensor=4), replace(MODEL, **changes))
+    assert f"{size} is no multiple of parallel.tensor = 4" in said
 
 
 def test_positions_that_do_not_split_are_refused_where_they_would_be() -> None:
