@@ -212,6 +212,9 @@ def train(
     write_config: Annotated[
         str | None, typer.Option("--write-config", metavar="F.toml", help="Write the configuration, explained.")
     ] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", metavar="N", min=1, help="Processes on this machine, a GPU each.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Train a language model.
@@ -228,6 +231,7 @@ def train(
         resume=resume,
         overwrite=overwrite,
         write_config=write_config,
+        processes=processes,
         as_json=as_json,
     )
 

@@ -41,6 +41,14 @@ def run(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> list[A
     return [outcomes[rank] for rank in range(world)]
 
 
+def told(end: Connection) -> Any:
+    """What one rank tells, once it does."""
+    assert end.poll(LONG), "nothing is said"
+    failed, outcome = pickle.loads(end.recv_bytes())
+    assert not failed, outcome
+    return outcome
+
+
 def start(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> tuple[list[Any], list[Connection]]:
     """The ranks' processes and the ends at which each tells (failed, result) once."""
     _serve()
@@ -48,7 +56,7 @@ def start(world: int, act: Callable[..., Any], *args: Any, folder: Path) -> tupl
     processes, ends = [], []
     for rank in range(world):
         mine, theirs = _context.Pipe(duplex=False)
-        process = _context.Process(target=_rank, args=(rank, world, str(store), theirs, act, args), daemon=True)
+        process = _context.Process(target=_rank, args=(rank, world, str(store), theirs, act, args))
         process.start()
         theirs.close()
         processes.append(process)

@@ -11,9 +11,9 @@ import torch
 import workers
 from workers import TINY
 
-from gridstride.models.config import DecoderConfig
 from gridstride.train.arrangement import Arrangement
 
+pytestmark = pytest.mark.timeout(900)
 STEPS = 6
 TOLERANCE = 2e-6  # of losses near 4 in fp32: a few times its rounding, as sums have another order
 
@@ -29,51 +29,68 @@ GPT2 = replace(
     activation="gelu_tanh",
 )
 
-_alone: dict[DecoderConfig, list[tuple[float, float]]] = {}  # a cache: what one process gives
-
-
-def alone(config: DecoderConfig, tmp_path: Path) -> list[tuple[float, float]]:
-    if config not in _alone:
-        _alone[config] = ranks.run(1, workers.train, Arrangement(), config, STEPS, workers.BATCH, folder=tmp_path)[0]
-    return _alone[config]
-
+Losses = list[tuple[float, float]]
 
 # Groups of ranks that share the work in every way there is, on every kind of layer.
-ARRANGEMENTS = {
-    "ddp": (Arrangement(world=2, mode="ddp"), TINY),
-    "fsdp": (Arrangement(world=2, mode="fsdp"), TINY),
-    "tensor": (Arrangement(world=2, tensor=2), TINY),
+CASES = {
+    "alone, llama": (Arrangement(), TINY),
+    "alone, qwen3": (Arrangement(), QWEN3),
+    "alone, gpt2": (Arrangement(), GPT2),
+    "ddp, llama": (Arrangement(world=2, mode="ddp"), TINY),
+    "fsdp, llama": (Arrangement(world=2, mode="fsdp"), TINY),
+    "tensor, llama": (Arrangement(world=2, tensor=2), TINY),
     "tensor, qwen3": (Arrangement(world=2, tensor=2), QWEN3),
     "tensor and sequence, gpt2": (Arrangement(world=2, tensor=2, sequence=True), GPT2),
-    "fsdp x tensor": (Arrangement(world=4, mode="fsdp", tensor=2), TINY),
+    "fsdp x tensor, llama": (Arrangement(world=4, mode="fsdp", tensor=2), TINY),
     "fsdp x tensor and sequence, qwen3": (Arrangement(world=4, mode="fsdp", tensor=2, sequence=True), QWEN3),
 }
+TOGETHER = [name for name in CASES if not name.startswith("alone")]
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ARRANGEMENTS)
-def test_losses_and_norms_are_those_of_one_process(name: str, tmp_path: Path) -> None:
-    arrangement, config = ARRANGEMENTS[name]
-    everyones = ranks.run(arrangement.world, workers.train, arrangement, config, STEPS, folder=tmp_path)
-    assert all(mine == everyones[0] for mine in everyones), "ranks disagree"
-    assert everyones[0] == same(alone(config, tmp_path))
+@pytest.fixture(scope="module")
+def losses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Losses]:
+    """Losses and norms of every case; ranks are started once for all that need as many."""
+    folder, found = tmp_path_factory.mktemp("losses"), {}
+    for world in (1, 2, 4):
+        names = [name for name, (arrangement, _) in CASES.items() if arrangement.world == world]
+        everyones = ranks.run(world, workers.train_all, [(*CASES[name], STEPS) for name in names], folder=folder)
+        assert all(mine == everyones[0] for mine in everyones), "ranks disagree"
+        found |= dict(zip(names, everyones[0], strict=True))
+    return found
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["ddp", "fsdp", "tensor"])
-def test_what_two_ranks_saved_goes_on_at_one_and_at_four(name: str, tmp_path: Path) -> None:
-    arrangement, config = ARRANGEMENTS[name]
-    ranks.run(2, workers.saved, arrangement, config, 3, tmp_path / "run", folder=tmp_path)
-    expected = alone(config, tmp_path)[3:]
-    for other in (Arrangement(), Arrangement(world=4, mode="fsdp", tensor=2)):
-        went_on = ranks.run(other.world, workers.resumed, other, config, STEPS, tmp_path / "run", folder=tmp_path)
-        assert went_on[0] == same(expected)
+@pytest.mark.parametrize("name", TOGETHER)
+def test_losses_and_norms_are_those_of_one_process(name: str, losses: dict[str, Losses]) -> None:
+    assert losses[name] == same(losses[f"alone, {name.split(', ')[1]}"])
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["ddp", "fsdp x tensor and sequence, qwen3"])
-def test_rank_0_can_have_all_weights(name: str, tmp_path: Path) -> None:
-    arrangement, config = ARRANGEMENTS[name]
+def test_training_learns(losses: dict[str, Losses]) -> None:
+    assert all(found[-1][0] < found[0][0] - 0.05 for found in losses.values())
+
+
+SAVED = ["ddp, llama", "fsdp, llama", "tensor, llama"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoints after three steps on two ranks, a folder for each arrangement."""
+    folder = tmp_path_factory.mktemp("saved")
+    ranks.run(2, workers.save_all, [(*CASES[name], 3, folder / name) for name in SAVED], folder=folder)
+    return folder
+
+
+@pytest.mark.parametrize("world", [1, 4])
+def test_what_two_ranks_saved_goes_on_at_one_and_at_four(
+    world: int, saved: Path, losses: dict[str, Losses], tmp_path: Path
+) -> None:
+    arrangement = Arrangement() if world == 1 else Arrangement(world=4, mode="fsdp", tensor=2)
+    cases = [(arrangement, TINY, STEPS, saved / name) for name in SAVED]
+    for found in ranks.run(world, workers.resume_all, cases, folder=tmp_path)[0]:
+        assert found == same(losses["alone, llama"][3:])
+
+
+def test_rank_0_can_have_all_weights(tmp_path: Path) -> None:
+    arrangement, config = CASES["fsdp x tensor and sequence, qwen3"]
     exported, *others = ranks.run(arrangement.world, workers.exported, arrangement, config, folder=tmp_path)
     assert others == [None] * (arrangement.world - 1)
     expected = ranks.run(1, workers.exported, Arrangement(), config, folder=tmp_path)[0]

@@ -15,10 +15,11 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train import parallel, state, together
+from gridstride.train import parallel, processes, state, together
 from gridstride.train.arrangement import Arrangement
 from gridstride.train.checkpoint import Checkpoints
 from gridstride.train.optimiser import clip
+from gridstride.train.trainer import WithLoss
 
 
 def spread(seed: int) -> dict[str, Any]:
@@ -70,26 +71,17 @@ def _kill_at(folder: Path, at: int) -> None:
 CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree")
 
 
-class Objective(torch.nn.Module):
-    def __init__(self, decoder: Decoder) -> None:
-        super().__init__()
-        self.decoder = decoder
-
-    def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        logits = self.decoder.logits(self.decoder(inputs))
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
-
-
 TINY = DecoderConfig(
     vocabulary=64, width=32, layers=2, heads=4, kv_heads=4, head_width=8, hidden=48, context=16, tied=True
 )
 BATCH = 8
+Losses = list[tuple[float, float]]
 
 
 def prepared(arrangement: Arrangement, config: DecoderConfig, precision: bool = False) -> parallel.Parallel:
     torch.manual_seed(1)
     with parallel.deferred(arrangement):
-        objective = Objective(Decoder(config))
+        objective = WithLoss(Decoder(config))
     with torch.no_grad():
         for parameter in objective.parameters():
             parameter.copy_(torch.randn(parameter.shape) * 0.1 + (parameter.ndim == 1))
@@ -105,7 +97,7 @@ def batch(step: int) -> torch.Tensor:
     return torch.cat(rows, dim=1)
 
 
-def train(arrangement: Arrangement, config: DecoderConfig, steps: int, micro: int = 2) -> list[tuple[float, float]]:
+def train(arrangement: Arrangement, config: DecoderConfig, steps: int, micro: int = 2) -> Losses:
     """Losses and gradient norms of a few steps, of the global batch, as every rank sees them."""
     spread = prepared(arrangement, config)
     adam = optimiser(spread)
@@ -121,7 +113,7 @@ def saved(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: P
     Checkpoints(folder).save(steps, state.take(spread.decoder, adam), meta={"step": steps})
 
 
-def resumed(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: Path) -> list[tuple[float, float]]:
+def resumed(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: Path) -> Losses:
     """Losses and gradient norms from the newest checkpoint on, up to so many steps."""
     spread = prepared(arrangement, config)
     adam = optimiser(spread)
@@ -133,10 +125,23 @@ def resumed(arrangement: Arrangement, config: DecoderConfig, steps: int, folder:
     return [one_step(spread, adam, step, micro=2) for step in range(first, steps)]
 
 
+def train_all(cases: list[tuple[Arrangement, DecoderConfig, int]]) -> list[Losses]:
+    return [train(*case, micro=BATCH if together.world() == 1 else 2) for case in cases]
+
+
+def save_all(cases: list[tuple[Arrangement, DecoderConfig, int, Path]]) -> None:
+    for case in cases:
+        saved(*case)
+
+
+def resume_all(cases: list[tuple[Arrangement, DecoderConfig, int, Path]]) -> list[Losses]:
+    return [resumed(*case) for case in cases]
+
+
 def exported(arrangement: Arrangement, config: DecoderConfig) -> dict[str, torch.Tensor] | None:
     """The weights that rank 0 can write to a folder, and a loss of theirs."""
     whole = prepared(arrangement, config).whole()
-    return whole and {**whole.state_dict(), "loss": Objective(whole)(batch(0)[:, :-1], batch(0)[:, 1:]).detach()}
+    return whole and {**whole.state_dict(), "loss": WithLoss(whole)(batch(0)[:, :-1], batch(0)[:, 1:]).detach()}
 
 
 def optimiser(spread: parallel.Parallel) -> torch.optim.Optimizer:
@@ -151,12 +156,26 @@ def one_step(spread: parallel.Parallel, adam: torch.optim.Optimizer, step: int, 
         with spread.accumulating(last=number == len(parts) - 1):
             mean = spread.model(part[:, :-1], part[:, 1:]) / len(parts)
             mean.backward()
-        loss += whole(mean.detach())
+        loss += mean.detach()
     norm = clip(spread.decoder.parameters(), 0.5)
     adam.step()
     adam.zero_grad()
     return float(spread.mean(loss)), float(norm)
 
 
-def whole(value: torch.Tensor) -> torch.Tensor:
-    return value.full_tensor() if isinstance(value, DTensor) else value
+def launched(scene: str, folder: Path, patience: int) -> tuple[str, str, list[str], str]:
+    """What `launch` raises or "", its words, what it says on the way, and what is printed, for the ranks of job.py."""
+    with (folder / OUTPUT).open("w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    said: list[str] = []
+    command = [sys.executable, str(Path(__file__).with_name("job.py")), scene, str(folder)]
+    kind = words = ""
+    try:
+        processes.launch(command, 2, say=said.append, restarts=1, patience=patience)
+    except Exception as error:
+        kind, words = type(error).__name__, str(error)
+    return kind, words, said, (folder / OUTPUT).read_text()
+
+
+OUTPUT = ".output"

@@ -14,6 +14,7 @@ from gridstride.commands.terminal import WrongUse, emit, stdout
 
 if TYPE_CHECKING:
     from gridstride.commands.train_display import Display
+    from gridstride.train.run import Wanted
 
 
 def run(
@@ -25,6 +26,7 @@ def run(
     resume: bool,
     overwrite: bool,
     write_config: str | None,
+    processes: int | None,
     as_json: bool,
 ) -> bool:
     """Train, or write a configuration to begin from; false where training could not go on."""
@@ -35,7 +37,7 @@ def run(
         if write_config is not None:
             return _write_config(write_config, config, changes, as_json=as_json)
         _needs_torch()
-        return _train(config, tuple(changes), resume=resume, overwrite=overwrite, as_json=as_json)
+        return _begun(config, tuple(changes), processes, resume=resume, overwrite=overwrite, as_json=as_json)
     except TrainError as error:
         raise WrongUse(str(error)) from error
 
@@ -74,26 +76,49 @@ def _write_config(target: str, config: str | None, changes: Sequence[str], *, as
     return True
 
 
-def _train(config: str | None, changes: tuple[str, ...], *, resume: bool, overwrite: bool, as_json: bool) -> bool:
-    from gridstride.commands.train_display import Display
-    from gridstride.train import run as training
-    from gridstride.train.checkpoint import CheckpointError
+def _begun(
+    config: str | None,
+    changes: tuple[str, ...],
+    processes: int | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> bool:
+    """As one process, as one of several (a rank), or as the one that starts them."""
+    from gridstride.commands import train_processes
     from gridstride.train.errors import TrainFailed
+    from gridstride.train.run import Wanted
 
-    wanted = training.Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
+    wanted = Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
     try:
-        with Display() as display, _signals(display) as stopped:
-            record = training.train(wanted, display, say=display.say, stopped=stopped)
-    except (TrainFailed, CheckpointError) as error:
+        if train_processes.is_rank():
+            with train_processes.rank(wanted):
+                _train(wanted, as_json=as_json)
+        elif processes is not None:
+            train_processes.start(wanted, processes, as_json=as_json)
+        else:
+            _train(wanted, as_json=as_json)
+    except TrainFailed as error:
         print(f"error: {error}", file=sys.stderr)
         if as_json:
             emit({"error": str(error)})
         return False
-    if as_json:
-        emit(record)
-    else:
-        _show(record)
     return True
+
+
+def _train(wanted: Wanted, *, as_json: bool) -> None:
+    from gridstride.commands.train_display import Display, Silent
+    from gridstride.train import run as training
+    from gridstride.train import together
+
+    first = together.rank() == 0
+    with Display() if first else Silent() as display, _signals(display) as stopped:
+        record = training.train(wanted, display, say=display.say, stopped=stopped)
+    if as_json and first:
+        emit(record)
+    elif first:
+        _show(record)
 
 
 @contextmanager

@@ -62,6 +62,14 @@ class Display:
         self._bar.update(self._task, completed=share, description=text)
 
 
+class Silent(Display):
+    """For all ranks but the first."""
+
+    def say(self, text: str) -> None: ...
+    def step(self, entry: dict[str, Any], *, share: float) -> None: ...
+    def validated(self, entry: dict[str, Any]) -> None: ...
+
+
 def _bar() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -12,7 +12,7 @@ from gridstride.train.errors import TrainError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrangement:
-    """`world` ranks in groups of `tensor` that share each matrix; the groups are replicas ("ddp") or shards ("fsdp")."""
+    """`world` ranks in groups of `tensor` that share each matrix; groups are replicas ("ddp") or shards ("fsdp")."""
 
     world: int = 1
     mode: Literal["none", "ddp", "fsdp"] = "none"
@@ -40,9 +40,9 @@ class Arrangement:
     def _counts(self, batch: int) -> Iterator[str]:
         world, tensor = self.world, self.tensor
         if world % tensor:
-            yield f"{_processes(world)} make no groups of parallel.tensor = {tensor}: start a multiple of {tensor}"
+            yield f"parallel.tensor = {tensor} needs a multiple of {tensor} processes, not {world} (--processes N)"
         elif self.mode == "none" and self.data > 1:
-            yield f"{_processes(world)}, but parallel.mode = 'none' needs {tensor}: set it to 'ddp' or 'fsdp'"
+            yield f"{world} processes, but parallel.mode = 'none' has work for {tensor}: set it to 'ddp' or 'fsdp'"
         elif self.mode == "ddp" and tensor > 1:
             yield f"parallel.tensor = {tensor} goes with parallel.mode = 'fsdp' or 'none', not with 'ddp'"
         elif batch % self.data:
@@ -58,7 +58,3 @@ class Arrangement:
         for name, size in sizes.items():
             if size % self.tensor:
                 yield f"{name} = {size} is no multiple of parallel.tensor = {self.tensor}"
-
-
-def _processes(count: int) -> str:
-    return f"{count} processes" if count != 1 else "1 process"

@@ -90,6 +90,7 @@ class Run:
 class Parallel:
     mode: Literal["none", "ddp", "fsdp"]
     tensor: int
+    sequence: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gridstride.train.data import Tokens, windows_in_order
+from gridstride.train.parallel import Parallel
 from gridstride.train.prepare import Prepared
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -16,12 +17,22 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def mean_loss(loss: Loss, tokens: Tokens, *, sequence: int, batch: int, most: int | None) -> float:
-    """Nats per token, in windows that begin without context; `most`: only so many windows, evenly spread."""
-    total, count = torch.zeros((), dtype=torch.float64), 0
-    for rows in windows_in_order(tokens, sequence=sequence, batch=batch, most=most):
-        total += loss(rows[:, :-1], rows[:, 1:]).double().cpu() * len(rows)
-        count += len(rows)
+def mean_loss(
+    loss: Loss, tokens: Tokens, *, sequence: int, batch: int, most: int | None, parallel: Parallel | None = None
+) -> float:
+    """Nats per token, in windows that begin without context; `most`: only so many windows, evenly spread.
+
+    With `parallel` ranks take batches in turns. All compute equally often, idle ones in the last turn in vain.
+    """
+    rank, world = (parallel.data_rank, parallel.data_world) if parallel else (0, 1)
+    sums = torch.zeros(2, dtype=torch.float64)
+    batches = list(windows_in_order(tokens, sequence=sequence, batch=batch, most=most))
+    for turn in range(0, len(batches), world):
+        mine = turn + rank < len(batches)
+        rows = batches[turn + rank] if mine else batches[turn]
+        each = loss(rows[:, :-1], rows[:, 1:]).double().cpu()
+        sums += torch.stack((each, torch.ones_like(each))) * (len(rows) if mine else 0)
+    total, count = parallel.total(sums) if parallel else sums
     return float(total / count)
 
 

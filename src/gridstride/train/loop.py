@@ -12,6 +12,7 @@ import torch
 
 from gridstride.models import cost
 from gridstride.models import folder as models
+from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.train import evaluate, export, schedule, speed, together
 from gridstride.train.clock import Clock
@@ -52,18 +53,21 @@ class Loop:
         self.progress = trainer.progress
         self.clock = Clock(self.progress)
         self.peak, self.peak_source = speed.peak(trainer.device, trainer.precision)
-        self.log = Log(trainer.folder, step=self.progress.step, tensorboard=self.config.run.tensorboard)
+        board = self.config.run.tensorboard
+        self.log = Log(trainer.folder, step=self.progress.step, tensorboard=board) if together.rank() == 0 else None
         self._unread: list[Stepped] = []
 
     def run(self) -> Ended:
         """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
         trace = self.trainer.folder.path / "trace.json"
         try:
-            with Profiler(self.config.run.profile_steps, trace, self.trainer.device) as profiler:
+            steps = self.config.run.profile_steps if together.rank() == 0 else []
+            with Profiler(steps, trace, self.trainer.device) as profiler:
                 reason = self._steps(profiler)
             return self._ended(reason, None if reason == "signal" else self._conclude())
         finally:
-            self.log.close()
+            if self.log is not None:
+                self.log.close()
 
     def _steps(self, profiler: Profiler) -> str:
         run, progress = self.config.run, self.progress
@@ -78,7 +82,7 @@ class Loop:
                 self._validate()
                 if run.patience and progress.stale >= run.patience:
                     return "patience"
-            stopped = together.on_first(self.stopped)
+            stopped = together.anyone(self.stopped())
             if stopped or (_every(run.save_every, progress.step) and not progress.done):
                 self._save()
             if stopped:
@@ -108,8 +112,8 @@ class Loop:
         self._validate()
         self._save()
         if self.progress.stale:  # an earlier model was better, and is what was exported
-            best = models.load(self.trainer.folder.model, device=self.trainer.device)
-            self.trainer.decoder.load_state_dict(best.state_dict())
+            best = models.load(self.trainer.folder.model) if together.rank() == 0 else None
+            self.trainer.parallel.refill(best.state_dict() if best else {})
         return self._loss(most=None)
 
     def _save(self) -> None:
@@ -122,7 +126,7 @@ class Loop:
         steps, self._unread = self._unread, []
         if not steps:
             return
-        losses = torch.stack([each.loss for each in steps]).tolist()
+        losses = self.trainer.parallel.mean(torch.stack([each.loss for each in steps])).tolist()
         norms = torch.stack([each.gradient_norm for each in steps]).tolist()
         for each, loss, norm in zip(steps, losses, norms, strict=True):
             # with loss scaling an infinite gradient is a matter of course: that step is left out, the scale halved
@@ -141,7 +145,7 @@ class Loop:
             "mfu": round(self._mfu(tokens), 4),
             "seconds": round(self.progress.seconds, 2),
         }
-        if together.rank() == 0:
+        if self.log is not None:
             self.log.write(entry)
             self.show.step(entry, share=self._share())
 
@@ -169,7 +173,7 @@ class Loop:
             progress.stale += 1
         bits = evaluate.bits_per_byte(loss, self.trainer.prepared)
         entry = {"step": progress.step, "validation_loss": loss, "validation_bits_per_byte": round(bits, 5)}
-        if together.rank() == 0:
+        if self.log is not None:
             self.log.write(entry)
             self.show.validated(entry)
         self.clock.waited()
@@ -183,6 +187,7 @@ class Loop:
             sequence=self.config.data.sequence,
             batch=run.micro_batch or run.batch,
             most=most,
+            parallel=trainer.parallel,
         )
         trainer.module.train()
         if not math.isfinite(loss):
@@ -190,8 +195,13 @@ class Loop:
         return loss
 
     def _export(self) -> None:
+        whole = self.trainer.parallel.whole()
+        together.decided(partial(self._write, whole))
+
+    def _write(self, whole: Decoder | None) -> None:
+        assert whole is not None, "the first rank has the weights"
         try:
-            export.write(self.trainer.decoder, self.trainer.prepared, self.trainer.folder.model)
+            export.write(whole, self.trainer.prepared, self.trainer.folder.model)
         except ModelError as error:
             raise TrainFailed(f"{error}. Mend that, then go on: gridstride train --resume") from error
 

@@ -6,6 +6,7 @@ order of sums. The ranks form a mesh, data x tensor: those of a tensor group wor
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -34,13 +35,21 @@ class Parallel:
     its part of the gradient of the mean over all data ranks' rows: ranks must have equally many.
     """
 
+    arrangement: Arrangement
     model: nn.Module
     decoder: Decoder  # inside of it; its parameters are what an optimiser takes
     mesh: DeviceMesh | None
     rank: int
-    world: int
-    data_rank: int
-    data_world: int
+
+    @property
+    def data_rank(self) -> int:
+        """Which share of the rows is this rank's."""
+        return self.rank // self.arrangement.tensor
+
+    @property
+    def data_world(self) -> int:
+        """How many shares there are."""
+        return self.arrangement.data
 
     @contextmanager
     def accumulating(self, *, last: bool) -> Iterator[None]:
@@ -64,7 +73,12 @@ class Parallel:
         return both[0] / both[1]
 
     def whole(self) -> Decoder | None:
-        """All weights in one decoder on the CPU of rank 0, None on the others; called by all ranks together."""
+        """All weights in one decoder: on the CPU of rank 0, None on the others. Called by all ranks together.
+
+        Where there is one process it is the decoder itself.
+        """
+        if self.mesh is None:
+            return self.decoder
         options = StateDictOptions(full_state_dict=True, cpu_offload=True)
         weights = get_model_state_dict(self.decoder, options=options)
         if self.rank != 0:
@@ -74,6 +88,13 @@ class Parallel:
         decoder.load_state_dict(weights, assign=True)
         return _completed(decoder, torch.device("cpu"))
 
+    def refill(self, weights: dict[str, Tensor]) -> None:
+        """Give the spread decoder rank 0's weights; what the others give is not looked at."""
+        if self.mesh is None:
+            self.decoder.load_state_dict(weights)
+        else:
+            _fill(self.decoder, weights)
+
 
 def prepare(
     objective: nn.Module,
@@ -81,7 +102,7 @@ def prepare(
     *,
     device: torch.device,
     bf16: bool = False,
-    each_layer: Callable[[nn.Module], Any] | None = None,
+    each_layer: Callable[[nn.Module], Any] = lambda layer: None,
 ) -> Parallel:
     """Spread an objective, a module with a `decoder` whose call is (inputs, targets) -> mean loss, over all ranks.
 
@@ -97,25 +118,19 @@ def prepare(
     if mesh is not None and arrangement.tensor > 1:
         tensor_parallel.spread(decoder, mesh["tensor"], sequence=arrangement.sequence)
         loss_parallel().__enter__()  # for good: losses of logits split by vocabulary, and their backward
-    for layer in decoder.layers if each_layer else ():
+        objective.register_forward_hook(lambda *call: call[-1].full_tensor())  # the loss is a plain scalar for all
+    for layer in decoder.layers:
         each_layer(layer)
     if mesh is not None and arrangement.mode == "fsdp":
         _shard(objective, mesh["data"], bf16=bf16)
     if mesh is not None and arrangement.sharded:
-        _fill(decoder, weights, device)
+        decoder.to_empty(device=device)
+        _fill(decoder, weights)
+        _completed(decoder, device)
     objective.to(device)
     if mesh is not None and arrangement.mode == "ddp":
         objective = _replicated(objective, mesh["data"], device)
-    rank = together.rank()
-    return Parallel(
-        model=objective,
-        decoder=decoder,
-        mesh=mesh,
-        rank=rank,
-        world=arrangement.world,
-        data_rank=rank // arrangement.tensor,
-        data_world=arrangement.data,
-    )
+    return Parallel(arrangement=arrangement, model=objective, decoder=decoder, mesh=mesh, rank=together.rank())
 
 
 def deferred(arrangement: Arrangement) -> torch.device:
@@ -144,12 +159,10 @@ def _shard(objective: nn.Module, mesh: DeviceMesh, *, bf16: bool) -> None:
     fully_shard(objective, mesh=mesh, mp_policy=policy)
 
 
-def _fill(decoder: Decoder, weights: dict[str, Tensor], device: torch.device) -> None:
-    """Give a spread decoder without memory rank 0's weights, one tensor at a time."""
-    decoder.to_empty(device=device)
+def _fill(decoder: Decoder, weights: dict[str, Tensor]) -> None:
+    """One tensor at a time: no rank but the first has all at once."""
     options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     set_model_state_dict(decoder, weights if together.rank() == 0 else {}, options=options)
-    _completed(decoder, device)
 
 
 def _completed(decoder: Decoder, device: torch.device) -> Decoder:
@@ -162,10 +175,12 @@ def _completed(decoder: Decoder, device: torch.device) -> Decoder:
 
 
 def _replicated(objective: nn.Module, mesh: DeviceMesh, device: torch.device) -> nn.Module:
-    return DistributedDataParallel(
-        objective,
-        device_ids=None if device.type == "cpu" else [device.index],
-        process_group=mesh.get_group(),
-        broadcast_buffers=False,  # they are the same everywhere, and stay so
-        gradient_as_bucket_view=True,
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # its successor is younger than 2.11
+        return DistributedDataParallel(
+            objective,
+            device_ids=None if device.type == "cpu" else [device.index],
+            process_group=mesh.get_group(),
+            broadcast_buffers=False,  # they are the same everywhere, and stay so
+            gradient_as_bucket_view=True,
+        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ import torch
 from gridstride.models import folder as models
 from gridstride.train import baselines as counts
 from gridstride.train import config as settings
-from gridstride.train import evaluate, together
+from gridstride.train import evaluate, outcome, together
 from gridstride.train.curve import draw
 from gridstride.train.folder import RunFolder, compatible, opened
 from gridstride.train.loop import Ended, Loop, Show
@@ -38,10 +39,12 @@ class Wanted:
 def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
     config = settings.load(wanted.config, changes=wanted.changes)
-    config, folder = _opened(config, wanted)
+    again = outcome.attempt() > 0  # this job was begun before, and lost a rank
+    wanted = replace(wanted, resume=wanted.resume or again, overwrite=wanted.overwrite and not again)
+    config, folder = together.decided(partial(_opened, config, wanted))
     say(f"text: {config.data.source}")
     data = config.data
-    prepared = together.on_first(
+    prepared = together.decided(
         lambda: prepare(
             data.source,
             vocabulary=data.vocabulary,
@@ -52,7 +55,7 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
     trainer = Trainer(config, folder, prepared)
-    folder.write("config.toml", settings.text(config))
+    together.decided(partial(folder.write, "config.toml", settings.text(config)))
     say(_model_described(trainer))
     if wanted.resume:
         went_on = trainer.resume()

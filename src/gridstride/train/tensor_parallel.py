@@ -28,7 +28,7 @@ Plan = dict[str, ParallelStyle]
 _POSITIONS, _HEADS = 1, 2  # dimensions of [B, T, H, D]
 
 
-class Norm(ParallelStyle):  # type: ignore[misc]  # torch's types count as Any
+class Norm(ParallelStyle):
     """A norm whose weights every rank has, on activations that may be split along one dimension.
 
     It computes on this rank's part with ordinary tensors, so that any op will do. Where ranks see different parts, each

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 import torch.distributed as dist
+
+from gridstride.train.errors import TrainError, TrainFailed
 
 T = TypeVar("T")
 
@@ -22,7 +25,7 @@ class Failure:
     rank: int
     kind: str
     message: str
-    number: int | None = None  # errno, where the operating system refused
+    refused: bool = False  # a TrainError: what was asked for cannot be
 
 
 class Failed(Exception):
@@ -66,11 +69,34 @@ def on_first(act: Callable[[], T]) -> T:
     return outcome[0]  # type: ignore[return-value]
 
 
+def decided(act: Callable[[], T]) -> T:
+    """Run `act` on rank 0 only; its result or its error is everyone's. Alone it is just `act()`."""
+    if world() == 1:
+        return act()
+    try:
+        return on_first(act)
+    except Failed as failed:
+        first = failed.failures[0]
+        if first.kind == TrainFailed.__name__:
+            raise TrainFailed(first.message) from failed
+        if first.refused:
+            raise TrainError(first.message) from failed
+        raise RuntimeError(f"{first.kind}: {first.message}") from failed
+
+
+def anyone(flag: bool) -> bool:
+    """Whether the flag is set on any rank, known to all."""
+    if world() == 1:
+        return flag
+    flags = torch.tensor(int(flag))
+    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    return bool(flags)
+
+
 def failure(at: int, error: BaseException) -> Failure:
     """A rank's error as it is told to the others."""
-    number = error.errno if isinstance(error, OSError) else None
     message = _words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-    return Failure(at, type(error).__name__, message, number)
+    return Failure(at, type(error).__name__, message, isinstance(error, TrainError))
 
 
 def _words(error: OSError) -> str:

@@ -16,12 +16,14 @@ from torch.utils.checkpoint import checkpoint
 
 from gridstride.models.decoder import Decoder
 from gridstride.train import config as settings
-from gridstride.train import model, optimiser, schedule, state, together
+from gridstride.train import model, optimiser, parallel, schedule, state, together
+from gridstride.train.arrangement import Arrangement
 from gridstride.train.checkpoint import CheckpointError, Checkpoints
 from gridstride.train.data import Sampler
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.folder import RunFolder
-from gridstride.train.precision import choose
+from gridstride.train.parallel import Parallel
+from gridstride.train.precision import Precision, choose
 from gridstride.train.prepare import Prepared
 from gridstride.train.progress import Progress, random_state, restore_random
 
@@ -56,18 +58,17 @@ class Trainer:
         run = config.run
         self.config, self.folder, self.prepared = config, folder, prepared
         self.device = device_of(run.device)
-        self.precision = choose(run.precision, self.device)
-        self.decoder = model.build(config, prepared.vocabulary).to(self.device)
-        if run.checkpoint_activations:
-            _recompute(self.decoder)
-        self.module = WithLoss(self.decoder)
+        self.precision = together.decided(partial(choose, run.precision, self.device))  # it may measure
+        self.parallel = _spread(config, prepared.vocabulary, self.precision, self.device)
+        self.decoder, self.module = self.parallel.decoder, self.parallel.model
         self.optimisers = optimiser.build(self.decoder, config.optimiser)
         self.scaler = self.precision.scaler()
         self.sampler = sampler(config, prepared)
         self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
         self.progress = Progress()
         self._planned()
-        self._stepped: nn.Module = torch.compile(self.module) if run.compile else self.module
+        whole = run.compile and not self.parallel.arrangement.sharded  # else it was compiled layer by layer
+        self._stepped: nn.Module = torch.compile(self.module) if whole else self.module
 
     def step(self) -> Stepped:
         """One optimiser step on the batch that the number of finished steps names."""
@@ -96,9 +97,11 @@ class Trainer:
         """Gradients of the batch's mean loss, in micro-batches; gives that loss."""
         size = self.config.run.micro_batch or len(inputs)
         total = torch.zeros((), device=self.device)
-        for x, y in zip(inputs.split(size), targets.split(size), strict=True):
-            loss = self._loss(self._stepped, x, y) * (len(x) / len(inputs))
-            self.scaler.scale(loss).backward()
+        parts = list(zip(inputs.split(size), targets.split(size), strict=True))
+        for number, (x, y) in enumerate(parts, start=1):
+            with self.parallel.accumulating(last=number == len(parts)):
+                loss = self._loss(self._stepped, x, y) * (len(x) / len(inputs))
+                self.scaler.scale(loss).backward()
             total += loss.detach()
         return total
 
@@ -140,12 +143,41 @@ class Trainer:
         return True
 
 
+def _spread(config: settings.Config, vocabulary: int, precision: Precision, device: torch.device) -> Parallel:
+    """The model over all ranks; TrainError where they, the model and the batch do not fit together."""
+    run = config.run
+    arrangement = arranged(config, together.world())
+    check(config, arrangement, vocabulary, fp16=precision.name == "fp16")
+    with parallel.deferred(arrangement):
+        objective = WithLoss(model.build(config, vocabulary))
+    layer = partial(_prepared_layer, recompute=run.checkpoint_activations, compiled=run.compile and arrangement.sharded)
+    bf16 = precision.name == "bf16"
+    spread = parallel.prepare(objective, arrangement, device=device, bf16=bf16, each_layer=layer)
+    if spread.data_rank:  # dropout: other rows, other places. Ranks that share matrices must drop the same
+        torch.manual_seed(run.seed * 65_537 + spread.data_rank)
+    return spread
+
+
+def arranged(config: settings.Config, world: int) -> Arrangement:
+    """How so many ranks work together."""
+    wanted = config.parallel
+    return Arrangement(world=world, mode=wanted.mode, tensor=wanted.tensor, sequence=wanted.sequence)
+
+
+def check(config: settings.Config, arrangement: Arrangement, vocabulary: int, *, fp16: bool = False) -> None:
+    """TrainError where ranks, model and batch do not fit together."""
+    shape = model.shape(config, vocabulary)
+    arrangement.check(shape, batch=config.run.batch, length=config.data.sequence, fp16=fp16)
+
+
 def device_of(name: str) -> torch.device:
-    """The device asked for; "auto": the GPU where there is one."""
+    """The device asked for, of several ranks each one's own; "auto": the GPU where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise TrainError(f"run.device = {name!r}, but PyTorch {torch.__version__} sees no GPU here; use 'cpu'")
+    if name == "cuda" and together.world() > 1:
+        return torch.device("cuda", torch.cuda.current_device())
     return torch.device(name)
 
 
@@ -160,15 +192,18 @@ def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
                 f"data: the text gives {have} tokens for {name}; at least {least} are needed with data.sequence = "
                 f"{sequence}. Give more text, or set data.sequence to {max(have // 4, 8)}"
             )
-    if batch % together.world():
-        raise TrainError(f"config: run.batch = {batch} is no multiple of the {together.world()} processes")
+    groups = max(together.world() // config.parallel.tensor, 1)
+    if batch % groups:
+        raise TrainError(
+            f"config: run.batch = {batch} is no multiple of {groups}, the processes with rows of their own"
+        )
     return Sampler(
         tokens=prepared.train(),
         sequence=sequence,
         batch=batch,
         seed=config.run.seed,
-        rank=together.rank(),
-        world=together.world(),
+        rank=together.rank() // config.parallel.tensor,
+        world=groups,
     )
 
 
@@ -176,7 +211,9 @@ def _moved(rows: Tensor, device: torch.device) -> Tensor:
     return rows.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else rows
 
 
-def _recompute(decoder: Decoder) -> None:
-    """Keep each layer's input alone, and compute the rest again when gradients need it."""
-    for layer in decoder.layers:
+def _prepared_layer(layer: nn.Module, *, recompute: bool, compiled: bool) -> None:
+    """In place. Recomputing keeps a layer's input alone, and computes the rest again when gradients need it."""
+    if recompute:
         layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
+    if compiled:
+        layer.compile()

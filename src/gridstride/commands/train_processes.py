@@ -1,0 +1,46 @@
+"""`gridstride train` as several processes: the ranks, and who starts them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gridstride.train import config as settings
+from gridstride.train.errors import TrainFailed
+from gridstride.train.outcome import is_rank, told
+from gridstride.train.run import Wanted
+
+__all__ = ["is_rank", "rank", "start"]
+
+
+@contextmanager
+def rank(wanted: Wanted) -> Iterator[None]:
+    """Around a rank's work: it joins the others, and how it ends is said for all of them."""
+    with told(failures=(TrainFailed,)):
+        import torch
+
+        from gridstride.train.processes import joined
+
+        device = settings.load(wanted.config, changes=wanted.changes).run.device
+        with joined("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"):
+            yield
+
+
+def start(wanted: Wanted, count: int, *, as_json: bool) -> None:
+    """Run `count` ranks of the same command until they end; TrainError before that where they make no sense."""
+    from gridstride.train import processes
+    from gridstride.train.trainer import arranged, check
+
+    config = settings.load(wanted.config, changes=wanted.changes)
+    if not wanted.resume:  # else the run's own configuration counts, which the ranks read
+        check(config, arranged(config, count), config.data.vocabulary)
+    words = [sys.executable, "-m", "gridstride", "train", *_words(wanted), *(["--json"] if as_json else [])]
+    processes.launch(words, count, say=lambda text: print(text, file=sys.stderr, flush=True))
+
+
+def _words(wanted: Wanted) -> list[str]:
+    words = ["--config", wanted.config] if wanted.config else []
+    for change in wanted.changes:
+        words += ["--set", change]
+    return words + ["--resume"] * wanted.resume + ["--overwrite"] * wanted.overwrite

@@ -1,0 +1,90 @@
+"""A job of several processes ends as one: done, stopped, or with the one message that says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ranks
+import workers
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def launched(scene: str, folder: Path) -> tuple[str, str, list[str]]:
+    kind, words, said, printed = ranks.run(1, workers.launched, scene, folder, 60, folder=folder)[0]
+    assert printed == "", "what a job has to say is said by who began it"
+    return kind, words, said
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def until(what: Callable[[], Any]) -> None:
+    end = time.monotonic() + ranks.LONG
+    while not what():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_job_is_done_when_all_its_ranks_are(tmp_path: Path) -> None:
+    assert launched("fine", tmp_path) == ("", "", [])
+    assert files(tmp_path) == {"rank-0-of-2", "rank-1-of-2"}
+
+
+def test_a_ranks_error_is_the_jobs_one_message(tmp_path: Path) -> None:
+    kind, words, said = launched("error", tmp_path)
+    assert (kind, words) == ("TrainFailed", "rank 1: ZeroDivisionError: by nothing (job.py:33)")
+    assert said == [], "a rank's own error is not tried again"
+
+
+def test_what_all_ranks_refuse_is_said_once(tmp_path: Path) -> None:
+    assert launched("refused", tmp_path) == ("TrainError", "config: heads = 3", [])
+
+
+def test_a_failure_keeps_its_words(tmp_path: Path) -> None:
+    kind, words, _ = launched("failed", tmp_path)
+    assert kind == "TrainFailed"
+    assert words in {f"rank {rank}: the disk is full, says {rank}" for rank in (0, 1)}
+
+
+def test_a_job_that_loses_a_rank_begins_again(tmp_path: Path) -> None:
+    again = "rank 1 was killed (SIGKILL); beginning again from the last checkpoint"
+    assert launched("killed_once", tmp_path) == ("", "", [again])
+    assert files(tmp_path) == {"rank-0-of-2", "rank-1-of-2"}
+
+
+def test_a_job_that_loses_ranks_again_and_again_ends(tmp_path: Path) -> None:
+    kind, words, said = launched("killed_always", tmp_path)
+    assert (kind, len(said)) == ("TrainFailed", 1)
+    assert words == "rank 1 was killed (SIGKILL), the last of 2 times. The checkpoints are kept"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_goes_to_all_ranks_and_the_job_ends_well(tmp_path: Path, number: signal.Signals) -> None:
+    (agent,), (end,) = ranks.start(1, workers.launched, "stopped", tmp_path, 60, folder=tmp_path)
+    until(lambda: {"ready-0", "ready-1"} <= files(tmp_path))
+    os.kill(agent.pid, number)
+    assert ranks.told(end) == ("", "", [], "")
+    assert {f"saved-0-{number.name}", f"saved-1-{number.name}"} <= files(tmp_path)
+
+
+def test_ranks_that_cannot_end_in_time_are_ended_and_it_is_said(tmp_path: Path) -> None:
+    (agent,), (end,) = ranks.start(1, workers.launched, "too_slow", tmp_path, 1, folder=tmp_path)
+    until(lambda: {"ready-0", "ready-1"} <= files(tmp_path))
+    os.kill(agent.pid, signal.SIGTERM)
+    kind, words, *_ = ranks.told(end)
+    assert (kind, words) == ("TrainFailed", "SIGTERM: not all ranks could save in 1 s. The checkpoints are kept")
+
+
+def test_ranks_whose_agent_is_killed_are_told_to_save_and_end(tmp_path: Path) -> None:
+    (agent,), _ = ranks.start(1, workers.launched, "stopped", tmp_path, 60, folder=tmp_path)
+    until(lambda: {"ready-0", "ready-1"} <= files(tmp_path))
+    agent.kill()
+    until(lambda: {"saved-0-SIGTERM", "saved-1-SIGTERM"} <= files(tmp_path))
