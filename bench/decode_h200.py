@@ -10,6 +10,7 @@ mode="reduce-overhead", which records CUDA graphs. The breakdown of our step com
 from __future__ import annotations
 
 import argparse
+import bisect
 import gc
 import json
 import os
@@ -143,7 +144,7 @@ def prefill(engine: CudaRunner, count: int, table: np.ndarray[Any, Any]) -> np.n
 
 def ours(engine: CudaRunner, count: int) -> dict[str, Any]:
     """Tokens per second through `execute`, host included, and where a step's time goes."""
-    table = np.arange(count * -(-(PROMPT + NEW + STEPS) // BLOCK), dtype=np.int32).reshape(count, -1)
+    table = table_of(count)
     first = prefill(engine, count, table)
 
     def decode() -> None:
@@ -187,30 +188,35 @@ def breakdown(
 
 
 def replay_ms(engine: CudaRunner, count: int) -> float:
-    """Milliseconds of one step on the GPU when replays follow each other."""
-    import bisect
-
+    """Milliseconds of one step on the GPU when calls follow each other."""
     bucket = engine._buckets[bisect.bisect_left(engine._buckets, count)]
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    engine._static[bucket].step.zero_()
-    torch.cuda.synchronize()
-    start.record()
-    for _ in range(STEPS):
-        engine._replay(bucket)
-    end.record()
+    with torch.inference_mode():
+        engine._static[bucket].fill(decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), STEPS))
+        torch.cuda.synchronize()
+        start.record()
+        engine._run(bucket, STEPS, greedy=True)
+        end.record()
     torch.cuda.synchronize()
     return start.elapsed_time(end) / STEPS
+
+
+def table_of(count: int) -> np.ndarray[Any, Any]:
+    """Blocks of `count` sequences, one after the other."""
+    return np.arange(count * -(-(PROMPT + NEW + STEPS) // BLOCK), dtype=np.int32).reshape(count, -1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 128])
     parser.add_argument("--skip-peer", action="store_true")
+    parser.add_argument("--many-launches", action="store_true", help="batch 1 from a graph as the others")
+    parser.add_argument("--places", type=int, nargs="+", default=[256, 1024], help="of the peer's static cache")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
     started = common.machine()
     found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "shape": SHAPE}
-    engine = runner(max(words.batches))
+    engine = runner(max(words.batches), one_launch=not words.many_launches)
     parameters = DecoderConfig(**SHAPE).parameters() + 28 * 2 * 1024 + 1024
     limit = COPY / (2 * parameters)
     rows = []
