@@ -3,8 +3,10 @@
     python bench/decode_h200.py [--batches 1 32 128] [--skip-peer]
 
 Both start from 128 tokens in the cache and decode 128 greedy ones per sequence, random weights of one seed. The peer is
-transformers' own Llama with a static cache of 256 places, its step (argmax included) under torch.compile with
-mode="reduce-overhead", which records CUDA graphs. The breakdown of our step comes from PyTorch's profiler over replays.
+transformers' own Llama with a static cache, its step (argmax included) under torch.compile with mode="reduce-overhead",
+which records CUDA graphs. Its attention reads all places of the cache, used or not: 256 are as many as these sequences
+need, 1024 what a server sets aside that does not know how long they get. The breakdown of our step comes from PyTorch's
+profiler.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ def timed(work: Callable[[], None]) -> float:
 
 
 # -- the peer ----------------------------------------------------------------------------------------------------------
-def peer(batch: int) -> dict[str, float]:
-    """transformers with static cache, torch.compile and CUDA graphs."""
+def peer(batch: int, places: int) -> dict[str, float]:
+    """transformers with a static cache of so many places, torch.compile and CUDA graphs."""
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
 
     config = LlamaConfig(
@@ -67,7 +69,7 @@ def peer(batch: int) -> dict[str, float]:
         model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
     model.requires_grad_(False)
     parameters = sum(p.numel() for p in model.parameters())
-    cache = StaticCache(config=config, max_cache_len=PROMPT + NEW)
+    cache = StaticCache(config=config, max_cache_len=places)
 
     def forward(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         rows = positions[None].expand(tokens.shape[0], -1)
@@ -90,7 +92,7 @@ def peer(batch: int) -> dict[str, float]:
                     position += 1
 
             taken = timed(decode)
-            say(f"  transformers, batch {batch}, turn {turn}: {taken / (NEW - 1) * 1e3:.3f} ms a step")
+            say(f"  transformers, {places} places, batch {batch}, turn {turn}: {taken / (NEW - 1) * 1e3:.3f} ms a step")
             if turn:
                 times.append(taken)
     seconds = statistics.median(times) / (NEW - 1)
@@ -223,26 +225,27 @@ def main() -> None:
     for count in words.batches:
         mine = ours(engine, count)
         found[f"batch_{count}"] = {"ours": mine}
-        share = f", {mine['tokens_per_second'] / limit:.1%} of the limit {limit:.0f}" if count == 1 else ""
-        rows.append([count, mine, share])
+        rows.append((count, mine))
     del engine
     gc.collect()
     torch.cuda.empty_cache()
     table = []
-    for count, mine, share in rows:
-        theirs = None
-        if not words.skip_peer:
+    for count, mine in rows:
+        for places in [] if words.skip_peer else words.places:
+            name = f"transformers_{places}"
             try:
-                theirs = found[f"batch_{count}"]["transformers"] = peer(count)
+                theirs = found[f"batch_{count}"][name] = peer(count, places)
             except Exception as error:
                 traceback.print_exc()
-                found[f"batch_{count}"]["transformers"] = {"error": str(error)[:400]}
-        ratio = mine["tokens_per_second"] / theirs["tokens_per_second"] if theirs else None
-        found[f"batch_{count}"]["ratio"] = ratio
-        said = f"{mine['tokens_per_second']:.0f} tok/s, {ratio or 0:.2f}x transformers{share}"
-        goal = "5x" if count > 1 else "3x and 78 % of the limit"
-        met = None if ratio is None else bool(ratio >= 5 if count > 1 else mine["tokens_per_second"] >= 0.78 * limit)
-        table.append(common.Row(f"decode, batch {count}", said, goal, met))
+                found[f"batch_{count}"][name] = {"error": str(error)[:400]}
+                continue
+            ratio = theirs["ratio"] = mine["tokens_per_second"] / theirs["tokens_per_second"]
+            said = f"{mine['tokens_per_second']:.0f} tok/s, {ratio:.2f}x of {theirs['tokens_per_second']:.0f}"
+            goal = "3x" if count == 1 else "5x"
+            table.append(common.Row(f"batch {count}, peer's cache {places}", said, goal, ratio >= int(goal[0])))
+        if count == 1:
+            reached = mine["tokens_per_second"] / limit
+            table.append(common.Row("batch 1, of the limit", f"{reached:.1%} of {limit:.0f} tok/s", "78 %", reached >= 0.78))
     path = common.save("decode_h200", found, started=started, folder=words.results)
     print(json.dumps({k: v for k, v in found.items() if k.startswith("batch")}, indent=1)[:6000])
     print(common.table(table))
