@@ -3,13 +3,16 @@
     python bench/decode_h200.py [--batches 1 32 128] [--skip-peer]
 
 Both start from 128 tokens in the cache and decode 128 greedy ones per sequence, random weights of one seed. The peer is
-transformers' own Llama with a static cache of 256 places, its step (argmax included) under torch.compile with
-mode="reduce-overhead", which records CUDA graphs. The breakdown of our step comes from PyTorch's profiler over replays.
+transformers' own Llama with a static cache, its step (argmax included) under torch.compile with mode="reduce-overhead",
+which records CUDA graphs. Its attention reads all places of the cache, used or not: 256 are as many as these sequences
+need, 1024 what a server sets aside that does not know how long they get. The breakdown of our step comes from PyTorch's
+profiler.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import gc
 import json
 import os
@@ -52,8 +55,8 @@ def timed(work: Callable[[], None]) -> float:
 
 
 # -- the peer ----------------------------------------------------------------------------------------------------------
-def peer(batch: int) -> dict[str, float]:
-    """transformers with static cache, torch.compile and CUDA graphs."""
+def peer(batch: int, places: int) -> dict[str, float]:
+    """transformers with a static cache of so many places, torch.compile and CUDA graphs."""
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
 
     config = LlamaConfig(
@@ -66,7 +69,7 @@ def peer(batch: int) -> dict[str, float]:
         model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
     model.requires_grad_(False)
     parameters = sum(p.numel() for p in model.parameters())
-    cache = StaticCache(config=config, max_cache_len=PROMPT + NEW)
+    cache = StaticCache(config=config, max_cache_len=places)
 
     def forward(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         rows = positions[None].expand(tokens.shape[0], -1)
@@ -89,7 +92,7 @@ def peer(batch: int) -> dict[str, float]:
                     position += 1
 
             taken = timed(decode)
-            say(f"  transformers, batch {batch}, turn {turn}: {taken / (NEW - 1) * 1e3:.3f} ms a step")
+            say(f"  transformers, {places} places, batch {batch}, turn {turn}: {taken / (NEW - 1) * 1e3:.3f} ms a step")
             if turn:
                 times.append(taken)
     seconds = statistics.median(times) / (NEW - 1)
@@ -143,7 +146,7 @@ def prefill(engine: CudaRunner, count: int, table: np.ndarray[Any, Any]) -> np.n
 
 def ours(engine: CudaRunner, count: int) -> dict[str, Any]:
     """Tokens per second through `execute`, host included, and where a step's time goes."""
-    table = np.arange(count * -(-(PROMPT + NEW + STEPS) // BLOCK), dtype=np.int32).reshape(count, -1)
+    table = table_of(count)
     first = prefill(engine, count, table)
 
     def decode() -> None:
@@ -187,56 +190,62 @@ def breakdown(
 
 
 def replay_ms(engine: CudaRunner, count: int) -> float:
-    """Milliseconds of one step on the GPU when replays follow each other."""
-    import bisect
-
+    """Milliseconds of one step on the GPU when calls follow each other."""
     bucket = engine._buckets[bisect.bisect_left(engine._buckets, count)]
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    engine._static[bucket].step.zero_()
-    torch.cuda.synchronize()
-    start.record()
-    for _ in range(STEPS):
-        engine._replay(bucket)
-    end.record()
+    with torch.inference_mode():
+        engine._static[bucket].fill(decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), STEPS))
+        torch.cuda.synchronize()
+        start.record()
+        engine._run(bucket, STEPS, greedy=True)
+        end.record()
     torch.cuda.synchronize()
     return start.elapsed_time(end) / STEPS
+
+
+def table_of(count: int) -> np.ndarray[Any, Any]:
+    """Blocks of `count` sequences, one after the other."""
+    return np.arange(count * -(-(PROMPT + NEW + STEPS) // BLOCK), dtype=np.int32).reshape(count, -1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 128])
     parser.add_argument("--skip-peer", action="store_true")
+    parser.add_argument("--many-launches", action="store_true", help="batch 1 from a graph as the others")
+    parser.add_argument("--places", type=int, nargs="+", default=[256, 1024], help="of the peer's static cache")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
     started = common.machine()
     found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "shape": SHAPE}
-    engine = runner(max(words.batches))
+    engine = runner(max(words.batches), one_launch=not words.many_launches)
     parameters = DecoderConfig(**SHAPE).parameters() + 28 * 2 * 1024 + 1024
     limit = COPY / (2 * parameters)
     rows = []
     for count in words.batches:
         mine = ours(engine, count)
         found[f"batch_{count}"] = {"ours": mine}
-        share = f", {mine['tokens_per_second'] / limit:.1%} of the limit {limit:.0f}" if count == 1 else ""
-        rows.append([count, mine, share])
+        rows.append((count, mine))
     del engine
     gc.collect()
     torch.cuda.empty_cache()
     table = []
-    for count, mine, share in rows:
-        theirs = None
-        if not words.skip_peer:
+    for count, mine in rows:
+        for places in [] if words.skip_peer else words.places:
+            name = f"transformers_{places}"
             try:
-                theirs = found[f"batch_{count}"]["transformers"] = peer(count)
+                theirs = found[f"batch_{count}"][name] = peer(count, places)
             except Exception as error:
                 traceback.print_exc()
-                found[f"batch_{count}"]["transformers"] = {"error": str(error)[:400]}
-        ratio = mine["tokens_per_second"] / theirs["tokens_per_second"] if theirs else None
-        found[f"batch_{count}"]["ratio"] = ratio
-        said = f"{mine['tokens_per_second']:.0f} tok/s, {ratio or 0:.2f}x transformers{share}"
-        goal = "5x" if count > 1 else "3x and 78 % of the limit"
-        met = None if ratio is None else bool(ratio >= 5 if count > 1 else mine["tokens_per_second"] >= 0.78 * limit)
-        table.append(common.Row(f"decode, batch {count}", said, goal, met))
+                found[f"batch_{count}"][name] = {"error": str(error)[:400]}
+                continue
+            ratio = theirs["ratio"] = mine["tokens_per_second"] / theirs["tokens_per_second"]
+            said = f"{mine['tokens_per_second']:.0f} tok/s, {ratio:.2f}x of {theirs['tokens_per_second']:.0f}"
+            goal = "3x" if count == 1 else "5x"
+            table.append(common.Row(f"batch {count}, peer's cache {places}", said, goal, ratio >= int(goal[0])))
+        if count == 1:
+            reached = mine["tokens_per_second"] / limit
+            table.append(common.Row("batch 1, of the limit", f"{reached:.1%} of {limit:.0f} tok/s", "78 %", reached >= 0.78))
     path = common.save("decode_h200", found, started=started, folder=words.results)
     print(json.dumps({k: v for k, v in found.items() if k.startswith("batch")}, indent=1)[:6000])
     print(common.table(table))

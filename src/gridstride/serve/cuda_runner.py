@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention.bias import causal_lower_right
 
+from gridstride.kernels.decode_step.op import DecodeStep, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.sample.op import sample as draw_tokens
 from gridstride.models.decoder import Decoder
@@ -33,12 +34,14 @@ STEPS = 8
 class CudaRunner:
     """A decoder with its cache [layers, blocks, K, block_size, D] for keys and one for values.
 
-    On a CPU it runs the same code without graphs. ValueError for a decoder that the kernels are not for.
+    On a CPU it runs the same code without graphs. ValueError for a decoder that the kernels are not for. With
+    `one_launch` a single bf16 sequence is decoded by one launch for all steps where the model's sizes allow it, at the
+    price of a second copy of the weights.
     """
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
-        steps: int = STEPS, buckets: Sequence[int] = BUCKETS,
+        steps: int = STEPS, buckets: Sequence[int] = BUCKETS, one_launch: bool = True,
     ) -> None:  # fmt: skip
         decoder = decoder if device is None else decoder.to(device)
         config = decoder.config
@@ -54,6 +57,25 @@ class CudaRunner:
         self._static: dict[int, Static] = {}
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._pool: Any = None
+        self._one = self._streamed() if one_launch else None
+
+    def _streamed(self) -> DecodeStep | None:
+        """The whole model in one launch for one sequence, where the GPU and the model's sizes allow it."""
+        config, model = self.model.config, self.model
+        if self._device.type != "cuda" or model.embedding.dtype != torch.bfloat16 or not model.plain:
+            return None
+        cut = geometry(
+            self._device, width=config.width, hidden=config.hidden, heads=config.heads, kv_heads=config.kv_heads,
+            head_width=config.head_width,
+        )  # fmt: skip
+        if isinstance(cut, str):
+            return None
+        norms = torch.stack([norm for layer in model.layers for norm in (layer.input_norm, layer.mlp_norm)] + [model.norm])
+        return DecodeStep(
+            cut, layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
+            embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine,
+            block_size=self.block_size, eps=config.norm_eps,
+        )  # fmt: skip
 
     def execute(self, batch: Batch) -> Sampled:
         """Tokens of the rows that are to be sampled."""
@@ -79,8 +101,7 @@ class CudaRunner:
         bucket = self._buckets[bisect.bisect_left(self._buckets, count)]
         static = self._ready(bucket)
         static.fill(batch)
-        for _ in range(batch.steps):
-            self._replay(bucket)
+        self._run(bucket, batch.steps, greedy=all(draw.sampling.greedy for draw in batch.draws))
         tokens = static.drawn[: batch.steps, :count].T.cpu().numpy()
         return Sampled(np.ascontiguousarray(tokens), (None,) * count)
 
@@ -93,6 +114,22 @@ class CudaRunner:
             )
         return static
 
+    def _run(self, bucket: int, steps: int, *, greedy: bool) -> None:
+        """Queue the steps of a bucket whose inputs are in place."""
+        if bucket == 1 and greedy and self._one is not None:
+            self._stream(steps, greedy=True)
+            return
+        for _ in range(steps):
+            self._replay(bucket)
+
+    def _stream(self, steps: int, *, greedy: bool) -> None:
+        static = self._static[1]
+        assert self._one is not None
+        field = static.field
+        self._one(
+            field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps, greedy=greedy
+        )
+
     def _replay(self, bucket: int) -> None:
         if self._device.type != "cuda":
             self._step(self._static[bucket])
@@ -104,12 +141,16 @@ class CudaRunner:
     def _step(self, static: Static) -> None:
         """One token for every row, and the inputs of the next."""
         f = static.field
-        hidden = self.model.hidden(
-            f["tokens"], f["positions"], f["slots"], self._cache,
-            lambda q, k, v: paged_attention(q, k, v, static.tables, f["lengths"], scale=self._scale),
-        )  # fmt: skip
+        if static.rows == 1 and self._one is not None:
+            self._stream(1, greedy=False)
+            logits = self._one.logits
+        else:
+            hidden = self.model.hidden(
+                f["tokens"], f["positions"], f["slots"], self._cache,
+                lambda q, k, v: paged_attention(q, k, v, static.tables, f["lengths"], scale=self._scale),
+            )  # fmt: skip
+            logits = self.model.logits(hidden)
         uniform = static.uniform.index_select(0, static.step)[0]
-        logits = self.model.logits(hidden)
         static.advance(draw_tokens(logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], uniform))
 
     def _captured(self, static: Static) -> torch.cuda.CUDAGraph:

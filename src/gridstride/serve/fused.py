@@ -62,6 +62,13 @@ class FusedDecoder:
         self.cosine, self.sine = decoder.cos.float().contiguous(), decoder.sin.float().contiguous()
         self.layers = [_fused(layer) for layer in decoder.layers]
 
+    @property
+    def plain(self) -> bool:
+        """Whether there are no biases and no head norms."""
+        first = self.layers[0]
+        extra = first.qkv_bias, first.q_norm, first.output_bias, first.gate_up_bias, first.down_bias
+        return all(each is None for each in extra)
+
     def hidden(self, tokens: Tensor, positions: Tensor, slots: Tensor, cache: tuple[Tensor, Tensor], look: Look) -> Tensor:
         """Normed hidden states [N, width] of tokens [N]; cache is keys and values, [layers, blocks, K, block_size, D]."""
         eps = self.config.norm_eps

@@ -6,7 +6,7 @@
 //
 // entry: silu_mul_vectorised
 // block: 256
-// grid: max(1, ceil(N*ceil(H/4)/256))
+// grid: ceil(N*ceil(H/8)/256)
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

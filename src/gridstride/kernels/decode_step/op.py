@@ -1,0 +1,76 @@
+"""All layers of a decoder in one cooperative launch: decoding of one sequence at the speed of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from gridstride.device.physical import PhysicalGPU
+from gridstride.kernels.decode_step.packing import Geometry, stream
+from gridstride.kernels.torch_op import launcher
+
+SHARED = 227 * 1024  # bytes of dynamic shared memory: all that a Hopper multiprocessor gives one block
+_STAGES = 12
+_WARPS = (16, 8)
+
+
+def geometry(
+    device: torch.device, *, width: int, hidden: int, heads: int, kv_heads: int, head_width: int
+) -> Geometry | str:
+    """The largest cut that fits the GPU, or why there is none. Compute capability 9.0 is needed for its bulk copies."""
+    properties = PhysicalGPU(torch.cuda.current_device() if device.index is None else device.index).properties
+    if properties.compute_capability < (9, 0) or properties.shared_per_block_optin < SHARED:
+        return f"{properties.name} has no bulk copies or less than {SHARED} bytes of shared memory for a block"
+    reason = ""
+    for warps in _WARPS:
+        for blocks in range(properties.multiprocessors // heads * heads, 0, -heads):
+            cut = Geometry(
+                blocks=blocks, warps=warps, width=width, hidden=hidden, heads=heads, kv_heads=kv_heads,
+                head_width=head_width,
+            )  # fmt: skip
+            misfit = cut.misfit()
+            if not misfit:
+                return cut
+            reason = reason or misfit
+    return reason
+
+
+class DecodeStep:
+    """Weights packed for the kernel, a second copy of them, and the mail through which its blocks talk."""
+
+    def __init__(
+        self, cut: Geometry, *, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], norms: Tensor,
+        embedding: Tensor, head: Tensor, cosine: Tensor, sine: Tensor, block_size: int, eps: float,
+    ) -> None:  # fmt: skip
+        self._cut, self._layers, self._eps = cut, len(layers), eps
+        self._stream = stream(cut, layers, head)
+        self._norms, self._embedding, self._cosine, self._sine = norms.contiguous(), embedding, cosine, sine
+        self.vocabulary, device = len(head), head.device
+        messages = cut.qkv + cut.blocks * (cut.head_width + 4) + cut.seen + 2 * cut.width + cut.hidden + 2
+        self._mail = torch.zeros(messages, dtype=torch.int64, device=device)
+        self._turns = torch.zeros(1, dtype=torch.int32, device=device)
+        self.logits = torch.empty((1, self.vocabulary), dtype=torch.float32, device=device)
+        self._run = launcher(
+            "decode_step", "01_streamed", device, BLOCKS=cut.blocks, WARPS=cut.warps, WIDTH=cut.width,
+            HIDDEN=cut.hidden, HEADS=cut.heads, KV_HEADS=cut.kv_heads, HEAD_WIDTH=cut.head_width,
+            BLOCK_SIZE=block_size, STAGES=_STAGES,
+        )  # fmt: skip
+
+    def __call__(
+        self, tokens: Tensor, positions: Tensor, table: Tensor, cache: tuple[Tensor, Tensor], drawn: Tensor, *,
+        steps: int, greedy: bool,
+    ) -> None:  # fmt: skip
+        """Decode `steps` tokens greedily into `drawn` int64 [steps]; tokens and positions int64 [1] become the next ones.
+
+        Without `greedy` one step, up to `self.logits` [1, vocabulary] fp32, and nothing else is written but the cache:
+        keys and values [layers, blocks, K, block_size, D], at the slot of the position in `table` int32 [W].
+        """
+        cut, keys = self._cut, cache[0]
+        self._run.cooperative(
+            (cut.blocks, 1, 1), 32 * cut.warps, self._stream, self._norms, self._embedding, self._cosine, self._sine,
+            keys, cache[1], table, tokens, positions, self._mail, self._turns, self.logits, drawn, self._layers,
+            self.vocabulary, cut.head_tiles(self.vocabulary), keys.stride(0), steps if greedy else 1, int(greedy),
+            self._eps, cut.head_width**-0.5, shared=SHARED,
+        )  # fmt: skip

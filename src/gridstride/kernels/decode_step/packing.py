@@ -1,0 +1,97 @@
+"""A decoder's weights in the order in which `decode_step` reads them: one stream per block, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+STAGE_TILES = 16
+_STAGE = STAGE_TILES * 16 * 32  # elements of one bulk copy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """How a decoder is cut over blocks and warps; numbers as the kernel's macros have them."""
+
+    blocks: int
+    warps: int
+    width: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_width: int
+
+    @property
+    def qkv(self) -> int:
+        """Rows of the fused projection of queries, keys and values."""
+        return (self.heads + 2 * self.kv_heads) * self.head_width
+
+    @property
+    def seen(self) -> int:
+        """What all heads see together."""
+        return self.heads * self.head_width
+
+    @property
+    def chunks(self) -> int:
+        """Column chunks of 32 of a product of the residual stream."""
+        return self.width // 32
+
+    def head_tiles(self, vocabulary: int) -> int:
+        """Row tiles of the output projection that a block has, padded to whole stages."""
+        tiles = -(-(-(-vocabulary // 16)) // self.blocks)
+        group = max(1, STAGE_TILES // self.chunks)
+        return -(-tiles // group) * group
+
+    def misfit(self) -> str:
+        """Which size does not divide as the kernel needs it; empty where all do."""
+        b, w = self.blocks, self.warps
+        needs = {
+            "rows of queries, keys and values": (self.qkv, 16 * b), "width in rows": (self.width, 8 * b),
+            "hidden in rows": (self.hidden, 8 * b), "width in columns": (self.width, 32 * w),
+            "heads in columns": (self.seen, 64 * w), "hidden in columns": (self.hidden, 64 * w),
+            "blocks over heads": (b, self.heads), "heads over key heads": (self.heads, self.kv_heads),
+            "head_width over splits": (self.head_width, max(1, b // self.heads)),
+            "tiles of queries, keys and values": (self.qkv // b // 16 * self.chunks, STAGE_TILES),
+            "tiles of the output": (self.width // b // 8 * self.seen // 64, STAGE_TILES),
+            "tiles of gate and up": (self.hidden // b // 8 * self.chunks, STAGE_TILES),
+            "tiles of down": (self.width // b // 8 * self.hidden // 64, STAGE_TILES),
+        }  # fmt: skip
+        wrong = [f"{name}: {size} is no multiple of {unit}" for name, (size, unit) in needs.items() if size % unit or not size]
+        if self.head_width not in (64, 128):
+            wrong.append(f"head_width {self.head_width} is not 64 or 128")
+        if self.chunks > STAGE_TILES and self.chunks % STAGE_TILES:
+            wrong.append(f"width {self.width} is no multiple of {32 * STAGE_TILES}")
+        return "; ".join(wrong)
+
+
+def stream(g: Geometry, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], head: Tensor) -> Tensor:
+    """[blocks, elements] of layers of (qkv, output, gate_up, down) and the head [vocabulary, width], bf16."""
+    tiles = g.head_tiles(len(head))
+    per_layer = (g.qkv * g.width + g.width * g.seen + 3 * g.hidden * g.width) // g.blocks
+    whole = head.new_empty((g.blocks, len(layers) * per_layer + tiles * 16 * g.width))
+    for i, (qkv, output, gate_up, down) in enumerate(layers):
+        parts = _rows(g, qkv), _halves(g, output), _pairs(g, gate_up), _halves(g, down)
+        whole[:, i * per_layer : (i + 1) * per_layer] = torch.cat([part.flatten(1) for part in parts], dim=1)
+    padded = head.new_zeros((g.blocks * tiles * 16, g.width))
+    padded[: len(head)] = head
+    whole[:, len(layers) * per_layer :] = _rows(g, padded).flatten(1)
+    assert whole.shape[1] % _STAGE == 0
+    return whole
+
+
+def _rows(g: Geometry, matrix: Tensor) -> Tensor:
+    """[blocks, tiles, chunks, 16, 32]: 16 rows by 32 columns a tile."""
+    return matrix.view(g.blocks, -1, 16, matrix.shape[1] // 32, 32).transpose(2, 3)
+
+
+def _halves(g: Geometry, matrix: Tensor) -> Tensor:
+    """[blocks, tiles, chunks, 2, 8, 32]: 8 rows by 32 columns, and the same rows half the columns further on."""
+    return matrix.view(g.blocks, -1, 8, 2, matrix.shape[1] // 64, 32).permute(0, 1, 4, 3, 2, 5)
+
+
+def _pairs(g: Geometry, matrix: Tensor) -> Tensor:
+    """[blocks, tiles, chunks, 2, 8, 32]: 8 rows of the gate above the 8 rows of what they let through."""
+    return matrix.view(2, g.blocks, -1, 8, g.chunks, 32).permute(1, 2, 4, 0, 3, 5)
