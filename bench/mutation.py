@@ -157,9 +157,9 @@ def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndar
     """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
     buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offset=case.offset)
     buffers.fill(0)
-    found = runnable.observe(case, buffers.arguments).findings
-    if found:
-        raise gs.KernelFault(found)
+    run = runnable.observe(case, buffers.arguments)
+    if run is not None and run.findings:
+        raise gs.KernelFault(run.findings)
     return buffers.results()
 
 

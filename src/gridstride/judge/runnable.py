@@ -68,15 +68,19 @@ class Runnable:
             return replace(self, kernel=self.kernel.renewed())
 
     def run(self, case: Case, arguments: Sequence[Any]) -> None:
-        """Launch once and wait."""
+        """Launch once and wait; a grid of 0 is not launched."""
         shape = self.shape(case.sizes, case.multiprocessors)
+        if not all(shape.grid):
+            return
         with use(self.device):
             self.kernel.launch(grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared)
             self.device.synchronize()
 
     def observe(self, case: Case, arguments: Sequence[Any]) -> Any:
-        """Launch once on the virtual GPU with counters and sanitizer; gives the run."""
+        """Launch once on the virtual GPU with counters and sanitizer; gives the run, None for a grid of 0."""
         shape = self.shape(case.sizes, case.multiprocessors)
+        if not all(shape.grid):
+            return None
         with use(self.device):
             return self.kernel.observe(shape.grid, shape.block, shape.shared)(*arguments)
 
