@@ -70,8 +70,8 @@ def main() -> None:
     listed = [
         {"test": each["test"], "found": sorted({f.partition(":")[0] for f in each["found"]})} for each in provoked
     ]
-    save("false_alarms", {"summary": summary, "tests_by_file": by_file, "alarms": alarms, "provoked": listed,
-                          "failed": failed, "kernels": [each["name"] for each in kernels]}, started=started)  # fmt: skip
+    found = {"summary": summary, "tests_by_file": by_file, "alarms": alarms, "provoked": listed, "failed": failed}
+    save("false_alarms", {**found, "kernels": [each["name"] for each in kernels]}, started=started)
 
 
 def judged(workers: int) -> Iterator[dict[str, Any]]:
@@ -138,11 +138,11 @@ def tested(workers: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
-        environment = {**os.environ, "GRIDSTRIDE_ALARMS": str(notes),
-                       "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "bench/parts")])}  # fmt: skip
-        environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "under_sanitizer", "-m", "not gpu", "-n",
-                   str(workers if workers > 1 else 0), "-p", "no:cacheprovider", "--timeout", "600", *files]  # fmt: skip
+        places = [str(ROOT / "src"), str(ROOT / "bench/parts"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "GRIDSTRIDE_ALARMS": str(notes), "PYTHONPATH": os.pathsep.join(places)}
+        spread = ["-n", str(workers if workers > 1 else 0), "--timeout", "600"]
+        options = ["-q", "-p", "under_sanitizer", "-m", "not gpu", "-p", "no:cacheprovider", *spread]
+        command = [sys.executable, "-m", "pytest", *options, *files]
         done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
         print(done.stdout[-1500:], done.stderr[-500:], file=sys.stderr, flush=True)
         for line in notes.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Cheats that need host code: a submission's Python runs in a worker for its PTX, and has nothing there to cheat with."""
+"""Cheats that need host code: a submission's Python runs in a worker for its PTX, with nothing there to cheat with."""
 
 from __future__ import annotations
 
