@@ -41,6 +41,11 @@ TESTS = (
     "numba_kernels", "numba_manual", "attention_kernels", "pipelines", "reductions", "waiting_kernels",
     "warpgroup_kernels", "algorithms",
 )  # fmt: skip
+RACES = {
+    "real/scatter": "threads write to places drawn at random, some of them to the same one",
+    "limited/shared_write_32": "rounds write to each other's words with no barrier, and words that none wrote are read",
+}
+"""Kernels that are there for their counts and are not right: what is found in them is so."""
 FEW = 4  # blocks of a kernel that is made for the whole chip
 
 
@@ -51,7 +56,7 @@ def main() -> None:
     started = machine()
     kernels = list(judged(asked.workers))
     tests = list(tested(asked.workers))
-    alarms = [each for each in (*kernels, *tests) if each.get("alarm")]
+    alarms = [each for each in (*kernels, *tests) if each.get("alarm") and each.get("name") not in RACES]
     provoked = [each for each in tests if each["found"] and not each["alarm"]]
     failed = [each for each in tests if each["outcome"] == "failed" and not each["alarm"]]
     summary = {
@@ -70,7 +75,7 @@ def main() -> None:
     listed = [
         {"test": each["test"], "found": sorted({f.partition(":")[0] for f in each["found"]})} for each in provoked
     ]
-    found = {"summary": summary, "tests_by_file": by_file, "alarms": alarms, "provoked": listed, "failed": failed}
+    found = {"summary": summary, "tests_by_file": by_file, "alarms": alarms, "races": RACES, "provoked": listed, "failed": failed}
     save("false_alarms", {**found, "kernels": [each["name"] for each in kernels]}, started=started)
 
 

@@ -55,7 +55,8 @@ class Runnable:
         self, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
     ) -> Blame | None:
         """Who is behind the first wrong element of an output; None where nobody can tell."""
-        return blame(self, signature, case, inputs, name, wrong, unwritten)
+        with use(self.device):
+            return blame(self, signature, case, inputs, name, wrong, unwritten)
 
     def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
         """What the lanes of one warp touch on these lines."""
