@@ -22,9 +22,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from common import save
+from common import machine, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
@@ -41,6 +42,7 @@ from gridstride.judge.runnable import Runnable, build
 
 SEED = 20261121
 MORE_CASES = 40
+AT_A_TIME = 16
 TIME_LIMIT = 1.5
 UNBUILDABLE = ("compile_error", "launch", "unsupported")
 
@@ -64,17 +66,32 @@ def main() -> None:
     words.add_argument("--workers", type=int, default=2, metavar="N")
     words.add_argument("--notes", type=Path, metavar="FILE")
     asked = words.parse_args()
-    words_of = (asked.each, asked.notes)
-    rungs = [(name, file.name, *words_of) for name in asked.problems for file in find(name).rungs()]
+    started = machine()
+    parts = [Part(name, file.name, asked.each, asked.notes, start)
+             for name in asked.problems for file in find(name).rungs()
+             for start in range(0, len(chosen(name, file, asked.each)), AT_A_TIME)]  # fmt: skip
+    parts.sort(key=lambda part: (part.problem != "matmul", part.rung < "06"))  # what takes longest comes first
     found: list[Outcome] = []
     with ProcessPoolExecutor(asked.workers) as pool:
-        for (problem, rung, *_), outcomes in zip(rungs, pool.map(judge_rung, rungs), strict=True):
+        for part, outcomes in zip(parts, pool.map(judge_part, parts), strict=True):
             found += outcomes
-            print(f"{problem}/{rung}: {dict(Counter(o.outcome for o in outcomes))}", file=sys.stderr, flush=True)
-    publish(found, asked.each)
+            tally = dict(Counter(o.outcome for o in outcomes))
+            print(f"{part.problem}/{part.rung} from {part.start}: {tally}", file=sys.stderr, flush=True)
+    publish(found, asked.each, started)
 
 
-def publish(found: list[Outcome], each: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some mutants of one rung: as many as are judged at a time, from number `start` on."""
+
+    problem: str
+    rung: str
+    each: int
+    notes: Path | None
+    start: int
+
+
+def publish(found: list[Outcome], each: int, started: dict[str, Any]) -> None:
     """The figure, by kind of mistake, and the mutants to be looked at."""
     live = [o for o in found if o.outcome in ("rejected", "missed")]
     rejected = sum(o.outcome == "rejected" for o in live)
@@ -91,20 +108,25 @@ def publish(found: list[Outcome], each: int) -> None:
     looked_at = [asdict(o) for o in found if o.outcome in ("missed", "equivalent")]
     findings = dict(Counter(o.found for o in found if o.outcome == "rejected"))
     save("mutation", {"mutants": len(found), "wrong": len(live), "rejected": rejected, "share": share, "each": each,
-                      "seed": SEED, "kinds": rows, "findings": findings, "survivors": looked_at})  # fmt: skip
+                      "seed": SEED, "kinds": rows, "findings": findings, "survivors": looked_at},
+         started=started)  # fmt: skip
 
 
-def judge_rung(asked: tuple[str, str, int, Path | None]) -> list[Outcome]:
-    """The outcomes of one rung's mutants."""
-    problem, rung, each, notes = asked
-    ladder = ladder_of(problem)
-    file = next(f for f in ladder.files if f.name == rung)
+def chosen(problem: str, file: KernelFile, each: int) -> list[Mutant]:
+    """The mutants of a rung, or some of them, always the same."""
     made = list(mutants(file.source))
     if each and len(made) > each:
-        made = random.Random(f"{problem} {rung} {SEED}").sample(made, each)
+        return random.Random(f"{problem} {file.name} {SEED}").sample(made, each)
+    return made
+
+
+def judge_part(part: Part) -> list[Outcome]:
+    """The outcomes of some of a rung's mutants."""
+    ladder, notes = ladder_of(part.problem), part.notes
+    file = next(f for f in ladder.files if f.name == part.rung)
     known = noted(notes)
     found = []
-    for mutant in made:
+    for mutant in chosen(part.problem, file, part.each)[part.start : part.start + AT_A_TIME]:
         key = hashlib.sha256(mutant.source.encode()).hexdigest()
         found.append(known.get(key) or outcome(ladder, file, mutant))
         if notes is not None and key not in known:
@@ -157,9 +179,9 @@ def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndar
     """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
     buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offset=case.offset)
     buffers.fill(0)
-    found = runnable.observe(case, buffers.arguments).findings
-    if found:
-        raise gs.KernelFault(found)
+    run = runnable.observe(case, buffers.arguments)
+    if run is not None and run.findings:
+        raise gs.KernelFault(run.findings)
     return buffers.results()
 
 

@@ -104,6 +104,38 @@ def runs(host: HostDevice) -> Callable[..., Runnable]:
     return lambda body, cost=0.01: Runnable(HostKernel(host, body, cost), Launch(("1",), ("32",)), host)
 
 
+def _pitched(v: Any) -> dict[str, np.ndarray]:
+    y = np.full(v["x"].shape, np.nan)
+    y[:, : v["columns"]] = 2 * v["x"][:, : v["columns"]]
+    return {"y": y}
+
+
+@pytest.fixture
+def pitched() -> Problem:
+    """y = 2 x where rows lie further apart than they are wide."""
+    return Problem(
+        name="pitched",
+        title="Twice a matrix with gaps",
+        parameters=(
+            array("x", "float32", "rows", "pitch"),
+            array("y", "float32", "rows", "pitch", role="out"),
+            size("rows"),
+            size("columns"),
+            size("pitch"),
+            array("weights", "float32", "columns"),
+        ),
+        reference=_pitched,
+        public=({"rows": 5, "columns": 33, "pitch": 36}, {"rows": 3, "columns": 16, "pitch": 16}),
+        largest={"rows": 20, "columns": 40, "pitch": 60},
+        observed={"rows": 8, "columns": 32, "pitch": 33},
+        timed={"rows": 64, "columns": 64, "pitch": 65},
+        strides={"pitch": "columns"},
+        flops="rows*columns",
+        bytes="8*rows*columns",
+        exact=True,
+    )
+
+
 @pytest.fixture
 def doubling() -> Problem:
     """y = 2 x, elementwise."""

@@ -33,6 +33,26 @@ def test_hidden_sizes_stay_in_bounds_and_meet_one_a_prime_and_a_tile_edge(doubli
     assert {1, 31, 33, 61, 63, 64} <= sizes
 
 
+def test_sizes_that_may_be_zero_are_drawn_as_zero_and_others_never(doubling: Problem) -> None:
+    empty = replace(doubling, zeros=("n",))
+    assert 0 in {case.sizes["n"] for case in hidden_cases(empty, seed=0, count=100)}
+    assert {"n": 0} in [case.sizes for case in public_cases(empty)]
+    assert all(case.sizes["n"] for case in all_cases(doubling, seed=0, hidden=200))
+
+
+def test_arrays_begin_next_to_an_aligned_address_and_far_from_one(doubling: Problem) -> None:
+    offsets = {case.offset for case in hidden_cases(doubling, seed=0, count=100)}
+    assert offsets >= {0, 1, 2, 3}
+    assert max(offsets) > 1 << 16
+
+
+def test_rows_lie_as_far_apart_as_they_are_wide_or_by_odd_and_even_gaps_further(pitched: Problem) -> None:
+    gaps = {case.sizes["pitch"] - case.sizes["columns"] for case in hidden_cases(pitched, seed=0, count=100)}
+    assert 0 in gaps
+    assert {gap % 2 for gap in gaps} == {0, 1}
+    assert min(gaps) == 0
+
+
 def test_public_cases_hold_every_kind_of_data_on_the_largest_shape(doubling: Problem) -> None:
     largest = [case for case in public_cases(doubling) if case.sizes == {"n": 33}]
     assert sorted(case.data for case in largest if not case.multiprocessors) == sorted(kinds(doubling))
@@ -97,6 +117,21 @@ def test_bytes_have_kinds_of_their_own(doubling: Problem) -> None:
 
 def test_sizes_reach_the_kernel_as_numbers(doubling: Problem) -> None:
     assert generate(doubling, Case({"n": 7}, "normal", 0))["n"] == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"strides": {"pitch": "m"}}, "strides names m, the sizes are"),
+        ({"zeros": ("q",)}, "zeros names q, the sizes are"),
+        ({"observed": {"rows": 4, "columns": 9, "pitch": 8}}, "observed has pitch=8 and columns=9: rows would overlap"),
+        ({"parameters": (array("y", "int32", "rows", "pitch", role="out"), array("c", "int32", "columns"))},
+         "y has gaps and is int32, which has no NaN"),
+    ],
+)  # fmt: skip
+def test_strides_that_make_no_sense_are_refused(pitched: Problem, change: dict, message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        replace(pitched, **change)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import gridstride as gs
 from gridstride.device.physical_streams import PhysicalEvent
 from gridstride.judge.find import Folder, find
-from gridstride.judge.header import read_kernel
+from gridstride.judge.header import parse_kernel, read_kernel
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Problem
 from gridstride.judge.runnable import build
@@ -82,9 +82,10 @@ def test_events_that_show_too_little_are_found_by_the_host_s_clock(monkeypatch: 
 
 def test_work_on_another_stream_is_found_by_the_device_s_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a submission could launch on a stream of its own: the judge's events see nothing of it."""
-    device, problem = gs.PhysicalGPU(0), vector_add(timed=_LONG)
-    other = gs.PhysicalGPU(0)._core.create_stream(options={"nonblocking": True})
-    runnable = build(problem, read_kernel(FILES["honest"]), device)
+    device, problem = gs.PhysicalGPU(0), vector_add()
+    other = device._core.create_stream(options={"nonblocking": True})
+    slow = read_kernel(FILES["honest"]).source.replace("grid: 1024", "grid: 8")  # a few milliseconds
+    runnable = build(problem, parse_kernel(slow), device)
     real = type(runnable.kernel).launch
 
     def aside(self: Any, **given: Any) -> None:
@@ -92,20 +93,17 @@ def test_work_on_another_stream_is_found_by_the_device_s_rest(monkeypatch: pytes
 
     monkeypatch.setattr(type(runnable.kernel), "launch", aside)
     timing = Timer(problem, device, seed=3).time(runnable)
-    assert timing.clocks or not timing.right
+    assert "went on outside the stream" in timing.clocks
 
 
-@pytest.mark.parametrize("language", ["triton", "numba"])
-def test_a_python_submission_is_timed_on_the_gpu_from_its_ptx(language: str, tmp_path: Path) -> None:
+def test_a_python_submission_is_timed_on_the_gpu_from_its_ptx() -> None:
     from gridstride.judge.ladder import check
     from gridstride.judge.sandbox.python_kernels import why_not
 
-    pytest.importorskip(language if language == "triton" else "numba.cuda")
+    pytest.importorskip("triton")
     if why_not():
         pytest.skip(why_not())
-    source = (Path(__file__).parent / "correct" / f"{language}_vector_add.py").read_text()
-    path = tmp_path / "submission.py"
-    path.write_text(source)
+    path = Path(__file__).parent / "correct" / "triton_vector_add.py"
     folder = Folder(find("vector_add").path, vector_add())
     result = check(path, folder, device=gs.PhysicalGPU(0), seed=3)
     assert result.findings == ()

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.judge.cases import public_cases
+import gridstride as gs
+from gridstride.judge.cases import all_cases, public_cases
+from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Problem, array, size
-from gridstride.judge.runnable import Runnable
+from gridstride.judge.runnable import Runnable, build
 from gridstride.judge.verify import Verification, prepare, verify
 
 Runs = Callable[[Callable[..., None]], Runnable]
@@ -53,6 +55,52 @@ def test_elements_left_alone_are_named(judge: Callable[..., Verification]) -> No
     assert (finding.kind, finding.pattern) == ("wrong_result", "never_written")
     assert "elements 4 to 7 (the last 4 of 8) were never written" in finding.message
     assert "grid 1, block 32; n=8, normal data" in finding.message
+
+
+PITCHED = """// block: 32 8
+// grid: ceil(columns/32) ceil(rows/8)
+__global__ void twice(const float* x, float* y, int rows, int columns, int pitch, const float* weights)
+{
+    const int c = blockIdx.x * 32 + threadIdx.x, r = blockIdx.y * 8 + threadIdx.y;
+    if (r < rows && c < LIMIT) y[r * STRIDE + c] = 2 * x[r * pitch + c];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "stride", "kinds"),
+    [("columns", "pitch", set()), ("columns", "columns", {"wrong_result"}), ("pitch", "pitch", {"wrong_result"})],
+)
+def test_gaps_between_rows_are_skipped_and_left_alone(pitched: Problem, limit: str, stride: str, kinds: set) -> None:
+    source = PITCHED.replace("LIMIT", limit).replace("STRIDE", stride)
+    kernel = build(pitched, parse_kernel(source), gs.VirtualGPU())
+    found = verify(pitched, kernel, prepare(pitched, all_cases(pitched, seed=1))).findings
+    assert {finding.kind for finding in found} == kinds
+
+
+UNGUARDED = """// block: 32
+// grid: 2
+__global__ void twice(const float* x, float* y, int n)
+{
+    int i = blockIdx.x * 32 + threadIdx.x;
+    do y[i] = 2 * x[i]; while ((i += 64) < n);
+}"""
+
+
+def test_a_kernel_that_does_something_where_there_is_nothing_to_do_is_found(doubling: Problem) -> None:
+    empty = replace(doubling, public=({"n": 64}, {"n": 128}), largest={"n": 64}, tiles=(64,), zeros=("n",))
+    kernel = build(empty, parse_kernel(UNGUARDED), gs.VirtualGPU())
+    result = verify(empty, kernel, prepare(empty, public_cases(empty)))
+    assert [finding.kind for finding in result.findings] == ["out_of_bounds"]
+    assert result.failed is not None
+    assert result.failed.sizes == {"n": 0}
+
+
+def test_a_grid_of_nothing_is_not_launched_and_passes(doubling: Problem) -> None:
+    empty = replace(doubling, zeros=("n",))
+    source = UNGUARDED.replace("grid: 2", "grid: ceil(n/32)").replace("do y", "if (i < n) y").replace(
+        " while ((i += 64) < n);", "")  # fmt: skip
+    kernel = build(empty, parse_kernel(source), gs.VirtualGPU())
+    assert verify(empty, kernel, prepare(empty, public_cases(empty))).findings == ()
 
 
 def test_a_kernel_that_happens_to_write_the_poison_value_is_wrong_but_not_silent(

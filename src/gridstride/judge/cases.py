@@ -13,7 +13,8 @@ from gridstride.judge.problem import Case, Problem
 _HIDDEN = 4  # fresh cases in each judging
 _CHIPS = (None, None, 1, 3)  # multiprocessors that a hidden case's grid is made for; None: the device's own
 _VECTOR = 4  # elements that kernels read at once, where sizes and addresses allow
-_OFFSETS = (0, 0, 1, 2, 3)  # elements between an aligned address and where a hidden case's arrays begin
+_OFFSETS = (0, 0, 1, 2, 3, 65_537)  # elements between an aligned address and where a hidden case's arrays begin
+_GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
 
 
 def all_cases(problem: Problem, *, seed: int, hidden: int = _HIDDEN) -> tuple[Case, ...]:
@@ -22,7 +23,8 @@ def all_cases(problem: Problem, *, seed: int, hidden: int = _HIDDEN) -> tuple[Ca
 
 
 def public_cases(problem: Problem) -> tuple[Case, ...]:
-    """Every public shape with random data, and every other kind of data on the largest public shape.
+    """Every public shape with random data, and every other kind of data on the largest public shape; that shape with
+    each size that may be 0 as 0.
 
     The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them. It is run
     as on a chip of one multiprocessor, too. The largest that a kernel could read four elements at a time is also run
@@ -37,7 +39,8 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     even = [sizes for sizes in problem.public if all(size % _VECTOR == 0 for size in sizes.values())]
     vectors = max(even, key=lambda sizes: prod(sizes.values()), default=largest)
     apart = () if problem.aligned else (Case(vectors, "normal", seed + 1, offset=1),)
-    return (*shapes, alone, *apart, *others)
+    empty = (Case({**largest, name: 0}, "normal", seed + 2 + number) for number, name in enumerate(problem.zeros))
+    return (*shapes, alone, *apart, *others, *empty)
 
 
 def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[Case, ...]:
@@ -46,7 +49,7 @@ def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[
     order = itertools.cycle(draw.sample(kinds(problem), k=len(kinds(problem))))
     return tuple(
         Case(
-            {name: _size(draw, problem.tiles, limit) for name, limit in problem.largest.items()},
+            _sizes(draw, problem),
             next(order),
             draw.randrange(2**31),
             hidden=True,
@@ -57,9 +60,17 @@ def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[
     )
 
 
-def _size(draw: random.Random, tiles: Sequence[int], limit: int) -> int:
+def _sizes(draw: random.Random, problem: Problem) -> dict[str, int]:
+    """Every size, and strides as wide as their rows or wider."""
+    sizes = {
+        name: _size(draw, problem.tiles, limit, zero=name in problem.zeros) for name, limit in problem.largest.items()
+    }
+    return sizes | {stride: sizes[width] + draw.choice(_GAPS) for stride, width in problem.strides.items()}
+
+
+def _size(draw: random.Random, tiles: Sequence[int], limit: int, *, zero: bool) -> int:
     near_tiles = [near for tile in tiles for near in (tile - 1, tile, tile + 1) if 1 <= near <= limit]
-    choices = [[1], _primes(limit), near_tiles, range(1, limit + 1)]
+    choices = [[0, 1] if zero else [1], _primes(limit), near_tiles, range(1, limit + 1)]
     weights = [1, 4, 4, 2]
     pool = draw.choices(choices, weights)[0]
     return draw.choice(pool or [1])

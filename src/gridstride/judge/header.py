@@ -60,7 +60,9 @@ class Launch:
     shared: str = "0"
 
     def shape(self, symbols: Mapping[str, int]) -> LaunchShape:
-        """The launch for one case; ExpressionError names the value that is no use."""
+        """The launch for one case; ExpressionError names the value that is no use. A grid of 0 where a size is 0 is
+        one that is not launched.
+        """
         return LaunchShape(
             _dim3("grid", self.grid, symbols), _dim3("block", self.block, symbols), evaluate(self.shared, symbols)
         )
@@ -204,7 +206,8 @@ def _expectation(fields: Mapping[str, _Field], source: str) -> Expectation | Non
 def _dim3(what: str, values: tuple[str, ...], symbols: Mapping[str, int]) -> Dim3:
     numbers = [evaluate(value, symbols) for value in values]
     for value, number in zip(values, numbers, strict=True):
-        if number < 1:
+        nothing_to_do = what == "grid" and number == 0 and 0 in symbols.values()
+        if number < 1 and not nothing_to_do:
             sizes = ", ".join(f"{name}={size}" for name, size in symbols.items())
             raise ExpressionError(f"{what} {value} is {number} for {sizes}: at least 1 is needed")
     x, y, z = (*numbers, 1, 1)[:3]

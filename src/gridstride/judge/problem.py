@@ -117,8 +117,14 @@ class Problem:
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
     whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
     the reason. `arrange` is given the values as drawn and gives those that must be others: indices that lie within what
-    they point into, a number that must not be negative. `unrepeatable` says why two runs may differ in bits, `aligned` why arrays always begin at an aligned
-    address (256 bytes): without it, kernels are also given arrays that do not.
+    they point into, a number that must not be negative. `unrepeatable` says why two runs may differ in bits, `aligned`
+    why arrays always begin at an aligned address (256 bytes): without it, kernels are also given arrays that do not.
+
+    `zeros` are sizes that hidden cases also give as 0: nothing to do, or a sum of nothing; where the grid comes out as
+    0 nothing is launched. `strides` are sizes that are distances between rows, each with the size it must be no less
+    than: {"pitch": "columns"} for an array of shape "rows", "pitch" whose rows have `columns` elements and a gap.
+    Hidden cases draw even and odd gaps. A kernel leaves gaps alone: the reference gives NaN there, or for an inout
+    array what was there.
 
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
@@ -149,6 +155,8 @@ class Problem:
     pieces: str = ""
     halo: int = 0
     torch_ops: tuple[str, ...] = ()
+    zeros: tuple[str, ...] = ()
+    strides: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = set(self.sizes)
@@ -163,6 +171,7 @@ class Problem:
         if not any(parameter.written for parameter in self.parameters):
             raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
         self._check_pieces(sizes)
+        self._check_strides(sizes)
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -198,12 +207,28 @@ class Problem:
                 "be put together: every output must have that extent, or every output be inout and have none"
             )
 
+    def _check_strides(self, sizes: set[str]) -> None:
+        for what, named in (("zeros", self.zeros), ("strides", (*self.strides, *self.strides.values()))):
+            if unknown := sorted(set(named) - sizes):
+                raise ProblemError(f"problem {self.name}: {what} names {unknown[0]}, the sizes are {sorted(sizes)}")
+        for p in self.outputs:
+            gaps = bool(set(p.shape) & set(self.strides))
+            if gaps and p.role == "out" and np.dtype(p.dtype).kind != "f":
+                raise ProblemError(
+                    f"problem {self.name}: {p.name} has gaps and is {p.dtype}, which has no NaN to say that nothing "
+                    "belongs there: make it inout"
+                )
+
     def _check_sizes(self, what: str, given: Sizes, sizes: set[str]) -> None:
         if set(given) != sizes:
             raise ProblemError(f"problem {self.name}: {what} gives {sorted(given)}, the shapes need {sorted(sizes)}")
         small = [f"{name}={value}" for name, value in given.items() if value < 1]
         if small:
             raise ProblemError(f"problem {self.name}: {what} has {', '.join(small)}, at least 1 is needed")
+        for stride, width in self.strides.items():
+            if {stride, width} <= set(given) and given[stride] < given[width]:
+                has = f"{stride}={given[stride]} and {width}={given[width]}"
+                raise ProblemError(f"problem {self.name}: {what} has {has}: rows would overlap")
 
     def _check_expression(self, what: str, text: str) -> None:
         try:

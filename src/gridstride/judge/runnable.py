@@ -55,7 +55,8 @@ class Runnable:
         self, signature: Signature, case: Case, inputs: Values, name: str, wrong: Array, unwritten: Array
     ) -> Blame | None:
         """Who is behind the first wrong element of an output; None where nobody can tell."""
-        return blame(self, signature, case, inputs, name, wrong, unwritten)
+        with use(self.device):
+            return blame(self, signature, case, inputs, name, wrong, unwritten)
 
     def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
         """What the lanes of one warp touch on these lines."""
@@ -68,15 +69,19 @@ class Runnable:
             return replace(self, kernel=self.kernel.renewed())
 
     def run(self, case: Case, arguments: Sequence[Any]) -> None:
-        """Launch once and wait."""
+        """Launch once and wait; a grid of 0 is not launched."""
         shape = self.shape(case.sizes, case.multiprocessors)
+        if not all(shape.grid):
+            return
         with use(self.device):
             self.kernel.launch(grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared)
             self.device.synchronize()
 
     def observe(self, case: Case, arguments: Sequence[Any]) -> Any:
-        """Launch once on the virtual GPU with counters and sanitizer; gives the run."""
+        """Launch once on the virtual GPU with counters and sanitizer; gives the run, None for a grid of 0."""
         shape = self.shape(case.sizes, case.multiprocessors)
+        if not all(shape.grid):
+            return None
         with use(self.device):
             return self.kernel.observe(shape.grid, shape.block, shape.shared)(*arguments)
 

@@ -44,6 +44,8 @@ _BUDGET_MS = 400.0  # device time for one kernel's rounds
 _LAUNCHES_MS = 1.0  # a timed batch lasts at least this long, so that the gaps between launches do not count
 _MOST_LAUNCHES = 100  # of a peer, which is trusted with launches on the same set
 _PIECES = 2  # of each output that are checked after a batch; all of them after the last
+_AHEAD_MS = 0.5  # launches ahead of a batch last about this long: the host has lined the batch up by then
+_MOST_AHEAD = 20
 _SLOW_MS = 100.0  # a launch that takes longer is timed alone and fewer times: next to it, gaps and jitter are nothing
 _FEWEST_SLOW = 3
 
@@ -92,6 +94,7 @@ class _Turns:
     count: int
     times: list[float]
     laps: list[Lap] = field(default_factory=list)
+    typical_ms: float = 0.0  # of one launch, from warming up
 
     def next_sets(self, launches: int, sets: int) -> list[int]:
         """The sets of the next launches."""
@@ -231,7 +234,7 @@ class Timer:
         turns = _Turns(call, 1, False, 0, [])
         for _ in range(_WARM_UPS):
             turns.times.append(self._batch(turns))
-            turns.slow = turns.times[-1] > _SLOW_MS
+            turns.slow, turns.typical_ms = turns.times[-1] > _SLOW_MS, turns.times[-1]
             if turns.slow:
                 break
         enough = ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))
@@ -242,8 +245,8 @@ class Timer:
     def _own_batch(self, turns: _Turns, own: _Own) -> float:
         """A batch of the judged kernel, of which nothing is left from the one before.
 
-        One launch more goes before it, on data of its own: code that was just loaded is in no cache yet, and while it
-        runs the others line up behind it.
+        Some launches more go before it, on data of their own: code that was just loaded is in no cache yet, and while
+        they run the others line up behind them.
         """
         own.renew()
         numbers = turns.next_sets(turns.launches, len(self._sets))
@@ -251,7 +254,7 @@ class Timer:
         first = self._device.event()
         begun = self._clock()
         first.record(self._stream)
-        if not turns.slow:
+        for _ in range(0 if turns.slow else max(1, min(_MOST_AHEAD, ceil(_AHEAD_MS / max(turns.typical_ms, 1e-3))))):
             own.warm(self._spare)
         start, end = self._recorded(own.launch, numbers)
         launched = self._clock()

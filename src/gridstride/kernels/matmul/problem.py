@@ -38,6 +38,7 @@ problem = Problem(
     magnitude=magnitude,
     terms="K",
     exact=True,
+    zeros=("K",),
     public=(
         {"M": 64, "N": 64, "K": 64},
         {"M": 37, "N": 53, "K": 29},

@@ -30,6 +30,7 @@ problem = Problem(
     magnitude=magnitude,
     terms="n+1",
     exact=True,
+    zeros=("n",),
     without={"denormal": "a float atomicAdd to global memory flushes denormals to zero (PTX ISA, red.add.f32)"},
     public=({"n": 1024}, {"n": 1000}, {"n": 16_411}, {"n": 1}),
     largest={"n": 20_000},

@@ -28,6 +28,7 @@ problem = Problem(
     magnitude=magnitude,
     terms="2",
     exact=True,
+    zeros=("n",),
     public=({"n": 1024}, {"n": 1000}, {"n": 4099}, {"n": 1}),
     largest={"n": 20_000},
     tiles=(32, 256, 1024),
