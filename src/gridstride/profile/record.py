@@ -19,7 +19,7 @@ _BOOT = (
     "from gridstride.profile.child import main; main(request)"
 )
 _LATE = 60.0  # seconds after the window's end in which a program must come back to Python once
-_GRACE = 30.0  # seconds that a program gets to wind down once its trace is there
+_GRACE = 10.0  # seconds that a program gets to wind down once its trace is there
 
 
 class RecordError(Exception):
