@@ -97,7 +97,9 @@ def test_an_empty_window_has_nothing_to_account_for() -> None:
     assert found.share("host") == 0.0
 
 
-@pytest.mark.parametrize("name", ["ncclDevKernel_AllReduce_Sum_f32", "c10d::allreduce_", "gloo:all_reduce", "nccl:send"])
+@pytest.mark.parametrize(
+    "name", ["ncclDevKernel_AllReduce_Sum_f32", "c10d::allreduce_", "gloo:all_reduce", "nccl:send"]
+)
 def test_communication_is_known_by_its_names(name: str) -> None:
     assert communicates(name)
     assert not communicates("ampere_sgemm_128x64_tn")

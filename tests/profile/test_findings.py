@@ -126,7 +126,9 @@ def test_a_product_near_its_limit_is_left_in_peace(tmp_path: Path) -> None:
 
 
 def test_float32_products_outside_the_tensor_cores_are_named(tmp_path: Path) -> None:
-    one = found(profile_of(tmp_path, products("sm80_xmma_gemm_f32f32_f32f32_f32_simt", 3000, "float")), "float32_products")
+    one = found(
+        profile_of(tmp_path, products("sm80_xmma_gemm_f32f32_f32f32_f32_simt", 3000, "float")), "float32_products"
+    )
     assert "set_float32_matmul_precision" in one.remedy
     tf32 = profile_of(tmp_path, products("sm90_xmma_gemm_f32f32_tf32f32_f32", 300, "float"))
     assert [each.kind for each in tf32.findings if each.kind == "float32_products"] == []
@@ -162,7 +164,9 @@ def test_findings_come_in_the_order_of_what_they_win(tmp_path: Path) -> None:
 
 
 def test_a_gpu_that_always_computes_has_nothing_to_be_told(tmp_path: Path) -> None:
-    events = [each for n in range(50) for each in (operator("mine::op", 100.0 * n, 5, n), kernel("k", 100.0 * n, 100, n))]
+    events = [
+        each for n in range(50) for each in (operator("mine::op", 100.0 * n, 5, n), kernel("k", 100.0 * n, 100, n))
+    ]
     profile = profile_of(tmp_path, events)
     assert profile.findings == ()
     assert profile.view.account.share("kernels") == 1.0

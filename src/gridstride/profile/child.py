@@ -56,6 +56,7 @@ class Recorder:
         if self._after <= 0:
             self._start()
         self._sampler.start()
+        write(self.folder / "state", "running")
 
     def end(self) -> None:
         """Keep what was recorded; nothing where that has been done, or in a process that the program forked."""
@@ -109,8 +110,10 @@ def main(request: str) -> None:
     ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL)  # when the parent is killed, this is too
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # its start and stop are no news
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # else a program that forks could not use its GPU
-    recorder = Recorder(Path(asked["folder"]), asked["after"], asked["seconds"])
-    write(recorder.folder / "state", "running")
+    try:
+        recorder = Recorder(Path(asked["folder"]), asked["after"], asked["seconds"])
+    except KeyboardInterrupt:  # nothing of the program has run
+        sys.exit(130)
     pid = os.getpid()
     outcome = _run(asked, recorder)
     if os.getpid() != pid:
