@@ -167,7 +167,7 @@ def profile(
     ] = 0.0,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", help="Record S seconds of its loop, then stop the program.")
-    ] = 5.0,
+    ] = 3.0,
     trace: Annotated[
         str | None, typer.Option("--trace", metavar="FILE.json", help="Keep the Chrome trace; .json.gz packs it.")
     ] = None,

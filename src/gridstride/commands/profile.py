@@ -106,8 +106,9 @@ def _record(request: Request, kept: Path | None) -> Profile:
         path = Path(folder) / "trace.json"
         if kept is not None:
             _keep(path, kept)
+        trace = _read(path, of=request.program)
         _tell(outcome, request)
-        return _profile(_read(path, of=request.program), Ran(named(request.program), outcome.end, outcome.said))
+        return _profile(trace, Ran(named(request.program), outcome.end, outcome.said))
 
 
 def _read(path: Path, of: str | None = None) -> Trace:

@@ -1,10 +1,11 @@
 """The process in which the program runs under the PyTorch profiler. Nothing of GridStride but this and the sampler.
 
-What the parent finds in the folder: `state` (running, stopping, done), `trace.json` and `outcome.json`.
+What the parent finds in the folder: `state` (running, stopping, done, measuring, done), `trace.json` and `outcome.json`.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -16,11 +17,11 @@ import time
 import traceback
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gridstride.profile.sampler import Sampler
 
-_PATIENCE = 20.0  # seconds that a program may take until its loop is seen
+_PATIENCE = 60.0  # seconds that a program may take until its loop is seen
 _TURN = signal.SIGRTMAX - 3  # how the sampler asks the main thread to begin or to stop recording
 _DEATH = 1  # PR_SET_PDEATHSIG of sys/prctl.h
 
@@ -39,6 +40,7 @@ class Recorder:
         self.folder, self._after, self._seconds = folder, after, seconds
         cuda = [ProfilerActivity.CUDA] if torch.cuda.is_available() else []
         self._profile = profile(activities=[ProfilerActivity.CPU, *cuda], record_shapes=True)
+        self._begin_profile = self._profile.start
         self._pid = os.getpid()
         self._sampler = Sampler(self._tick)
         self._asked = False
@@ -47,12 +49,14 @@ class Recorder:
 
     def begin(self) -> None:
         """The program starts now."""
+        _refuse_another_profiler()
         signal.signal(_TURN, self._turn)
         signal.siginterrupt(_TURN, False)
         self.started = self._began = time.monotonic()
         if self._after <= 0:
             self._start()
         self._sampler.start()
+        write(self.folder / "state", "running")
 
     def end(self) -> None:
         """Keep what was recorded; nothing where that has been done, or in a process that the program forked."""
@@ -60,7 +64,7 @@ class Recorder:
             self._keep()
 
     def _start(self) -> None:
-        self._profile.start()
+        self._begin_profile()
         self._began = time.monotonic()
         self._sampler.keep = True
         self.state = "recording"
@@ -106,16 +110,19 @@ def main(request: str) -> None:
     ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL)  # when the parent is killed, this is too
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # its start and stop are no news
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # else a program that forks could not use its GPU
-    recorder = Recorder(Path(asked["folder"]), asked["after"], asked["seconds"])
-    write(recorder.folder / "state", "running")
+    try:
+        recorder = Recorder(Path(asked["folder"]), asked["after"], asked["seconds"])
+    except KeyboardInterrupt:  # nothing of the program has run
+        sys.exit(130)
     pid = os.getpid()
     outcome = _run(asked, recorder)
     if os.getpid() != pid:
-        return  # a process that the program forked has come to the program's end
+        _leave_fork(outcome["code"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     recorder.end()
     outcome |= {"recorded": recorder.state == "over", "seconds": time.monotonic() - recorder.started}
     if recorder.state == "over":
+        write(recorder.folder / "state", "measuring")
         add_rates(recorder.folder / "trace.json")
     finish(recorder.folder, outcome)
     sys.exit(outcome["code"])
@@ -136,6 +143,28 @@ def _run(asked: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
         said = traceback.format_exception_only(error)[-1].strip()
         return {"end": "raised", "code": 1, "said": said}
     return {"end": "finished", "code": 0, "said": ""}
+
+
+def _leave_fork(code: int) -> NoReturn:
+    """The end of a process that the program forked: the profiler that it inherited cannot be taken down there."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def _refuse_another_profiler() -> None:
+    """Two profilers at a time end the process without a word, so that the second must be told."""
+    import torch
+
+    def refuse(*_: object) -> NoReturn:
+        raise RuntimeError(
+            "this program starts a profiler of its own, and `gridstride profile` records it already: run it without, "
+            "or export its trace (export_chrome_trace) and give that to `gridstride profile trace.json`"
+        )
+
+    torch.profiler.profile.start = refuse
+    torch.autograd.profiler.profile.__enter__ = refuse
 
 
 def _execute(asked: dict[str, Any], recorder: Recorder) -> None:

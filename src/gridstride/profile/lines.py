@@ -12,6 +12,7 @@ from gridstride.profile import intervals
 from gridstride.profile.intervals import Times
 from gridstride.profile.trace import Span, Trace
 
+_USUAL, _LONGEST = 5_000_000, 50_000_000  # nanoseconds between two samples
 _FUNCTION = re.compile(r"^(?P<file>.+\.py)\((?P<line>\d+)\): (?P<name>.+)$")
 _LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch|<frozen[^/]*)(/|$)|^<")
 
@@ -53,8 +54,15 @@ class Lines:
         found: Counter[str] = Counter()
         for start, end in times.tolist():
             first, last = bisect.bisect_left(self._times, start), bisect.bisect_left(self._times, end)
-            found.update(sample.line for sample in self._samples[first:last])
+            for at in range(first, last):
+                found[self._samples[at].line] += self._weight(at)
         return found
+
+    def _weight(self, at: int) -> int:
+        """Nanoseconds that a sample stands for: those since the one before, as Python code that never lets go of the
+        interpreter's lock is sampled less often than code that waits.
+        """
+        return min(self._times[at] - self._times[at - 1], _LONGEST) if at else _USUAL
 
     def _within(self, times: Times) -> Counter[str]:
         """By the innermost of the program's functions; its first line is all that such a trace tells."""

@@ -19,7 +19,7 @@ _BOOT = (
     "from gridstride.profile.child import main; main(request)"
 )
 _LATE = 60.0  # seconds after the window's end in which a program must come back to Python once
-_GRACE = 30.0  # seconds that a program gets to wind down once its trace is there
+_GRACE = 10.0  # seconds that a program gets to wind down once its trace is there
 
 
 class RecordError(Exception):
@@ -59,16 +59,18 @@ def record(request: Request, folder: Path, *, said: Callable[[str], None]) -> Ou
         [sys.executable, "-c", _BOOT, source, json.dumps(asked)], stdout=sys.stderr.fileno(), start_new_session=True
     )
     try:
-        _wait(child, request, folder, said)
+        interrupted = _wait(child, request, folder, said)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+    if interrupted and not (folder / "outcome.json").exists():
+        raise KeyboardInterrupt
     return _outcome(child.returncode, request, folder)
 
 
-def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: Callable[[str], None]) -> None:
-    """Until it has ended, or has been asked to and had its time for it."""
+def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: Callable[[str], None]) -> bool:
+    """Until it has ended, or has been asked to and had its time for it; says whether it was interrupted."""
     watch = _Watch(folder, request, said)
     interrupted = False
     while child.poll() is None:
@@ -76,13 +78,14 @@ def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: 
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(0.1)
             if watch.enough():
-                return
+                break
         except KeyboardInterrupt:
             if interrupted:
                 raise
             interrupted = True
             said("interrupted: writing what was recorded; once more to leave without it")
             child.send_signal(signal.SIGINT)
+    return interrupted
 
 
 class _Watch:
@@ -115,6 +118,8 @@ def _outcome(code: int, request: Request, folder: Path) -> Outcome:
     if not path.exists():
         raise RecordError(_lost(code, request, folder))
     found = json.loads(path.read_text())
+    if found["end"] == "interrupted" and not found["recorded"]:
+        raise KeyboardInterrupt
     if found["end"] != "stopped" and not found["recorded"]:
         raise RecordError(_too_early(found, request))
     return Outcome(found["end"], found.get("said", ""))
@@ -131,10 +136,10 @@ def _too_early(found: dict[str, Any], request: Request) -> str:
 def _lost(code: int, request: Request, folder: Path) -> str:
     """Why there is no trace."""
     name = request.program
-    state = folder / "state"
-    if not state.exists():
+    state = (folder / "state").read_text() if (folder / "state").exists() else ""
+    if code > 0 and not state:
         return f"{name} was not started: PyTorch cannot be imported or its profiler not be made (see above)"
-    if code == -signal.SIGKILL and state.read_text() == "running":
+    if code == -signal.SIGKILL and state == "running":
         return f"{name} was ended by SIGKILL (out of memory?), or never came back to Python to be recorded"
     if code < 0:
         return f"{name} was ended by {signal.Signals(-code).name}, and its recording with it"

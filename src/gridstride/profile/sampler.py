@@ -21,7 +21,12 @@ _LIBRARY = (
     str(Path(__file__).parent),
     "<",  # frozen modules, and code made from text
 )
-_LOOP = (("/torch/utils/data/dataloader.py", "__next__"), ("/torch/optim/", "step"))
+_LOOP = (
+    ("/torch/utils/data/dataloader.py", "__next__"),
+    ("/torch/optim/", "step"),
+    ("/torch/nn/modules/module.py", "_call_impl"),
+)
+_OWN_WORK = 200  # samples in the program's own lines, not in imports or loading, after which it is taken to be at work
 
 Sample = tuple[int, tuple[str, ...]]  # nanoseconds of the system's clock; the program's lines, innermost first
 
@@ -33,7 +38,8 @@ class Sampler(threading.Thread):
         super().__init__(name="gridstride-sampler", daemon=True)
         self.samples: list[Sample] = []
         self.keep = False
-        self.loop_seen: float | None = None  # when the program was first seen at a batch or an optimizer's step
+        self.loop_seen: float | None = None  # when the program was first seen at its real work
+        self._own_work = 0
         self._tick = tick
         self._over = threading.Event()
         self._main = threading.main_thread().ident
@@ -54,6 +60,9 @@ class Sampler(threading.Thread):
 
     def _lines(self, frame: FrameType | None) -> tuple[str, ...]:
         lines: list[str] = []
+        self._own_work += frame is not None and self._is_own(frame.f_code)
+        if self.loop_seen is None and self._own_work > _OWN_WORK:
+            self.loop_seen = time.monotonic()
         while frame is not None:
             code = frame.f_code
             if self.loop_seen is None and _in_loop(code):

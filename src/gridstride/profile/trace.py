@@ -126,7 +126,7 @@ class _Reader:
                 self._span(category, event)
             elif category == SAMPLE:
                 self._sample(event)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             said = f"{str(event)[:80]}…: {type(error).__name__} {error}"
             raise TraceError(f"{self._path} is no trace of the PyTorch profiler: event {said}") from error
 

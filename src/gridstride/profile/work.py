@@ -68,7 +68,7 @@ def work(operator: str, inputs: Inputs | None) -> Work | None:
 
 
 def _size(inputs: Inputs, at: int) -> int:
-    """Bytes of an element of an input; KeyError-free: 0 says that it is no tensor."""
+    """Bytes of an element of an input; 0 where it is no tensor."""
     return _BYTES.get(inputs.types[at], 0) if at < len(inputs.types) else 0
 
 
@@ -93,6 +93,8 @@ def _product(operator: str, inputs: Inputs) -> Work:
     first = 1 if operator in _WITH_ADDEND else 0
     a, b = inputs.dims[first], inputs.dims[first + 1]
     size = _size(inputs, first)
+    if a[-1] != (b[-2] if len(b) > 1 else b[-1]):
+        raise ValueError(f"{operator} of {a} and {b}")
     batch, rows, inner = prod(a[:-2]), (a[-2] if len(a) > 1 else 1), a[-1]
     columns = b[-1] if len(b) > 1 else 1
     moved = _elements(a) * size + _elements(b) * _size(inputs, first + 1) + batch * rows * columns * size
