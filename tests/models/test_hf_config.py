@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import transformers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridstride.models.config import DecoderConfig, RotaryScaling
@@ -73,6 +73,8 @@ def test_scaling_that_is_none_is_none() -> None:
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (LLAMA, {"architectures": ["MistralForCausalLM"]}, "architectures is .*Mistral.*LlamaForCausalLM, Qwen2"),
     (LLAMA, {"architectures": "LlamaForCausalLM"}, "architectures is"),
+    (LLAMA, {"architectures": [[]]}, "architectures is"),
+    (LLAMA, {"architectures": ["LlamaForCausalLM", "GPT2LMHeadModel"]}, "architectures is"),
     (LLAMA, {"architectures": None, "model_type": "bert"}, 'model_type \\("bert"\\)'),
     (LLAMA, {"vocab_size": None}, "vocab_size is missing"),
     (LLAMA, {"vocab_size": -5}, "vocab_size is -5"),
@@ -134,6 +136,7 @@ JSON = st.recursive(
 FIELDS = sorted({*LLAMA, *GPT2, "rope_scaling", "rope_parameters", "head_dim", "layer_types", "hidden_act"})
 
 
+@settings(max_examples=300)
 @given(base=st.sampled_from([LLAMA, QWEN2, QWEN3, GPT2]), field=st.sampled_from(FIELDS), value=JSON)
 def test_any_value_of_any_field_is_read_or_refused(base: dict[str, Any], field: str, value: Any) -> None:
     try:

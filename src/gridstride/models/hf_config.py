@@ -53,13 +53,14 @@ def _family(fields: Fields) -> Family:
     known = ", ".join(ARCHITECTURES)
     names = fields.values.get("architectures")
     if names:
-        if not isinstance(names, list) or len(names) != 1 or names[0] not in ARCHITECTURES:
+        family = [family for name, family in ARCHITECTURES.items() if names == [name]]
+        if not family:
             raise fields.wrong("architectures", f"supported are {known}")
-        return ARCHITECTURES[names[0]]
+        return family[0]
     kind = fields.values.get("model_type")
-    for family in ARCHITECTURES.values():
-        if family == kind:
-            return family
+    for each in ARCHITECTURES.values():
+        if each == kind:
+            return each
     raise ModelError(f"{fields.where}: neither architectures nor model_type ({shown(kind)}) names one of {known}")
 
 
