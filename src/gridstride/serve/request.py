@@ -7,6 +7,7 @@ WAITING --admit--> RUNNING --end--> ENDED
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -30,8 +31,9 @@ class Request:
     sampling: Sampling
     stops: frozenset[int]
     arrived: float  # time.monotonic()
-    tokens: list[int] = field(default_factory=list)
-    output: list[int] = field(default_factory=list)
+    # Arrays: a chunk of a prompt becomes part of a batch without an object per token.
+    tokens: array[int] = field(default_factory=lambda: array("q"))
+    output: array[int] = field(default_factory=lambda: array("q"))
     state: State = State.WAITING
     finish: Finish | None = None
     blocks: list[int] = field(default_factory=list)
@@ -77,15 +79,13 @@ class Request:
         """Adds the tokens drawn up to a stop token or the wished length; gives those taken."""
         room = self.sampling.max_tokens - len(self.output)
         taken = drawn[:room]
-        for place, token in enumerate(taken):
-            if token in self.stops:
-                taken = taken[: place + 1]
-                self.finish = "stop"
-                break
-        else:
-            self.finish = "length" if len(taken) == room else None
-        self.tokens += taken
-        self.output += taken
+        if not self.stops.isdisjoint(taken):
+            taken = taken[: 1 + next(place for place, token in enumerate(taken) if token in self.stops)]
+            self.finish = "stop"
+        elif len(taken) == room:
+            self.finish = "length"
+        self.tokens.extend(taken)
+        self.output.extend(taken)
         return taken
 
     def end(self, finish: Finish) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gridstride.models.decoder import Decoder
-from gridstride.serve.attention import PagedAttention
+from gridstride.serve.attention import PagedAttention, Scratch
 from gridstride.serve.batch import Batch, Sampled
 from gridstride.serve.sampler import sample
 
@@ -28,10 +28,11 @@ class TorchRunner:
         shape = 2, config.layers, blocks + 1, block_size, config.kv_heads, config.head_width
         self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
         self._cache[:, :, -1] = 0  # stands where a block table has nothing
+        self._scratch = Scratch()
 
     def execute(self, batch: Batch) -> Sampled:
         with torch.inference_mode():
-            attend = PagedAttention(self._cache, batch)
+            attend = PagedAttention(self._cache, batch, self._scratch)
             hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
             return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
 

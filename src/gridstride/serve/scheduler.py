@@ -45,12 +45,15 @@ class Scheduler:
 
     def plan(self) -> Plan:
         plan, before = Plan({}), self.preemptions
-        budget = self._budget
-        for chunks in (False, True):
-            for request in self.running.copy():
-                if (request.remaining > 1) is chunks and request.state is State.RUNNING and budget:
-                    budget -= self._continue(request, budget, plan)
-        budget = self._budget - sum(plan.counts.values())
+        decoding = [r for r in self.running if r.computed + 1 == len(r.tokens)]
+        chunked = [r for r in self.running if r.remaining > 1] if len(decoding) < len(self.running) else []
+        for request in decoding:
+            if request.state is State.RUNNING:  # not preempted by an older one
+                self._continue(request, 1, plan)
+        budget = self._budget - len(plan.counts)
+        for request in chunked:
+            if budget and request.state is State.RUNNING:
+                budget -= self._continue(request, budget, plan)
         if self.preemptions == before:  # else the blocks just given back would go to those who gave them
             while budget and self._start_next():
                 budget -= self._continue(self.running[-1], budget, plan)

@@ -40,13 +40,13 @@ class BlockTables:
         ends = np.cumsum(counts)
         starts = ends - counts
         done = np.array([request.computed for request in requests], np.int64)
-        tokens = [t for request, count in work for t in request.tokens[request.computed : request.computed + count]]
+        tokens = [np.frombuffer(r.tokens, np.int64, count, 8 * r.computed) for r, count in work]
         positions = np.arange(ends[-1]) + np.repeat(done - starts, counts)
         table = self._rows_of(requests, int((done + counts).max()))
         slots = self._slots(table[np.repeat(np.arange(len(work)), counts), positions // self._size], positions)
         drawn = [i for i, (request, count) in enumerate(work) if count == request.remaining]
         return Batch(
-            tokens=np.array(tokens, np.int64),
+            tokens=np.concatenate(tokens),
             positions=positions,
             slots=slots,
             starts=np.concatenate(([0], ends)).astype(np.int32),
