@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from gridstride.models import rotary
 from gridstride.models.checkpoint import Checkpoint, Header, some
@@ -49,12 +51,28 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu", dtype: torch
     return decoder
 
 
+class _Shapes(TorchFunctionMode):
+    """Modules are made with weights that have a shape and no memory, and with empty tables.
+
+    torch.device("meta") would do too, but first weights and tables drawn there import the compiler, for a second.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init":
+            return None
+        if func in (torch.empty, torch.ones, torch.zeros):
+            return torch.empty(*args, **{**(kwargs or {}), "device": "meta"})
+        if func is torch.arange:
+            return torch.empty(0)
+        return func(*args, **(kwargs or {}))
+
+
 def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, dict[str, Place]]:
     """The decoder without memory, and where its weights lie."""
     headers, folder = checkpoint.headers, checkpoint.folder
     if config.layers > len(headers):  # before as many layers are made
         raise ModelError(f"{folder}: config.json says {config.layers} layers, the files hold {len(headers)} weights")
-    with torch.device("meta"):
+    with _Shapes():
         decoder = Decoder(config)
     shapes = {name: tuple(p.shape) for name, p in decoder.named_parameters()}
     without = bare(config, headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 from live import fake
@@ -63,8 +64,7 @@ def test_the_dashboard_asks_for_nothing_that_is_not_there() -> None:
 
 
 def stats(**changes: int) -> Stats:
-    names = "running waiting blocks_total blocks_used blocks_cached slots_wasted preemptions prefix_queries prefix_hits steps"
-    return Stats(**(dict.fromkeys(names.split(), 0) | changes))
+    return Stats(**(dict.fromkeys([field.name for field in fields(Stats)], 0) | changes))
 
 
 def value(metrics: Metrics, name: str) -> float:

@@ -126,7 +126,8 @@ async def one(live: Live, body: dict[str, object], leaves: int | None, delay: fl
     await asyncio.sleep(delay)
     reader, writer = await asyncio.open_connection(*live.address)
     data = json.dumps(body).encode()
-    head = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
+    head = "POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\nConnection: close\r\n"
+    head += f"Content-Length: {len(data)}\r\n\r\n"
     try:
         writer.write(head.encode() + data)
         await writer.drain()
