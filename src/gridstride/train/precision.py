@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import torch
 
 Name = Literal["fp32", "bf16", "fp16"]
+_CALLS = 24
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -36,17 +38,26 @@ def choose(wanted: str, device: torch.device) -> Precision:
         return Precision(wanted, device.type)  # type: ignore[arg-type]  # the configuration has checked it
     if device.type == "cuda":
         return Precision("bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16", device.type)
-    return Precision("bf16" if matmul_rate(device, torch.bfloat16) > 1.2 * matmul_rate(device) else "fp32", device.type)
+    narrow, wide = matmul_rates(device, (torch.bfloat16, torch.float32))
+    return Precision("bf16" if narrow > 1.2 * wide else "fp32", device.type)
 
 
-def matmul_rate(device: torch.device, dtype: torch.dtype = torch.float32, *, size: int = 768, calls: int = 4) -> float:
-    """Operations per second of a square matrix product, the best of a few calls: what MFU is measured against."""
-    a = torch.randn(size, size).to(device, dtype)
-    best = float("inf")
-    for _ in range(calls + 1):  # the first one warms up
-        start = time.perf_counter()
-        a @ a
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        best = min(best, time.perf_counter() - start)
-    return 2 * size**3 / best
+def matmul_rates(device: torch.device, dtypes: Sequence[torch.dtype], *, size: int = 768) -> list[float]:
+    """Operations per second of a square matrix product in each type.
+
+    The best of many short calls, in turn: what else the machine does meanwhile is left out, and hits none alone.
+    """
+    matrices = [torch.randn(size, size).to(device, dtype) for dtype in dtypes]
+    best = [float("inf")] * len(matrices)
+    for _ in range(_CALLS):
+        for i, matrix in enumerate(matrices):
+            best[i] = min(best[i], _seconds(matrix))
+    return [2 * size**3 / seconds for seconds in best]
+
+
+def _seconds(matrix: torch.Tensor) -> float:
+    start = time.perf_counter()
+    matrix @ matrix
+    if matrix.device.type == "cuda":
+        torch.cuda.synchronize(matrix.device)
+    return time.perf_counter() - start

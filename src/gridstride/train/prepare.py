@@ -20,7 +20,7 @@ from gridstride.train import tokenizer as bpe
 from gridstride.train.corpus import Document, documents
 from gridstride.train.errors import TrainError
 
-_FORMAT = 1  # of the cached files, and of how text is split and tokenised
+_FORMAT = 2  # of the cached files, and of how text is split and tokenised
 _FEW = 16  # documents below which each gives its own end for validation, as whole ones would be too coarse a share
 _SAMPLE = 32 << 20  # characters that the tokenizer is trained on: more changes no merge that matters
 
@@ -113,15 +113,16 @@ def _limited(sizes: dict[bytes, int], limit: int) -> dict[bytes, int]:
 
 
 def _held_out(sizes: dict[bytes, int], share: float) -> frozenset[bytes]:
-    """The first documents by hash that make up the share; one too big for it is passed over."""
+    """The first documents by hash that make up the share; one that would be a tenth of it or more is passed over."""
     wanted, total = share * sum(sizes.values()), 0
     held: set[bytes] = set()
-    for digest in sorted(sizes):
-        if total + sizes[digest] <= wanted * 1.25 or not held:
-            held.add(digest)
-            total += sizes[digest]
-        if total >= wanted:
-            break
+    for most in (wanted / 10, wanted, float("inf")):  # the larger ones only where there are none but such
+        for digest in sorted(sizes):
+            if total >= wanted / 2 and (most > wanted / 10 or total >= wanted):
+                break
+            if sizes[digest] <= most and digest not in held:
+                held.add(digest)
+                total += sizes[digest]
     return frozenset(held)
 
 

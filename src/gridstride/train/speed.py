@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from gridstride.train.precision import Precision, matmul_rate
+from gridstride.train.precision import Precision, matmul_rates
 
 # Dense 16-bit products with fp32 sums, and plain fp32, in operations per second, from NVIDIA's data sheets (H200, H100
 # SXM, A100, GeForce RTX 4090's white paper, T4). MFU is by custom a share of these, whatever the clock.
@@ -26,5 +26,5 @@ def peak(device: torch.device, precision: Precision) -> tuple[float, str]:
                 return rates[precision.name == "fp32"], f"{name}, dense {precision.name}, data sheet"
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision.name, torch.float32)
     size = 8192 if device.type == "cuda" else 768
-    rate = matmul_rate(device, dtype, size=size)
+    (rate,) = matmul_rates(device, (dtype,), size=size)
     return rate, f"{size}x{size} {precision.name} matrix product, measured at the start"
