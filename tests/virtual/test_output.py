@@ -165,3 +165,22 @@ def test_trap_and_breakpoint_end_the_launch(gpu: gs.VirtualGPU, text: str, messa
     with pytest.raises(gs.KernelFault, match=message) as fault:
         kernel[1, 32]()
     assert (fault.value.kind, fault.value.thread) == ("trap", (7, 0, 0))
+
+
+@pytest.mark.parametrize("observed", [False, True], ids=["fast", "observed"])
+def test_a_launch_that_prints_without_end_is_stopped_by_its_own_limit(
+    observed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = 'extern "C" __global__ void k(int n) { while (n > 0) printf("all work and no play %d\\n", threadIdx.x); }'
+    with gs.use(gs.VirtualGPU(time_limit=0.3)), pytest.warns(RuntimeWarning, match="are not shown"):
+        kernel = gs.cuda(source)["k"]
+        if observed:
+            findings = kernel.observe(1, 32)(1).findings
+        else:
+            with pytest.raises(gs.KernelFault) as caught:
+                kernel[1, 32](1)
+            findings = caught.value.findings
+    assert [(finding.kind, finding.line) for finding in findings] == [("timeout", 1)]
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 1001
+    assert said[-1].endswith("more before the launch was stopped")

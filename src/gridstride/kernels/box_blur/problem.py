@@ -47,7 +47,15 @@ problem = Problem(
     reference=reference,
     magnitude=magnitude,
     terms="25",
-    public=({"H": 32, "W": 64}, {"H": 61, "W": 67}, {"H": 131, "W": 40}, {"H": 3, "W": 2}, {"H": 1, "W": 1}),
+    public=(
+        {"H": 32, "W": 64},
+        {"H": 61, "W": 67},
+        {"H": 131, "W": 40},
+        {"H": 3, "W": 2},
+        {"H": 1, "W": 1},
+        {"H": 47, "W": 15},  # these two tell vectors that begin one element off
+        {"H": 1, "W": 129},
+    ),
     largest={"H": 150, "W": 130},
     tiles=(8, 16, 32, 128),
     observed={"H": 128, "W": 256},

@@ -46,6 +46,13 @@ problem = Problem(
         {"M": 16, "N": 257, "K": 33},
         {"M": 67, "N": 130, "K": 40},
         {"M": 1, "N": 1, "K": 1},
+        # Rows of A that can be read four at a time where those of B cannot, and the other way round; one row; more
+        # steps along K than columns, and fewer: each told a wrong kernel from a right one that nothing above did.
+        {"M": 127, "N": 65, "K": 64},
+        {"M": 137, "N": 8, "K": 1},
+        {"M": 1, "N": 67, "K": 13},
+        {"M": 33, "N": 32, "K": 64},
+        {"M": 9, "N": 112, "K": 16},
     ),
     largest={"M": 140, "N": 140, "K": 70},
     tiles=(8, 16, 32, 64, 128),

@@ -285,6 +285,7 @@ class VirtualKernel:
         device, record = self.module.device, session.launch
         ctypes.memmove(session.params_address, packed, len(packed))
         session.restart()
+        device.output.clear()
         device.heap.record["lock"] = 0  # a launch that was stopped may have held it
         if record["envreg"].any():
             device.reset_workspace()
@@ -293,7 +294,7 @@ class VirtualKernel:
                 device.engine_run(session.addresses[0])
             else:
                 device.helpers.run(session.addresses)
-        device.output.show(record[0])
+        device.output.show(record[0], stopped=session.stopped())
         if session.stopped():
             self._raise(session, variant, shape.block)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,10 @@ from gridstride.virtual.machine.layout import ASSERTED, OUTPUT, PRINTED
 from gridstride.virtual.machine.printf import rendered
 
 Array = np.ndarray[Any, Any]
+_HEAD = struct.Struct("<iiqiiii")
+assert _HEAD.size == OUTPUT.size, "OUTPUT has changed"
+OF_STOPPED = 1000
+"""Records that are shown of a launch that was stopped: one that prints without end has filled the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +50,31 @@ class Output:
         self.size = size
         self._memory = np.zeros(size + OUTPUT.size, np.uint8)
         self.address = self._memory.ctypes.data
+        self._used = 0
+
+    def clear(self) -> None:
+        """Forget the launch before: where a record had no room, no head may stand that is an older one's."""
+        self._memory[: self._used] = 0
+        self._used = 0
 
     def records(self, launch: Any) -> list[Record]:
         """All records of a launch, ordered by block and warp."""
         found = _records(self._memory, min(int(launch["output_used"]), self.size))
         return sorted(found, key=lambda r: (r.block, r.warp))
 
-    def show(self, launch: Any) -> None:
-        """Writes what a launch printed to sys.stdout, and warns where the buffer was too small."""
-        if not launch["output_used"]:
+    def show(self, launch: Any, *, stopped: bool = False) -> None:
+        """Writes what a launch printed to sys.stdout, the beginning of it where it was stopped, and warns where the
+        buffer was too small.
+        """
+        self._used = min(int(launch["output_used"]), self.size)
+        if not self._used:
             return
-        text = b"".join(rendered(r.text) for r in self.records(launch) if r.kind == PRINTED)
+        printed = [r for r in self.records(launch) if r.kind == PRINTED]
+        shown = printed[:OF_STOPPED] if stopped else printed
+        text = b"".join(rendered(r.text) for r in shown)
         sys.stdout.write(text.decode("utf-8", "replace"))
+        if len(shown) < len(printed):
+            sys.stdout.write(f"… and {len(printed) - len(shown)} more before the launch was stopped\n")
         lost = int(launch["output_lost"])
         if lost:
             message = (
@@ -75,13 +93,10 @@ class Output:
 
 
 def _records(memory: Array, end: int) -> Iterator[Record]:
-    at = 0
+    at, raw = 0, memory[:end].tobytes()
     while at + OUTPUT.size <= end:
-        head = memory[at : at + OUTPUT.size].view(OUTPUT.dtype())[0]
-        size = int(head["size"])
-        if at + size > end:
+        size, kind, block, warp, lane, line, _ = _HEAD.unpack_from(raw, at)
+        if size < OUTPUT.size or at + size > end:
             return  # reserved, but past the buffer's end: this one and those after it were lost
-        text = memory[at + OUTPUT.size : at + size].tobytes()
-        kind, block, warp, lane, line = (int(head[f]) for f in ("kind", "block", "warp", "lane", "line"))
-        yield Record(kind, block, warp, lane, line, text)
+        yield Record(kind, block, warp, lane, line, raw[at + OUTPUT.size : at + size])
         at += size
