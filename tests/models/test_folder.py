@@ -351,4 +351,16 @@ def test_a_kill_during_saves_leaves_a_whole_model(tmp_path: Path) -> None:
             assert process.poll() is None
             time.sleep(0.01)
         process.kill()
-    folder.load(path)
+    decoder = folder.load(path)
+    folder.save(decoder, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]  # nor is anything left of the one that was killed
+
+
+def test_another_save_at_work_is_left_alone(tmp_path: Path) -> None:
+    decoder, others = folder.load(saved(tmp_path / "model")), tmp_path / ".model.0123abcd"
+    others.mkdir()
+    with saving._held(others):
+        folder.save(decoder, tmp_path / "model")
+        assert others.is_dir()
+    folder.save(decoder, tmp_path / "model")
+    assert not others.exists()

@@ -99,6 +99,8 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2}}, 'rope_type is "yarn"'),
     (LLAMA, {"rope_parameters": {"rope_theta": 1e4}, "rope_theta": 1e6}, "rope_theta is 10000.0: beside it"),
     (LLAMA, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor is 0.5"),
+    (LLAMA, {"partial_rotary_factor": 0.25}, "partial_rotary_factor is 0.25"),
+    (LLAMA, {"rope_parameters": {"full_attention": {"rope_type": "linear"}}}, "full_attention is .*some layers"),
     (LLAMA, {"rope_scaling": {"rope_type": "llama3", **LLAMA3, "low_freq_factor": 4}}, "low_freq_factor is 4"),
     (LLAMA, {"quantization_config": {"quant_method": "awq"}}, "quantization_config is .*awq"),
     (LLAMA, {"num_local_experts": 8}, "num_local_experts is 8: mixtures"),

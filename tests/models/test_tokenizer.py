@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gridstride.models.errors import ModelError
 from gridstride.models.tokenizer import Tokenizer
 
-from .texts import byte_fallback, byte_level, write
+from .texts import byte_fallback, byte_level, metaspace, write
 
-KINDS = {"byte level": byte_level, "byte fallback": byte_fallback}
+KINDS = {"byte level": byte_level, "byte fallback": byte_fallback, "metaspace": metaspace}
 
 
 def streamed(tokenizer: Tokenizer, ids: list[int]) -> list[str]:

@@ -50,6 +50,18 @@ def byte_fallback() -> Any:
     return tokenizer
 
 
+@cache
+def metaspace() -> Any:
+    """As SentencePiece has it without bytes: what it does not know is unknown."""
+    names = ["<unk>", "▁", "h", "i", "a", "!", "é", "▁h", "▁hi", "▁a"]
+    merges = [("▁", "h"), ("▁h", "i"), ("▁", "a")]
+    tokenizer = tokenizers.Tokenizer(models.BPE({name: id for id, name in enumerate(names)}, merges, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_special_tokens(["<unk>"])
+    return tokenizer
+
+
 def write(folder: Path, tokenizer: Any, **files: dict[str, Any]) -> Path:
     """A folder with the tokenizer and JSON files by their names without the ending."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -116,6 +116,12 @@ def test_stdin_that_is_no_text_is_refused(path: Path, capsys: Any, monkeypatch: 
         run(path, capsys, prompt="-")
 
 
+def test_a_closed_stdin_is_told(path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(WrongUse, match="stdin is closed"):
+        run(path, capsys, prompt=None)
+
+
 def test_no_model_is_told(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WrongUse, match="run `gridstride train` first"):

@@ -26,7 +26,7 @@ def run(
     """Talk until Ctrl-D; False when the server cannot be reached."""
     wished = Wishes(**wishes)
     wished.check()
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise WrongUse("a chat needs a terminal; in a pipe: gridstride generate --prompt -")
     if url is None:
         with mistakes_told():

@@ -119,6 +119,8 @@ def _generate(
 
 def _prompt(given: str | None) -> str:
     """The prompt's text; from stdin where it is `-`, or where none is given and something is piped in."""
+    if given in (None, "-") and sys.stdin is None:
+        raise WrongUse("there is no prompt, and stdin is closed: --prompt TEXT")
     if given is None and sys.stdin.isatty():
         raise WrongUse("there is no prompt: --prompt TEXT, or --prompt - to read it from stdin")
     text = given if given not in (None, "-") else _stdin()

@@ -118,14 +118,18 @@ def _head_width(fields: Fields, family: Family, width: int, heads: int) -> int:
 def _rotary(fields: Fields) -> tuple[float, RotaryScaling | None]:
     """Base and scaling, from transformers 5's rope_parameters or the older rope_theta and rope_scaling."""
     rope = fields.object("rope_parameters") or fields.object("rope_scaling")
+    for each in (fields, *([rope] if rope else [])):
+        if each.number("partial_rotary_factor", 1.0) != 1.0:
+            raise each.wrong("partial_rotary_factor", "only whole heads can be turned")
     base = fields.number("rope_theta", 10_000.0)
     if rope is None:
         return base, None
     inner = rope.number("rope_theta", base)
     if fields.values.get("rope_theta") is not None and inner != base:
         raise rope.wrong("rope_theta", f"beside it rope_theta is {base}")
-    if rope.number("partial_rotary_factor", 1.0) != 1.0:
-        raise rope.wrong("partial_rotary_factor", "only whole heads can be turned")
+    for name, value in rope.values.items():
+        if isinstance(value, dict):
+            raise rope.wrong(name, "positions of their own for some layers are not supported")
     kind = rope.word("rope_type", rope.word("type", "default"))
     if kind == "default":
         return inner, None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import re
 import secrets
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,12 +89,34 @@ def _new_folder(target: Path) -> Iterator[Path]:
 
     new = target.parent / f".{target.name}.{secrets.token_hex(4)}"
     try:
+        _sweep(target)
         new.mkdir(parents=True)
-        yield new
+        with _held(new):
+            yield new
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """A lock by which others know that somebody is at work there; it ends with the process, however that ends."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(target: Path) -> None:
+    """What saves that were killed have left beside the target."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}")
+    for path in target.parent.iterdir() if target.parent.is_dir() else ():
+        if name.fullmatch(path.name) and path.is_dir():
+            with suppress(BlockingIOError), _held(path):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
