@@ -151,6 +151,13 @@ def test_the_oldest_is_forgotten_with_a_note_when_the_context_is_full(
     assert conversation.turns[-2]["content"] == "import 7"
 
 
+def test_an_answer_that_was_cut_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation()
+    conversation.say("import")
+    assert "".join(here(path, max_tokens=3, temperature=0.0).answer(conversation))
+    assert "(cut after 3 tokens: --max-tokens allows more)" in capsys.readouterr().out
+
+
 def test_a_message_that_cannot_fit_is_told_and_nothing_forgotten(path: Path) -> None:
     conversation = Conversation()
     conversation.say("a")

@@ -104,8 +104,9 @@ def _generate(
     local: Local, tokens: Sequence[int], samplings: Sequence[Sampling], stop: Sequence[str], *, show: str, streams: bool
 ) -> _Made:
     made = _Made(len(tokens), [_Text() for _ in samplings], time.perf_counter())
-    print(show, end="", flush=True)
     for number, piece in local.answers(tokens, samplings, stop=stop):
+        if streams and made.first is None:
+            print(show, end="")
         made.take(number, piece)
         if streams:
             print(shown(piece.text) if sys.stdout.isatty() else piece.text, end="", flush=True)

@@ -61,22 +61,27 @@ class _Here:
             tokens = self._fitting(conversation)
         except ModelError as error:  # the template will have none of it
             raise CannotAnswer(str(error)) from error
-        room = self._model.ready.longest - len(tokens)
-        drawn = sampling(self._folder, self._wishes, max_tokens=min(self._wishes.max_tokens or room, room))
-        for _, piece in self._model.answers(tokens, [drawn]):
+        most = min(self._kept(), self._model.ready.longest - len(tokens))
+        for _, piece in self._model.answers(tokens, [sampling(self._folder, self._wishes, max_tokens=most)]):
             if piece.error is not None:
                 raise CannotAnswer(piece.error)
             yield piece.text
+            if piece.finish == "length":
+                print(f"\n(cut after {most} tokens: --max-tokens allows more)", end="")
 
     def _fitting(self, conversation: Conversation) -> list[int]:
         longest = self._model.ready.longest
-        kept = min(self._wishes.max_tokens or longest, max(1, longest // _PART))
+        kept = min(self._kept(), max(1, longest // _PART))
         forgotten = conversation.trim(lambda messages: len(self._tokens(messages)) + kept <= longest)
         if forgotten is None:
             count = len(self._tokens(conversation.messages()[-1:]))
             raise CannotAnswer(f"the message has {count} tokens; {longest} fit, with {kept} for the answer")
         print(_note(forgotten), end="")
         return self._tokens(conversation.messages())
+
+    def _kept(self) -> int:
+        """Tokens of an answer, at most: an answer that fills the context leaves no room for what comes next."""
+        return self._wishes.max_tokens or max(1, self._model.ready.longest // _PART)
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
         from gridstride.models import chat
