@@ -7,6 +7,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("patient", deadline=None)  # a busy machine is slow, which is no fault of the code
+settings.load_profile("patient")
 
 
 def _why_no_gpu() -> str | None:

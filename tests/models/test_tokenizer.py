@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerFast
 
 from gridstride.models.errors import ModelError
 from gridstride.models.tokenizer import Tokenizer
@@ -119,6 +120,16 @@ def test_a_broken_tokenizer_is_refused(content: bytes | None, told: str, tmp_pat
         (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(ModelError, match=told):
         Tokenizer.load(tmp_path)
+
+
+@settings(max_examples=30)
+@given(text=st.text(max_size=40))
+def test_tokens_are_those_of_transformers(text: str) -> None:
+    theirs = PreTrainedTokenizerFast(tokenizer_object=byte_level(), eos_token="<|end|>")
+    ours = Tokenizer(byte_level())
+    ids = theirs.encode(text + "<|end|>")
+    assert ours.encode(text + "<|end|>") == ids
+    assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=True)
 
 
 def test_a_tokenizer_that_would_cut_or_pad_does_neither(tmp_path: Path) -> None:

@@ -31,6 +31,13 @@ def test_who_stops_reading_hangs_up() -> None:
         remote.close()
 
 
+def test_a_server_of_this_machine_is_not_sought_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with serving() as fake:
+        assert Remote(fake.url).model == "fake"
+
+
 @pytest.mark.parametrize("url", ["", "localhost:80", "ftp://x", "http://", "http://[::1"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(RemoteError, match="is no address"):

@@ -10,6 +10,7 @@ import httpx
 
 from gridstride.serve.conversation import Message
 
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _CONNECT, _SILENCE = 10.0, 300.0  # seconds
 
 
@@ -35,7 +36,8 @@ class Remote:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         times = httpx.Timeout(_SILENCE, connect=_CONNECT)
         self._url = base
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=times)
+        beyond = given.host not in _LOOPBACK  # a proxy of the environment's leads elsewhere
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=times, trust_env=beyond)
         self.model = model or self._first_model()
 
     def answer(self, messages: Sequence[Message], wishes: dict[str, Any]) -> Iterator[str]:
