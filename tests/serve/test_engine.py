@@ -126,7 +126,7 @@ def test_bad_logits_end_their_request_after_the_tokens_before_them(steps: int) -
 
 
 def test_the_blocks_of_a_request_with_bad_logits_are_not_shared() -> None:
-    _, engine = roomy()
+    _, engine = roomy(max_batch_tokens=8, max_running=8)
     engine.submit(submit("bad", [NOT_FINITE] * 30, max_tokens=20))
     run(engine)
     assert engine.stats().blocks_cached == 0

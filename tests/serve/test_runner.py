@@ -69,6 +69,7 @@ def test_a_cache_that_held_anything_before_changes_nothing(decoder: Decoder) -> 
     runner = TorchRunner(decoder, blocks=40, block_size=4)
     runner._cache[:, :, :-1] = torch.nan
     engine = Engine(runner, max_running=8)
+    assert engine._scheduler.pool.take() == 0  # what stands in unused places of block tables stays as it is
     for id in "abcd":
         engine.submit(submit(id, PROMPTS[id], **SPARED, seed=ord(id), temperature=0.7))
     assert {id: tokens(updates) for id, updates in run(engine).items()} == clean
