@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from gridstride.serve.admission import Refused, check
 from gridstride.serve.batch import Draw, Runner, Sampled, TokenLogprobs
+from gridstride.serve.grammar import Grammar, GrammarError, Grammars
 from gridstride.serve.messages import Finish, Stats, Submit, Update
 from gridstride.serve.policies import POLICIES
 from gridstride.serve.request import Request
+from gridstride.serve.sampling import Sampling
 from gridstride.serve.scheduler import Plan, Scheduler
 
 NOT_FINITE = "the model's logits were not finite (NaN or infinite)"
@@ -32,6 +34,7 @@ class Engine:
         max_running: int = 256,
         prefix_reuse: bool = True,
         eos: frozenset[int] = frozenset(),
+        grammars: Grammars | None = None,
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"policy={policy!r} is none of {', '.join(POLICIES)}")
@@ -42,7 +45,7 @@ class Engine:
                 f"max_batch_tokens={max_batch_tokens} must be at least max_running={max_running}: "
                 "each running sequence takes one token a step"
             )
-        self._runner, self._eos = runner, eos
+        self._runner, self._eos, self._grammars = runner, eos, grammars
         self._scheduler = Scheduler(
             runner,
             POLICIES[policy](),
@@ -66,7 +69,8 @@ class Engine:
         if submit.id in self._requests:
             raise Refused(f"a request with id {submit.id!r} is running already", field="id")
         check(submit, self._runner)
-        request = Request.of(submit, serial=next(self._serials), eos=self._eos)
+        grammar = None if submit.sampling.schema is None else self._grammar(submit.sampling)
+        request = Request.of(submit, serial=next(self._serials), eos=self._eos, grammar=grammar)
         self._requests[submit.id] = request
         self._scheduler.add(request)
 
@@ -103,6 +107,13 @@ class Engine:
             steps=self._steps,
         )
 
+    def _grammar(self, sampling: Sampling) -> Grammar:
+        if self._grammars is None:
+            raise Refused("this engine does not constrain texts by a schema", field="schema")
+        if sampling.ignore_eos:
+            raise Refused("ignore_eos contradicts a schema, whose text ends when it is complete", field="schema")
+        return self._grammars.start(sampling.schema or "")
+
     def _note_starts(self, plan: Plan) -> None:
         for request in plan.counts:
             if request.queued_seconds is None:
@@ -132,7 +143,13 @@ class Engine:
 
     def _run(self, work: Sequence[tuple[Request, int]], steps: int) -> Sampled:
         draws = tuple(
-            Draw(request.sampling, len(request.output), request.prompt, request.output)
+            Draw(
+                request.sampling,
+                len(request.output),
+                request.prompt,
+                request.output,
+                request.grammar.mask() if request.grammar else None,
+            )
             for request, count in work
             if count == request.remaining
         )
@@ -158,6 +175,8 @@ class Engine:
         logprobs = logprobs[: len(taken)] if logprobs else None
         if request.finish is not None:
             self._end(request, request.finish, tokens=taken, logprobs=logprobs)
+        elif request.grammar is not None and (error := _misfit(request.grammar, taken)):
+            self._end(request, "error", tokens=taken, logprobs=logprobs, error=error)
         else:
             self._updates.append(self._update(request, tokens=taken, logprobs=logprobs))
         return None
@@ -195,3 +214,13 @@ class Engine:
             cached_tokens=request.cached_tokens,
             queued_seconds=queued,
         )
+
+
+def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:
+    """Tells the grammar what has been said; the reason where it cannot follow."""
+    try:
+        for token in tokens:
+            grammar.take(token)
+    except GrammarError as error:
+        return f"the text cannot go on by its schema: {error}"
+    return None

@@ -11,6 +11,7 @@ from array import array
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from gridstride.serve.grammar import Grammar
 from gridstride.serve.messages import Finish, Submit
 from gridstride.serve.sampling import Sampling
 
@@ -43,13 +44,14 @@ class Request:
     content: int = 0  # the pool's name for the content up to there
     cached_tokens: int = 0
     queued_seconds: float | None = None  # None until first scheduled
+    grammar: Grammar | None = None  # what the text must satisfy
     announced: bool = False  # an update has gone out
 
     @classmethod
-    def of(cls, submit: Submit, *, serial: int, eos: frozenset[int]) -> Request:
+    def of(cls, submit: Submit, *, serial: int, eos: frozenset[int], grammar: Grammar | None = None) -> Request:
         sampling = submit.sampling
         stops = sampling.stop_tokens if sampling.ignore_eos else sampling.stop_tokens | eos
-        made = cls(submit.id, serial, submit.prompt, sampling, stops, submit.arrived)
+        made = cls(submit.id, serial, submit.prompt, sampling, stops, submit.arrived, grammar=grammar)
         made.tokens.extend(submit.prompt)
         return made
 

@@ -8,6 +8,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.serve import build
 from gridstride.serve.engine import Engine
+from gridstride.serve.grammar import Grammars
 from gridstride.serve.process.protocol import Ready
 
 _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up those that are being answered
@@ -26,12 +27,14 @@ def engine(
         memory=memory,
         block_size=block_size or build.BLOCK_SIZE,
     )
+    eos = Tokenizer.load(folder).eos
     made = Engine(
         runner,
         policy=policy,
         max_running=max_running,
         max_batch_tokens=max(_BATCH_TOKENS, max_running),
-        eos=Tokenizer.load(folder).eos,
+        eos=eos,
+        grammars=Grammars(folder, vocabulary=runner.vocabulary, eos=eos),
     )
     ready = Ready(
         context=runner.context,

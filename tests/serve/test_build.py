@@ -1,0 +1,48 @@
+"""A runner for a folder: the cache's size from the memory it may take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from families import saved
+
+from gridstride.models.config import DecoderConfig
+from gridstride.models.errors import ModelError
+from gridstride.serve import build
+from gridstride.serve.memory import available, for_cache
+
+CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=128)
+TOKEN = 2 * 2 * 2 * 8 * 4  # keys and values, layers, heads, width, bytes
+
+
+def test_blocks_fill_the_memory() -> None:
+    assert build.blocks_in(TOKEN * 8 * 10, CONFIG, block_size=8, element=4) == 10
+    assert build.blocks_in(TOKEN * 8 * 10 - 1, CONFIG, block_size=8, element=4) == 9
+    assert build.blocks_in(TOKEN * 8 * 10, CONFIG, block_size=8, element=2) == 20
+
+
+def test_memory_for_less_than_a_block_is_refused() -> None:
+    with pytest.raises(ModelError, match=f"{TOKEN * 8 - 1} bytes are too few.*one block of 8 tokens takes {TOKEN * 8}"):
+        build.blocks_in(TOKEN * 8 - 1, CONFIG, block_size=8, element=4)
+
+
+def test_a_runner_of_a_folder(tmp_path: Path) -> None:
+    made = build.runner(saved(tmp_path), device="cpu", memory=1 << 20, block_size=4)
+    assert (made.vocabulary, made.context, made.block_size) == (61, 64, 4)
+    assert made.blocks == (1 << 20) // (4 * 2 * 2 * 2 * 8 * 4)
+
+
+def test_a_cpu_cache_takes_a_share_of_what_is_available() -> None:
+    assert 0 < for_cache(torch.device("cpu")) <= available() // 3
+
+
+def test_a_containers_limit_counts(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 900 kB\nMemAvailable: 800 kB\n")
+    assert available(meminfo, tmp_path) == 800 * 1024
+    (tmp_path / "memory.current").write_text("1000\n")
+    for limit, left in (("max", 800 * 1024), ("5000", 4000), ("500", 0)):
+        (tmp_path / "memory.max").write_text(limit + "\n")
+        assert available(meminfo, tmp_path) == left

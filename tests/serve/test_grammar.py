@@ -1,0 +1,170 @@
+"""Text bound to a JSON schema: valid whenever it ends by itself, and a bad schema is its own request's affair."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+import torch
+from fake_runner import run, submit, tokens
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import VOCABULARY, write_tokenizer
+
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.admission import Refused
+from gridstride.serve.batch import Batch, Sampled
+from gridstride.serve.engine import Engine
+from gridstride.serve.grammar import Grammars
+from gridstride.serve.messages import Update
+from gridstride.serve.sampler import sample
+
+
+class Chatter:
+    """A runner whose model says anything with like chance."""
+
+    blocks, block_size, context, vocabulary, steps = 400, 8, 2048, VOCABULARY + 5, 4
+
+    def __init__(self) -> None:
+        self._generator = torch.Generator().manual_seed(0)
+
+    def execute(self, batch: Batch) -> Sampled:
+        logits = torch.randn(len(batch.draws), self.vocabulary, generator=self._generator)
+        if batch.steps > 1:
+            assert all(draw.mask is None for draw in batch.draws)
+            return Sampled(logits.topk(batch.steps).indices.numpy(), (None,) * len(batch.draws))
+        return sample(logits, batch.draws)
+
+
+@cache
+def folder() -> Path:
+    made = Path(mkdtemp())
+    write_tokenizer(made)
+    return made
+
+
+@cache
+def tokenizer() -> Tokenizer:
+    return Tokenizer.load(folder())
+
+
+def engine() -> Engine:
+    eos = tokenizer().eos
+    return Engine(Chatter(), eos=eos, grammars=Grammars(folder(), vocabulary=Chatter.vocabulary, eos=eos))
+
+
+def text(updates: list[Update]) -> str:
+    said = tokens(updates)
+    return tokenizer().decode(said[:-1] if updates[-1].finish == "stop" else said)
+
+
+def scalar(kind: str, check: Callable[[Any], bool], **rules: Any) -> st.SearchStrategy[Any]:
+    return st.just(({"type": kind, **rules}, check))
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 99
+
+
+def array(item: tuple[dict[str, Any], Callable[[Any], bool]]) -> tuple[dict[str, Any], Callable[[Any], bool]]:
+    schema = {"type": "array", "items": item[0], "minItems": 1, "maxItems": 3}
+    return schema, lambda value: isinstance(value, list) and 1 <= len(value) <= 3 and all(map(item[1], value))
+
+
+def record(parts: dict[str, Any]) -> tuple[dict[str, Any], Callable[[Any], bool]]:
+    properties = {name: part[0] for name, part in parts.items()}
+    schema = {"type": "object", "properties": properties, "required": list(parts), "additionalProperties": False}
+    return schema, lambda value: value.keys() == parts.keys() and all(parts[k][1](v) for k, v in value.items())
+
+
+SCHEMAS = st.recursive(
+    st.one_of(
+        scalar("integer", is_integer, minimum=0, maximum=99),
+        scalar("boolean", lambda value: isinstance(value, bool)),
+        scalar("null", lambda value: value is None),
+        scalar("string", lambda value: isinstance(value, str) and len(value) <= 4, maxLength=4),
+        st.just(({"enum": ["é", "b c", 7]}, lambda value: value in ("é", "b c", 7))),
+    ),
+    lambda inner: st.one_of(
+        inner.map(array), st.dictionaries(st.sampled_from(["a", "naïve", "x y"]), inner, min_size=1).map(record)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(SCHEMAS, min_size=1, max_size=3))
+def test_what_ends_by_itself_is_valid(cases: list[tuple[dict[str, Any], Callable[[Any], bool]]]) -> None:
+    serving = engine()
+    for i, (schema, _) in enumerate(cases):
+        serving.submit(submit(str(i), [3], max_tokens=600, schema=json.dumps(schema)))
+    serving.submit(submit("free", [3], max_tokens=40))  # others are not bound
+    found = run(serving)
+    for i, (_, fits) in enumerate(cases):
+        updates = found[str(i)]
+        assert updates[-1].finish in ("stop", "length"), updates[-1].error
+        if updates[-1].finish == "stop":
+            assert fits(json.loads(text(updates))), text(updates)
+    assert any(found[str(i)][-1].finish == "stop" for i in range(len(cases)))
+
+
+def test_any_object_where_no_schema_is_named() -> None:
+    serving = engine()
+    for i in range(12):
+        serving.submit(submit(str(i), [3], max_tokens=300, schema="", seed=i))
+    ended = [text(updates) for updates in run(serving).values() if updates[-1].finish == "stop"]
+    assert ended
+    assert all(isinstance(json.loads(each), dict) for each in ended)
+
+
+def test_length_may_cut_it() -> None:
+    serving = engine()
+    serving.submit(submit("a", [3], max_tokens=4, schema='{"type": "string", "minLength": 50}'))
+    (updates,) = run(serving).values()
+    assert updates[-1].finish == "length"
+    assert text(updates).startswith('"')
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "is list, but must be an object"),
+        ('{"type": "bogus"}', "Invalid type: bogus"),
+        ('{"$ref": "#/nope"}', "does not exist"),
+        ('{"type": "string", "pattern": "(a"}', "unclosed group"),
+        ('{"type": "integer", "minimum": 5, "maximum": 3}', "greater than maximum"),
+        ('{"unevaluatedProperties": false}', "Unimplemented"),
+    ],
+)
+def test_a_bad_schema_refuses_its_own_request(schema: str, reason: str) -> None:
+    serving = engine()
+    serving.submit(submit("good", [3], max_tokens=200, schema='{"type": "boolean"}'))
+    with pytest.raises(Refused, match=reason) as refused:
+        serving.submit(submit("bad", [3], schema=schema))
+    assert refused.value.field == "schema"
+    assert json.loads(text(run(serving)["good"])) in (True, False)
+
+
+def test_a_schema_needs_an_end_token_and_the_will_to_end() -> None:
+    with pytest.raises(Refused, match="contradicts"):
+        engine().submit(submit("a", [3], schema="", ignore_eos=True))
+    endless = Engine(Chatter(), grammars=Grammars(folder(), vocabulary=Chatter.vocabulary, eos=frozenset()))
+    with pytest.raises(Refused, match="no token that ends"):
+        endless.submit(submit("a", [3], schema=""))
+    with pytest.raises(Refused, match="does not constrain"):
+        Engine(Chatter()).submit(submit("a", [3], schema=""))
+
+
+def test_the_same_schema_is_compiled_once_and_its_texts_are_apart() -> None:
+    grammars = Grammars(folder(), vocabulary=Chatter.vocabulary, eos=tokenizer().eos)
+    first, second = grammars.start('{"const": 17}'), grammars.start('{"const": 17}')
+    before = second.mask().tolist()
+    first.take(tokenizer().encode("1")[0])
+    assert second.mask().tolist() == before != first.mask().tolist()
+    assert len(grammars._compiled) == 1
