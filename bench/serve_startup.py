@@ -55,7 +55,9 @@ def start(folder: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "gridstride", "serve", str(folder), "--port", "0", "--json", "--device", "cpu"]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     began = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as server:
         try:
             assert server.stdout is not None
             ready = json.loads(server.stdout.readline())

@@ -128,6 +128,7 @@ def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "20"),
         ({"stream_options": {"include_usage": True}}, "stream_options", "'stream' is true"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "json_schema"),
+        ({"response_format": {"type": "json_object"}}, "response_format", "not supported by this engine"),
         ({"response_format": {"type": "yaml"}}, "response_format.type", "yaml"),
         ({"n": 0}, "n", "greater than or equal to 1"),
         ({"n": 129}, "n", "128"),

@@ -28,10 +28,15 @@ def ask(live: Live, *, stream: bool = False, max_tokens: int = 30) -> httpx.Resp
         return client.post(f"{live.url}/v1/completions", json=PROMPT | {"max_tokens": max_tokens, "stream": stream})
 
 
+def load(live: Live) -> tuple[float, float]:
+    """What runs and what waits."""
+    return live.metric("num_requests_running"), live.metric("num_requests_waiting")
+
+
 def test_sigterm_lets_running_requests_end_and_takes_no_more(folder: Path) -> None:
-    with fake(folder, delay=0.03, max_running=8) as live, ThreadPoolExecutor(16) as pool:
-        answers = [pool.submit(ask, live, stream=place % 2 == 0) for place in range(16)]
-        live.until(lambda: live.metric("num_requests_running") == 8)
+    with fake(folder, delay=0.1, max_running=8) as live, ThreadPoolExecutor(16) as pool:
+        answers = [pool.submit(ask, live, stream=place % 2 == 0, max_tokens=50) for place in range(16)]
+        live.until(lambda: load(live) == (8, 8))
         live.process.send_signal(signal.SIGTERM)
         wait_until(lambda: live.http.get("/health").status_code == 503)
         late = ask(live)
@@ -47,9 +52,9 @@ def test_sigterm_lets_running_requests_end_and_takes_no_more(folder: Path) -> No
 
 
 def test_what_has_not_ended_within_the_grace_is_cut_off(folder: Path) -> None:
-    with fake(folder, delay=0.05, settings={"grace": 0.3}) as live, ThreadPoolExecutor(2) as pool:
-        whole = pool.submit(ask, live, max_tokens=100)
-        streamed = pool.submit(ask, live, max_tokens=100, stream=True)
+    with fake(folder, delay=0.1, settings={"grace": 0.3}) as live, ThreadPoolExecutor(2) as pool:
+        whole = pool.submit(ask, live, max_tokens=120)
+        streamed = pool.submit(ask, live, max_tokens=120, stream=True)
         live.until(lambda: live.metric("num_requests_running") == 2)
         live.process.send_signal(signal.SIGTERM)
         assert whole.result().status_code == 500
@@ -83,9 +88,9 @@ def test_an_idle_server_ends_although_connections_are_open(folder: Path) -> None
 
 
 def test_a_killed_engine_turns_health_red_and_serves_again(folder: Path) -> None:
-    with fake(folder, delay=0.03) as live, ThreadPoolExecutor(12) as pool:
-        answers = [pool.submit(ask, live, stream=place % 2 == 0, max_tokens=100) for place in range(12)]
-        live.until(lambda: live.metric("num_requests_running") == 8)
+    with fake(folder, delay=0.1) as live, ThreadPoolExecutor(12) as pool:
+        answers = [pool.submit(ask, live, stream=place % 2 == 0, max_tokens=120) for place in range(12)]
+        live.until(lambda: load(live) == (8, 4))
         os.kill(live.ready["engine_pid"], signal.SIGKILL)
         wait_until(lambda: live.http.get("/health").status_code == 503)
         assert live.metric("engine_up") == 0

@@ -168,12 +168,16 @@ def test_a_body_that_does_not_come_is_a_408(strict: Live) -> None:
 
 def test_a_full_queue_is_a_503_that_says_when_to_come_again(strict: Live) -> None:
     """One runs, one waits: the third is turned away, and both others get what they asked for."""
-    body = {"model": "fake", "prompt": [9], "max_tokens": 40, "stream": True}
+    body = {"model": "fake", "prompt": [9], "max_tokens": 100, "stream": True}
+    short = body | {"max_tokens": 3}
     url = f"{strict.url}/v1/completions"
     with httpx.Client(timeout=100) as client, client.stream("POST", url, json=body, headers=KEY) as first:
         lines = first.iter_lines()  # kept: to drop it would be to go away
         assert next(lines)
-        with httpx.Client(timeout=100) as other, other.stream("POST", url, json=body, headers=KEY) as second:
+        with (
+            httpx.Client(timeout=100) as other,
+            other.stream("POST", url, json=short, headers=KEY) as second,
+        ):
             third = strict.post("/v1/completions", body, **KEY)
             assert "at most 2" in error(third, 503)["message"]
             assert int(third.headers["retry-after"]) >= 1

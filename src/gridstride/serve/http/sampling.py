@@ -47,10 +47,13 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
     return request.max_completion_tokens or request.max_tokens
 
 
-def schema_of(format: ResponseFormat | None) -> str | None:
-    """As `Sampling.schema` has it."""
+def schema_of(format: ResponseFormat | None, ready: Ready) -> str | None:
+    """As `Sampling.schema` has it; refused where the engine would write whatever it likes."""
     if format is None or format.type == "text":
         return None
+    if not ready.schemas:
+        message = f"Unsupported value: 'response_format' of type '{format.type}' is not supported by this engine."
+        raise ApiError(message, param="response_format", code="unsupported_value")
     return "" if format.json_schema is None else json.dumps(format.json_schema.schema_)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import torch
 
 from gridstride.models.errors import ModelError
@@ -43,6 +45,7 @@ def engine(
         vocabulary=runner.vocabulary,
         max_running=max_running,
         device=_name(where),
+        schemas=find_spec("gridstride.serve.grammar") is not None,
     )
     return made, ready
 

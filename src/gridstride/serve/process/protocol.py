@@ -27,6 +27,7 @@ class Ready:
     vocabulary: int  # ids below it can be embedded
     max_running: int  # sequences at a time
     device: str
+    schemas: bool = False  # whether it can hold a text to a JSON schema
 
     @property
     def longest(self) -> int:
