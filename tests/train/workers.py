@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -179,3 +180,14 @@ def launched(scene: str, folder: Path, patience: int) -> tuple[str, str, list[st
 
 
 OUTPUT = ".output"
+
+
+def trained(words: list[str]) -> None:
+    """`gridstride train` with these words, in this process."""
+    from gridstride.cli import main
+
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):  # one process, as a user begins it
+        os.environ.pop(name, None)
+    with pytest.raises(SystemExit) as ended:
+        main(["train", *words])
+    assert not ended.value.code, ended.value.code
