@@ -63,6 +63,18 @@ def test_what_two_ranks_saved_one_and_four_load(tmp_path: Path) -> None:
             assert own == [0, 1]
 
 
+def test_a_disk_that_is_full_for_one_rank_fails_the_save_on_all_and_loses_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    ranks.run(2, workers.save_spread, run, 5, folder=tmp_path)
+    said = ranks.run(2, workers.save_with_a_full_disk, run, 1, folder=tmp_path)
+    assert said[0] == said[1]
+    assert "step 8 could not be saved" in said[0]
+    assert "File too large (rank 1)" in said[0]
+    assert Checkpoints(run).steps() == [7]
+    assert ranks.run(1, workers.load_spread, run, folder=tmp_path)[0][1] == {"seed": 5}
+    assert hidden(run) == []
+
+
 def saved_run(folder: Path, *steps: int, keep: int | None = 3) -> Checkpoints:
     checkpoints = Checkpoints(folder, keep)
     for step in steps:

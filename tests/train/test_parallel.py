@@ -14,7 +14,7 @@ from workers import TINY
 from gridstride.train.arrangement import Arrangement
 
 pytestmark = pytest.mark.timeout(900)
-STEPS = 6
+STEPS = 5
 TOLERANCE = 2e-6  # of losses near 4 in fp32: a few times its rounding, as sums have another order
 
 QWEN3 = replace(TINY, family="qwen3", head_norm=True, kv_heads=2, tied=False)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +15,8 @@ from typing import Any
 import pytest
 import ranks
 import workers
+
+from gridstride.cli import main
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -88,3 +93,42 @@ def test_ranks_whose_agent_is_killed_are_told_to_save_and_end(tmp_path: Path) ->
     until(lambda: {"ready-0", "ready-1"} <= files(tmp_path))
     agent.kill()
     until(lambda: {"saved-0-SIGTERM", "saved-1-SIGTERM"} <= files(tmp_path))
+
+
+def as_torchrun_begins(scene: str, folder: Path, rank: int) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GRIDSTRIDE_")}
+    given = {"RANK": str(rank), "WORLD_SIZE": "2", "TORCHELASTIC_ERROR_FILE": str(folder / f"error-{rank}.json")}
+    command = [sys.executable, str(Path(workers.__file__).with_name("job.py")), scene, str(folder)]
+    return subprocess.run(command, env=clean | given, capture_output=True, text=True, timeout=ranks.LONG)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_under_torchrun_the_first_rank_says_what_all_refuse(tmp_path: Path, rank: int) -> None:
+    done = as_torchrun_begins("refused", tmp_path, rank)
+    assert (done.returncode, done.stderr) == (2, "error: config: heads = 3\n" if rank == 0 else "")
+    told = json.loads((tmp_path / f"error-{rank}.json").read_text())
+    assert told["message"]["message"] == "config: heads = 3"
+
+
+def test_under_torchrun_a_rank_says_its_own_error(tmp_path: Path) -> None:
+    done = as_torchrun_begins("error", tmp_path, 1)
+    assert (done.returncode, done.stderr) == (1, "error: ZeroDivisionError: by nothing (job.py:33)\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["parallel.mode=ddp", "run.batch=16"], "a batch of 16 sequences does not split over 3 ranks"),
+        (["parallel.tensor=3", "optimiser.kind=adamw"], "no multiple of parallel.tensor = 3"),
+        ([], "3 processes, but parallel.mode = 'none' has work for 1"),
+    ],
+)
+def test_processes_that_make_no_sense_are_refused_before_they_begin(
+    changes: list[str], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--processes", "3", *(word for change in changes for word in ("--set", change))])
+    assert ended.value.code == 2
+    errors = capfd.readouterr().err
+    assert said in errors
+    assert errors.count("\n") == 1, "one line"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -17,7 +19,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.train import parallel, processes, state, together
 from gridstride.train.arrangement import Arrangement
-from gridstride.train.checkpoint import Checkpoints
+from gridstride.train.checkpoint import CheckpointError, Checkpoints
 from gridstride.train.optimiser import clip
 from gridstride.train.trainer import WithLoss
 
@@ -43,6 +45,17 @@ def full(state: dict[str, Any]) -> dict[str, Any]:
 
 def save_spread(folder: Path, seed: int) -> None:
     Checkpoints(folder).save(7, spread(seed), meta={"seed": seed}, own=together.rank())
+
+
+def save_with_a_full_disk(folder: Path, rank: int) -> str:
+    """What a save says where files of one rank cannot grow beyond 64 KiB."""
+    if together.rank() == rank:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
+    rows = distribute_tensor(torch.zeros(1 << 18), init_device_mesh("cpu", (together.world(),)), [Shard(0)])
+    with pytest.raises(CheckpointError) as refused:
+        Checkpoints(folder).save(8, {"rows": rows}, meta={})
+    return str(refused.value)
 
 
 def load_spread(folder: Path) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
@@ -179,3 +192,14 @@ def launched(scene: str, folder: Path, patience: int) -> tuple[str, str, list[st
 
 
 OUTPUT = ".output"
+
+
+def trained(words: list[str]) -> None:
+    """`gridstride train` with these words, in this process."""
+    from gridstride.cli import main
+
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):  # one process, as a user begins it
+        os.environ.pop(name, None)
+    with pytest.raises(SystemExit) as ended:
+        main(["train", *words])
+    assert not ended.value.code, ended.value.code

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gridstride.train.errors import TrainError
 
@@ -22,6 +22,7 @@ FOLDER, ATTEMPT = "GRIDSTRIDE_OUTCOMES", "GRIDSTRIDE_ATTEMPT"
 REFUSED, FAILED, LOST = 2, 1, 3
 Kind = Literal["done", "refused", "failed", "lost"]
 _CODES: dict[Kind, int] = {"refused": REFUSED, "failed": FAILED, "lost": LOST}
+_FIRST = 5.0  # seconds rank 0 has to say what all refuse, before torchrun ends it as another one has ended
 _LOST = ("gloo/transport", "connection closed by peer", "connection reset", "nccl communicator was aborted")
 
 
@@ -73,12 +74,26 @@ def read(folder: Path) -> list[Outcome]:
 def _tell(outcome: Outcome) -> None:
     folder = os.environ.get(FOLDER)
     if folder:
-        file = Path(folder) / f"rank-{outcome.rank}.json"
-        aside = file.with_suffix(".new")
-        aside.write_text(json.dumps(asdict(outcome)))
-        aside.replace(file)
-    elif outcome.kind == "failed" or (outcome.kind == "refused" and outcome.rank == 0):
-        print(f"error: {outcome.message}", file=sys.stderr)
+        _write(Path(folder) / f"rank-{outcome.rank}.json", asdict(outcome))
+    elif outcome.kind != "done":
+        _tell_torchrun(outcome)
+
+
+def _tell_torchrun(outcome: Outcome) -> None:
+    """Say it here, and where torchrun looks for what it prints at the end."""
+    if outcome.kind == "failed" or (outcome.kind == "refused" and outcome.rank == 0):
+        print(f"error: {outcome.message}", file=sys.stderr, flush=True)
+    if "TORCHELASTIC_ERROR_FILE" in os.environ:
+        told = {"message": outcome.message, "extraInfo": {"timestamp": str(int(outcome.at))}}
+        _write(Path(os.environ["TORCHELASTIC_ERROR_FILE"]), {"message": told})
+    if outcome.kind == "refused" and outcome.rank:
+        time.sleep(_FIRST)
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    aside = file.with_suffix(".new")
+    aside.write_text(json.dumps(content))
+    aside.replace(file)
 
 
 def _kind(error: BaseException) -> Kind:
