@@ -13,8 +13,7 @@ from gridstride.judge.find import Folder
 from gridstride.judge.imposters import Imposter, imposters
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Array, Problem, ProblemError
-from gridstride.judge.tolerance import compare
-from gridstride.judge.verify import Prepared, prepare
+from gridstride.judge.verify import Prepared, compared, prepare
 from gridstride.protocol import Device
 
 
@@ -69,8 +68,9 @@ def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
     for one in prepared:
         with np.errstate(all="ignore"):
             values = problem.reference(one.inputs)
+        made = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         for p in problem.outputs:
-            wrong = _rejected(one, p.name, np.asarray(values[p.name]).astype(p.dtype))
+            wrong = _rejected(problem, one, p.name, made)
             if wrong:
                 why = f"{wrong}; the tolerance is too tight: are `terms` and `magnitude` what is added up?"
                 return Trial(name, True, False, why)
@@ -85,8 +85,8 @@ def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]
         if made is None:
             continue
         tried += 1
-        for name, values in made.items():
-            wrong = _rejected(one, name, values)
+        for name in made:
+            wrong = _rejected(problem, one, name, made)
             if wrong:
                 return Trial(imposter.name, False, False, wrong)
     if not tried:
@@ -101,9 +101,9 @@ def _remedy(problem: Problem, imposter: Imposter) -> str:
     return f"give `public` sizes and kinds of data (left out: {', '.join(problem.without) or 'none'}) that show it"
 
 
-def _rejected(one: Prepared, name: str, values: Array) -> str:
+def _rejected(problem: Problem, one: Prepared, name: str, made: dict[str, Array]) -> str:
     """Why an output is rejected in a case; empty where it is not."""
-    comparison = compare(values, one.expected[name])
+    comparison = compared(problem, one, name, made)
     if comparison.passed:
         return ""
     many = int(comparison.wrong.sum())
