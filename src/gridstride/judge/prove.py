@@ -63,11 +63,13 @@ def _prepared(problem: Problem) -> tuple[Prepared, ...]:
 
 
 def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
-    """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own."""
+    """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own. Halves are
+    multiplied and added up in float32, as every correct kernel does, and rounded at the end.
+    """
     name = "the reference in the problem's own precision"
     for one in prepared:
         with np.errstate(all="ignore"):
-            values = problem.reference(one.inputs)
+            values = problem.reference({name: _added_up_in(value) for name, value in one.inputs.items()})
         made = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         for p in problem.outputs:
             wrong = _rejected(problem, one, p.name, made)
@@ -75,6 +77,11 @@ def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
                 why = f"{wrong}; the tolerance is too tight: are `terms` and `magnitude` what is added up?"
                 return Trial(name, True, False, why)
     return Trial(name, True, True, f"within the tolerance in all {len(prepared)} cases")
+
+
+def _added_up_in(value: Any) -> Any:
+    narrow = isinstance(value, np.ndarray) and value.dtype == np.float16
+    return value.astype(np.float32) if narrow else value
 
 
 def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]) -> Trial | None:
