@@ -75,7 +75,14 @@ def main() -> None:
     listed = [
         {"test": each["test"], "found": sorted({f.partition(":")[0] for f in each["found"]})} for each in provoked
     ]
-    found = {"summary": summary, "tests_by_file": by_file, "alarms": alarms, "races": RACES, "provoked": listed, "failed": failed}
+    found = {
+        "summary": summary,
+        "tests_by_file": by_file,
+        "alarms": alarms,
+        "races": RACES,
+        "provoked": listed,
+        "failed": failed,
+    }
     save("false_alarms", {**found, "kernels": [each["name"] for each in kernels]}, started=started)
 
 

@@ -1,10 +1,12 @@
 """How many mistakes the judge sees: every rung of every ladder with one small mistake in it, judged.
 
-    python bench/mutation.py [PROBLEM …] [--each N] [--workers N] [--notes FILE]
+    python bench/mutation.py [PROBLEM …] [--each N] [--workers N] [--notes FILE] [--seconds S]
 
 Of each rung N mutants (40 unless told, 0 for all) are drawn. What became of each is noted in FILE at once, if one is
-given, and not worked out again by a later run with the same file: all of them take an hour of processor time. A
-mutant that compiles and passes is run again on many more cases next to the rung that it was made from: where its
+given, and not worked out again by a later run with the same file: all of them take an hour of processor time. After S
+seconds no other one is begun; how many are left is said, and a later run with the same file goes on from there.
+
+A mutant that compiles and passes is run again on many more cases next to the rung that it was made from: where its
 results on whole numbers or anything that the sanitizer finds differ, the judge has missed it; where nothing does, it
 is taken for equivalent. Both are listed, to be looked at.
 """
@@ -16,6 +18,7 @@ import hashlib
 import json
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -49,7 +52,9 @@ UNBUILDABLE = ("compile_error", "launch", "unsupported")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant: "no kernel", "rejected", "missed" or "equivalent"; `found` says what was found."""
+    """What became of a mutant: "no kernel", "rejected", "missed", "equivalent" or "not judged"; `found` says what was
+    found.
+    """
 
     problem: str
     rung: str
@@ -65,12 +70,14 @@ def main() -> None:
     words.add_argument("--each", type=int, default=40, metavar="N", help="mutants of each rung, 0 for all")
     words.add_argument("--workers", type=int, default=2, metavar="N")
     words.add_argument("--notes", type=Path, metavar="FILE")
+    words.add_argument("--seconds", type=float, default=float("inf"), metavar="S")
     asked = words.parse_args()
     started = machine()
-    parts = [Part(name, file.name, asked.each, asked.notes, start)
+    until = time.time() + asked.seconds
+    parts = [Part(name, file.name, asked.each, asked.notes, start, until)
              for name in asked.problems for file in find(name).rungs()
              for start in range(0, len(chosen(name, file, asked.each)), AT_A_TIME)]  # fmt: skip
-    parts.sort(key=lambda part: (part.problem != "matmul", part.rung < "06"))  # what takes longest comes first
+    parts.sort(key=lambda part: (part.problem == "matmul", part.rung))  # what takes longest comes last
     found: list[Outcome] = []
     with ProcessPoolExecutor(asked.workers) as pool:
         for part, outcomes in zip(parts, pool.map(judge_part, parts), strict=True):
@@ -89,6 +96,7 @@ class Part:
     each: int
     notes: Path | None
     start: int
+    until: float  # seconds since 1970, after which no mutant is begun
 
 
 def publish(found: list[Outcome], each: int, started: dict[str, Any]) -> None:
@@ -98,7 +106,9 @@ def publish(found: list[Outcome], each: int, started: dict[str, Any]) -> None:
     kinds = sorted({o.kind for o in found})
     rows = {k: dict(Counter(o.outcome for o in found if o.kind == k)) for k in kinds}
     share = rejected / max(1, len(live))
-    print(f"{len(found)} mutants, {len(live)} of them wrong, {rejected} rejected: {100 * share:.2f} %")
+    left = dict(Counter(f"{o.problem}/{o.rung}" for o in found if o.outcome == "not judged"))
+    print(f"{len(found)} mutants, {sum(left.values())} of them not judged")
+    print(f"{len(live)} wrong, {rejected} of them rejected: {100 * share:.2f} %")
     for kind, row in rows.items():
         print(f"  {kind:22} {row}")
     for outcome in ("missed", "equivalent"):
@@ -107,9 +117,9 @@ def publish(found: list[Outcome], each: int, started: dict[str, Any]) -> None:
                 print(f"  {outcome}: {o.problem}/{o.rung} {o.mutant} ({o.found})")
     looked_at = [asdict(o) for o in found if o.outcome in ("missed", "equivalent")]
     findings = dict(Counter(o.found for o in found if o.outcome == "rejected"))
-    save("mutation", {"mutants": len(found), "wrong": len(live), "rejected": rejected, "share": share, "each": each,
-                      "seed": SEED, "kinds": rows, "findings": findings, "survivors": looked_at},
-         started=started)  # fmt: skip
+    figure = {"mutants": len(found), "not_judged": left, "wrong": len(live), "rejected": rejected, "share": share}
+    drawn = {"each": each, "seed": SEED, "kinds": rows, "findings": findings, "survivors": looked_at}
+    save("mutation", {**figure, **drawn}, started=started)
 
 
 def chosen(problem: str, file: KernelFile, each: int) -> list[Mutant]:
@@ -128,6 +138,9 @@ def judge_part(part: Part) -> list[Outcome]:
     found = []
     for mutant in chosen(part.problem, file, part.each)[part.start : part.start + AT_A_TIME]:
         key = hashlib.sha256(mutant.source.encode()).hexdigest()
+        if key not in known and time.time() > part.until:
+            found.append(Outcome(part.problem, part.rung, mutant.kind, str(mutant), "not judged", ""))
+            continue
         found.append(known.get(key) or outcome(ladder, file, mutant))
         if notes is not None and key not in known:
             with notes.open("a", encoding="utf-8") as file_of_notes:

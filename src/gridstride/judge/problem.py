@@ -17,6 +17,9 @@ Array = NDArray[Any]
 Values = Mapping[str, Any]  # parameter name -> array or number
 Reference = Callable[[Values], dict[str, Array]]
 Sizes = Mapping[str, int]
+Invariant = Callable[
+    [Values, Values], Array
+]  # inputs (wide), results as the kernel left them -> elements that are wrong
 
 
 class ProblemError(ValueError):
@@ -126,6 +129,10 @@ class Problem:
     Hidden cases draw even and odd gaps. A kernel leaves gaps alone: the reference gives NaN there, or for an inout
     array what was there.
 
+    `invariants` are for outputs with more than one right answer, such as the payload of equal keys or the sign of an
+    eigenvector: by the output's name, a function that gets inputs and results and marks the wrong elements. The
+    reference gives any right answer; it is not compared with.
+
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
     that are used; an inout array without it goes from one piece to the next, as a sum does. Without it the reference
@@ -157,6 +164,7 @@ class Problem:
     torch_ops: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
     strides: Mapping[str, str] = field(default_factory=dict)
+    invariants: Mapping[str, Invariant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = set(self.sizes)
@@ -211,6 +219,8 @@ class Problem:
         for what, named in (("zeros", self.zeros), ("strides", (*self.strides, *self.strides.values()))):
             if unknown := sorted(set(named) - sizes):
                 raise ProblemError(f"problem {self.name}: {what} names {unknown[0]}, the sizes are {sorted(sizes)}")
+        if unknown := sorted(set(self.invariants) - {p.name for p in self.outputs}):
+            raise ProblemError(f"problem {self.name}: invariants names {unknown[0]}, which is no output")
         for p in self.outputs:
             gaps = bool(set(p.shape) & set(self.strides))
             if gaps and p.role == "out" and np.dtype(p.dtype).kind != "f":

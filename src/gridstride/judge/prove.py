@@ -13,8 +13,7 @@ from gridstride.judge.find import Folder
 from gridstride.judge.imposters import Imposter, imposters
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Array, Problem, ProblemError
-from gridstride.judge.tolerance import compare
-from gridstride.judge.verify import Prepared, prepare
+from gridstride.judge.verify import Prepared, compared, prepare
 from gridstride.protocol import Device
 
 
@@ -64,17 +63,25 @@ def _prepared(problem: Problem) -> tuple[Prepared, ...]:
 
 
 def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
-    """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own."""
+    """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own. Halves are
+    multiplied and added up in float32, as every correct kernel does, and rounded at the end.
+    """
     name = "the reference in the problem's own precision"
     for one in prepared:
         with np.errstate(all="ignore"):
-            values = problem.reference(one.inputs)
+            values = problem.reference({name: _added_up_in(value) for name, value in one.inputs.items()})
+        made = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         for p in problem.outputs:
-            wrong = _rejected(one, p.name, np.asarray(values[p.name]).astype(p.dtype))
+            wrong = _rejected(problem, one, p.name, made)
             if wrong:
                 why = f"{wrong}; the tolerance is too tight: are `terms` and `magnitude` what is added up?"
                 return Trial(name, True, False, why)
     return Trial(name, True, True, f"within the tolerance in all {len(prepared)} cases")
+
+
+def _added_up_in(value: Any) -> Any:
+    narrow = isinstance(value, np.ndarray) and value.dtype == np.float16
+    return value.astype(np.float32) if narrow else value
 
 
 def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]) -> Trial | None:
@@ -85,8 +92,8 @@ def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]
         if made is None:
             continue
         tried += 1
-        for name, values in made.items():
-            wrong = _rejected(one, name, values)
+        for name in made:
+            wrong = _rejected(problem, one, name, made)
             if wrong:
                 return Trial(imposter.name, False, False, wrong)
     if not tried:
@@ -101,9 +108,9 @@ def _remedy(problem: Problem, imposter: Imposter) -> str:
     return f"give `public` sizes and kinds of data (left out: {', '.join(problem.without) or 'none'}) that show it"
 
 
-def _rejected(one: Prepared, name: str, values: Array) -> str:
+def _rejected(problem: Problem, one: Prepared, name: str, made: dict[str, Array]) -> str:
     """Why an output is rejected in a case; empty where it is not."""
-    comparison = compare(values, one.expected[name])
+    comparison = compared(problem, one, name, made)
     if comparison.passed:
         return ""
     many = int(comparison.wrong.sum())

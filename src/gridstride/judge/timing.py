@@ -27,11 +27,11 @@ from typing import Any
 from gridstride.device.choice import use
 from gridstride.judge.buffers import Buffers, Stock
 from gridstride.judge.clocks import Lap, disagreement, multiprocessor_mhz
-from gridstride.judge.data import generate
+from gridstride.judge.data import generate, widened
 from gridstride.judge.header import LaunchShape
 from gridstride.judge.interval import interval, narrow
 from gridstride.judge.pieces import Answer, answers
-from gridstride.judge.problem import Case, Peer, Problem, Values
+from gridstride.judge.problem import Case, Invariant, Peer, Problem, Values
 from gridstride.judge.runnable import Runnable
 from gridstride.judge.tolerance import deviation
 from gridstride.protocol import Device, Event, Stream
@@ -110,7 +110,15 @@ class _Turns:
 class _Own:
     """The kernel that is judged, loaded anew for each batch, and the data that its sets hold meanwhile."""
 
-    def __init__(self, runnable: Runnable, sets: Sequence[_Set], shape: LaunchShape, stream: Stream) -> None:
+    def __init__(
+        self,
+        runnable: Runnable,
+        sets: Sequence[_Set],
+        shape: LaunchShape,
+        stream: Stream,
+        invariants: Mapping[str, Invariant],
+    ) -> None:
+        self._invariants = invariants
         self._first, self._sets, self._shape, self._stream = runnable, sets, shape, stream
         self._kernel = runnable.kernel
         self._holds = list(range(len(sets)))  # set -> whose data is in it
@@ -144,11 +152,13 @@ class _Own:
     def check(self, numbers: Iterable[int], *, whole: bool) -> None:
         """Look at what the launches left in these sets: at some pieces, or at all."""
         for number in set(numbers):
-            answers = self._sets[self._holds[number]].answers
-            buffers = self._sets[number].buffers
-            if whole:
+            drawn, buffers = self._sets[self._holds[number]], self._sets[number].buffers
+            answers = {name: each for name, each in drawn.answers.items() if name not in self._invariants}
+            if whole or self._invariants:
                 results = buffers.results()
                 self.right &= all(answer.holds(results[name]) for name, answer in answers.items())
+                wide = {name: widened(value) for name, value in drawn.inputs.items()} if self._invariants else {}
+                self.right &= not any(wrong(wide, results).any() for wrong in self._invariants.values())
             else:
                 self.right &= all(self._sampled(buffers, name, answer) for name, answer in answers.items())
 
@@ -184,7 +194,7 @@ class Timer:
         """Time one kernel against the peers, and check what it computed while it was timed."""
         for one in self._sets:
             one.buffers.fill(0)
-        own = _Own(runnable, self._sets, runnable.shape(self._sizes), self._stream)
+        own = _Own(runnable, self._sets, runnable.shape(self._sizes), self._stream, self._problem.invariants)
         with use(self._device):
             turns = self._warmed_up(own)
             before = multiprocessor_mhz(self._device)
