@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from gridstride.models import exchange, folder, saving
@@ -165,6 +167,21 @@ def test_a_truncated_file(keep: float, tmp_path: Path) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
     refused(tmp_path, f"{SINGLE} is truncated or no safetensors file")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(st.tuples(st.integers(0, 2500), st.integers(0, 255)), min_size=1, max_size=4))
+def test_any_damage_to_a_header_is_refused_or_harmless(changes: list[tuple[int, int]], tmp_path: Path) -> None:
+    file = tmp_path / SINGLE
+    whole = tmp_path / "whole"
+    if not whole.exists():
+        whole.write_bytes((saved(tmp_path) / SINGLE).read_bytes())
+    damaged = bytearray(whole.read_bytes())
+    for place, byte in changes:
+        damaged[place] = byte
+    file.write_bytes(damaged)
+    with suppress(ModelError):
+        folder.load(tmp_path)
 
 
 @pytest.mark.parametrize(

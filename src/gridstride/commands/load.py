@@ -110,6 +110,8 @@ def _load(options: Options) -> Load:
     for name, value, least in (("requests", options.requests, 1), ("warmup", options.warmup, 0)):
         if not least <= value <= 10_000_000:
             raise WrongUse(f"--{name} {value} must be from {least} to 10000000")
+    if not 0 <= options.temperature <= 100:
+        raise WrongUse(f"--temperature {options.temperature:g} must be from 0 to 100")
     if options.concurrency is not None and options.concurrency < 1:
         raise WrongUse(f"--concurrency {options.concurrency} must be at least 1")
     for name, number in (("rate", options.rate), ("timeout", options.timeout)):

@@ -229,6 +229,8 @@ def words(**changes: Any) -> dict[str, Any]:
         ({"concurrency": None, "rate": 0.0}, "--rate 0"),
         ({"concurrency": None, "rate": float("inf")}, "--rate inf"),
         ({"timeout": -1.0}, "--timeout -1"),
+        ({"temperature": float("nan")}, "--temperature nan"),
+        ({"max_running": 0}, "--max-running 0"),
         ({"output_tokens": "many"}, "length 'many'"),
         ({"slo": ["ttft"]}, "--slo 'ttft'"),
         ({"prompts": "/nowhere.jsonl"}, "cannot be read"),
