@@ -134,6 +134,8 @@ def test_length_may_cut_it() -> None:
     ("schema", "reason"),
     [
         ("{", "no JSON"),
+        ('{"a":' * 100_000, "no JSON: maximum recursion depth"),
+        ('{"items":' * 900 + "{}" + "}" * 900, "recursion limit"),
         ("[1]", "is list, but must be an object"),
         ('{"type": "bogus"}', "Invalid type: bogus"),
         ('{"$ref": "#/nope"}', "does not exist"),
