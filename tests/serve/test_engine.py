@@ -96,9 +96,12 @@ def test_an_abort_of_what_is_not_there_does_nothing() -> None:
 def test_an_id_can_be_used_again_once_its_request_has_ended() -> None:
     _, engine = roomy()
     engine.submit(submit("a", [1], max_tokens=1))
-    with pytest.raises(Refused, match="'a' is running already"):
+    with pytest.raises(Refused, match="'a' has not ended yet"):
         engine.submit(submit("a", [1], max_tokens=1))
-    run(engine)
+    engine.abort("a")
+    with pytest.raises(Refused, match="'a' has not ended yet"):  # its last update is still to come
+        engine.submit(submit("a", [1], max_tokens=1))
+    assert [update.finish for update in engine.step()] == ["abort"]
     engine.submit(submit("a", [1], max_tokens=1))
 
 
@@ -194,6 +197,21 @@ def test_the_newest_gives_way_and_goes_on_first() -> None:
     ends = [update.id for _ in range(200) for update in engine.step() if update.finish]
     assert engine.stats().preemptions > 0
     assert ends == ["a", "b", "c"]
+
+
+def test_newcomers_keep_nobody_waiting() -> None:
+    runner = FakeRunner(blocks=30, block_size=4, context=100)
+    engine = Engine(runner, max_running=4, max_batch_tokens=8)
+    engine.submit(submit("long", [1] * 60, max_tokens=40))
+    started: list[str] = []
+    for step in range(100):  # one token a step at least
+        engine.submit(submit(str(step), [step % 7] * 5, max_tokens=10))
+        for update in engine.step():
+            started += [update.id] if update.queued_seconds is not None else []
+            if update.id == "long" and update.finish:
+                assert started == ["long", *map(str, range(len(started) - 1))]
+                return
+    raise AssertionError("the first request has not ended")
 
 
 def test_a_request_that_fills_the_whole_cache_runs() -> None:

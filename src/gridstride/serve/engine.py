@@ -66,8 +66,8 @@ class Engine:
 
     def submit(self, submit: Submit) -> None:
         """Accepts a request, or raises Refused for what can never run."""
-        if submit.id in self._requests:
-            raise Refused(f"a request with id {submit.id!r} is running already", field="id")
+        if submit.id in self._requests or any(update.id == submit.id for update in self._updates):
+            raise Refused(f"a request with id {submit.id!r} has not ended yet", field="id")
         check(submit, self._runner)
         grammar = None if submit.sampling.schema is None else self._grammar(submit.sampling)
         request = Request.of(submit, serial=next(self._serials), eos=self._eos, grammar=grammar)
@@ -169,7 +169,8 @@ class Engine:
 
     def _draw(self, request: Request, count: int, drawn: list[int], logprobs: tuple[TokenLogprobs, ...] | None) -> None:
         if drawn[0] < 0:
-            return self._end(request, "error", error=NOT_FINITE)
+            self._end(request, "error", error=NOT_FINITE)
+            return
         taken = request.take(drawn[: drawn.index(-1)] if -1 in drawn else drawn)
         self._scheduler.computed(request, count + len(taken) - 1)
         logprobs = logprobs[: len(taken)] if logprobs else None
@@ -179,7 +180,6 @@ class Engine:
             self._end(request, "error", tokens=taken, logprobs=logprobs, error=error)
         else:
             self._updates.append(self._update(request, tokens=taken, logprobs=logprobs))
-        return None
 
     def _end(
         self,

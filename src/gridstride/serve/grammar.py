@@ -65,9 +65,10 @@ class Grammars:
             from llguidance import LLMatcher
         except ImportError as error:
             raise Refused("a schema needs llguidance: pip install 'gridstride[serve]'", field="schema") from error
-        text = json.dumps(_read(schema)) if schema else '{"type": "object"}'
+        if schema:
+            _check_object(schema)
         try:
-            grammar = LLMatcher.grammar_from_json_schema(text, overrides=OPTIONS)
+            grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
             matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
         except (ValueError, OSError) as error:  # of a tokenizer that it cannot read, too
             raise Refused(f"the JSON schema cannot be used: {error}", field="schema") from error
@@ -82,14 +83,13 @@ class Grammars:
         return LLTokenizer(self._file.read_text(), n_vocab=self._vocabulary, eos_token=sorted(self._eos))
 
 
-def _read(schema: str) -> dict[str, Any]:
+def _check_object(schema: str) -> None:
     try:
         found = json.loads(schema)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"the JSON schema is no JSON: {error}", field="schema") from error
     if not isinstance(found, dict):
         raise Refused(f"the JSON schema is {type(found).__name__}, but must be an object", field="schema")
-    return found
 
 
 def _first_line(message: str) -> str:
