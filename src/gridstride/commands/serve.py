@@ -52,6 +52,8 @@ def _serve(folder: Path, listener: socket.socket, options: Options, settings: Se
         if error.expected:
             raise WrongUse(str(error)) from error
         print(f"error: {error}", file=sys.stderr)
+        if as_json:
+            print(json.dumps({"error": str(error)}))
         return False
     finally:
         child.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,17 @@ def test_paths_and_methods_that_are_not_there(counting: Live) -> None:
     response = counting.http.get("/v1/completions")
     assert "GET" in error(response, 405)["message"]
     assert response.headers["allow"] == "POST"
+
+
+def test_the_interface_describes_itself(counting: Live) -> None:
+    described = counting.http.get("/openapi.json").json()
+    chat = described["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert "role" in chat["properties"]["messages"]["items"]["properties"]
+    components = described.get("components", {}).get("schemas", {})
+    for name in re.findall(r'"\$ref": "([^"]+)"', json.dumps(described)):
+        assert name.startswith("#/components/schemas/")
+        assert name.rpartition("/")[2] in components
+    assert counting.http.get("/docs").status_code == 200
 
 
 def test_embeddings_are_refused_in_words(counting: Live) -> None:

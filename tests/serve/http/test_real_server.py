@@ -7,7 +7,9 @@ import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -84,6 +86,29 @@ def test_a_seed_gives_the_same_text_alone_and_under_load(client: openai.OpenAI, 
         for seed, texts in zip([*range(4)] * 6, pool.map(ask, [*range(4)] * 6), strict=True):
             assert texts == alone[seed]
     live.until(live.idle)
+
+
+def schema_of(thing: Any) -> dict[str, Any]:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": thing}}}
+
+
+@pytest.mark.skipif(find_spec("gridstride.serve.grammar") is None, reason="this engine has no grammars")
+def test_a_schema_binds_the_answer(live: Live) -> None:
+    schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
+    body = {"model": "fake", "messages": HI, "seed": 3, **schema_of(schema | {"additionalProperties": False})}
+    (choice,) = live.post("/v1/chat/completions", body).json()["choices"]
+    assert choice["finish_reason"] == "stop"
+    assert isinstance(json.loads(choice["message"]["content"])["yes"], bool)
+
+
+@pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"type": 7}])
+def test_a_bad_schema_is_its_own_requests_400(live: Live, schema: dict[str, Any]) -> None:
+    for stream in (False, True):
+        body = {"model": "fake", "messages": HI, "stream": stream, **schema_of(schema)}
+        response = live.post("/v1/chat/completions", body)
+        assert response.status_code == 400
+        assert response.json()["error"]["param"] == "response_format"
+    assert live.complete("a", max_tokens=1).status_code == 200
 
 
 def test_penalties_and_bias_change_what_is_drawn(live: Live) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -139,6 +140,25 @@ def test_pauses_before_restarts_grow(caplog: pytest.LogCaptureFixture) -> None:
     pauses = [record.args for record in caplog.records if "another one starts" in record.message]
     assert [pause[-1] for pause in pauses] == [0.5, 1.0]  # type: ignore[index]
     assert "SIGKILL" in caplog.text
+
+
+def test_a_machine_without_room_for_a_process_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        async with running() as bench:
+            with monkeypatch.context() as patch:
+                patch.setattr(subprocess, "Popen", no_room)
+                os.kill(bench.supervisor.pid, signal.SIGKILL)
+                await until(lambda: "no process can be started" in caplog.text)
+            await until(lambda: bench.supervisor.state == "ready")
+            assert await bench.generate(10, max_tokens=1) == [11]
+
+    run(work())
+
+
+def no_room(*_: Any, **__: Any) -> None:
+    raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
 
 def test_an_engine_that_is_stuck_is_seen() -> None:

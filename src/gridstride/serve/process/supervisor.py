@@ -83,10 +83,19 @@ class Supervisor:
             self._client.disconnect("the engine's process ended while it worked on this request")
 
     async def _again(self, why: str) -> None:
+        """Start the next one; a machine that has no room for a process now may have it later."""
         self.state = "restarting"
         self._observer.restarted()
-        log.error("%s; another one starts in %g s", why, self._pause)
-        await asyncio.sleep(self._pause)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        if not self._stopping:
-            self._child = Child(self._build)
+        started = False
+        while not self._stopping and not started:
+            log.error("%s; another one starts in %g s", why, self._pause)
+            await asyncio.sleep(self._pause)
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            try:
+                started = self._stopping or self._start()
+            except OSError as error:
+                why = f"no process can be started: {error.strerror}"
+
+    def _start(self) -> bool:
+        self._child = Child(self._build)
+        return True
