@@ -196,6 +196,9 @@ def doctor(as_json: Json = False) -> int:
 
 @app.command()
 def train(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[digits]", help="Without it a language model; `digits`: a classifier.")
+    ] = None,
     config: Annotated[
         str | None, typer.Option("--config", metavar="F.toml", help="Values over the defaults; or a preset: gpu-100m.")
     ] = None,
@@ -220,10 +223,11 @@ def train(
     """Train a language model.
 
     Without options: on the Python standard library's own source, in less than ten minutes, on any machine. The model
-    lands in runs/stdlib/model.
+    lands in runs/stdlib/model. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
     """
     return _run(
         "train",
+        what=what,
         config=config,
         changes=changes or (),
         data=data,

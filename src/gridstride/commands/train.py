@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def run(
     *,
+    what: str | None = None,
     config: str | None,
     changes: Sequence[str],
     data: str | None,
@@ -33,11 +34,29 @@ def run(
     from gridstride.train.errors import TrainError
 
     changes = [*changes, *_said("data.source", data), *_said("run.name", name)]
+    if what is not None:
+        others = (config, changes, resume, overwrite, write_config, processes)
+        return _digits(what, options=any(others), as_json=as_json)
     try:
         if write_config is not None:
             return _write_config(write_config, config, changes, as_json=as_json)
         _needs_torch()
         return _begun(config, tuple(changes), processes, resume=resume, overwrite=overwrite, as_json=as_json)
+    except TrainError as error:
+        raise WrongUse(str(error)) from error
+
+
+def _digits(what: str, *, options: bool, as_json: bool) -> bool:
+    from gridstride.commands import train_digits
+    from gridstride.train.errors import TrainError
+
+    if what != "digits":
+        raise WrongUse(f"there is no `train {what}`: `gridstride train digits`, or `gridstride train --data {what}`")
+    if options:
+        raise WrongUse("`gridstride train digits` takes no option but --json")
+    _needs_torch()
+    try:
+        return train_digits.run(as_json=as_json)
     except TrainError as error:
         raise WrongUse(str(error)) from error
 

@@ -108,7 +108,7 @@ def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
         "parameters": trainer.decoder.config.parameters(),
         "data": described(prepared),
         "precision": trainer.precision.name,
-        "machine": {"device": str(trainer.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
+        "ran_on": {"device": str(trainer.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
     }
     if ended.validation_loss is not None:
         record["validation_loss"] = ended.validation_loss
@@ -128,7 +128,7 @@ def _finish(trainer: Trainer, record: dict[str, Any], say: Say) -> None:
     tokenizer = trainer.prepared.tokenizer()
     record["samples"] = [sample(decoder, tokenizer, text, tokens=tokens) for text in BEGINNINGS]
     record["date"] = datetime.now(UTC).isoformat(timespec="seconds")
-    record["machine"]["system"] = f"{platform.system()} {platform.machine()}"
+    record["ran_on"]["system"] = f"{platform.system()} {platform.machine()}"
     folder.write("sample.txt", "\n\n--------\n\n".join(record["samples"]) + "\n")
     folder.write("result.json", json.dumps(record, indent=1) + "\n")
     if not draw(folder, folder.path / "curve.png", trigram=found.token_trigram_nats):

@@ -1,0 +1,1 @@
+"""The smallest complete pipeline: handwritten digits to a classifier. Read data, model, fit, evaluate in this order."""

@@ -1,0 +1,92 @@
+"""Training: batches in a shuffled order, autocast, AdamW, a cosine, and the best epoch's weights."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from gridstride.train.digits.data import Digits, Part, shifted
+from gridstride.train.digits.model import Classifier
+from gridstride.train.precision import Precision
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    seed: int = 0
+    epochs: int = 60
+    batch: int = 64
+    lr: float = 3e-3
+    weight_decay: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    number: int
+    train_loss: float
+    validation_accuracy: float
+
+
+def fit(digits: Digits, settings: Settings, precision: Precision, *, say: Say) -> tuple[Classifier, list[Epoch]]:
+    """The classifier as it was after its best epoch by validation, and what each epoch gave."""
+    torch.manual_seed(settings.seed)
+    model = Classifier().to(precision.device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    scaler = precision.scaler()
+    generator = torch.Generator().manual_seed(settings.seed)
+    epochs: list[Epoch] = []
+    best = copy.deepcopy(model.state_dict())
+    for number in range(1, settings.epochs + 1):
+        for group in optimiser.param_groups:
+            group["lr"] = settings.lr * (1 + math.cos(math.pi * (number - 1) / settings.epochs)) / 2
+        loss = _epoch(model, optimiser, scaler, digits.train, settings.batch, generator, precision)
+        found = Epoch(number, loss, accuracy(predict(model, digits.validation, precision), digits.validation))
+        if not epochs or found.validation_accuracy > max(epoch.validation_accuracy for epoch in epochs):
+            best = copy.deepcopy(model.state_dict())
+        epochs.append(found)
+        if number % 15 == 0:
+            say(f"epoch {number}: loss {loss:.3f}, {found.validation_accuracy:.1%} of validation right")
+    model.load_state_dict(best)
+    return model, epochs
+
+
+def _epoch(
+    model: Classifier,
+    optimiser: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    part: Part,
+    batch: int,
+    generator: torch.Generator,
+    precision: Precision,
+) -> float:
+    model.train()
+    total = torch.zeros((), device=part.images.device)
+    for chosen in torch.randperm(len(part), generator=generator).split(batch):
+        chosen = chosen.to(part.images.device)
+        images = shifted(part.images[chosen], generator)
+        with precision.autocast():
+            loss = F.cross_entropy(model(images).float(), part.labels[chosen])
+        optimiser.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
+        total += loss.detach() * len(chosen)
+    return float(total) / len(part)
+
+
+@torch.no_grad()
+def predict(model: Classifier, part: Part, precision: Precision) -> torch.Tensor:
+    """The digit that each image [N] is taken for."""
+    model.eval()
+    with precision.autocast():
+        return model(part.images).argmax(-1)
+
+
+def accuracy(predicted: torch.Tensor, part: Part) -> float:
+    return float((predicted == part.labels).double().mean())

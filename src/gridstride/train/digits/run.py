@@ -1,0 +1,54 @@
+"""From pixels to a record in a folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from gridstride.train.digits import data, evaluate
+from gridstride.train.digits.fit import Say, Settings, accuracy, fit, predict
+from gridstride.train.errors import TrainError
+from gridstride.train.precision import choose
+from gridstride.train.trainer import device_of
+
+
+def train(
+    folder: Path, settings: Settings, *, device: str = "auto", precision: str = "auto", say: Say
+) -> dict[str, Any]:
+    """Train, evaluate, and leave model.safetensors, result.json and confusion.png in the folder; gives the record."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainError(f"cannot write to {folder}: {error.strerror}") from error
+    chosen = choose(precision, device_of(device))
+    place = torch.device(chosen.device)
+    digits = data.load(seed=settings.seed)
+    digits = data.Digits(digits.train.to(place), digits.validation.to(place), digits.test.to(place))
+    start = time.perf_counter()
+    model, epochs = fit(digits, settings, chosen, say=say)
+    seconds = time.perf_counter() - start
+    predicted = predict(model, digits.test, chosen)
+    counts = evaluate.confusion(predicted, digits.test)
+    record = {
+        "folder": str(folder),
+        "test_accuracy": accuracy(predicted, digits.test),
+        "test_images": len(digits.test),
+        "validation_accuracy": max(epoch.validation_accuracy for epoch in epochs),
+        "seconds": round(seconds, 2),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "precision": chosen.name,
+        "settings": asdict(settings),
+        "confusion": counts,
+        "epochs": [asdict(epoch) for epoch in epochs],
+    }
+    save_file({name: tensor.cpu() for name, tensor in model.state_dict().items()}, folder / "model.safetensors")
+    (folder / "result.json").write_text(json.dumps(record, indent=1) + "\n")
+    if not evaluate.draw(counts, predicted, digits.test, folder / "confusion.png"):
+        say("no confusion.png: that needs matplotlib, pip install 'gridstride[train]'")
+    return record

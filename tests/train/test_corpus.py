@@ -1,0 +1,87 @@
+"""Text from the standard library, folders, files and JSONL, in a fixed order; what is no text is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridstride.train.corpus import PIECE, documents
+from gridstride.train.errors import TrainError
+
+
+def test_the_standard_library_is_there_without_tests_and_tables() -> None:
+    names = [document.name for document in documents("stdlib")]
+    assert len(names) == len(set(names))
+    assert any(name.startswith("argparse.py") for name in names)
+    assert not [name for name in names if "/test/" in name or name.startswith(("test/", "encodings/cp437", "site-pack"))]
+    assert sum(len(document.text) for document in documents("stdlib")) > 5e6
+
+
+def test_the_order_is_that_of_names(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "c/d.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert [document.text for document in documents(str(tmp_path))] == ["a.txt", "b.txt", "c/d.txt"]
+
+
+def test_what_is_no_text_in_a_folder_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("words")
+    (tmp_path / "b.bin").write_bytes(b"\x00\x01")
+    (tmp_path / "c.txt").write_bytes(b"\xff\xfe\xfd")
+    (tmp_path / "d.txt").write_text("")
+    (tmp_path / "e.txt").symlink_to(tmp_path / "nowhere")
+    assert [document.name for document in documents(str(tmp_path))] == ["a.txt"]
+
+
+def test_a_long_file_is_cut_at_line_ends_and_ends_once(tmp_path: Path) -> None:
+    text = "".join(f"line {i}\n" for i in range(PIECE // 4))
+    (tmp_path / "long.txt").write_text(text)
+    pieces = list(documents(str(tmp_path / "long.txt")))
+    assert "".join(piece.text for piece in pieces) == text
+    assert len(pieces) > 1
+    assert all(piece.text.endswith("\n") for piece in pieces)
+    assert [piece.ends for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+
+
+def test_each_line_of_jsonl_is_a_document(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n\n{"text": "two", "id": 2}\n')
+    assert [document.text for document in documents(str(tmp_path / "a.jsonl"))] == ["one", "two"]
+
+
+def test_bad_lines_are_named_by_number(tmp_path: Path) -> None:
+    lines = ['{"text": "good"}', "{nonsense", '{"body": "x"}', "[1]", '{"text": 3}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with pytest.raises(TrainError, match=r"4 of 5 lines") as refused:
+        list(documents(str(tmp_path / "a.jsonl")))
+    said = str(refused.value)
+    for part in ("line 2: not JSON", "line 3: no string \"text\" (it has 'body')", "line 4: a JSON object", "line 5"):
+        assert part in said
+
+
+def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(json.dumps({"text": "x"}).encode() + b'\n{"text": "\xff"}\n')
+    with pytest.raises(TrainError, match="line 2: not UTF-8"):
+        list(documents(str(tmp_path / "a.jsonl")))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "it is empty"), (b"\x00\x01", "none of its 1 files is UTF-8 text")]
+)
+def test_a_folder_without_text_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "file").write_bytes(content)
+    with pytest.raises(TrainError, match=message):
+        list(documents(str(tmp_path)))
+
+
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(b"\x00" * 100)
+    with pytest.raises(TrainError, match="is not UTF-8 text"):
+        list(documents(str(tmp_path / "model.bin")))
+
+
+def test_a_path_that_is_not_there_is_refused() -> None:
+    with pytest.raises(TrainError, match="no/such is not there"):
+        documents("no/such")

@@ -1,0 +1,47 @@
+"""The digits pipeline: it reads, learns, and says which digits it takes for which."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from gridstride.train.digits import data, evaluate
+from gridstride.train.digits.fit import Settings
+from gridstride.train.digits.run import train
+
+
+def test_it_reads_at_least_97_of_100_digits_it_has_never_seen(tmp_path: Path) -> None:
+    record = train(tmp_path / "digits", Settings(), device="cpu", precision="fp32", say=lambda text: None)
+    assert record["test_accuracy"] >= 0.97
+    assert json.loads((tmp_path / "digits" / "result.json").read_text()) == record
+    assert (tmp_path / "digits" / "confusion.png").read_bytes().startswith(b"\x89PNG")
+    counts = torch.tensor(record["confusion"])
+    assert counts.sum() == record["test_images"] == 450
+    assert counts.diagonal().sum() / counts.sum() == pytest.approx(record["test_accuracy"])
+
+
+def test_no_image_is_in_two_parts() -> None:
+    digits = data.load(seed=0)
+    parts = (digits.train, digits.validation, digits.test)
+    assert sum(map(len, parts)) == 1797
+    images = torch.cat([part.images for part in parts]).flatten(1)
+    assert len(images.unique(dim=0)) == 1797
+
+
+def test_a_shifted_image_is_the_image_moved() -> None:
+    image = torch.zeros(500, 8, 8)
+    image[:, 3, 4] = 1.0
+    moved = data.shifted(image, torch.Generator().manual_seed(0))
+    places = {tuple(place) for place in moved.nonzero()[:, 1:].tolist()}
+    assert places == {(row, column) for row in (2, 3, 4) for column in (3, 4, 5)}
+    assert moved.sum() == 500
+
+
+def test_confusion_counts_what_is_shown_by_what_it_is_taken_for() -> None:
+    part = data.Part(torch.zeros(4, 8, 8), torch.tensor([1, 1, 2, 9]))
+    counts = evaluate.confusion(torch.tensor([1, 7, 2, 9]), part)
+    assert (counts[1][1], counts[1][7], counts[2][2], counts[9][9]) == (1, 1, 1, 1)
+    assert sum(map(sum, counts)) == 4

@@ -1,0 +1,75 @@
+"""Who decays, who is Muon's, and clipping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.train import config, optimiser
+
+SETTINGS = config.load().optimiser
+
+
+def decoder() -> Decoder:
+    shape = DecoderConfig(
+        vocabulary=32, width=8, layers=1, heads=2, kv_heads=1, head_width=4, hidden=12, context=8, qkv_bias=True
+    )
+    return Decoder(shape)
+
+
+@pytest.mark.parametrize("kind", ["muon", "adamw"])
+def test_only_matrices_of_layers_decay_and_all_weights_learn(kind: str) -> None:
+    model = decoder()
+    built = optimiser.build(model, replace(SETTINGS, kind=kind))
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    groups = [group for part in built.parts for group in part.param_groups]
+    decayed = {names[id(p)] for group in groups if group["weight_decay"] for p in group["params"]}
+    assert decayed == {n for n in names.values() if n.startswith("layers.") and n.endswith("proj.weight")}
+    assert sorted(names[id(p)] for group in groups for p in group["params"]) == sorted(names.values())
+    assert isinstance(built.parts[0], torch.optim.Muon) == (kind == "muon")
+
+
+def test_scale_sets_every_rate_to_a_share_of_its_own_peak() -> None:
+    built = optimiser.build(decoder(), SETTINGS)
+    built.scale(0.5)
+    assert built.scale(0.25) == pytest.approx(SETTINGS.matrix_lr / 4)
+    assert built.parts[1].param_groups[0]["lr"] == pytest.approx(SETTINGS.lr / 4)
+
+
+def grads(*values: list[float]) -> list[nn.Parameter]:
+    made = []
+    for value in values:
+        parameter = nn.Parameter(torch.zeros(len(value)))
+        parameter.grad = torch.tensor(value)
+        made.append(parameter)
+    return made
+
+
+def test_clipping_scales_all_gradients_together() -> None:
+    parameters = grads([3.0], [0.0, 4.0])
+    assert optimiser.clip([*parameters, nn.Parameter(torch.ones(2))], 1.0).item() == pytest.approx(5.0)
+    assert parameters[0].grad.tolist() == pytest.approx([0.6])
+    assert parameters[1].grad.tolist() == pytest.approx([0.0, 0.8])
+
+
+def test_small_gradients_stay_and_zero_only_measures() -> None:
+    for norm in (10.0, 0.0):
+        parameters = grads([3.0], [4.0])
+        assert optimiser.clip(parameters, norm).item() == pytest.approx(5.0)
+        assert parameters[0].grad.tolist() == [3.0]
+
+
+def test_clipping_agrees_with_torch() -> None:
+    torch.manual_seed(0)
+    for norm in (0.5, 3.0):
+        rows = [torch.randn(n).tolist() for n in (3, 5, 1)]
+        ours, theirs = grads(*rows), grads(*rows)
+        optimiser.clip(ours, norm)
+        torch.nn.utils.clip_grad_norm_(theirs, norm)
+        for a, b in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(a.grad, b.grad)
