@@ -68,8 +68,8 @@ def _run(command: list[str], count: int, folder: Path, attempt: int, patience: i
         ended = outcome.read(folder)
         _raise_first(ended)
         if {o.rank for o in ended if o.kind == "done"} != set(range(count)):
-            name = stopped.sigval.name
-            raise TrainFailed(f"{name}: not all ranks could save in {patience} s. The checkpoints are kept") from None
+            what = f"{stopped.sigval.name}: not all ranks had saved and ended within {patience} s"
+            raise TrainFailed(f"{what}. The checkpoints before are kept") from None
     except ChildFailedError as failed:
         _raise_first(outcome.read(folder))
         return _lost({rank: failure.exitcode for rank, failure in failed.failures.items()})
