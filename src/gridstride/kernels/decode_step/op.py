@@ -13,6 +13,7 @@ from gridstride.kernels.torch_op import launcher
 
 SHARED = 227 * 1024  # bytes of dynamic shared memory: all that a Hopper multiprocessor gives one block
 _STAGES = 12
+_AHEAD = 1
 _WARPS = (16, 8)
 
 
@@ -55,7 +56,7 @@ class DecodeStep:
         self._run = launcher(
             "decode_step", "01_streamed", device, BLOCKS=cut.blocks, WARPS=cut.warps, WIDTH=cut.width,
             HIDDEN=cut.hidden, HEADS=cut.heads, KV_HEADS=cut.kv_heads, HEAD_WIDTH=cut.head_width,
-            BLOCK_SIZE=block_size, STAGES=_STAGES,
+            BLOCK_SIZE=block_size, STAGES=_STAGES, AHEAD=_AHEAD,
         )  # fmt: skip
 
     def __call__(
@@ -69,7 +70,7 @@ class DecodeStep:
         """
         cut, keys = self._cut, cache[0]
         self._run.cooperative(
-            (cut.blocks, 1, 1), 32 * (cut.warps + 1), self._stream, self._norms, self._embedding, self._cosine, self._sine,
+            (cut.blocks, 1, 1), 32 * cut.warps, self._stream, self._norms, self._embedding, self._cosine, self._sine,
             keys, cache[1], table, tokens, positions, self._mail, self._turns, self.logits, drawn, self._layers,
             self.vocabulary, cut.head_tiles(self.vocabulary), keys.stride(0), steps if greedy else 1, int(greedy),
             self._eps, cut.head_width**-0.5, shared=SHARED,

@@ -42,7 +42,7 @@ def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tens
         return out
     room = _MANY["RESIDENT"] * multiprocessors(q.device)  # blocks on the chip at a time
     splits = max(1, min(room // (sequences * kv_heads), _MOST_SPLITS))
-    depth = _MANY if 2 * sequences * kv_heads > room or tables.shape[1] * block_size > 8 * _LEAST else _FEW
+    depth = _MANY if 2 * sequences * kv_heads > room else _FEW
     run = launcher(
         "paged_attention", "03_split", q.device, ELEMENT=element(q), HEAD_WIDTH=width, GROUP=heads // kv_heads,
         BLOCK_SIZE=block_size, LEAST=_LEAST, **depth,

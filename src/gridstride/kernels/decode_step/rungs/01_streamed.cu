@@ -4,7 +4,7 @@
 //   waits for the one before it, to almost none: a ring of 192 KB per multiprocessor is filled with the next weights
 //   while the current ones wait for their input.
 // Mapping: one block per multiprocessor; block b of B owns a 1/B-th of the rows of every matrix, packed for it in one
-//   stream (packing.py) in the order of use. One warp keeps bulk copies of 16 KB on their way into the ring; 16 warps split
+//   stream (op.py) in the order of use. Thread 0 keeps bulk copies of 16 KB on their way into the ring; 16 warps split
 //   the columns of a row tile and multiply by tensor cores: A is the weights, 16 rows by 32 columns a tile, B the
 //   activation, in its first column the upper and in its second the lower half of an fp32 value's leading 16 bits of
 //   fraction (two bf16). Where a block owns 8 rows only, they are 16 of half the columns. Block b attends for query head
@@ -15,7 +15,7 @@
 // cooperative. A buffer is written again only after every block has sent something that it computed from all of it.
 //
 // entry: decode_step_streamed
-// block: 32*17
+// block: 32*16
 // grid: 128
 
 #include <cuda_bf16.h>
@@ -31,6 +31,9 @@
 #define HEAD_WIDTH 128
 #define BLOCK_SIZE 16
 #define STAGES 12
+#endif
+#ifndef AHEAD
+#define AHEAD 1  // tokens whose keys and values a lane has on their way
 #endif
 
 typedef __nv_bfloat16 Element;
@@ -48,7 +51,6 @@ constexpr int SPLITS = BLOCKS / HEADS;
 constexpr int PART = D / SPLITS;  // of a head's output, that a block merges
 constexpr int LANES = D / 8;  // that hold one token's row
 constexpr int ROWS = 32 / LANES;  // tokens in a warp at a time
-constexpr int AHEAD = 4;  // tokens whose keys and values a lane has on their way
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 static_assert(QKV % (16 * BLOCKS) == 0 && WIDTH % (8 * BLOCKS) == 0 && HIDDEN % (8 * BLOCKS) == 0, "rows per block");
@@ -92,7 +94,6 @@ struct __align__(16) Shared {
     float tops[WARPS], weights[WARPS], squares[WARPS];
     float merged[3][D];
     int token;
-    unsigned int consumed;  // stages
     unsigned long long full[STAGES];
 };
 
@@ -101,12 +102,6 @@ static_assert(sizeof(Shared) <= 227 * 1024, "a Hopper multiprocessor has no more
 __device__ __forceinline__ unsigned int address(const void* shared)
 {
     return static_cast<unsigned int>(__cvta_generic_to_shared(shared));
-}
-
-// The warps that compute, without the one that feeds them.
-__device__ __forceinline__ void sync()
-{
-    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
 
 // -- messages -----------------------------------------------------------------------------------------------------------
@@ -184,30 +179,25 @@ __device__ __forceinline__ void wait_full(Shared& s, unsigned int stage)
     __syncwarp();  // the tensor cores want all lanes at once
 }
 
-// One thread of a warp of its own keeps the ring full. Copies queue up: issuing one may take as long as the one before it
-// needs, and nobody else must wait for that.
-__device__ void feed(Shared& s, const unsigned char* stream, unsigned int per_step, int steps)
-{
+struct Feeder {
+    const unsigned char* stream;  // this block's weights
+    unsigned int issued, per_step, in_step, all;
     unsigned long long policy;  // weights leave L2 first: they come once a token, and would push out the mail
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    volatile unsigned int* consumed = &s.consumed;
-    for (unsigned int n = 0, at = 0; n < per_step * steps; ++n, at = at + 1 == per_step ? 0 : at + 1) {
-        while (n - *consumed >= STAGES) {}
-        const unsigned int slot = n % STAGES, barrier = address(&s.full[slot]);
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(STAGE) : "memory");
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
-            ::"r"(address(s.ring + slot * STAGE)), "l"(stream + (size_t)at * STAGE), "r"(STAGE), "r"(barrier), "l"(policy)
-            : "memory");
-    }
-}
 
-// The next product's first stage: `count` stages are done with. Behind a barrier, so that nobody still reads them.
-__device__ __forceinline__ unsigned int done_with(Shared& s, unsigned int stage, int count)
-{
-    if (threadIdx.x == 0) *static_cast<volatile unsigned int*>(&s.consumed) = stage + count;
-    return stage + count;
-}
+    __device__ void feed(Shared& s, int count)
+    {
+        for (; count > 0 && issued < all; --count, ++issued) {
+            const unsigned int slot = issued % STAGES, barrier = address(&s.full[slot]);
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(STAGE) : "memory");
+            asm volatile(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                ::"r"(address(s.ring + slot * STAGE)), "l"(stream + (size_t)in_step * STAGE), "r"(STAGE), "r"(barrier),
+                "l"(policy)
+                : "memory");
+            if (++in_step == per_step) in_step = 0;
+        }
+    }
+};
 
 // -- products -----------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ void put_active(Shared& s, int pair, float a, float b)
@@ -356,7 +346,7 @@ __device__ __forceinline__ void attend(
             s.fresh[which - 1][D / 2 + d] = Element(which == 1 ? turned_high : high);
         }
     }
-    sync();
+    __syncthreads();
 
     if (split == 0 && head % (HEADS / KV_HEADS) == 0 && threadIdx.x < 2 * LANES) {
         Element* to = (threadIdx.x < LANES ? cache.keys : cache.values) + cache.row(position, kv) + column;
@@ -430,7 +420,7 @@ __device__ __forceinline__ void attend(
             s.weights[warp] = sum;
         }
     }
-    sync();
+    __syncthreads();
 
     // Splits of the head: each block merges a part of its elements.
     Message* partial = mail + MAIL_PARTIAL;
@@ -455,7 +445,7 @@ __device__ __forceinline__ void attend(
         receive(at, turn, found);
         for (int i = 0; i < 3; ++i) s.merged[i][d] = found[i];
     }
-    sync();
+    __syncthreads();
     if (threadIdx.x < PART) {
         float most = -INFINITY, total = 0.0f, x = 0.0f;
 #pragma unroll
@@ -500,7 +490,7 @@ __device__ __forceinline__ void put_normed(Shared& s, const float (&x)[PAIRS][2]
     }
     squares = warp_sum(squares);
     if (threadIdx.x % 32 == 0) s.squares[threadIdx.x / 32] = squares;
-    sync();
+    __syncthreads();
 }
 
 template <int COUNT> __device__ __forceinline__ void put_received(Shared& s, const Message* from, unsigned int turn)
@@ -512,7 +502,7 @@ template <int COUNT> __device__ __forceinline__ void put_received(Shared& s, con
         const int pair = i * THREADS + threadIdx.x;
         if (pair < COUNT / 2) put_active(s, pair, values[i][0], values[i][1]);
     }
-    sync();
+    __syncthreads();
 }
 
 #ifdef TIMES
@@ -521,7 +511,7 @@ template <int COUNT> __device__ __forceinline__ void put_received(Shared& s, con
 #define MARK(place)
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_streamed(
+extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_streamed(
     const unsigned char* __restrict__ stream, const Element* __restrict__ norms, const Element* __restrict__ embedding,
     const float* __restrict__ cosine, const float* __restrict__ sine, Element* keys, Element* values,
     const int* __restrict__ table, long long* tokens, long long* positions, Message* mail, unsigned int* turns,
@@ -533,16 +523,14 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
     const int b = blockIdx.x, t = threadIdx.x;
 
     const unsigned int per_step = layers * LAYER_STAGES + head_tiles * QKV_CHUNKS / STAGE_TILES;
-    if (t == 0) {
-        s.consumed = 0;
+    Feeder feeder = {stream + (size_t)b * per_step * STAGE, 0, per_step, 0, per_step * steps, 0};
+    const bool feeds = t == THREADS - 32;  // in the last warp: the first ones have sums to add up and send
+    if (feeds) {
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(feeder.policy));
         for (int i = 0; i < STAGES; ++i)
             asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&s.full[i])) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    __syncthreads();
-    if (t >= THREADS) {
-        if (t == THREADS) feed(s, stream + (size_t)b * per_step * STAGE, per_step, steps);
-        return;
+        feeder.feed(s, STAGES);
     }
 #ifdef TIMES
     long long marks[11];
@@ -551,6 +539,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
     unsigned int turn = *turns;
     int token = int(tokens[0]);
     const int start = int(positions[0]);
+    __syncthreads();
 
     for (int step = 0; step < steps; ++step) {
         const int position = start + step;
@@ -594,8 +583,9 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
             }
             MARK(1)
             multiply<QKV_TILES, QKV_CHUNKS, false>(s, stage);
-            sync();
-            stage = done_with(s, stage, QKV_TILES * QKV_CHUNKS / STAGE_TILES);
+            __syncthreads();
+            if (feeds) feeder.feed(s, QKV_TILES * QKV_CHUNKS / STAGE_TILES);
+            stage += QKV_TILES * QKV_CHUNKS / STAGE_TILES;
             if (t < QKV_ROWS) send(mail + MAIL_QKV + b * QKV_ROWS + t, row_sum(s, t / 16, t % 16) * inverse_rms(s, eps), turn);
 
             MARK(2)
@@ -605,8 +595,9 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
             put_received<SEEN>(s, mail + MAIL_SEEN, turn);
             MARK(4)
             multiply<OUT_TILES, OUT_CHUNKS, true>(s, stage);
-            sync();
-            stage = done_with(s, stage, OUT_TILES * OUT_CHUNKS / STAGE_TILES);
+            __syncthreads();
+            if (feeds) feeder.feed(s, OUT_TILES * OUT_CHUNKS / STAGE_TILES);
+            stage += OUT_TILES * OUT_CHUNKS / STAGE_TILES;
             if (t < OWN) {
                 own += row_sum(s, t / 8, t % 8) + row_sum(s, t / 8, 8 + t % 8);
                 send(mail + MAIL_MIDDLE + b * OWN + t, own, turn);
@@ -618,8 +609,9 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
             put_normed(s, x, norm);
             norm.load(norms + (size_t)(2 * layer + 2) * WIDTH);
             multiply<UP_TILES, UP_CHUNKS, false>(s, stage);
-            sync();
-            stage = done_with(s, stage, UP_TILES * UP_CHUNKS / STAGE_TILES);
+            __syncthreads();
+            if (feeds) feeder.feed(s, UP_TILES * UP_CHUNKS / STAGE_TILES);
+            stage += UP_TILES * UP_CHUNKS / STAGE_TILES;
             if (t < UNITS) {  // rows 0 to 7 of a tile are gates, 8 to 15 what they let through
                 const float scale_of_x = inverse_rms(s, eps);
                 const float gate = row_sum(s, t / 8, t % 8) * scale_of_x, up = row_sum(s, t / 8, 8 + t % 8) * scale_of_x;
@@ -630,8 +622,9 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
             put_received<HIDDEN>(s, mail + MAIL_HIDDEN, turn);
             MARK(8)
             multiply<DOWN_TILES, DOWN_CHUNKS, true>(s, stage);
-            sync();
-            stage = done_with(s, stage, DOWN_TILES * DOWN_CHUNKS / STAGE_TILES);
+            __syncthreads();
+            if (feeds) feeder.feed(s, DOWN_TILES * DOWN_CHUNKS / STAGE_TILES);
+            stage += DOWN_TILES * DOWN_CHUNKS / STAGE_TILES;
             if (t < OWN) {
                 own += row_sum(s, t / 8, t % 8) + row_sum(s, t / 8, 8 + t % 8);
                 send(mail + MAIL_END + b * OWN + t, own, turn);
@@ -648,8 +641,9 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
         int best_token = vocabulary;
         for (int tile = 0; tile < head_tiles; tile += HEAD_GROUP) {
             multiply<HEAD_GROUP, QKV_CHUNKS, false>(s, stage);
-            sync();
-            stage = done_with(s, stage, HEAD_STAGES);
+            __syncthreads();
+            if (feeds) feeder.feed(s, HEAD_STAGES);
+            stage += HEAD_STAGES;
             if (t < 16 * HEAD_GROUP) {
                 const int row = (b * head_tiles + tile) * 16 + t;
                 const float logit = row_sum(s, t / 16, t % 16) * scale_of_x;
@@ -663,7 +657,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
                     }
                 }
             }
-            sync();
+            __syncthreads();
         }
         if (!greedy) break;
 
@@ -715,7 +709,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 32, 1) decode_step_stream
                 s.token = __float_as_int(found[0]);
             }
         }
-        sync();
+        __syncthreads();
         token = s.token;
         __threadfence();  // what other blocks have put into the cache is to be seen from here on
     }
