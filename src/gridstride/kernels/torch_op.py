@@ -32,9 +32,9 @@ Dim3 = tuple[int, int, int]
 class Launcher:
     """One compiled rung on one GPU. Arguments are tensors (None: a null pointer) and numbers, in the rung's order."""
 
-    def __init__(self, kernel: DeviceKernel, multiprocessors: int) -> None:
+    def __init__(self, kernel: DeviceKernel) -> None:
         layouts = kernel.parameters
-        self._kernel, self.multiprocessors = kernel, multiprocessors
+        self._kernel = kernel
         self._pack = packer([_CODES[p.type] for p in layouts], [p.offset for p in layouts], [p.size for p in layouts])
 
     def __call__(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
@@ -51,8 +51,16 @@ class Launcher:
 
 def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> Launcher:
     """A rung compiled for the GPU of `device`, with `macros` defined; kept for the next call."""
-    ordinal = torch.cuda.current_device() if device.index is None else device.index
-    return _compiled(folder, rung, ordinal, tuple(sorted(macros.items())))
+    return _compiled(folder, rung, _ordinal(device), tuple(sorted(macros.items())))
+
+
+def multiprocessors(device: torch.device) -> int:
+    """Of the tensors' GPU."""
+    return PhysicalGPU(_ordinal(device)).properties.multiprocessors
+
+
+def _ordinal(device: torch.device) -> int:
+    return int(torch.cuda.current_device()) if device.index is None else int(device.index)
 
 
 @functools.cache
@@ -63,7 +71,7 @@ def _compiled(folder: str, rung: str, ordinal: int, macros: tuple[tuple[str, obj
     with use(gpu):
         module = cuda(file.source, [f"-D{name}={value}" for name, value in macros], filename=file.filename)
         kernel = module[file.entry].bound().kernel
-    return Launcher(kernel, gpu.properties.multiprocessors)
+    return Launcher(kernel)
 
 
 def element(x: Tensor) -> str:

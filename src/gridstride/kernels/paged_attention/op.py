@@ -5,15 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import check, element, launcher
+from gridstride.kernels.torch_op import check, element, launcher, multiprocessors
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
     "paged_attention(Tensor q, Tensor keys, Tensor values, Tensor tables, Tensor lengths, float scale) -> Tensor"
 )
 _THREADS = 128
-_BLOCKS_PER_MULTIPROCESSOR = 4  # that a launch should come to, before splits are not worth their merge
+_FEW, _MANY = {"UNROLL": 4, "RESIDENT": 5}, {"UNROLL": 2, "RESIDENT": 8}
+"""Rows on their way per lane, and blocks on a multiprocessor: few blocks need many rows each, measured on an H200."""
 _MOST_SPLITS = 32
+_LEAST = 256  # tokens of a split on the H200: below, the merge takes longer than the tokens
 
 _ARRIVED: dict[torch.device, Tensor] = {}
 """A cache: counters of the merge, one set per GPU. Each launch leaves them at zero; launches of one stream share them."""
@@ -38,12 +40,13 @@ def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tens
     kv_heads, block_size = keys.shape[1], keys.shape[2]
     if not sequences:
         return out
+    room = _MANY["RESIDENT"] * multiprocessors(q.device)  # blocks on the chip at a time
+    splits = max(1, min(room // (sequences * kv_heads), _MOST_SPLITS))
+    depth = _MANY if 2 * sequences * kv_heads > room else _FEW
     run = launcher(
         "paged_attention", "03_split", q.device, ELEMENT=element(q), HEAD_WIDTH=width, GROUP=heads // kv_heads,
-        BLOCK_SIZE=block_size,
+        BLOCK_SIZE=block_size, LEAST=_LEAST, **depth,
     )  # fmt: skip
-    wanted = _BLOCKS_PER_MULTIPROCESSOR * run.multiprocessors // (sequences * kv_heads)
-    splits = max(1, min(wanted, _MOST_SPLITS))
     partial = q.new_empty((sequences, heads, splits, width + 2), dtype=torch.float32) if splits > 1 else None
     run(
         (splits, kv_heads, sequences), _THREADS, q, keys, values, tables, lengths, out, partial,

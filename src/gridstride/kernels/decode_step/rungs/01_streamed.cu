@@ -32,6 +32,9 @@
 #define BLOCK_SIZE 16
 #define STAGES 12
 #endif
+#ifndef AHEAD
+#define AHEAD 1  // tokens whose keys and values a lane has on their way
+#endif
 
 typedef __nv_bfloat16 Element;
 typedef unsigned long long Message;  // low half: a float's or an int's bits; high half: the turn it belongs to
@@ -48,7 +51,6 @@ constexpr int SPLITS = BLOCKS / HEADS;
 constexpr int PART = D / SPLITS;  // of a head's output, that a block merges
 constexpr int LANES = D / 8;  // that hold one token's row
 constexpr int ROWS = 32 / LANES;  // tokens in a warp at a time
-constexpr int AHEAD = 4;  // tokens whose keys and values a lane has on their way
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 static_assert(QKV % (16 * BLOCKS) == 0 && WIDTH % (8 * BLOCKS) == 0 && HIDDEN % (8 * BLOCKS) == 0, "rows per block");
@@ -174,6 +176,7 @@ __device__ __forceinline__ void wait_full(Shared& s, unsigned int stage)
             "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
             : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
     } while (!done);
+    __syncwarp();  // the tensor cores want all lanes at once
 }
 
 struct Feeder {

@@ -3,8 +3,8 @@
 // Moves: blocks on the chip, from S K to S K `splits`: few or long sequences fill it too. The merge re-reads D + 2 floats
 //   per head and split.
 // Mapping: block (x, y, z) -> split x of key head y of sequence z and the G query heads that share it. D / 8 lanes hold
-//   one token's row as 16 bytes each (16-bit elements), so a warp holds 256 / D tokens; every lane has 4 rows of keys
-//   and 4 of values on their way. Scores are summed over a row's lanes by shuffles; each row group has its own running
+//   one token's row as 16 bytes each (16-bit elements), so a warp holds 256 / D tokens; every lane has UNROLL
+//   rows of keys and of values on their way. Scores are summed over a row's lanes by shuffles; each row group has its own running
 //   maximum, sum and output, merged at the end over groups, warps and splits by their maxima (log-sum-exp).
 //
 // entry: paged_attention_split
@@ -27,15 +27,20 @@
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 16
 #endif
+#ifndef UNROLL
+#define UNROLL 4  // rows of keys, and of values, that a lane has on their way
+#define RESIDENT 5  // blocks on a multiprocessor: what the registers for UNROLL rows allow
+#endif
+#ifndef LEAST
+#define LEAST 64  // tokens below which a split is not worth its merge
+#endif
 
 constexpr int THREADS = 128;
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);
 constexpr int LANES = HEAD_WIDTH / VECTOR;  // that hold one token's row
 constexpr int ROWS = 32 / LANES;  // tokens in a warp at a time
-constexpr int UNROLL = 4;
 constexpr int STEP = WARPS * ROWS * UNROLL;  // tokens in a block at a time
-constexpr int LEAST = 64;  // tokens below which a split is not worth its merge
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 static_assert(HEAD_WIDTH % VECTOR == 0 && 32 % LANES == 0, "a token's row is read by a power of two of lanes");
@@ -51,7 +56,7 @@ __device__ __forceinline__ float weight(float top, float all)
     return top == -INFINITY ? 0.0f : exp2f(top - all);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) paged_attention_split(
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_split(
     const ELEMENT* __restrict__ q, const ELEMENT* __restrict__ keys, const ELEMENT* __restrict__ values,
     const int* __restrict__ tables, const int* __restrict__ lengths, ELEMENT* __restrict__ out,
     float* __restrict__ partial, int* __restrict__ arrived, int S, int K, int table_width, float scale)
