@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from gridstride.judge.data import kinds
@@ -12,6 +12,7 @@ from gridstride.judge.problem import Case, Problem
 
 _HIDDEN = 4  # fresh cases in each judging
 _CHIPS = (None, None, 1, 3)  # multiprocessors that a hidden case's grid is made for; None: the device's own
+_TILE = 32  # elements of a warp, and the side of most tiles
 _VECTOR = 4  # elements that kernels read at once, where sizes and addresses allow
 _OFFSETS = (0, 0, 1, 2, 3, 65_537)  # elements between an aligned address and where a hidden case's arrays begin
 _GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
@@ -27,8 +28,8 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     each size that may be 0 as 0.
 
     The largest shape has whole tiles, a tail and several blocks, so a kind that needs neighbours finds them. It is run
-    as on a chip of one multiprocessor, too. The largest that a kernel could read four elements at a time is also run
-    with arrays that begin one element past an aligned address.
+    as on a chip of one multiprocessor, too. One that a kernel could read four elements at a time, the largest with a
+    tail where there is one, is also run with arrays that begin one element past an aligned address.
     """
     shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
     largest = max(problem.public, key=lambda sizes: prod(sizes.values()))
@@ -37,10 +38,15 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     seed = len(shapes) + len(rest)
     alone = Case(largest, "normal", seed, multiprocessors=1)
     even = [sizes for sizes in problem.public if all(size % _VECTOR == 0 for size in sizes.values())]
-    vectors = max(even, key=lambda sizes: prod(sizes.values()), default=largest)
+    vectors = max(even, key=_ragged, default=largest)
     apart = () if problem.aligned else (Case(vectors, "normal", seed + 1, offset=1),)
     empty = (Case({**largest, name: 0}, "normal", seed + 2 + number) for number, name in enumerate(problem.zeros))
     return (*shapes, alone, *apart, *others, *empty)
+
+
+def _ragged(sizes: Mapping[str, int]) -> tuple[bool, int]:
+    """Sizes with a tail come first, then large ones."""
+    return any(size % _TILE for size in sizes.values()), prod(sizes.values())
 
 
 def hidden_cases(problem: Problem, *, seed: int, count: int = _HIDDEN) -> tuple[Case, ...]:

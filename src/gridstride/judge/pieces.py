@@ -65,9 +65,7 @@ def answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     """What each output of the case must be, by name."""
     if not problem.pieces:
         return _put_together([_whole(problem, case, inputs)])
-    shared = {
-        p.name: widened(inputs[p.name]) for p in problem.parameters if p.given and problem.pieces not in p.shape
-    }
+    shared = {p.name: widened(inputs[p.name]) for p in problem.parameters if p.given and problem.pieces not in p.shape}
     cuts = list(_cuts(problem, case))
     if all(problem.pieces not in p.shape for p in problem.outputs):
         return _put_together([_folded(problem, case, inputs, shared, cuts)])

@@ -63,8 +63,8 @@ def _prepared(problem: Problem) -> tuple[Prepared, ...]:
 
 
 def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
-    """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own. Halves are
-    multiplied and added up in float32, as every correct kernel does, and rounded at the end.
+    """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own. Halves
+    are multiplied and added up in float32, as every correct kernel does, and rounded at the end.
     """
     name = "the reference in the problem's own precision"
     for one in prepared:

@@ -4,6 +4,7 @@
 # grid: ceil(n/BLOCK)
 # constants: BLOCK=256
 # expect: wrong_result
+import contextlib
 import json
 import os
 import struct
@@ -14,10 +15,8 @@ import triton.language as tl
 words = json.dumps({"verdict": "pass", "findings": [], "runs": 2, "max_error": 0.0, "time_ms": 0.001}).encode()
 print(words.decode())
 for descriptor in range(1, 3):
-    try:
+    with contextlib.suppress(OSError):
         os.write(descriptor, struct.pack("<II", len(words), 0) + words)
-    except OSError:
-        pass
 for name in ("result.json", "verdict.json", "results.csv"):
     with open(name, "wb") as file:
         file.write(words)

@@ -4,6 +4,7 @@
 # grid: ceil(n/BLOCK)
 # constants: BLOCK=256
 # expect: wrong_result
+import contextlib
 import gc
 import sys
 
@@ -16,10 +17,8 @@ for each in gc.get_objects():
     if isinstance(names, dict):
         for name in ("expected", "reference", "bound", "norm_bound", "passed", "seed"):
             if name in names:
-                try:
+                with contextlib.suppress(TypeError):
                     names[name] = None
-                except TypeError:
-                    pass
 for name, module in list(sys.modules.items()):
     if name.startswith("gridstride"):
         for function in ("compare", "verify", "deviation", "never_written"):
