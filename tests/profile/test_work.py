@@ -45,7 +45,8 @@ def test_a_causal_mask_halves_attention_and_backward_is_two_and_a_half_times() -
     name = "aten::_scaled_dot_product_flash_attention"
     whole = work(name, inputs(q, q, q, (), (), concrete=("", "", "", "0.", "False")))
     causal = work(name, inputs(q, q, q, (), (), concrete=("", "", "", "0.", "True")))
-    backward = work(f"{name}_backward", inputs(q, q, q, q))
+    arguments = ("",) * 10 + ("0.", "False")
+    backward = work(f"{name}_backward", inputs(q, q, q, q, concrete=arguments))
     assert whole is not None
     assert causal is not None
     assert backward is not None
@@ -56,9 +57,17 @@ def test_a_causal_mask_halves_attention_and_backward_is_two_and_a_half_times() -
 
 def test_attention_kernels_are_given_heads_after_positions() -> None:
     q, k = (2, 64, 4, 16), (2, 32, 4, 16)
-    found = work("aten::_flash_attention_forward", inputs(q, k, k, (), ()))
+    whole = ("",) * 8 + ("False",)
+    found = work("aten::_flash_attention_forward", inputs(q, k, k, (), (), concrete=whole))
     assert found is not None
     assert found.flops == 4 * 2 * 4 * 64 * 32 * 16
+
+
+def test_of_an_attention_whose_mask_is_unknown_the_causal_part_is_counted() -> None:
+    q = (2, 64, 4, 16)
+    found = work("aten::_flash_attention_forward", inputs(q, q, q, (), ()))
+    assert found is not None
+    assert found.flops == 4 * 2 * 4 * 64 * 64 * 16 / 2
 
 
 @pytest.mark.parametrize("operator", ["aten::view", "mine::op", "aten::mm"])

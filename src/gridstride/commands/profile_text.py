@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from gridstride.profile.findings.finding import sentence
 from gridstride.profile.summary import Profile, worth_showing
 from gridstride.profile.view import milliseconds, short_path
 from gridstride.virtual.observe.figures import aligned, percent
@@ -49,11 +50,11 @@ def _account(profile: Profile) -> list[str]:
 
 
 def _finding(console: Console, number: int, finding: Finding) -> None:
-    console.print(f"{number}. {finding.title[:1].upper()}{finding.title[1:]}", style="bold")
+    console.print(f"{number}. {sentence(finding.title)}", style="bold")
     said = [f"{each}." for each in finding.evidence]
     if finding.line:
         said.append(f"At {short_path(finding.line)}.")
-    for text in (" ".join(each[:1].upper() + each[1:] for each in said), f"Try: {finding.remedy}."):
+    for text in (" ".join(sentence(each) for each in said), f"Try: {finding.remedy}."):
         console.print(textwrap.fill(text, _WIDTH, initial_indent="   ", subsequent_indent="   "))
     console.print(f"   At most {percent(finding.gain)} of the time would be gone.")
 

@@ -1,6 +1,6 @@
 """The process in which the program runs under the PyTorch profiler. Nothing of GridStride but this and the sampler.
 
-What the parent finds in the folder: `state` (running, stopping, done, measuring, done), `trace.json` and `outcome.json`.
+What the parent finds in the folder: `state` (running, stopping, done, measuring, done), `trace.json`, `outcome.json`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import statistics
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from gridstride.profile.trace import Span, Trace
 
@@ -45,7 +46,8 @@ class Steps:
 def steps(trace: Trace) -> Steps:
     """The steps of the trace.
 
-    The first step is left out where only ends are marked: it belongs to the start, as warming up does.
+    The first step is left out where only ends are marked: it belongs to the start, as warming up does. A GPU may be
+    steps behind the program: there a step is over when the work that was launched until its mark is done.
     """
     profiled = _named(trace, "ProfilerStep#")
     optimized, fetched = _outer(_named(trace, OPTIMIZER)), _outer(_named(trace, LOADING))
@@ -56,8 +58,23 @@ def steps(trace: Trace) -> Steps:
     )
     for by, marks in candidates:
         if len(marks) > _FEWEST:
+            marks = _on_device(trace, marks)
             return Steps(tuple(marks), by, marks[0], marks[-1])
     return Steps((), "", trace.start, trace.end)
+
+
+def _on_device(trace: Trace, marks: list[int]) -> list[int]:
+    """When everything was done that had been launched by then."""
+    launched = {span.link: span.start for span in trace.calls if span.link is not None}
+    work = sorted(
+        (launched[span.link], span.end)
+        for spans in (trace.kernels, trace.copies)
+        for span in spans
+        if span.link in launched
+    )
+    starts = [start for start, _ in work]
+    ends = [0, *accumulate((end for _, end in work), max)]
+    return [max(mark, ends[bisect.bisect_left(starts, mark)]) for mark in marks]
 
 
 def _named(trace: Trace, name: str) -> list[Span]:

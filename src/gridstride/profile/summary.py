@@ -116,10 +116,11 @@ def summarise(trace: Trace, ran: Ran) -> Profile:
     return Profile(ran, device_name(trace), seen, tuple(findings(seen)))
 
 
-def worth_showing(profile: Profile, share: float = 0.01, most: int = 12) -> list[Row]:
-    """The operators that take a share of the window that is worth a line."""
+def worth_showing(profile: Profile, share: float = 0.02, most: int = 12) -> list[Row]:
+    """The operators with a share of all operators' time that is worth a line."""
     table = profile.view.table
-    return [row for row in table if profile.view.share(row.time) >= share][:most] or list(table[:3])
+    total = sum(row.time for row in table)
+    return [row for row in table if row.time >= share * total][:most]
 
 
 def named(path: str) -> str:

@@ -146,7 +146,7 @@ def _attention(operator: str, inputs: Inputs) -> Work | None:
         return None  # packed sequences of unknown lengths
     heads_last = operator in _HEADS_BEFORE_CHANNELS
     heads, long, keys = (q[2], q[1], k[1]) if heads_last else (q[1], q[2], k[2])
-    causal = 0.5 if "True" in inputs.concrete[4:8] else 1.0
+    causal = 0.5 if _causal(operator, inputs.concrete) else 1.0
     scores = 2.0 * q[0] * heads * long * keys * causal
     size = _size(inputs, 1 if backward else 0)
     moved = (_elements(q) * 2 + _elements(k) + _elements(v)) * size
@@ -154,6 +154,22 @@ def _attention(operator: str, inputs: Inputs) -> Work | None:
     return Work(times * scores * (q[3] + v[3]), (2 if backward else 1) * moved, inputs.types[1 if backward else 0])
 
 
+def _causal(operator: str, concrete: tuple[str, ...]) -> bool:
+    """Whether each position sees only those before it; True where that is unknown, so that the work is the least."""
+    at = _CAUSAL.get(operator)
+    return at is None or at >= len(concrete) or concrete[at] not in ("False", "0")
+
+
+# Where is_causal (or the kind of mask) stands among the arguments (native_functions.yaml of PyTorch 2.11).
+_CAUSAL = {
+    "aten::_scaled_dot_product_flash_attention": 4, "aten::_scaled_dot_product_flash_attention_for_cpu": 4,
+    "aten::_scaled_dot_product_efficient_attention": 6, "aten::_scaled_dot_product_cudnn_attention": 6,
+    "aten::_flash_attention_forward": 8, "aten::_efficient_attention_forward": 9, "aten::_cudnn_attention_forward": 10,
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": 7,
+    "aten::_scaled_dot_product_flash_attention_backward": 11, "aten::_flash_attention_backward": 11,
+    "aten::_scaled_dot_product_efficient_attention_backward": 11,
+    "aten::_scaled_dot_product_cudnn_attention_backward": 14, "aten::_cudnn_attention_backward": 14,
+}  # fmt: skip
 _HEADS_BEFORE_CHANNELS = (
     "aten::_flash_attention_forward", "aten::_flash_attention_backward",
     "aten::_efficient_attention_forward", "aten::_efficient_attention_backward",

@@ -21,7 +21,10 @@ def synchronisations(view: View) -> Iterator[Finding]:
     """Calls that make the host wait: the queue of kernels runs empty, and the GPU idles until it is filled again."""
     if view.gaps is None:
         return
-    found = [span for span in view.inside(waits(view.trace)) if _operator(view, span) is not None]
+    # A copy from memory that is not pinned waits too, and is told so by itself.
+    copied = {span.operator for span in view.trace.copies if "Pageable" in span.name and "HtoD" in span.name}
+    asked_for = [span for span in view.inside(waits(view.trace)) if span.operator not in copied]
+    found = [span for span in asked_for if _operator(view, span) is not None]
     lost = sum(idle_after(span, view.gaps.times) for span in found)
     if not found:
         return

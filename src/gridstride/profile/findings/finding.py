@@ -21,3 +21,9 @@ class Finding:
 def many(count: int, one: str, more: str = "") -> str:
     """A count with its noun: "1 copy", "1,400 copies"."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def sentence(text: str) -> str:
+    """With a capital, unless it begins with a name that has none, as operators' names have."""
+    first = text.partition(" ")[0]
+    return text if "::" in first or "." in first else text[:1].upper() + text[1:]

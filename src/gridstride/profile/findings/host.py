@@ -15,7 +15,7 @@ from gridstride.virtual.observe.figures import percent
 
 _LATE = 10  # times the median wait: a batch before which workers were started
 _SMALL = 20_000  # nanoseconds of an operator on a CPU: PyTorch's own way to it is a large part of that
-_MANY = 200  # operators in an optimizer's step
+_MANY = 100  # operators in an optimizer's step
 
 
 def data(view: View) -> Iterator[Finding]:
@@ -62,7 +62,8 @@ def python(view: View) -> Iterator[Finding]:
         "python",
         f"{percent(view.share(time))} of the time goes into the program's own Python, {where}",
         tuple(evidence),
-        "move this work out of the loop, into DataLoader workers, or into operators over whole tensors",
+        "move this work out of the loop, into DataLoader workers, or into operators over whole tensors"
+        + ("; torch.compile and CUDA graphs take PyTorch's own Python out of it" if view.trace.on_gpu else ""),
         view.share(time),
         lines[0].where if lines else None,
     )

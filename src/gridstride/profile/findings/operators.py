@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 from gridstride.profile.findings.finding import Finding, many
@@ -82,7 +83,10 @@ def _plain_float(row: Row) -> bool:
 
 
 def chains(view: View) -> Iterator[Finding]:
-    """Elementwise operators in a row: each reads and writes everything, where a fused one would do so once."""
+    """Elementwise operators in a row: each reads and writes everything, where a fused one would do so once.
+
+    A chain of n moves at least 2n tensors; one kernel moves its operands and its result: some n + 1 of them at worst.
+    """
     runs = [run for run in _runs(view) if len(run) >= _CHAIN]
     lost = sum(sum(time for _, time in run) * (1 - 2 / (len(run) + 1)) for run in runs)
     if not runs:
@@ -107,15 +111,26 @@ def _runs(view: View) -> list[list[tuple[Span, int]]]:
     times = {id(node.span): node.own for node in view.tree.nodes} if not view.trace.on_gpu else {}
     least = _LEAST_ON_GPU if view.trace.on_gpu else _LEAST_ON_CPU
     runs: list[list[tuple[Span, int]]] = [[]]
-    for span in view.inside(view.trace.kernels if view.trace.on_gpu else view.trace.operators):
+    step = 0
+    for span in _in_order(view):
         time = times.get(id(span), span.duration)
         if time < least:
             continue
+        before, step = step, bisect.bisect_right(view.steps.marks, span.start)
+        if step != before and runs[-1]:
+            runs.append([])
         if kind.get(id(span)) == "elementwise":
             runs[-1].append((span, time))
         elif runs[-1]:
             runs.append([])
     return runs
+
+
+def _in_order(view: View) -> list[Span]:
+    """What did the work, in the order of time."""
+    if not view.trace.on_gpu:
+        return view.inside(view.trace.operators)
+    return sorted(view.inside((*view.trace.kernels, *view.trace.copies)), key=lambda span: span.start)
 
 
 def _line(view: View, row: Row) -> str | None:

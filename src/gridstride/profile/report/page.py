@@ -6,8 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from gridstride.judge import report as judge_report
+from gridstride.judge.report.svg import tag
 from gridstride.profile import intervals
+from gridstride.profile.findings.finding import sentence
 from gridstride.profile.lines import Line
 from gridstride.profile.operators import by_family
 from gridstride.profile.report.step_chart import step_chart
@@ -31,8 +35,8 @@ def render(profile: Profile, *, command: str, date: datetime | None = None) -> s
         loader=FileSystemLoader(_FOLDERS), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"percent": percent, "time": milliseconds, "place": short_path, "sentence": _sentence,
-                            "cut": _cut, "limit": _limit}  # fmt: skip
+    environment.filters |= {"percent": percent, "time": milliseconds, "place": short_path, "sentence": sentence,
+                            "code": _code, "cut": _cut, "limit": _limit}  # fmt: skip
     page = environment.get_template("profile.html.j2")
     return page.render(_view(profile, command, date or datetime.now().astimezone()))
 
@@ -69,8 +73,10 @@ def _lines(view: View) -> list[Line]:
     return view.lines.busiest(idle, _LINES)
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _code(text: str) -> Markup:
+    """What stands between backticks as code."""
+    parts = (tag("code", part) if number % 2 else Markup.escape(part) for number, part in enumerate(text.split("`")))
+    return Markup("").join(parts)
 
 
 def _cut(text: str) -> str:

@@ -13,6 +13,7 @@ from gridstride.profile.view import milliseconds
 _WIDTH, _HEIGHT, _LEFT, _TOP = 1180.0, 150.0, 150.0, 14.0
 _MOST = 500  # columns; of more steps each shows the longest of several
 _WIDEST = 24.0
+_LINE = 13.0  # of text
 
 
 def step_chart(durations: Sequence[int]) -> Markup:
@@ -27,7 +28,10 @@ def step_chart(durations: Sequence[int]) -> Markup:
         for number, length in enumerate(columns)
     ]  # fmt: skip
     said = f"{len(durations)} steps: {milliseconds(median)} in the median, {milliseconds(most)} the longest"
-    return drawing(_WIDTH, _HEIGHT + 4, said, *bars, _mark(median, most, "median"), _mark(most, most, "longest"))
+    marks = [_mark(median, most, "median")]
+    if _y(median, most) - _y(most, most) > _LINE:  # else the two texts would lie on each other
+        marks.append(_mark(most, most, "longest"))
+    return drawing(_WIDTH, _HEIGHT + 4, said, *bars, *marks)
 
 
 def _y(length: float, most: int) -> float:
