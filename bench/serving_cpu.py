@@ -148,16 +148,17 @@ def policy_rows(count: int) -> Iterator[Row]:
     base = middle["fifo"]
     for policy, found in middle.items():
         ratio = found.tokens_per_second / base.tokens_per_second
+        of_cpu = found.tokens_per_cpu_second / base.tokens_per_cpu_second  # what a busy machine leaves as it is
         held = policy == "continuous"
         yield Row(
             name=f"{policy}, {taken[policy]} requests, at most {1 if policy == 'fifo' else RUNNING} at a time",
-            figure=f"{found.tokens_per_second:.0f} tokens/s, {ratio:.1f}x FIFO; "
+            figure=f"{found.tokens_per_second:.0f} tokens/s, {ratio:.1f}x FIFO ({of_cpu:.1f}x by processor time); "
             f"first token p50 {found.ttft_p50:.2f} s, p95 {found.ttft_p95:.2f} s",
             target=f">= {LEAST_RATIO:.0f}x FIFO" if held else "",
-            met=ratio >= LEAST_RATIO if held else None,
+            met=min(ratio, of_cpu) >= LEAST_RATIO if held else None,
             detail={
                 "ratio": ratio,
-                "ratio_of_cpu_time": found.tokens_per_cpu_second / base.tokens_per_cpu_second,
+                "ratio_of_cpu_time": of_cpu,
                 "threads": torch.get_num_threads(),
                 "median": asdict(found),
                 "runs": [asdict(each) for each in runs[policy]],
