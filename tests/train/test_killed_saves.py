@@ -38,8 +38,11 @@ def complete(folder: Path) -> int:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("world", "rank"), [(1, 0), (2, 0), (2, 1)])
-@pytest.mark.parametrize("before", [1, 2], ids=["older", "same-step"])
+@pytest.mark.parametrize(
+    ("world", "rank", "before"),
+    [(1, 0, 1), (1, 0, 2), (2, 0, 1), (2, 1, 1)],
+    ids=["alone", "alone-over-the-same-step", "first-of-two", "second-of-two"],
+)
 def test_a_rank_killed_anywhere_in_a_save_loses_nothing(tmp_path: Path, world: int, rank: int, before: int) -> None:
     kills, seen = 0, set()
     for at in range(1, 100):

@@ -112,11 +112,11 @@ def batch(step: int) -> torch.Tensor:
     return torch.cat(rows, dim=1)
 
 
-def train(arrangement: Arrangement, config: DecoderConfig, steps: int, micro: int = 2) -> Losses:
+def train(arrangement: Arrangement, config: DecoderConfig, steps: int) -> Losses:
     """Losses and gradient norms of a few steps, of the global batch, as every rank sees them."""
     spread = prepared(arrangement, config)
     adam = optimiser(spread)
-    return [one_step(spread, adam, step, micro=micro) for step in range(steps)]
+    return [one_step(spread, adam, step) for step in range(steps)]
 
 
 def saved(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: Path) -> None:
@@ -124,7 +124,7 @@ def saved(arrangement: Arrangement, config: DecoderConfig, steps: int, folder: P
     spread = prepared(arrangement, config)
     adam = optimiser(spread)
     for step in range(steps):
-        one_step(spread, adam, step, micro=2)
+        one_step(spread, adam, step)
     Checkpoints(folder).save(steps, state.take(spread.decoder, adam), meta={"step": steps})
 
 
@@ -137,11 +137,11 @@ def resumed(arrangement: Arrangement, config: DecoderConfig, steps: int, folder:
     assert first is not None
     checkpoints.load(first, tensors := state.take(spread.decoder, adam))
     state.put(spread.decoder, adam, tensors)
-    return [one_step(spread, adam, step, micro=2) for step in range(first, steps)]
+    return [one_step(spread, adam, step) for step in range(first, steps)]
 
 
 def train_all(cases: list[tuple[Arrangement, DecoderConfig, int]]) -> list[Losses]:
-    return [train(*case, micro=BATCH if together.world() == 1 else 2) for case in cases]
+    return [train(*case) for case in cases]
 
 
 def save_all(cases: list[tuple[Arrangement, DecoderConfig, int, Path]]) -> None:
@@ -163,9 +163,9 @@ def optimiser(spread: parallel.Parallel) -> torch.optim.Optimizer:
     return torch.optim.AdamW(spread.decoder.parameters(), lr=3e-3, fused=True)
 
 
-def one_step(spread: parallel.Parallel, adam: torch.optim.Optimizer, step: int, *, micro: int) -> tuple[float, float]:
+def one_step(spread: parallel.Parallel, adam: torch.optim.Optimizer, step: int) -> tuple[float, float]:
     rows = batch(step).chunk(spread.data_world)[spread.data_rank]
-    parts = rows.split(micro)
+    parts = rows.chunk(1 if spread.mesh is None else 2)  # in one piece alone, in two micro-batches elsewhere
     loss = torch.zeros(())
     for number, part in enumerate(parts):
         with spread.accumulating(last=number == len(parts) - 1):
