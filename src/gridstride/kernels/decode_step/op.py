@@ -14,7 +14,7 @@ from gridstride.kernels.torch_op import launcher
 SHARED = 227 * 1024  # bytes of dynamic shared memory: all that a Hopper multiprocessor gives one block
 _STAGES = 12
 _AHEAD = 1
-_WARPS = (16, 8)
+_WARPS = (8, 16)
 
 
 def geometry(
