@@ -22,6 +22,7 @@ from gridstride.serve.process.client import Client, Lost, Unavailable, Wanted
 from gridstride.serve.process.health import trouble
 from gridstride.serve.process.protocol import Build
 from gridstride.serve.process.supervisor import NoEngine, Supervisor
+from gridstride.serve.process.worker import BROKEN
 from gridstride.serve.sampling import Sampling
 
 PATIENCE = 100.0  # seconds, on a machine with much else to do
@@ -123,6 +124,32 @@ def test_a_killed_engine_is_started_again_and_its_requests_end() -> None:
             assert await bench.generate(10) == [11, 12, 13, 14]
             assert bench.counted("engine_restarts_total") == 1
             assert bench.client.in_flight == 0
+
+    run(work())
+
+
+def test_an_engine_whose_every_step_fails_is_started_again() -> None:
+    async def work() -> None:
+        async with running() as bench:
+            first = bench.supervisor.pid
+            for _ in range(BROKEN):
+                with pytest.raises(RuntimeError, match="a kernel that does not exist"):
+                    await bench.generate(FAILS)
+            await until(lambda: bench.supervisor.pid != first and bench.supervisor.state == "ready")
+            assert await bench.generate(10) == [11, 12, 13, 14]
+
+    run(work())
+
+
+def test_failures_between_steps_that_succeed_end_no_engine() -> None:
+    async def work() -> None:
+        async with running() as bench:
+            first = bench.supervisor.pid
+            for _ in range(BROKEN):
+                with pytest.raises(RuntimeError, match="a kernel that does not exist"):
+                    await bench.generate(FAILS)
+                await bench.generate(10)
+            assert bench.supervisor.pid == first
 
     run(work())
 

@@ -20,12 +20,15 @@ from gridstride.serve.messages import Abort, Stats, Submit, Update
 from gridstride.serve.process.protocol import Accepted, Build, Failed, FromEngine, Quit, Ready, Rejected, ToEngine
 from gridstride.serve.process.wire import HEADER, length, packed, unpacked
 
+BROKEN = 5  # steps in a row that failed for every sequence: a GPU's context that is lost fails until the process is new
 BEAT = 1.0  # seconds after which an idle engine says that it lives
 _PR_SET_PDEATHSIG = 1
 
 
 class Engine(Protocol):
     """What the process needs of an engine; one thread uses it."""
+
+    failed_steps: int  # in a row, for every sequence
 
     @property
     def idle(self) -> bool: ...
@@ -111,6 +114,9 @@ def _serve(engine: Engine, link: Link) -> NoReturn:
         if not engine.idle:
             replies += engine.step()
         link.send([*replies, engine.stats()])
+        if engine.failed_steps >= BROKEN:
+            print(f"{BROKEN} steps in a row failed for every sequence: the engine is started anew", file=sys.stderr)
+            _die()
 
 
 def _handled(engine: Engine, message: ToEngine) -> list[FromEngine]:
