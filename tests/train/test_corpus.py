@@ -15,7 +15,9 @@ def test_the_standard_library_is_there_without_tests_and_tables() -> None:
     names = [document.name for document in documents("stdlib")]
     assert len(names) == len(set(names))
     assert any(name.startswith("argparse.py") for name in names)
-    assert not [name for name in names if "/test/" in name or name.startswith(("test/", "encodings/cp437", "site-pack"))]
+    assert not [
+        name for name in names if "/test/" in name or name.startswith(("test/", "encodings/cp437", "site-pack"))
+    ]
     assert sum(len(document.text) for document in documents("stdlib")) > 5e6
 
 

@@ -13,6 +13,7 @@ from gridstride.train.digits.fit import Settings
 from gridstride.train.digits.run import train
 
 
+@pytest.mark.timeout(600)
 def test_it_reads_at_least_97_of_100_digits_it_has_never_seen(tmp_path: Path) -> None:
     record = train(tmp_path / "digits", Settings(), device="cpu", precision="fp32", say=lambda text: None)
     assert record["test_accuracy"] >= 0.97

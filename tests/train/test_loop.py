@@ -152,9 +152,9 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(tmp
         return step()
 
     made.step = broken  # type: ignore[method-assign]
-    with pytest.raises(TrainFailed, match=r"step 7: the loss is nan, at learning rate .*checkpoint of step 5 is kept") as e:
+    expected = r"step 7: the loss is nan, at learning rate .*checkpoint of step 5 is kept.*--resume --set optimiser.lr="
+    with pytest.raises(TrainFailed, match=expected):
         run(made)
-    assert "--resume --set optimiser.lr=" in str(e.value)
     assert made.checkpoints.latest() == 5
     again = trainer(tmp_path, "optimiser.lr=0.004", resume=True)
     assert run(again).reason == "steps"
@@ -182,7 +182,7 @@ def test_a_full_disk_during_a_save_loses_nothing(tmp_path: Path, monkeypatch: py
 def test_another_text_is_refused_when_a_run_goes_on(tmp_path: Path) -> None:
     run(trainer(tmp_path), stop_at=6)
     (tmp_path / "text" / "new.py").write_text("a = 1\n" * 100)
-    with pytest.raises(TrainError, match="the text is not what .* began with"):
+    with pytest.raises(TrainError, match=r"the text is not what .* began with"):
         trainer(tmp_path, resume=True)
 
 
@@ -194,11 +194,10 @@ def test_a_run_may_go_on_for_longer_than_it_was_begun_for(tmp_path: Path) -> Non
     assert longer.progress.step == 20
 
 
-@pytest.mark.parametrize(("text", "message"), [("tiny", "at least 17 are needed"), ("short text\n" * 3, "are needed")])
-def test_too_little_text_is_refused_with_the_minimum(tmp_path: Path, text: str, message: str) -> None:
+def test_too_little_text_is_refused_with_the_minimum(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "a.txt").write_text(text)
-    with pytest.raises(TrainError, match=message):
+    (tmp_path / "text" / "a.txt").write_text("tiny")
+    with pytest.raises(TrainError, match=r"at least 33 are needed with data.sequence = 16. Give more text$"):
         trainer(tmp_path)
 
 

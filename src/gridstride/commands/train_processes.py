@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.train import config as settings
 from gridstride.train.errors import TrainFailed
 from gridstride.train.outcome import is_rank, told
-from gridstride.train.run import Wanted
+from gridstride.train.run import Wanted, configuration
 
 __all__ = ["is_rank", "rank", "start"]
 
@@ -22,7 +21,7 @@ def rank(wanted: Wanted) -> Iterator[None]:
 
         from gridstride.train.processes import joined
 
-        device = settings.load(wanted.config, changes=wanted.changes).run.device
+        device = configuration(wanted).run.device
         with joined("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"):
             yield
 
@@ -32,7 +31,7 @@ def start(wanted: Wanted, count: int, *, as_json: bool) -> None:
     from gridstride.train import processes
     from gridstride.train.trainer import arranged, check
 
-    config = settings.load(wanted.config, changes=wanted.changes)
+    config = configuration(wanted)
     if not wanted.resume:  # else the run's own configuration counts, which the ranks read
         check(config, arranged(config, count), config.data.vocabulary)
     words = [sys.executable, "-m", "gridstride", "train", *_words(wanted), *(["--json"] if as_json else [])]

@@ -47,7 +47,8 @@ def matmul_rates(device: torch.device, dtypes: Sequence[torch.dtype], *, size: i
 
     The best of many short calls, in turn: what else the machine does meanwhile is left out, and hits none alone.
     """
-    matrices = [torch.randn(size, size).to(device, dtype) for dtype in dtypes]
+    own = torch.Generator().manual_seed(0)  # a run draws the same numbers whether it is measured or not
+    matrices = [torch.randn(size, size, generator=own).to(device, dtype) for dtype in dtypes]
     best = [float("inf")] * len(matrices)
     for _ in range(_CALLS):
         for i, matrix in enumerate(matrices):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,10 +39,9 @@ class Wanted:
 
 def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
-    config = settings.load(wanted.config, changes=wanted.changes)
     again = outcome.attempt() > 0  # this job was begun before, and lost a rank
     wanted = replace(wanted, resume=wanted.resume or again, overwrite=wanted.overwrite and not again)
-    config, folder = together.decided(partial(_opened, config, wanted))
+    config, folder = together.decided(partial(_opened, wanted))
     say(f"text: {config.data.source}")
     data = config.data
     prepared = together.decided(
@@ -67,14 +67,22 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     return record
 
 
-def _opened(config: settings.Config, wanted: Wanted) -> tuple[settings.Config, RunFolder]:
+def configuration(wanted: Wanted) -> settings.Config:
+    """What was asked for; of a run that goes on its own, with the changes on top, where no other file is named."""
+    config = settings.load(wanted.config, changes=wanted.changes, checked=False)
+    folder = RunFolder(Path(config.run.folder) / config.run.name)
+    if wanted.resume and folder.exists and wanted.config is None:
+        return settings.load(folder.config, changes=wanted.changes)
+    settings.check(config)
+    return config
+
+
+def _opened(wanted: Wanted) -> tuple[settings.Config, RunFolder]:
+    config = configuration(wanted)
     folder = opened(config, resume=wanted.resume, overwrite=wanted.overwrite)
-    if not (wanted.resume and folder.exists):
-        return config, folder
-    then = settings.load(folder.config)
-    now = config if wanted.config else settings.load(folder.config, changes=wanted.changes)
-    compatible(now, then)
-    return now, folder
+    if wanted.resume and folder.exists:
+        compatible(config, settings.load(folder.config))
+    return config, folder
 
 
 def _text_described(prepared: Prepared) -> str:

@@ -188,9 +188,10 @@ def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
     for name, least in needed.items():
         have = getattr(prepared, f"{name}_tokens")
         if have < least:
+            smaller = f", or set data.sequence to {have // 4}" if have >= 32 else ""
             raise TrainError(
                 f"data: the text gives {have} tokens for {name}; at least {least} are needed with data.sequence = "
-                f"{sequence}. Give more text, or set data.sequence to {max(have // 4, 8)}"
+                f"{sequence}. Give more text{smaller}"
             )
     groups = max(together.world() // config.parallel.tensor, 1)
     if batch % groups:

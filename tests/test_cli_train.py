@@ -1,0 +1,145 @@
+"""`gridstride train` from the outside: what it leaves, what it refuses, how it stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridstride.cli import main
+
+TINY = (
+    "model.width=16 model.layers=1 model.heads=2 model.kv_heads=1 model.head_width=8 model.hidden=24 "
+    "data.vocabulary=300 data.sequence=16 data.validation_share=0.1 run.batch=4 run.minutes=0 run.steps=12 run.evaluate_every=5 "
+    "run.log_every=2 schedule.warmup=2 run.precision=fp32 run.device=cpu"
+).split()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").mkdir()
+    for number in range(20):
+        lines = "".join(f"value_{number} = call({i * number})\n" for i in range(30))
+        (tmp_path / "text" / f"{number}.py").write_text(f"def f{number}():\n    return {number}\n{lines}")
+    return tmp_path
+
+
+def words(*more: str) -> list[str]:
+    return ["train", "--data", "text", *(word for change in TINY for word in ("--set", change)), *more]
+
+
+def call(capsys: pytest.CaptureFixture[str], *given: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_a_run_leaves_a_model_a_record_and_a_picture(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, *words("--name", "a", "--json"))
+    record: dict[str, Any] = json.loads(out)
+    assert (code, record["ended"], record["steps"]) == (0, "steps", 12)
+    assert record["baselines_bits_per_byte"]["byte_entropy"] > record["baselines_bits_per_byte"]["token_trigram"] > 0
+    assert record["validation_bits_per_byte"] > 0
+    run = folder / "runs" / "a"
+    names = {"config.toml", "checkpoints", "model", "log.jsonl", "result.json", "sample.txt", "curve.png"}
+    assert names <= {path.name for path in run.iterdir()}
+    files = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"}
+    assert files <= {path.name for path in (run / "model").iterdir()}
+
+    code, _, err = call(capsys, *words("--name", "a"))
+    assert code == 2
+    assert "runs/a is a run already (finished)" in err
+    for word in ("--resume", "--overwrite", "--name"):
+        assert word in err
+
+    code, _, err = call(capsys, "train", "--name", "a", "--resume", "--set", "model.width=32")
+    assert code == 2
+    assert "model.width is 32, but the run began with 16" in err
+
+    code, out, err = call(capsys, "train", "--name", "a", "--resume", "--set", "run.steps=16", "--json")
+    assert (code, json.loads(out)["steps"]) == (0, 16)
+    assert "going on from step 12" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--set", "model.widht=3"], "Did you mean model.width?"),
+        (["--config", "none.toml"], "none.toml is not there"),
+        (["--data", "nothing"], "nothing is not there"),
+        (["--set", "run.device=cuda:99"], "sees no GPU"),
+        (["digit"], "gridstride train digits"),
+        (["digits", "--resume"], "takes no option but --json"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], given: list[str], message: str
+) -> None:
+    if "cuda:99" in str(given):
+        given = [*words(), *given][1:]
+    code, out, err = call(capsys, "train", *given, "--json")
+    assert code == 2
+    assert message in err
+    assert message in json.loads(out)["error"]
+    assert not (folder / "runs" / "stdlib" / "model").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "runs").mkdir(mode=0o555)
+    code, _, err = call(capsys, *words())
+    assert code == 2
+    assert "Permission denied" in err
+
+
+def test_a_file_where_the_runs_should_lie_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "runs").write_text("")
+    code, _, err = call(capsys, *words())
+    assert code == 2
+    assert "cannot write to runs/stdlib: Not a directory. Choose another place: --set run.folder=DIR" in err
+
+
+def test_a_missing_library_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, _, err = call(capsys, *words())
+    assert code == 2
+    assert "pip install 'gridstride[train]'" in err
+
+
+def test_the_configuration_is_written_explained_and_never_over_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, _ = call(capsys, "train", "--write-config", "my.toml")
+    assert code == 0
+    assert "Jordan" in (folder / "my.toml").read_text()
+    code, _, err = call(capsys, "train", "--write-config", "my.toml")
+    assert code == 2
+    assert "my.toml is there already" in err
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_ends(folder: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "gridstride", *words("--set", "run.steps=1000000")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        log, deadline = folder / "runs" / "stdlib" / "log.jsonl", time.monotonic() + 300
+        while not (log.exists() and log.stat().st_size):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=200)
+    assert process.returncode == 0
+    assert "Go on with: gridstride train --resume" in out
+    assert list((folder / "runs" / "stdlib" / "checkpoints").glob("step-*/manifest.json"))
