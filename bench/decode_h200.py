@@ -57,6 +57,15 @@ def timed(work: Callable[[], None]) -> float:
 # -- the peer ----------------------------------------------------------------------------------------------------------
 def peer(batch: int, places: int) -> dict[str, float]:
     """transformers with a static cache of so many places, torch.compile and CUDA graphs."""
+    try:
+        return _peer(batch, places)
+    finally:
+        torch._dynamo.reset()
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _peer(batch: int, places: int) -> dict[str, float]:
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
 
     config = LlamaConfig(
@@ -73,7 +82,9 @@ def peer(batch: int, places: int) -> dict[str, float]:
 
     def forward(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         rows = positions[None].expand(tokens.shape[0], -1)
-        out = model(input_ids=tokens, position_ids=rows, cache_position=positions, past_key_values=cache, use_cache=True)
+        out = model(
+            input_ids=tokens, position_ids=rows, cache_position=positions, past_key_values=cache, use_cache=True
+        )
         return out.logits[:, -1].argmax(dim=-1, keepdim=True)
 
     step = torch.compile(forward, mode="reduce-overhead", fullgraph=True)
@@ -96,10 +107,6 @@ def peer(batch: int, places: int) -> dict[str, float]:
             if turn:
                 times.append(taken)
     seconds = statistics.median(times) / (NEW - 1)
-    del model, cache, step
-    torch._dynamo.reset()
-    gc.collect()
-    torch.cuda.empty_cache()
     return {"tokens_per_second": batch / seconds, "step_ms": seconds * 1e3, "parameters": parameters}
 
 
@@ -181,7 +188,9 @@ def breakdown(
     kernels: dict[str, list[float]] = {}
     for event in profiler.events():
         if event.device_type == torch.autograd.DeviceType.CUDA:
-            kernels.setdefault(event.name, []).append(event.device_time if hasattr(event, "device_time") else event.cuda_time)
+            kernels.setdefault(event.name, []).append(
+                event.device_time if hasattr(event, "device_time") else event.cuda_time
+            )
     rows = {name[:90]: {"count": len(t) / STEPS, "ms": sum(t) / 1e3 / STEPS} for name, t in kernels.items()}
     rows = dict(sorted(rows.items(), key=lambda item: -item[1]["ms"])[:16])
     busy = sum(sum(t) for t in kernels.values()) / 1e3 / STEPS
@@ -245,7 +254,9 @@ def main() -> None:
             table.append(common.Row(f"batch {count}, peer's cache {places}", said, goal, ratio >= int(goal[0])))
         if count == 1:
             reached = mine["tokens_per_second"] / limit
-            table.append(common.Row("batch 1, of the limit", f"{reached:.1%} of {limit:.0f} tok/s", "78 %", reached >= 0.78))
+            table.append(
+                common.Row("batch 1, of the limit", f"{reached:.1%} of {limit:.0f} tok/s", "78 %", reached >= 0.78)
+            )
     path = common.save("decode_h200", found, started=started, folder=words.results)
     print(json.dumps({k: v for k, v in found.items() if k.startswith("batch")}, indent=1)[:6000])
     print(common.table(table))

@@ -89,7 +89,9 @@ def main() -> None:
     found["continuous_over_static"] = speed["continuous"] / speed["static"]
     path = common.save("serving_h200", found, started=started, folder=words.results)
     waits = found["policies"]["continuous"]["ttft_p95_s"]
-    said = f"{ratio:.1f}x, {speed['continuous']:.0f} against {speed['fifo']:.0f} tok/s, p95 to first token {waits:.2f} s"
+    said = (
+        f"{ratio:.1f}x, {speed['continuous']:.0f} against {speed['fifo']:.0f} tok/s, p95 to first token {waits:.2f} s"
+    )
     print(json.dumps(found["policies"], indent=1))
     print(common.table([common.Row("continuous over one at a time", said, "10x", ratio >= 10)]), path)
 

@@ -1,4 +1,4 @@
-"""The ops that ship: on CPU tensors against formulas, on a GPU against the CPU, and against torch's own rules for ops."""
+"""The ops that ship: on CPU tensors against formulas, on a GPU against the CPU, and by torch's own rules for ops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ def rotary_inputs(dtype: torch.dtype, *, heads: int = 4, kv: int = 2, width: int
     weights = [normal(width, dtype=dtype, seed=s) if norm else None for s in (2, 3)]
     caches = [normal(5, kv, 16, width, dtype=dtype, seed=s) for s in (4, 5)]
     places = torch.tensor([3, 49, 0, 17]), torch.tensor([79, 0, 33, 34])
-    return [normal(4, (heads + 2 * kv) * width, dtype=dtype), angles.cos(), angles.sin(), *weights, *places, *caches, 1e-6]
+    return [
+        normal(4, (heads + 2 * kv) * width, dtype=dtype),
+        angles.cos(),
+        angles.sin(),
+        *weights,
+        *places,
+        *caches,
+        1e-6,
+    ]
 
 
 def attention_inputs(
@@ -43,7 +51,10 @@ def attention_inputs(
 
 def sample_inputs(rows: int = 40, vocabulary: int = 1000) -> list[Tensor]:
     generator = torch.Generator().manual_seed(3)
-    pick = lambda values: torch.tensor(values)[torch.randint(0, len(values), (rows,), generator=generator)]  # noqa: E731
+
+    def pick(values: list) -> Tensor:
+        return torch.tensor(values)[torch.randint(0, len(values), (rows,), generator=generator)]
+
     uniform = torch.rand(rows, generator=generator, dtype=torch.float64)
     wishes = pick([0.0, 0.7, 1.3]), pick([0, 1, 20]).int(), pick([1.0, 0.9, 0.3]), pick([0.0, 0.05])
     return [normal(rows, vocabulary) * 3, *wishes, uniform]
@@ -60,7 +71,9 @@ def test_a_norm_behind_an_addition_changes_the_residual_in_place() -> None:
 
 def test_gate_comes_before_up() -> None:
     row = torch.tensor([[1.0, -2.0, 3.0, 5.0]])
-    torch.testing.assert_close(silu_mul(row), torch.tensor([[1 / (1 + 2.718281828**-1) * 3, -2 / (1 + 2.718281828**2) * 5]]))
+    torch.testing.assert_close(
+        silu_mul(row), torch.tensor([[1 / (1 + 2.718281828**-1) * 3, -2 / (1 + 2.718281828**2) * 5]])
+    )
 
 
 def test_rotary_writes_only_the_slots_it_is_given() -> None:
@@ -101,7 +114,9 @@ def test_draws_follow_the_distribution() -> None:
 def test_top_p_keeps_the_fewest_that_reach_it() -> None:
     logits = torch.tensor([[0.1, 0.2, 0.3, 0.4]]).log()
     for share, low in ((0.35, 3), (0.5, 2), (0.75, 1), (0.95, 0)):
-        first = sample(logits, torch.ones(1), torch.zeros(1).int(), torch.tensor([share]), torch.zeros(1), torch.zeros(1).double())
+        first = sample(
+            logits, torch.ones(1), torch.zeros(1).int(), torch.tensor([share]), torch.zeros(1), torch.zeros(1).double()
+        )
         assert first.item() == low
 
 
@@ -116,7 +131,7 @@ def test_what_a_kernel_cannot_take_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"torch.float64 is not one of"):
         silu_mul(x.double())
     q, keys, values, tables, lengths = (t.cuda() for t in attention_inputs(torch.float16))
-    with pytest.raises(ValueError, match="tables is torch.int64"):
+    with pytest.raises(ValueError, match=r"tables is torch\.int64"):
         paged_attention(q, keys, values, tables.long(), lengths, scale=1.0)
 
 
@@ -132,7 +147,12 @@ def on_gpu(op: Callable[..., Tensor], given: list, **more: float) -> tuple[Tenso
 @every_dtype
 @pytest.mark.parametrize("width", [8, 75, 1024, 5000])
 def test_norms_on_a_gpu(dtype: torch.dtype, width: int) -> None:
-    given = [normal(5, width, dtype=dtype), normal(5, width, dtype=dtype, seed=1), normal(width, dtype=dtype, seed=2), 1e-6]
+    given = [
+        normal(5, width, dtype=dtype),
+        normal(5, width, dtype=dtype, seed=1),
+        normal(width, dtype=dtype, seed=2),
+        1e-6,
+    ]
     expected, got, _ = on_gpu(add_rms_norm, given)
     torch.testing.assert_close(got.float(), expected, rtol=ROUNDING[dtype], atol=ROUNDING[dtype])
 
@@ -152,7 +172,9 @@ def test_rotary_on_a_gpu(dtype: torch.dtype, heads: int, kv: int, width: int, no
     given = rotary_inputs(dtype, heads=heads, kv=kv, width=width, norm=norm)
     wide = [g.float() if isinstance(g, Tensor) and g.dtype in DTYPES else g for g in given]
     there = [g.cuda() if isinstance(g, Tensor) else g for g in given]
-    for expected, got in zip((rotary_cache(*wide), wide[7], wide[8]), (rotary_cache(*there), there[7], there[8]), strict=True):
+    for expected, got in zip(
+        (rotary_cache(*wide), wide[7], wide[8]), (rotary_cache(*there), there[7], there[8]), strict=True
+    ):
         torch.testing.assert_close(got.cpu().float(), expected, rtol=ROUNDING[dtype], atol=2 * ROUNDING[dtype])
 
 
@@ -179,7 +201,10 @@ def test_torchs_own_rules_for_ops() -> None:
     half = torch.float16
     cases = [
         (ops.rms_norm.default, [normal(3, 64, dtype=half), normal(64, dtype=half), 1e-6]),
-        (ops.add_rms_norm.default, [normal(3, 64, dtype=half), normal(3, 64, dtype=half), normal(64, dtype=half), 1e-6]),
+        (
+            ops.add_rms_norm.default,
+            [normal(3, 64, dtype=half), normal(3, 64, dtype=half), normal(64, dtype=half), 1e-6],
+        ),
         (ops.silu_mul.default, [normal(3, 64, dtype=half)]),
         (ops.rotary_cache.default, rotary_inputs(half)),
         (ops.paged_attention.default, [*attention_inputs(half), 0.1]),

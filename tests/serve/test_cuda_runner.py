@@ -19,14 +19,16 @@ from gridstride.serve.sampling import Sampling
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SHAPES = {
-    "llama": DecoderConfig(vocabulary=300, width=128, layers=2, heads=4, kv_heads=2, head_width=64, hidden=256, context=256),
+    "llama": DecoderConfig(
+        vocabulary=300, width=128, layers=2, heads=4, kv_heads=2, head_width=64, hidden=256, context=256,
+    ),
     "qwen2": DecoderConfig(
         family="qwen2", vocabulary=300, width=96, layers=2, heads=3, kv_heads=1, head_width=64, hidden=80, context=256,
         qkv_bias=True,
     ),
     "qwen3": DecoderConfig(
-        family="qwen3", vocabulary=300, width=128, layers=2, heads=2, kv_heads=2, head_width=128, hidden=256, context=256,
-        tied=True, head_norm=True,
+        family="qwen3", vocabulary=300, width=128, layers=2, heads=2, kv_heads=2, head_width=128, hidden=256,
+        context=256, tied=True, head_norm=True,
     ),
 }  # fmt: skip
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -62,7 +64,9 @@ def test_greedy_tokens_are_the_torch_runners(shape: str, device: str) -> None:
     wishes = [Sampling(temperature=0.0, max_tokens=25 + i) for i in range(6)]
     model = decoder(shape)
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
-    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 2, 4, 8)), wishes) == expected
+    assert (
+        generated(CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 2, 4, 8)), wishes) == expected
+    )
 
 
 @every_device

@@ -1,7 +1,8 @@
 """The seam between models and kernels: every op a model uses, by name.
 
 Each function is PyTorch's own for CPU tensors. For tensors on a GPU it may call the op that `kernels/` ships; models
-and engines never choose.
+and engines never choose. The shipped ops have no backward pass: where gradients are wanted, and for dtypes they do not
+have, PyTorch's own run there too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from torch import Tensor
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """x / rms(x) * weight over the last axis; the mean of squares in fp32."""
+    if _shipped(x, weight):
+        from gridstride.kernels.rms_norm.op import rms_norm as shipped
+
+        return shipped(x.contiguous(), weight, eps)
     return F.rms_norm(x, (x.shape[-1],), weight, eps)
 
 
@@ -43,3 +48,11 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] != q.shape[1])
     return out.transpose(1, 2)
+
+
+def _shipped(x: Tensor, weight: Tensor) -> bool:
+    """Whether the op from `kernels/` is right here: on a GPU, one dtype that it has, and no gradient to keep."""
+    if not x.is_cuda or x.dtype != weight.dtype or x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return False
+    plain = type(x) is Tensor and type(weight) in (Tensor, torch.nn.Parameter)  # no shards of a distributed tensor
+    return plain and not (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))

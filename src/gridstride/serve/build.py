@@ -10,6 +10,7 @@ from gridstride.models import folder
 from gridstride.models.config import DecoderConfig
 from gridstride.models.errors import ModelError
 from gridstride.serve.batch import Runner
+from gridstride.serve.fused import unsupported
 from gridstride.serve.memory import for_cache
 from gridstride.serve.runner import TorchRunner
 
@@ -27,11 +28,18 @@ def runner(
     memory: int | None = None,
     block_size: int = BLOCK_SIZE,
 ) -> Runner:
-    """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over."""
+    """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
+
+    On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's.
+    """
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     decoder = folder.load(model, device=where, dtype=dtype)
     room = for_cache(where) if memory is None else memory
     blocks = blocks_in(room, decoder.config, block_size=block_size, element=decoder.embed_tokens.weight.element_size())
+    if where.type == "cuda" and not unsupported(decoder.config):
+        from gridstride.serve.cuda_runner import CudaRunner
+
+        return CudaRunner(decoder, blocks=blocks, block_size=block_size)
     return TorchRunner(decoder, blocks=blocks, block_size=block_size)
 
 

@@ -53,7 +53,10 @@ class CudaRunner:
         shape = config.layers, blocks + 1, config.kv_heads, block_size, config.head_width
         dtype = self.model.embedding.dtype
         # The last block belongs to nobody: idle rows of a bucket write there.
-        self._cache = (torch.zeros(shape, dtype=dtype, device=self._device), torch.zeros(shape, dtype=dtype, device=self._device))
+        self._cache = (
+            torch.zeros(shape, dtype=dtype, device=self._device),
+            torch.zeros(shape, dtype=dtype, device=self._device),
+        )
         self._static: dict[int, Static] = {}
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._pool: Any = None
@@ -70,7 +73,9 @@ class CudaRunner:
         )  # fmt: skip
         if isinstance(cut, str):
             return None
-        norms = torch.stack([norm for layer in model.layers for norm in (layer.input_norm, layer.mlp_norm)] + [model.norm])
+        norms = torch.stack(
+            [norm for layer in model.layers for norm in (layer.input_norm, layer.mlp_norm)] + [model.norm]
+        )
         return DecodeStep(
             cut, layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
             embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine,
@@ -110,7 +115,12 @@ class CudaRunner:
         if static is None:
             width = -(-self.context // self.block_size)
             static = self._static[bucket] = Static(
-                bucket, steps=self.steps, width=width, spare=self.blocks, block_size=self.block_size, device=self._device
+                bucket,
+                steps=self.steps,
+                width=width,
+                spare=self.blocks,
+                block_size=self.block_size,
+                device=self._device,
             )
         return static
 

@@ -69,8 +69,10 @@ class FusedDecoder:
         extra = first.qkv_bias, first.q_norm, first.output_bias, first.gate_up_bias, first.down_bias
         return all(each is None for each in extra)
 
-    def hidden(self, tokens: Tensor, positions: Tensor, slots: Tensor, cache: tuple[Tensor, Tensor], look: Look) -> Tensor:
-        """Normed hidden states [N, width] of tokens [N]; cache is keys and values, [layers, blocks, K, block_size, D]."""
+    def hidden(
+        self, tokens: Tensor, positions: Tensor, slots: Tensor, cache: tuple[Tensor, Tensor], look: Look
+    ) -> Tensor:
+        """Normed hidden states [N, width] of tokens [N]; cache: keys and values [layers, blocks, K, block_size, D]."""
         eps = self.config.norm_eps
         x = F.embedding(tokens, self.embedding)
         normed = rms_norm(x, self.layers[0].input_norm, eps)

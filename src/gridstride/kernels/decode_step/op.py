@@ -63,7 +63,7 @@ class DecodeStep:
         self, tokens: Tensor, positions: Tensor, table: Tensor, cache: tuple[Tensor, Tensor], drawn: Tensor, *,
         steps: int, greedy: bool,
     ) -> None:  # fmt: skip
-        """Decode `steps` tokens greedily into `drawn` int64 [steps]; tokens and positions int64 [1] become the next ones.
+        """Decode `steps` tokens greedily into `drawn` int64 [steps]; tokens, positions int64 [1] become the next.
 
         Without `greedy` one step, up to `self.logits` [1, vocabulary] fp32, and nothing else is written but the cache:
         keys and values [layers, blocks, K, block_size, D], at the slot of the position in `table` int32 [W].

@@ -41,7 +41,7 @@ class Geometry:
 
     def head_tiles(self, vocabulary: int) -> int:
         """Row tiles of the output projection that a block has, padded to whole stages."""
-        tiles = -(-(-(-vocabulary // 16)) // self.blocks)
+        tiles = -(-vocabulary // (16 * self.blocks))
         group = max(1, STAGE_TILES // self.chunks)
         return -(-tiles // group) * group
 
@@ -59,7 +59,11 @@ class Geometry:
             "tiles of gate and up": (self.hidden // b // 8 * self.chunks, STAGE_TILES),
             "tiles of down": (self.width // b // 8 * self.hidden // 64, STAGE_TILES),
         }  # fmt: skip
-        wrong = [f"{name}: {size} is no multiple of {unit}" for name, (size, unit) in needs.items() if size % unit or not size]
+        wrong = [
+            f"{name}: {size} is no multiple of {unit}"
+            for name, (size, unit) in needs.items()
+            if size % unit or not size
+        ]
         if self.head_width not in (64, 128):
             wrong.append(f"head_width {self.head_width} is not 64 or 128")
         if self.chunks > STAGE_TILES and self.chunks % STAGE_TILES:

@@ -18,7 +18,7 @@ _MOST_SPLITS = 32
 _LEAST = 256  # tokens of a split on the H200: below, the merge takes longer than the tokens
 
 _ARRIVED: dict[torch.device, Tensor] = {}
-"""A cache: counters of the merge, one set per GPU. Each launch leaves them at zero; launches of one stream share them."""
+"""A cache: counters of the merge, one set per GPU. Each launch leaves them at zero, for the next one of its stream."""
 
 
 def paged_attention(

@@ -17,9 +17,7 @@ _THREADS = 1024
 _ONE = 2.0**40  # weight of the likeliest token: weights are whole numbers, so that no sum depends on its order
 
 
-def sample(
-    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
-) -> Tensor:
+def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
     """Tokens int64 [M] of logits [M, V]; temperature, top_p, min_p fp32, top_k int32, uniform fp64 in [0, 1), each [M].
 
     Temperature 0 takes the likeliest token, of several the first. Else tokens with at least min_p times the largest
@@ -32,15 +30,15 @@ def sample(
 
 
 @torch.library.impl(_LIBRARY, "sample", "CUDA")
-def _cuda(
-    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
-) -> Tensor:
+def _cuda(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
     check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
     rows, vocabulary = logits.shape
     wanted = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
               "uniform": torch.float64}  # fmt: skip
     for (name, dtype), given in zip(wanted.items(), (temperature, top_k, top_p, min_p, uniform), strict=True):
-        check(given.dtype == dtype and given.shape == (rows,) and given.is_contiguous(), name, given, f"{dtype} [{rows}]")
+        check(
+            given.dtype == dtype and given.shape == (rows,) and given.is_contiguous(), name, given, f"{dtype} [{rows}]"
+        )
     tokens = logits.new_empty((rows,), dtype=torch.int64)
     if rows:
         run = launcher("sample", "03_eight_ways", logits.device, ELEMENT=element(logits))
@@ -49,9 +47,7 @@ def _cuda(
 
 
 @torch.library.impl(_LIBRARY, "sample", "CPU")
-def _cpu(
-    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
-) -> Tensor:
+def _cpu(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
     sound = logits.amax(dim=-1).isfinite()
     tokens = torch.where(sound, logits.argmax(dim=-1), -1)
     for m in torch.nonzero((temperature != 0) & sound).flatten().tolist():
@@ -79,7 +75,5 @@ def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: flo
 
 
 @torch.library.register_fake("gridstride::sample")
-def _fake(
-    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor
-) -> Tensor:
+def _fake(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
     return logits.new_empty((logits.shape[0],), dtype=torch.int64)

@@ -64,7 +64,9 @@ def _point(logits: Array, wishes: dict[str, Any], near: float) -> float:
         inside, outside = near, 0.0 if sign < 0 else 1.0
         for _ in range(40):
             middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if drawn(logits, uniform=middle, **wishes) == token else (inside, middle)
+            inside, outside = (
+                (middle, outside) if drawn(logits, uniform=middle, **wishes) == token else (inside, middle)
+            )
         low, high = (inside, high) if sign < 0 else (low, inside)
     return (low + high) / 2
 

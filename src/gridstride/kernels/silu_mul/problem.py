@@ -24,7 +24,12 @@ def torch_silu_mul(v: Values) -> object:
 problem = Problem(
     name="silu_mul",
     title="Gated SiLU, silu(gate) * up, float16",
-    parameters=(array("gate_up", "float16", "N", "2*H"), array("out", "float16", "N", "H", role="out"), size("N"), size("H")),
+    parameters=(
+        array("gate_up", "float16", "N", "2*H"),
+        array("out", "float16", "N", "H", role="out"),
+        size("N"),
+        size("H"),
+    ),
     reference=reference,
     terms="2",
     without={

@@ -1,9 +1,9 @@
-// One token too many: the loop runs to the length and one further, into what nobody has said.
+// One token too many: the loop runs to the length and one further, into what comes behind it.
 //
 // entry: paged_attention_one_token_too_many
 // block: 32
 // grid: 2*S*K
-// expect: out_of_bounds
+// expect: wrong_result
 
 #include <cuda_fp16.h>
 #include <math.h>
@@ -19,9 +19,9 @@ extern "C" __global__ void paged_attention_one_token_too_many(
     float2 seen = {0.0f, 0.0f};
     float top = -INFINITY, sum = 0.0f;
     for (int t = 0; t <= lengths[s]; ++t) {
-        const long long block = tables[s * table_width + t / BLOCK_SIZE];  // <- here
+        const long long block = tables[s * table_width + t / BLOCK_SIZE];
         const long long row = ((block * K + kv) * BLOCK_SIZE + t % BLOCK_SIZE) * D;
-        const float2 key = __half22float2(reinterpret_cast<const __half2*>(keys + row)[lane]);  // <- here
+        const float2 key = __half22float2(reinterpret_cast<const __half2*>(keys + row)[lane]);
         const float2 value = __half22float2(reinterpret_cast<const __half2*>(values + row)[lane]);
         float score = (query.x * key.x + query.y * key.y) * scale;
         for (int offset = 16; offset > 0; offset /= 2) score += __shfl_xor_sync(0xffffffffu, score, offset);

@@ -1,7 +1,7 @@
 // 02 pairs: two neighbouring results per thread, 4 bytes a load.
 //
 // Moves: memory instructions for the same bytes, to 1/2.
-// Mapping: thread t of block (x, y) -> elements 2 (x * 128 + t) and the next of row y; with an odd H element by element.
+// Mapping: thread t of block (x, y) -> elements 2 (x * 128 + t) and the next of row y; with an odd H one by one.
 //
 // entry: silu_mul_pairs
 // block: 128
