@@ -54,7 +54,8 @@ def said(found: dict[str, Any]) -> str:
     below = found["baselines_bits_per_byte"]
     return (
         f"{found['validation_bits_per_byte']:.3f} bits per byte; bytes by frequency {below['byte_entropy']:.3f}, "
-        f"trigrams of tokens {below['token_trigram']:.3f}; {found['tokens_per_second']:,.0f} tokens/s, MFU {found['mfu']:.1%}"
+        f"trigrams of tokens {below['token_trigram']:.3f}; "
+        f"{found['tokens_per_second']:,.0f} tokens/s, MFU {found['mfu']:.1%}"
     )
 
 

@@ -17,8 +17,8 @@ from gridstride.cli import main
 
 TINY = (
     "model.width=16 model.layers=1 model.heads=2 model.kv_heads=1 model.head_width=8 model.hidden=24 "
-    "data.vocabulary=300 data.sequence=16 data.validation_share=0.1 run.batch=4 run.minutes=0 run.steps=12 run.evaluate_every=5 "
-    "run.log_every=2 schedule.warmup=2 run.precision=fp32 run.device=cpu"
+    "data.vocabulary=300 data.sequence=16 data.validation_share=0.1 run.batch=4 run.minutes=0 run.steps=12 "
+    "run.evaluate_every=5 run.log_every=2 schedule.warmup=2 run.precision=fp32 run.device=cpu"
 ).split()
 
 

@@ -16,7 +16,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 """(inputs [B, T], targets [B, T]) -> mean loss in nats per token."""
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def mean_loss(
     loss: Loss, tokens: Tokens, *, sequence: int, batch: int, most: int | None, parallel: Parallel | None = None
 ) -> float:

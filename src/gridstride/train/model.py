@@ -50,7 +50,7 @@ def shape(config: Config, tokens: int) -> DecoderConfig:
     )
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def initialise(decoder: Decoder) -> None:
     """Normal weights; what is added to the residual stream is smaller the more layers do so (GPT-2, section 2.3)."""
     residual = _DEVIATION / math.sqrt(2 * decoder.config.layers)

@@ -71,7 +71,7 @@ def _adamw(groups: list[dict[str, Any]], config: settings.Optimiser) -> torch.op
     return torch.optim.AdamW(groups, lr=config.lr, betas=betas, eps=config.eps, fused=True)
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def clip(parameters: Iterable[Tensor], norm: float) -> Tensor:
     """Scale gradients in place so that their common 2-norm is at most `norm`; gives the norm before, a plain scalar.
 

@@ -11,7 +11,7 @@ from gridstride.models.decoder import Decoder
 BEGINNINGS = ("def read_", "class Queue:\n    def __init__(self", "import ")
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def sample(
     decoder: Decoder, tokenizer: Any, beginning: str, *, tokens: int, seed: int = 0, temperature: float = 0.7
 ) -> str:

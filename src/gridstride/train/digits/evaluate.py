@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -24,8 +25,8 @@ def draw(counts: list[list[int]], predicted: torch.Tensor, part: Part, file: Pat
     except ImportError:
         return False
     figure = Figure(figsize=(9, 4.5), layout="constrained")
-    left, right = figure.subfigures(1, 2)
-    axes = left.subplots()
+    halves: Any = figure.subfigures(1, 2)
+    axes = halves[0].subplots()
     axes.imshow(counts, cmap="Blues")
     axes.set(xlabel="taken for", ylabel="shows", xticks=range(CLASSES), yticks=range(CLASSES), title="test digits")
     for row, entries in enumerate(counts):
@@ -33,7 +34,7 @@ def draw(counts: list[list[int]], predicted: torch.Tensor, part: Part, file: Pat
             if count:
                 axes.text(column, row, count, ha="center", va="center", color="white" if row == column else "black")
     wrong = (predicted != part.labels).nonzero().flatten().tolist()
-    for place, number in zip(right.subplots(3, 4).flat, wrong + [None] * 12, strict=False):
+    for place, number in zip(halves[1].subplots(3, 4).flat, wrong + [None] * 12, strict=False):
         place.axis("off")
         if number is not None:
             place.imshow(part.images[number].cpu(), cmap="gray_r")
