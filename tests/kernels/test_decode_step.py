@@ -60,7 +60,13 @@ def test_the_output_projection_is_filled_up_with_zeros() -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"width": 250}, "width in rows"), ({"hidden": 300}, "hidden"), ({"blocks": 6}, "blocks over heads")],
+    [
+        ({"width": 250}, "width in rows"),
+        ({"hidden": 300}, "hidden"),
+        ({"blocks": 6}, "blocks over heads"),
+        ({"hidden": 16384, "blocks": 4}, "the ring"),
+        ({"hidden": 65536}, "shared memory"),
+    ],
 )
 def test_sizes_that_do_not_divide_are_named(change: dict[str, int], said: str) -> None:
     sizes = {name: getattr(SMALL, name) for name in Geometry.__slots__}

@@ -39,7 +39,9 @@ def runner(
     if where.type == "cuda" and not unsupported(decoder.config):
         from gridstride.serve.cuda_runner import CudaRunner
 
-        return CudaRunner(decoder, blocks=blocks, block_size=block_size)
+        weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
+        # A second copy of the weights makes a lone sequence fast; it must not take what the cache was promised.
+        return CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
     return TorchRunner(decoder, blocks=blocks, block_size=block_size)
 
 

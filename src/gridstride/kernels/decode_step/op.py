@@ -8,11 +8,9 @@ import torch
 from torch import Tensor
 
 from gridstride.device.physical import PhysicalGPU
-from gridstride.kernels.decode_step.packing import Geometry, stream
+from gridstride.kernels.decode_step.packing import SHARED, STAGES, Geometry, stream
 from gridstride.kernels.torch_op import launcher
 
-SHARED = 227 * 1024  # bytes of dynamic shared memory: all that a Hopper multiprocessor gives one block
-_STAGES = 12
 _AHEAD = 1
 _WARPS = (8, 16)
 
@@ -56,7 +54,7 @@ class DecodeStep:
         self._run = launcher(
             "decode_step", "01_streamed", device, BLOCKS=cut.blocks, WARPS=cut.warps, WIDTH=cut.width,
             HIDDEN=cut.hidden, HEADS=cut.heads, KV_HEADS=cut.kv_heads, HEAD_WIDTH=cut.head_width,
-            BLOCK_SIZE=block_size, STAGES=_STAGES, AHEAD=_AHEAD,
+            BLOCK_SIZE=block_size, STAGES=STAGES, AHEAD=_AHEAD,
         )  # fmt: skip
 
     def __call__(

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 STAGE_TILES = 16
+STAGES = 12  # of the ring
+SHARED = 227 * 1024  # bytes of dynamic shared memory: all that a Hopper multiprocessor gives one block
 _STAGE = STAGE_TILES * 16 * 32  # elements of one bulk copy
 
 
@@ -39,10 +41,19 @@ class Geometry:
         """Column chunks of 32 of a product of the residual stream."""
         return self.width // 32
 
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory that a block needs, with 2 KB for what is small."""
+        active = 4 * max(self.seen, self.hidden, self.width)
+        rows = max(self.qkv // 16, self.hidden // 8, self.width // 8) // self.blocks
+        sums = 4 * (16 * self.warps + 16) * max(rows, STAGE_TILES // max(1, self.chunks), 1)
+        attention = self.head_width * (4 * self.warps + 4 + 4 + 12)
+        return STAGES * STAGE_TILES * 1024 + active + sums + attention + 2048
+
     def head_tiles(self, vocabulary: int) -> int:
         """Row tiles of the output projection that a block has, padded to whole stages."""
         tiles = -(-vocabulary // (16 * self.blocks))
-        group = max(1, STAGE_TILES // self.chunks)
+        group = max(1, STAGE_TILES // max(1, self.chunks))
         return -(-tiles // group) * group
 
     def misfit(self) -> str:
@@ -64,6 +75,13 @@ class Geometry:
             for name, (size, unit) in needs.items()
             if size % unit or not size
         ]
+        units = self.qkv // b // 16, self.hidden // b // 8, self.width // b // 8
+        columns = self.chunks, self.chunks, max(self.seen, self.hidden) // 64
+        most = max(rows * each for rows, each in zip(units, columns, strict=True))
+        if most > STAGES * STAGE_TILES:
+            wrong.append(f"a product has {most} tiles in a block, the ring {STAGES * STAGE_TILES}")
+        if self.shared > SHARED:
+            wrong.append(f"{self.shared} bytes of shared memory are needed, there are {SHARED}")
         if self.head_width not in (64, 128):
             wrong.append(f"head_width {self.head_width} is not 64 or 128")
         if self.chunks > STAGE_TILES and self.chunks % STAGE_TILES:

@@ -4,18 +4,18 @@
 //   waits for the one before it, to almost none: a ring of 192 KB per multiprocessor is filled with the next weights
 //   while the current ones wait for their input.
 // Mapping: one block per multiprocessor; block b of B owns a 1/B-th of the rows of every matrix, packed for it in one
-//   stream (op.py) in the order of use. Thread 0 keeps bulk copies of 16 KB on their way into the ring; 16 warps split
+//   stream (packing.py) in the order of use. One thread keeps bulk copies of 16 KB on their way into the ring; the warps split
 //   the columns of a row tile and multiply by tensor cores: A is the weights, 16 rows by 32 columns a tile, B the
 //   activation, in its first column the upper and in its second the lower half of an fp32 value's leading 16 bits of
-//   fraction (two bf16). Where a block owns 8 rows only, they are 16 of half the columns. Block b attends for query head
-//   b / SPLITS to the tokens of split b % SPLITS.
+//   fraction (two bf16). Where a block owns 8 rows only, they are 16 of half the columns. Block b attends for query
+//   head b / SPLITS to the tokens of split b % SPLITS.
 //
 // Blocks hand each other numbers as 8-byte messages, value and turn in one word, so that reading a message is waiting
 // for it: one trip through L2 instead of a barrier's two. All blocks must be on the chip at once: the launch is
 // cooperative. A buffer is written again only after every block has sent something that it computed from all of it.
 //
 // entry: decode_step_streamed
-// block: 32*16
+// block: 32*8
 // grid: 128
 
 #include <cuda_bf16.h>
@@ -23,7 +23,7 @@
 
 #ifndef BLOCKS
 #define BLOCKS 128
-#define WARPS 16
+#define WARPS 8
 #define WIDTH 1024
 #define HIDDEN 3072
 #define HEADS 16
@@ -38,6 +38,8 @@
 
 typedef __nv_bfloat16 Element;
 typedef unsigned long long Message;  // low half: a float's or an int's bits; high half: the turn it belongs to
+
+__host__ __device__ constexpr int max3(int a, int b, int c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
 
 constexpr int THREADS = 32 * WARPS;
 constexpr int TILE = 16 * 32 * 2;  // bytes: 16 rows by 32 columns
@@ -62,12 +64,17 @@ constexpr int QKV_TILES = QKV_ROWS / 16, QKV_CHUNKS = WIDTH / 32;
 constexpr int OUT_TILES = OWN / 8, OUT_CHUNKS = SEEN / 64;
 constexpr int UP_TILES = UNITS / 8, UP_CHUNKS = WIDTH / 32;
 constexpr int DOWN_TILES = OWN / 8, DOWN_CHUNKS = HIDDEN / 64;
-constexpr int LAYER_TILES = QKV_TILES * QKV_CHUNKS + OUT_TILES * OUT_CHUNKS + UP_TILES * UP_CHUNKS + DOWN_TILES * DOWN_CHUNKS;
+constexpr int LAYER_TILES =
+    QKV_TILES * QKV_CHUNKS + OUT_TILES * OUT_CHUNKS + UP_TILES * UP_CHUNKS + DOWN_TILES * DOWN_CHUNKS;
 constexpr int LAYER_STAGES = LAYER_TILES / STAGE_TILES;
 constexpr int HEAD_STAGES = QKV_CHUNKS / STAGE_TILES > 0 ? QKV_CHUNKS / STAGE_TILES : 1;  // of a row tile of the head
 constexpr int HEAD_GROUP = QKV_CHUNKS < STAGE_TILES ? STAGE_TILES / QKV_CHUNKS : 1;  // row tiles at a time
 static_assert(QKV_TILES * QKV_CHUNKS % STAGE_TILES == 0 && OUT_TILES * OUT_CHUNKS % STAGE_TILES == 0, "whole stages");
 static_assert(UP_TILES * UP_CHUNKS % STAGE_TILES == 0 && DOWN_TILES * DOWN_CHUNKS % STAGE_TILES == 0, "whole stages");
+
+constexpr int MOST_AT_ONCE =
+    max3(QKV_TILES * QKV_CHUNKS, UP_TILES * UP_CHUNKS, max3(OUT_TILES * OUT_CHUNKS, DOWN_TILES * DOWN_CHUNKS, 0));
+static_assert(MOST_AT_ONCE <= STAGES * STAGE_TILES, "the ring holds a whole product: its stages go back together");
 
 // Where messages lie.
 constexpr int MAIL_QKV = 0;
@@ -81,8 +88,6 @@ constexpr int MAIL_TOKEN = MAIL_BEST + 2 * BLOCKS;
 
 constexpr int MOST_ACTIVE = SEEN > HIDDEN ? (SEEN > WIDTH ? SEEN : WIDTH) : (HIDDEN > WIDTH ? HIDDEN : WIDTH);
 constexpr int TILE_SUMS = 16 * WARPS + 16;  // floats of a row tile's partial sums, padded against bank conflicts
-
-__host__ __device__ constexpr int max3(int a, int b, int c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
 
 struct __align__(16) Shared {
     unsigned char ring[STAGES * STAGE];
@@ -104,7 +109,7 @@ __device__ __forceinline__ unsigned int address(const void* shared)
     return static_cast<unsigned int>(__cvta_generic_to_shared(shared));
 }
 
-// -- messages -----------------------------------------------------------------------------------------------------------
+// -- messages ---------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ void send(Message* to, unsigned int bits, unsigned int turn)
 {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"((Message)turn << 32 | bits) : "memory");
@@ -123,7 +128,8 @@ __device__ __forceinline__ Message look(const Message* at)
 }
 
 // N messages, asked for together: one trip, not N.
-template <int N> __device__ __forceinline__ void receive(const Message* const (&from)[N], unsigned int turn, float (&values)[N])
+template <int N> __device__ __forceinline__ void receive(
+    const Message* const (&from)[N], unsigned int turn, float (&values)[N])
 {
     Message m[N];
     bool waiting;
@@ -166,7 +172,7 @@ template <int COUNT> __device__ __forceinline__ void receive_all(
     }
 }
 
-// -- the ring of weights ------------------------------------------------------------------------------------------------
+// -- the ring of weights ----------------------------------------------------------------------------------------------
 __device__ __forceinline__ void wait_full(Shared& s, unsigned int stage)
 {
     const unsigned int barrier = address(&s.full[stage % STAGES]), parity = stage / STAGES & 1;
@@ -188,9 +194,11 @@ struct Feeder {
     {
         for (; count > 0 && issued < all; --count, ++issued) {
             const unsigned int slot = issued % STAGES, barrier = address(&s.full[slot]);
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(STAGE) : "memory");
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                         ::"r"(barrier), "r"(STAGE) : "memory");
             asm volatile(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                "[%0], [%1], %2, [%3], %4;"
                 ::"r"(address(s.ring + slot * STAGE)), "l"(stream + (size_t)in_step * STAGE), "r"(STAGE), "r"(barrier),
                 "l"(policy)
                 : "memory");
@@ -199,7 +207,7 @@ struct Feeder {
     }
 };
 
-// -- products -----------------------------------------------------------------------------------------------------------
+// -- products ---------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ void put_active(Shared& s, int pair, float a, float b)
 {
     const __nv_bfloat162 upper = __floats2bfloat162_rn(a, b);
@@ -217,8 +225,8 @@ __device__ __forceinline__ void mma(float (&c)[4], unsigned int a0, unsigned int
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// Partial sums of TILES row tiles, one set per warp, into s.sums. The input is in s.active, the weights in the ring from
-// stage `first` on. With HALVES, rows 8 to 15 of a tile are rows 0 to 7 again, times the other half of the columns.
+// Partial sums of TILES row tiles, one set per warp, into s.sums. The input is in s.active, the weights in the ring
+// from stage `first` on. With HALVES, rows 8 to 15 of a tile are rows 0 to 7 again, times the other half of the columns.
 template <int TILES, int CHUNKS, bool HALVES> __device__ __forceinline__ void multiply(Shared& s, unsigned int first)
 {
     constexpr int PER = CHUNKS / WARPS;
@@ -275,7 +283,7 @@ __device__ __forceinline__ float inverse_rms(const Shared& s, float eps)
     return rsqrtf(((sum[0] + sum[1]) + (sum[2] + sum[3])) / WIDTH + eps);
 }
 
-// -- attention ----------------------------------------------------------------------------------------------------------
+// -- attention --------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ float share(float top, float all)
 {
     return top == -INFINITY ? 0.0f : exp2f(top - all);
@@ -312,7 +320,8 @@ __device__ __forceinline__ void prefetch(const void* address)
 }
 
 __device__ __forceinline__ void attend(
-    Shared& s, const Cache& cache, Message* mail, unsigned int turn, int position, float cosine, float sine, float scale)
+    Shared& s, const Cache& cache, Message* mail, unsigned int turn, int position, float cosine, float sine,
+    float scale)
 {
     const int b = blockIdx.x, head = b / SPLITS, split = b % SPLITS, kv = head / (HEADS / KV_HEADS);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / LANES, column = lane % LANES * 8;
@@ -460,7 +469,7 @@ __device__ __forceinline__ void attend(
     }
 }
 
-// -- the whole ----------------------------------------------------------------------------------------------------------
+// -- the whole --------------------------------------------------------------------------------------------------------
 // A product's input from the residual stream: times the norm's weight here, over its rms behind the product.
 constexpr int PAIRS = (WIDTH / 2 + THREADS - 1) / THREADS;
 
@@ -550,7 +559,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_streamed(
         for (int i = 0; i < PAIRS; ++i) {
             const int pair = i * THREADS + t;
             if (pair < WIDTH / 2) {
-                const __nv_bfloat162 e = reinterpret_cast<const __nv_bfloat162*>(embedding + (size_t)token * WIDTH)[pair];
+                const Element* row = embedding + (size_t)token * WIDTH;
+                const __nv_bfloat162 e = reinterpret_cast<const __nv_bfloat162*>(row)[pair];
                 x[i][0] = __low2float(e);
                 x[i][1] = __high2float(e);
             }
@@ -570,7 +580,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_streamed(
             ++turn;
             MARK(0)
             put_normed(s, x, norm);
-            norm.load(norms + (size_t)(2 * layer + 1) * WIDTH);  // what is needed later comes while others are waited for
+            norm.load(norms + (size_t)(2 * layer + 1) * WIDTH);  // comes while others are waited for
             if (layer + 1 < layers && t % 8 == 0) {  // eight lanes read a line of 128 bytes
 #pragma unroll
                 for (int u = 0; u < AHEAD; ++u) {
@@ -586,7 +596,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_streamed(
             __syncthreads();
             if (feeds) feeder.feed(s, QKV_TILES * QKV_CHUNKS / STAGE_TILES);
             stage += QKV_TILES * QKV_CHUNKS / STAGE_TILES;
-            if (t < QKV_ROWS) send(mail + MAIL_QKV + b * QKV_ROWS + t, row_sum(s, t / 16, t % 16) * inverse_rms(s, eps), turn);
+            if (t < QKV_ROWS)
+                send(mail + MAIL_QKV + b * QKV_ROWS + t, row_sum(s, t / 16, t % 16) * inverse_rms(s, eps), turn);
 
             MARK(2)
             attend(s, cache, mail, turn, position, cos_mine, sin_mine, scale);
@@ -614,7 +625,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_streamed(
             stage += UP_TILES * UP_CHUNKS / STAGE_TILES;
             if (t < UNITS) {  // rows 0 to 7 of a tile are gates, 8 to 15 what they let through
                 const float scale_of_x = inverse_rms(s, eps);
-                const float gate = row_sum(s, t / 8, t % 8) * scale_of_x, up = row_sum(s, t / 8, 8 + t % 8) * scale_of_x;
+                const float gate = row_sum(s, t / 8, t % 8) * scale_of_x;
+                const float up = row_sum(s, t / 8, 8 + t % 8) * scale_of_x;
                 send(mail + MAIL_HIDDEN + b * UNITS + t, gate / (1.0f + __expf(-gate)) * up, turn);
             }
 

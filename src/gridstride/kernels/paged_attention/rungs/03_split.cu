@@ -3,8 +3,8 @@
 // Moves: blocks on the chip, from S K to S K `splits`: few or long sequences fill it too. The merge re-reads D + 2
 //   floats per head and split.
 // Mapping: block (x, y, z) -> split x of key head y of sequence z and the G query heads that share it. D / 8 lanes hold
-//   one token's row as 16 bytes each (16-bit elements), so a warp holds 256 / D tokens; every lane has UNROLL
-//   rows of keys and of values on their way. Scores are summed over a row's lanes by shuffles; each row group has its own
+//   one token's row as 16 bytes each (16-bit elements), so a warp holds 256 / D tokens; every lane has UNROLL rows of
+//   keys and of values on their way. Scores are summed over a row's lanes by shuffles; each row group has its own
 //   running maximum, sum and output, merged at the end over groups, warps and splits by their maxima (log-sum-exp).
 //
 // entry: paged_attention_split
