@@ -1,8 +1,8 @@
 """The runner for GPUs: decoding from CUDA graphs, several steps a call; prompts in chunks through PyTorch's attention.
 
-Two ways through the model share the cache and the weights. A batch in which every sequence has one token and is drawn
-from by plain means (no penalties, no schema, no log-probabilities) is replayed from a graph of the next larger bucket,
-`batch.steps` times, with one exchange with the host. Every other batch runs op by op.
+Two ways through the model share the cache and the weights. Sequences with one new token that are drawn from by plain
+means (no penalties, no schema, no log-probabilities) are replayed from a graph of the next larger bucket, `batch.steps`
+times, with one exchange with the host. What else a batch has runs op by op.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.bias import causal_lower_right
 
 from gridstride.kernels.decode_step.op import DecodeStep, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.sample.op import sample as draw_tokens
 from gridstride.models.decoder import Decoder
-from gridstride.serve.batch import Batch, Draw, Sampled
+from gridstride.serve import split
+from gridstride.serve.batch import Batch, Sampled
 from gridstride.serve.fused import FusedDecoder
 from gridstride.serve.sampler import sample
 from gridstride.serve.static import Static
@@ -29,6 +31,8 @@ from gridstride.serve.static import Static
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 """Sequences of a captured step; a batch is filled up to the next one."""
 STEPS = 8
+_PROMPTS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not cuDNN's, which makes a plan for every new length: prompts have all lengths."""
 
 
 class CudaRunner:
@@ -85,10 +89,17 @@ class CudaRunner:
     def execute(self, batch: Batch) -> Sampled:
         """Tokens of the rows that are to be sampled."""
         with torch.inference_mode():
-            if self._plain(batch):
+            decoding = split.decodable(batch)
+            if not decoding.any() or np.count_nonzero(decoding) > self._buckets[-1]:
+                return self._op_by_op(batch)
+            if decoding.all():
                 return self._decode(batch)
-            hidden = self._any(batch)
-            return sample(self.model.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+            decode, other = split.part(batch, decoding), split.part(batch, ~decoding)
+            return split.joined([(self._decode(decode[0]), decode[1]), (self._op_by_op(other[0]), other[1])])
+
+    def _op_by_op(self, batch: Batch) -> Sampled:
+        hidden = self._any(batch)
+        return sample(self.model.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits [M, vocabulary] of the rows that are to be sampled, op by op; the cache is written as in `execute`."""
@@ -96,11 +107,6 @@ class CudaRunner:
             return self.model.logits(self._any(batch)[self._on_device(batch.sampled)])
 
     # -- one token each, from a graph ------------------------------------------------------------------------------
-    def _plain(self, batch: Batch) -> bool:
-        count = len(batch.tokens)
-        whole = count == len(batch.starts) - 1 == len(batch.sampled) and count <= self._buckets[-1]
-        return whole and all(map(_simple, batch.draws))
-
     def _decode(self, batch: Batch) -> Sampled:
         count = len(batch.tokens)
         bucket = self._buckets[bisect.bisect_left(self._buckets, count)]
@@ -189,7 +195,8 @@ class CudaRunner:
     # -- anything, op by op ----------------------------------------------------------------------------------------
     def _any(self, batch: Batch) -> Tensor:
         tokens, positions, slots = map(self._on_device, (batch.tokens, batch.positions, batch.slots))
-        return self.model.hidden(tokens, positions, slots, self._cache, self._look(batch))
+        with sdpa_kernel(_PROMPTS):
+            return self.model.hidden(tokens, positions, slots, self._cache, self._look(batch))
 
     def _look(self, batch: Batch) -> Any:
         """Attention of a ragged batch: sequences with one token together, each longer chunk by itself."""
@@ -231,10 +238,3 @@ def _chunk_attention(q: Tensor, keys: Tensor, values: Tensor, length: int) -> Te
             k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for t in (k, v))
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=causal_lower_right(q.shape[2], length))
     return out[0].transpose(0, 1)
-
-
-def _simple(draw: Draw) -> bool:
-    """Whether the token can be drawn on the device without knowing what was said before."""
-    s = draw.sampling
-    touched = s.logit_bias or s.presence_penalty or s.frequency_penalty or s.repetition_penalty != 1.0
-    return not touched and s.logprobs is None and s.schema is None and draw.mask is None
