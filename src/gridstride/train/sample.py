@@ -8,12 +8,12 @@ import torch
 
 from gridstride.models.decoder import Decoder
 
-BEGINNINGS = ("def read_", "class Queue:\n    def __init__(self", "import ")
+BEGINNINGS = ("def read_", "class Queue:\n    def __init__(self", "import os\n")
 
 
 @torch.no_grad()
 def sample(
-    decoder: Decoder, tokenizer: Any, beginning: str, *, tokens: int, seed: int = 0, temperature: float = 0.7
+    decoder: Decoder, tokenizer: Any, beginning: str, *, tokens: int, seed: int = 0, temperature: float = 0.85
 ) -> str:
     """`beginning` and what the model writes after it; it sees as many tokens back as its context holds.
 
