@@ -6,6 +6,7 @@ Nothing heavy is imported before a command runs: `gridstride --help` must answer
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import json
 import os
@@ -431,6 +432,7 @@ def load(
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)
+    gc.set_threshold(20_000, *gc.get_threshold()[1:])  # imports make many objects and no rubbish to look for
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

@@ -99,15 +99,15 @@ def test_after_all_of_them_an_honest_kernel_passes_in_the_same_room(sandbox: San
     assert judged(sandbox, doubling, parse_kernel(source)) == ()
 
 
-def test_nothing_is_left_behind(doubling: Problem) -> None:
-    folders = set(Path(tempfile.gettempdir()).glob("gridstride-*"))
+def test_nothing_is_left_behind(doubling: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other tests make folders in the usual place meanwhile
     children = _children()
     memory = use_of(os.getpid())
     for path in FILES[:3]:
         sandbox = Sandbox(gs.VirtualGPU(), LIMITS)
         judged(sandbox, doubling, read_kernel(path))
         sandbox.close()
-    assert set(Path(tempfile.gettempdir()).glob("gridstride-*")) == folders
+    assert list(tmp_path.iterdir()) == []
     assert _children() == children
     after = use_of(os.getpid())
     assert memory is not None

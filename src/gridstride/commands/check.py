@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,27 +14,43 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gridstride.judge.find import Folder
+    from gridstride.judge.sandbox.subject import Sandbox
     from gridstride.judge.verdict import RungResult
+    from gridstride.protocol import Device
 
 
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
-    folder = folder_of(problem)
     source = kernel_source(file, sandbox=sandbox)
     chosen = device_of(device, chip)
-    from gridstride.judge.header import HeaderError
-    from gridstride.judge.ladder import check
+    with _started(chosen) if sandbox and chosen.kind == "virtual" else nullcontext(sandbox) as room:
+        folder = folder_of(problem)
+        from gridstride.judge.header import HeaderError
+        from gridstride.judge.ladder import check
 
-    with kernels_print_on_stderr(), Progress(1) as progress:
-        try:
-            result = check(file, folder, device=chosen, progress=progress.step, sandbox=sandbox)
-        except HeaderError as error:
-            raise WrongUse(str(error)) from error
+        with kernels_print_on_stderr(), Progress(1) as progress:
+            try:
+                result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
+            except HeaderError as error:
+                raise WrongUse(str(error)) from error
     if as_json:
         emit(result.check_json())
     else:
         _show(stdout(), result, folder, source, where(chosen))
     return result.verdict == "pass"
+
+
+@contextmanager
+def _started(device: Device) -> Iterator[Sandbox]:
+    """A worker that gets ready while this process reads the problem and imports what judges."""
+    from gridstride.judge.sandbox.subject import Sandbox
+
+    sandbox = Sandbox(device)
+    sandbox.start()
+    try:
+        yield sandbox
+    finally:
+        sandbox.close()
 
 
 def kernel_source(file: str, *, sandbox: bool = True) -> str:

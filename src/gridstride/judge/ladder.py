@@ -56,7 +56,7 @@ class Ladder:
         seed: int | None = None,
         progress: Progress = _quiet,
         detail: Progress = _quiet,
-        sandbox: bool = False,
+        sandbox: bool | Sandbox = False,
     ) -> None:
         self.folder, self.problem = folder, folder.problem
         self.device = choose(device)
@@ -67,7 +67,7 @@ class Ladder:
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
         self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
-        self._sandbox = Sandbox(self._virtual) if sandbox else None
+        self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(self._virtual) if sandbox else None
         if self._sandbox is not None:
             self._sandbox.start()
         self.files = _chosen(folder.rungs(), rungs)
@@ -256,11 +256,12 @@ def check(
     device: Device | str | None = None,
     seed: int | None = None,
     progress: Progress = _quiet,
-    sandbox: bool = True,
+    sandbox: bool | Sandbox = True,
 ) -> RungResult:
     """The verdict on a user's own kernel file; HeaderError and OSError for a file that cannot be read.
 
-    It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False.
+    It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False. One that was
+    started before, for the same virtual GPU, is used and closed.
     """
     file = submission(path)
     ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)

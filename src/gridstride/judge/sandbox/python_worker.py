@@ -6,6 +6,7 @@ a submission like any other, for a worker in which no Python of the user's runs.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -23,6 +24,8 @@ def main() -> None:
     die_with_parent(given["parent"])
     replies = os.fdopen(given["replies"], "wb", buffering=0)
     _warm_up(given["language"], given["arch"])
+    gc.freeze()
+    gc.enable()
     say(replies, Message({"ready": lock(Limits(**given["limits"]), given["folders"])}))
     asked = read(os.fdopen(0, "rb", closefd=False).read)
     if asked is not None:

@@ -34,6 +34,8 @@ def main() -> None:
     replies = os.fdopen(given["replies"], "wb", buffering=0)
     room = Room(given)
     room.warm_up()
+    gc.freeze()
+    gc.enable()
     locked = lock(Limits(**given["limits"]), given["folders"])
     say(replies, Message({"ready": locked}))
     requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
