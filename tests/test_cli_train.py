@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -70,6 +71,52 @@ def test_a_run_leaves_a_model_a_record_and_a_picture(folder: Path, capsys: pytes
     assert "going on from step 12" in err
 
 
+def test_a_run_is_overwritten_only_by_one_that_can_begin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, few = folder / "runs" / "a", ("--set", "run.steps=4")
+    assert call(capsys, *words("--name", "a", *few))[0] == 0
+    for refused in (["--data", "nothing"], ["--set", "data.sequence=100000"], ["--set", "run.device=cuda:99"]):
+        assert call(capsys, *words("--name", "a", "--overwrite", *few, *refused))[0] == 2
+        assert (run / "model" / "config.json").exists()
+        assert (run / "result.json").exists()
+        assert [path.name for path in (run / "checkpoints").glob("step-*")] == ["step-000004"]
+    assert call(capsys, *words("--name", "a", "--overwrite", "--set", "run.steps=2"))[0] == 0
+    assert [path.name for path in (run / "checkpoints").glob("step-*")] == ["step-000002"]
+
+
+def test_a_disk_that_fills_up_is_said_with_how_to_go_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridstride.train.log import Log
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Log, "write", full)
+    code, out, err = call(capsys, *words("--name", "a", "--json"))
+    assert code == 1
+    for said in (err, json.loads(out)["error"]):
+        assert "runs/a cannot be written: the disk is full" in said
+        assert "go on: gridstride train --name a --resume" in said
+
+
+def test_before_the_first_step_a_signal_ends_at_once_and_after_it_saves() -> None:
+    from gridstride.commands.train import _signals
+    from gridstride.commands.train_display import Silent
+
+    with pytest.raises(KeyboardInterrupt), _signals(Silent(), alone=True):
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(SystemExit) as ended, _signals(Silent(), alone=True):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert ended.value.code == 143
+    with _signals(Silent(), alone=True) as stopped:
+        assert not stopped()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+    with _signals(Silent(), alone=False) as stopped:  # a rank: the others must know of it
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -79,6 +126,7 @@ def test_a_run_leaves_a_model_a_record_and_a_picture(folder: Path, capsys: pytes
         (["--set", "run.device=cuda:99"], "sees no GPU"),
         (["digit"], "gridstride train digits"),
         (["digits", "--resume"], "takes no option but --json"),
+        (["--resume", "--overwrite"], "give one of them"),
     ],
 )
 def test_what_cannot_be_is_refused(

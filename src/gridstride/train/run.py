@@ -18,7 +18,8 @@ from gridstride.train import baselines as counts
 from gridstride.train import config as settings
 from gridstride.train import evaluate, outcome, together
 from gridstride.train.curve import draw
-from gridstride.train.folder import RunFolder, compatible, opened
+from gridstride.train.errors import TrainFailed
+from gridstride.train.folder import RunFolder, begin, command, compatible, opened
 from gridstride.train.loop import Ended, Loop, Show
 from gridstride.train.prepare import Prepared, described, prepare
 from gridstride.train.sample import BEGINNINGS, sample
@@ -55,14 +56,26 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
     trainer = Trainer(config, folder, prepared)
-    together.decided(partial(folder.write, "config.toml", settings.text(config)))
+    together.decided(partial(begin, folder, config, anew=wanted.overwrite and not wanted.resume))
     say(_model_described(trainer))
     if wanted.resume:
         went_on = trainer.resume()
         say(f"going on from step {trainer.progress.step}" if went_on else "no checkpoint yet: beginning")
+    try:
+        return _trained(trainer, show, say, stopped)
+    except BrokenPipeError:  # whoever read what is said has gone
+        raise
+    except OSError as error:
+        what = f"{folder.path} cannot be written: {together.words(error)}; the last checkpoint is kept"
+        raise TrainFailed(f"{what}. Mend that, then go on: {command(config, '--resume')}") from error
+
+
+def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
     ended = Loop(trainer, show, stopped=stopped).run()
     record = _record(trainer, ended)
-    if ended.reason != "signal" and together.rank() == 0:
+    if ended.reason == "signal":
+        record["go_on"] = command(trainer.config, "--resume")
+    elif together.rank() == 0:
         _finish(trainer, record, say)
     return record
 

@@ -21,7 +21,7 @@ from gridstride.train.arrangement import Arrangement
 from gridstride.train.checkpoint import CheckpointError, Checkpoints
 from gridstride.train.data import Sampler
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.folder import RunFolder
+from gridstride.train.folder import RunFolder, command
 from gridstride.train.parallel import Parallel
 from gridstride.train.precision import Precision, choose
 from gridstride.train.prepare import Prepared
@@ -120,7 +120,7 @@ class Trainer:
         try:
             self.checkpoints.save(self.progress.step, tensors, meta=meta, own=random_state(self.device))
         except CheckpointError as error:
-            raise TrainFailed(f"{error}. Mend that, then go on: gridstride train --resume") from error
+            raise TrainFailed(f"{error}. Mend that, then go on: {command(self.config, '--resume')}") from error
 
     def resume(self) -> bool:
         """Go on from the newest checkpoint; false where there is none. Raises CheckpointError for a damaged one."""
