@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from gridstride.cli import main
 
@@ -71,6 +72,17 @@ def test_a_run_leaves_a_model_a_record_and_a_picture(folder: Path, capsys: pytes
     assert "going on from step 12" in err
 
 
+def test_a_run_goes_on_in_the_precision_it_began_in(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for faster, more in (("fp32", ()), ("bf16", ("--resume",))):
+        rates = [1.0, 9.0] if faster == "fp32" else [9.0, 1.0]
+        monkeypatch.setattr("gridstride.train.precision.matmul_rates", lambda *_, rates=rates, **__: rates)
+        given = words("--name", "a", "--set", "run.steps=2", "--set", "run.precision=auto")
+        code, out, _ = call(capsys, *(given if not more else ("train", "--name", "a", *more)), "--json")
+        assert (code, json.loads(out)["precision"]) == (0, "fp32")
+
+
 def test_a_run_is_overwritten_only_by_one_that_can_begin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, few = folder / "runs" / "a", ("--set", "run.steps=4")
     assert call(capsys, *words("--name", "a", *few))[0] == 0
@@ -97,6 +109,24 @@ def test_a_disk_that_fills_up_is_said_with_how_to_go_on(
     for said in (err, json.loads(out)["error"]):
         assert "runs/a cannot be written: the disk is full" in said
         assert "go on: gridstride train --name a --resume" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory. Tried"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 8")],
+)
+def test_what_does_not_fit_into_memory_is_said_with_what_takes_less(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    from gridstride.train.trainer import Trainer
+
+    def full(_: Trainer) -> None:
+        raise error
+
+    monkeypatch.setattr(Trainer, "step", full)
+    code, _, err = call(capsys, *words("--name", "a"))
+    assert code == 1
+    assert f"the memory is full ({error}). --set run.micro_batch=2 or --set run.checkpoint_activations=true" in err
 
 
 def test_before_the_first_step_a_signal_ends_at_once_and_after_it_saves() -> None:

@@ -31,36 +31,37 @@ def run(
     as_json: bool,
 ) -> bool:
     """Train, or write a configuration to begin from; false where training could not go on."""
-    from gridstride.train.errors import TrainError
+    from gridstride.train.errors import TrainError, TrainFailed
 
     changes = [*changes, *_said("data.source", data), *_said("run.name", name)]
     if resume and overwrite:
         raise WrongUse("--resume goes on with a run, --overwrite begins it anew: give one of them")
-    if what is not None:
-        others = (config, changes, resume, overwrite, write_config, processes)
-        return _digits(what, options=any(others), as_json=as_json)
     try:
+        if what is not None:
+            others = (config, changes, resume, overwrite, write_config, processes)
+            return _digits(what, options=any(others), as_json=as_json)
         if write_config is not None:
             return _write_config(write_config, config, changes, as_json=as_json)
         _needs_torch()
         return _begun(config, tuple(changes), processes, resume=resume, overwrite=overwrite, as_json=as_json)
     except TrainError as error:
         raise WrongUse(str(error)) from error
+    except TrainFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        if as_json:
+            emit({"error": str(error)})
+        return False
 
 
 def _digits(what: str, *, options: bool, as_json: bool) -> bool:
     from gridstride.commands import train_digits
-    from gridstride.train.errors import TrainError
 
     if what != "digits":
         raise WrongUse(f"there is no `train {what}`: `gridstride train digits`, or `gridstride train --data {what}`")
     if options:
         raise WrongUse("`gridstride train digits` takes no option but --json")
     _needs_torch()
-    try:
-        return train_digits.run(as_json=as_json)
-    except TrainError as error:
-        raise WrongUse(str(error)) from error
+    return train_digits.run(as_json=as_json)
 
 
 def _said(key: str, value: str | None) -> list[str]:
@@ -110,23 +111,16 @@ def _begun(
 ) -> bool:
     """As one process, as one of several (a rank), or as the one that starts them."""
     from gridstride.commands import train_processes
-    from gridstride.train.errors import TrainFailed
     from gridstride.train.run import Wanted
 
     wanted = Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
-    try:
-        if train_processes.is_rank():
-            with train_processes.rank(wanted):
-                _train(wanted, as_json=as_json)
-        elif processes is not None:
-            train_processes.start(wanted, processes, as_json=as_json)
-        else:
+    if train_processes.is_rank():
+        with train_processes.rank(wanted):
             _train(wanted, as_json=as_json)
-    except TrainFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        if as_json:
-            emit({"error": str(error)})
-        return False
+    elif processes is not None:
+        train_processes.start(wanted, processes, as_json=as_json)
+    else:
+        _train(wanted, as_json=as_json)
     return True
 
 
