@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -83,6 +84,25 @@ def test_a_run_goes_on_in_the_precision_it_began_in(
         assert (code, json.loads(out)["precision"]) == (0, "fp32")
 
 
+def test_a_damaged_checkpoint_is_refused_with_the_way_out_before_a_model_is_built(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridstride.train import run as training
+
+    assert call(capsys, *words("--name", "a", "--set", "run.steps=4", "--set", "run.save_every=2"))[0] == 0
+    checkpoints = folder / "runs" / "a" / "checkpoints"
+    monkeypatch.setattr(training, "Trainer", None)
+    for step, way in ((4, "to go on from step 2"), (2, "Begin anew: gridstride train --name a --overwrite")):
+        newest = checkpoints / f"step-{step:06}"
+        weights = next(newest.glob("*.distcp"))
+        os.truncate(weights, weights.stat().st_size - 1)
+        code, _, err = call(capsys, "train", "--name", "a", "--resume")
+        assert code == 2
+        assert "is truncated or changed" in err
+        assert way in err
+        shutil.rmtree(newest)
+
+
 def test_a_run_is_overwritten_only_by_one_that_can_begin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, few = folder / "runs" / "a", ("--set", "run.steps=4")
     assert call(capsys, *words("--name", "a", *few))[0] == 0
@@ -113,7 +133,10 @@ def test_a_disk_that_fills_up_is_said_with_how_to_go_on(
 
 @pytest.mark.parametrize(
     "error",
-    [torch.OutOfMemoryError("CUDA out of memory. Tried"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 8")],
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: 8"),
+    ],
 )
 def test_what_does_not_fit_into_memory_is_said_with_what_takes_less(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception

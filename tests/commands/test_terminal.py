@@ -13,9 +13,14 @@ from gridstride.commands.terminal import interrupts_held
 
 def test_a_held_interrupt_comes_at_the_end() -> None:
     reached = []
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        os.kill(os.getpid(), signal.SIGINT)
-        reached.append(True)
+
+    def interrupted() -> None:
+        with interrupts_held():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert reached
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -25,12 +26,14 @@ def test_it_reads_at_least_97_of_100_digits_it_has_never_seen(tmp_path: Path) ->
     assert counts.diagonal().sum() / counts.sum() == pytest.approx(record["test_accuracy"])
 
 
-def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path: Path) -> None:
-    weights = {"w": torch.zeros(2)}
-    _save(tmp_path, weights, {"a": 1})
+def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    _save(tmp_path, {"w": torch.zeros(2)}, {"a": 1})
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    (tmp_path / ".model.safetensors.new").symlink_to("/dev/full")
-    with pytest.raises(TrainFailed, match="cannot be written"):
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(TrainFailed, match="cannot be written: No space left"):
         _save(tmp_path, {"w": torch.ones(2)}, {"a": 2})
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

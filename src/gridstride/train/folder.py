@@ -13,7 +13,17 @@ from typing import Any
 from gridstride.train import config as settings
 from gridstride.train.errors import TrainError
 
-_OURS = ("config.toml", "checkpoints", "model", "log.jsonl", "result.json", "sample.txt", "curve.png", "trace.json", "tensorboard")
+_OURS = (
+    "config.toml",
+    "checkpoints",
+    "model",
+    "log.jsonl",
+    "result.json",
+    "sample.txt",
+    "curve.png",
+    "trace.json",
+    "tensorboard",
+)
 # What cannot change when a run goes on: the weights or the order of the text would be others.
 _FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch", "parallel.tensor")
 

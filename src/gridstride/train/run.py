@@ -18,13 +18,14 @@ from gridstride.models import folder as models
 from gridstride.train import baselines as counts
 from gridstride.train import config as settings
 from gridstride.train import evaluate, outcome, together
+from gridstride.train.checkpoint import Checkpoints
 from gridstride.train.curve import draw
 from gridstride.train.errors import TrainFailed
 from gridstride.train.folder import RunFolder, begin, command, compatible, opened
 from gridstride.train.loop import Ended, Loop, Show
 from gridstride.train.prepare import Prepared, described, prepare
 from gridstride.train.sample import BEGINNINGS, sample
-from gridstride.train.trainer import Trainer, sampler
+from gridstride.train.trainer import Trainer, newest, sampler
 
 Say = Callable[[str], None]
 
@@ -56,6 +57,8 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     )
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
+    if wanted.resume:
+        together.decided(partial(newest, Checkpoints(folder.checkpoints), config))
     with _memory_told(config):
         trainer = Trainer(config, folder, prepared)
     # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
