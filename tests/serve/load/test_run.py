@@ -162,9 +162,7 @@ def test_a_server_that_is_not_there_is_said() -> None:
         load(fake)
 
 
-@pytest.mark.parametrize(
-    "url", ["", "localhost:8000", "ftp://a", "http://", "file:///etc/passwd", "http://[x", "http://a:99999999"]
-)
+@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://a", "http://", "file:///etc/passwd", "http://a\x00b"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(LoadError, match="is no address"):
         load(Fake(url=url))
