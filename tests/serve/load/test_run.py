@@ -62,7 +62,7 @@ def test_the_first_text_is_waited_for_and_not_the_first_event() -> None:
     with serving(first=0.2, gap=0.05) as fake:
         made = load(fake, chat=True, requests=1, concurrency=1)
     assert made["ttft_ms"]["p50"] >= 200
-    assert made["tpot_ms"]["p50"] >= 50
+    assert made["tpot_ms"]["p50"] >= 40  # what was late at the start is not late at the end
     assert made["itl_ms"]["p50"] >= 40
     assert made["e2e_ms"]["p50"] >= 350
 
