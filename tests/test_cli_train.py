@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from gridstride.cli import main
 
@@ -70,6 +73,103 @@ def test_a_run_leaves_a_model_a_record_and_a_picture(folder: Path, capsys: pytes
     assert "going on from step 12" in err
 
 
+def test_a_run_goes_on_in_the_precision_it_began_in(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for faster, more in (("fp32", ()), ("bf16", ("--resume",))):
+        rates = [1.0, 9.0] if faster == "fp32" else [9.0, 1.0]
+        monkeypatch.setattr("gridstride.train.precision.matmul_rates", lambda *_, rates=rates, **__: rates)
+        given = words("--name", "a", "--set", "run.steps=2", "--set", "run.precision=auto")
+        code, out, _ = call(capsys, *(given if not more else ("train", "--name", "a", *more)), "--json")
+        assert (code, json.loads(out)["precision"]) == (0, "fp32")
+
+
+def test_a_damaged_checkpoint_is_refused_with_the_way_out_before_a_model_is_built(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridstride.train import run as training
+
+    assert call(capsys, *words("--name", "a", "--set", "run.steps=4", "--set", "run.save_every=2"))[0] == 0
+    checkpoints = folder / "runs" / "a" / "checkpoints"
+    monkeypatch.setattr(training, "Trainer", None)
+    for step, way in ((4, "to go on from step 2"), (2, "Begin anew: gridstride train --name a --overwrite")):
+        newest = checkpoints / f"step-{step:06}"
+        weights = next(newest.glob("*.distcp"))
+        os.truncate(weights, weights.stat().st_size - 1)
+        code, _, err = call(capsys, "train", "--name", "a", "--resume")
+        assert code == 2
+        assert "is truncated or changed" in err
+        assert way in err
+        shutil.rmtree(newest)
+
+
+def test_a_run_is_overwritten_only_by_one_that_can_begin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, few = folder / "runs" / "a", ("--set", "run.steps=4")
+    assert call(capsys, *words("--name", "a", *few))[0] == 0
+    for refused in (["--data", "nothing"], ["--set", "data.sequence=100000"], ["--set", "run.device=cuda:99"]):
+        assert call(capsys, *words("--name", "a", "--overwrite", *few, *refused))[0] == 2
+        assert (run / "model" / "config.json").exists()
+        assert (run / "result.json").exists()
+        assert [path.name for path in (run / "checkpoints").glob("step-*")] == ["step-000004"]
+    assert call(capsys, *words("--name", "a", "--overwrite", "--set", "run.steps=2"))[0] == 0
+    assert [path.name for path in (run / "checkpoints").glob("step-*")] == ["step-000002"]
+
+
+def test_a_disk_that_fills_up_is_said_with_how_to_go_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridstride.train.log import Log
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Log, "write", full)
+    code, out, err = call(capsys, *words("--name", "a", "--json"))
+    assert code == 1
+    for said in (err, json.loads(out)["error"]):
+        assert "runs/a cannot be written: the disk is full" in said
+        assert "go on: gridstride train --name a --resume" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: 8"),
+    ],
+)
+def test_what_does_not_fit_into_memory_is_said_with_what_takes_less(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    from gridstride.train.trainer import Trainer
+
+    def full(_: Trainer) -> None:
+        raise error
+
+    monkeypatch.setattr(Trainer, "step", full)
+    code, _, err = call(capsys, *words("--name", "a"))
+    assert code == 1
+    assert f"the memory is full ({error}). --set run.micro_batch=2 or --set run.checkpoint_activations=true" in err
+
+
+def test_before_the_first_step_a_signal_ends_at_once_and_after_it_saves() -> None:
+    from gridstride.commands.train import _signals
+    from gridstride.commands.train_display import Silent
+
+    with pytest.raises(KeyboardInterrupt), _signals(Silent(), alone=True):
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(SystemExit) as ended, _signals(Silent(), alone=True):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert ended.value.code == 143
+    with _signals(Silent(), alone=True) as stopped:
+        assert not stopped()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+    with _signals(Silent(), alone=False) as stopped:  # a rank: the others must know of it
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -79,6 +179,7 @@ def test_a_run_leaves_a_model_a_record_and_a_picture(folder: Path, capsys: pytes
         (["--set", "run.device=cuda:99"], "sees no GPU"),
         (["digit"], "gridstride train digits"),
         (["digits", "--resume"], "takes no option but --json"),
+        (["--resume", "--overwrite"], "give one of them"),
     ],
 )
 def test_what_cannot_be_is_refused(

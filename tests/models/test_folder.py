@@ -220,7 +220,7 @@ def test_an_index_that_leads_out_of_the_folder(file: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"weight_map": []}', '{"weight_map": {}}', "{" * 9999, "[" * 99999]
+    "content", ["", "[]", "{}", '{"weight_map": []}', '{"weight_map": {}}', "{" * 9999, "[" * 99999, "9" * 5000]
 )
 def test_a_broken_index(content: str, tmp_path: Path) -> None:
     (sharded(tmp_path) / INDEX).write_text(content)

@@ -34,6 +34,10 @@ def test_a_runner_of_a_folder(tmp_path: Path) -> None:
     assert made.blocks == (1 << 20) // (4 * 2 * 2 * 2 * 8 * 4)
 
 
+def test_where_the_kernel_does_not_say_half_of_the_memory_is_available(tmp_path: Path) -> None:
+    assert available(tmp_path / "none", tmp_path) > 1 << 28
+
+
 def test_a_cpu_cache_takes_a_share_of_what_is_available() -> None:
     assert 0 < for_cache(torch.device("cpu")) <= available() // 3
 

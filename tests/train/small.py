@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.train import config as settings
-from gridstride.train.folder import opened
+from gridstride.train.folder import begin, opened
 from gridstride.train.prepare import Prepared, prepare
 from gridstride.train.trainer import Trainer
 
@@ -62,7 +62,7 @@ def text(chosen: settings.Config) -> Prepared:
 def trainer(folder: Path, *changes: str, resume: bool = False) -> Trainer:
     chosen = config(folder, *changes)
     made = Trainer(chosen, opened(chosen, resume=resume, overwrite=not resume), text(chosen))
-    made.folder.write("config.toml", settings.text(chosen))
+    begin(made.folder, chosen, anew=not resume)
     if resume:
         assert made.resume()
     return made

@@ -64,6 +64,9 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
         ("optimiser.lr=0", "must be above 0"),
         ("data.validation_share=0.5", "must be below 0.5"),
         ("run.name=../x", "must be a folder's name"),
+        ("run.seed=4294967296", "must be at most 4294967295"),
+        pytest.param("optimiser.lr=1" + "0" * 400, "must be a number", id="beyond a float"),
+        pytest.param("run.seed=" + "9" * 5000, "must be an integer", id="beyond what is parsed"),
         ("run.device=tpu", "must be 'auto', 'cpu', 'cuda'"),
         ("data.vocabulary=100", "must be at least 260"),
         ("parallel.mode=fsdp", "'muon' needs whole matrices"),
@@ -80,6 +83,8 @@ def test_a_mistake_is_refused_by_name(change: str, message: str) -> None:
         (b"model = 3\n", "model must be a section"),
         (b"[model\n", "is not TOML"),
         (b"\xff\xfe", "is not UTF-8"),
+        pytest.param(b"x = " + b"9" * 5000, "is not TOML", id="digits"),
+        pytest.param(b"x = " + b"[" * 5000, "is not TOML", id="brackets"),
     ],
 )
 def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -62,6 +62,20 @@ def test_bad_lines_are_named_by_number(tmp_path: Path) -> None:
         assert part in said
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (r'{"text": "\ud800"}', 'line 1: "text" has half a character'),
+        pytest.param("9" * 5000, "line 1: not JSON", id="digits"),
+        pytest.param("[" * 100_000, "line 1: not JSON", id="brackets"),
+    ],
+)
+def test_a_line_that_breaks_parsers_is_named(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "a.jsonl").write_text(line + "\n")
+    with pytest.raises(TrainError, match=message):
+        list(documents(str(tmp_path / "a.jsonl")))
+
+
 def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(json.dumps({"text": "x"}).encode() + b'\n{"text": "\xff"}\n')
     with pytest.raises(TrainError, match="line 2: not UTF-8"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import torch
 
 from gridstride.train.digits import data, evaluate
 from gridstride.train.digits.fit import Settings
-from gridstride.train.digits.run import train
+from gridstride.train.digits.run import _save, train
+from gridstride.train.errors import TrainFailed
 
 
 @pytest.mark.timeout(600)
@@ -22,6 +24,18 @@ def test_it_reads_at_least_97_of_100_digits_it_has_never_seen(tmp_path: Path) ->
     counts = torch.tensor(record["confusion"])
     assert counts.sum() == record["test_images"] == 450
     assert counts.diagonal().sum() / counts.sum() == pytest.approx(record["test_accuracy"])
+
+
+def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    _save(tmp_path, {"w": torch.zeros(2)}, {"a": 1})
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(TrainFailed, match="cannot be written: No space left"):
+        _save(tmp_path, {"w": torch.ones(2)}, {"a": 2})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_no_image_is_in_two_parts() -> None:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.terminal import WrongUse
+from gridstride.commands.terminal import WrongUse, interrupts_held
 
 if TYPE_CHECKING:
     from gridstride.serve.local import Local
@@ -71,6 +71,8 @@ def sampling(folder: Path, wishes: Wishes, *, max_tokens: int) -> Sampling:
 def mistakes_told() -> Iterator[None]:
     """Inside, what is wrong with a model or a request is wrong use of the command."""
     needs("torch", "tokenizers", "safetensors", extra="torch")
+    with interrupts_held():
+        import torch  # noqa: F401
     from gridstride.models.errors import ModelError
     from gridstride.serve.admission import Refused
 

@@ -5,7 +5,9 @@ Imports nothing heavy, as the command line itself imports it.
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
@@ -41,6 +43,22 @@ def kernels_print_on_stderr() -> Iterator[None]:
     """Inside, what kernels print goes to stderr: stdout is for the verdict, and with `--json` for nothing else."""
     with redirect_stdout(sys.stderr):
         yield
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Inside, a Ctrl-C waits for the end: while a large library is imported, it could be lost in its callbacks."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
 
 
 class Progress:

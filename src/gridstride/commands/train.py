@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.terminal import WrongUse, emit, stdout
+from gridstride.commands.terminal import WrongUse, emit, interrupts_held, stdout
 
 if TYPE_CHECKING:
     from gridstride.commands.train_display import Display
@@ -31,34 +31,37 @@ def run(
     as_json: bool,
 ) -> bool:
     """Train, or write a configuration to begin from; false where training could not go on."""
-    from gridstride.train.errors import TrainError
+    from gridstride.train.errors import TrainError, TrainFailed
 
     changes = [*changes, *_said("data.source", data), *_said("run.name", name)]
-    if what is not None:
-        others = (config, changes, resume, overwrite, write_config, processes)
-        return _digits(what, options=any(others), as_json=as_json)
+    if resume and overwrite:
+        raise WrongUse("--resume goes on with a run, --overwrite begins it anew: give one of them")
     try:
+        if what is not None:
+            others = (config, changes, resume, overwrite, write_config, processes)
+            return _digits(what, options=any(others), as_json=as_json)
         if write_config is not None:
             return _write_config(write_config, config, changes, as_json=as_json)
         _needs_torch()
         return _begun(config, tuple(changes), processes, resume=resume, overwrite=overwrite, as_json=as_json)
     except TrainError as error:
         raise WrongUse(str(error)) from error
+    except TrainFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        if as_json:
+            emit({"error": str(error)})
+        return False
 
 
 def _digits(what: str, *, options: bool, as_json: bool) -> bool:
     from gridstride.commands import train_digits
-    from gridstride.train.errors import TrainError
 
     if what != "digits":
         raise WrongUse(f"there is no `train {what}`: `gridstride train digits`, or `gridstride train --data {what}`")
     if options:
         raise WrongUse("`gridstride train digits` takes no option but --json")
     _needs_torch()
-    try:
-        return train_digits.run(as_json=as_json)
-    except TrainError as error:
-        raise WrongUse(str(error)) from error
+    return train_digits.run(as_json=as_json)
 
 
 def _said(key: str, value: str | None) -> list[str]:
@@ -73,6 +76,8 @@ def _needs_torch() -> None:
     missing = [name for name in ("torch", "tokenizers", "safetensors") if find_spec(name) is None]
     if missing:
         raise WrongUse(f"training needs {', '.join(missing)}: pip install 'gridstride[train]'")
+    with interrupts_held():
+        import torch  # noqa: F401
 
 
 def _write_config(target: str, config: str | None, changes: Sequence[str], *, as_json: bool) -> bool:
@@ -106,23 +111,16 @@ def _begun(
 ) -> bool:
     """As one process, as one of several (a rank), or as the one that starts them."""
     from gridstride.commands import train_processes
-    from gridstride.train.errors import TrainFailed
     from gridstride.train.run import Wanted
 
     wanted = Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
-    try:
-        if train_processes.is_rank():
-            with train_processes.rank(wanted):
-                _train(wanted, as_json=as_json)
-        elif processes is not None:
-            train_processes.start(wanted, processes, as_json=as_json)
-        else:
+    if train_processes.is_rank():
+        with train_processes.rank(wanted):
             _train(wanted, as_json=as_json)
-    except TrainFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        if as_json:
-            emit({"error": str(error)})
-        return False
+    elif processes is not None:
+        train_processes.start(wanted, processes, as_json=as_json)
+    else:
+        _train(wanted, as_json=as_json)
     return True
 
 
@@ -131,8 +129,8 @@ def _train(wanted: Wanted, *, as_json: bool) -> None:
     from gridstride.train import run as training
     from gridstride.train import together
 
-    first = together.rank() == 0
-    with Display() if first else Silent() as display, _signals(display) as stopped:
+    first, alone = together.rank() == 0, together.world() == 1
+    with Display() if first else Silent() as display, _signals(display, alone=alone) as stopped:
         record = training.train(wanted, display, say=display.say, stopped=stopped)
     if as_json and first:
         emit(record)
@@ -141,20 +139,31 @@ def _train(wanted: Wanted, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _signals(display: Display) -> Iterator[Callable[[], bool]]:
-    """While inside, the first SIGTERM or Ctrl-C asks the run to save and end; a second one ends at once."""
+def _signals(display: Display, *, alone: bool) -> Iterator[Callable[[], bool]]:
+    """While inside, the first SIGTERM or Ctrl-C asks the run to save and end; a second one ends at once.
+
+    Until the run first asks whether to stop there is nothing to save: a process `alone` ends at once then.
+    """
     asked: list[int] = []
+    training = False
 
     def ask(number: int, _: Any) -> None:
         if asked:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         asked.append(number)
+        if alone and not training:
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
         display.say("saving, then ending; once more to end at once")
+
+    def stopped() -> bool:
+        nonlocal training
+        training = True
+        return bool(asked)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield lambda: bool(asked)
+        yield stopped
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -163,7 +172,7 @@ def _signals(display: Display) -> Iterator[Callable[[], bool]]:
 def _show(record: dict[str, Any]) -> None:
     console = stdout()
     if record["ended"] == "signal":
-        console.print(f"stopped at step {record['steps']}, saved. Go on with: gridstride train --resume")
+        console.print(f"stopped at step {record['steps']}, saved. Go on with: {record['go_on']}")
         return
     below = record["baselines_bits_per_byte"]
     console.print(record["samples"][0].rstrip(), style="dim")

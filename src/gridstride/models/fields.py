@@ -34,6 +34,8 @@ def read_object(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path}:{error.lineno}:{error.colno} is not JSON: {error.msg}") from error
     except RecursionError as error:
         raise ModelError(f"{path} is nested too deeply") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise ModelError(f"{path} is not JSON that can be read: {error}") from error
     if not isinstance(thing, dict):
         raise ModelError(f"{path} holds {_kind(thing)}, not an object")
     return thing

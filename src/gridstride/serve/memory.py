@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import torch
@@ -21,6 +22,8 @@ def for_cache(device: torch.device) -> int:
 
 def available(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = _CGROUP) -> int:
     """Bytes of main memory that a process can have without others being swapped out, within its container's limit."""
+    if not meminfo.exists():  # no Linux: half of what is built in
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
     free = int(fields["MemAvailable"].split()[0]) * 1024
     limit, used = cgroup / "memory.max", cgroup / "memory.current"

@@ -18,6 +18,7 @@ from gridstride.train.errors import TrainError
 
 DEFAULTS = Path(__file__).parent / "defaults.toml"
 PRESETS = Path(__file__).parent / "presets"
+_LARGEST = 2**53  # up to here a float holds every integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise TrainError(f"config: cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise TrainError(f"config: {path} is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # beside TOML's own: a number of thousands of digits, deep brackets
         raise TrainError(f"config: {path} is not TOML: {error}") from error
 
 
@@ -156,7 +157,7 @@ def _change(change: str) -> dict[str, Any]:
     section = section if dot else _section_of(name, change)
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value.strip()  # a bare word is a string: nobody quotes twice in a shell
     return {section: {name: parsed}}
 
@@ -217,7 +218,7 @@ def _typed(key: str, value: Any, kind: Any) -> Any:
         if not isinstance(value, list) or not all(type(entry) is int for entry in value):
             raise TrainError(f"config: {key} must be a list of integers, as [10, 12], not {value!r}")
         return value
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) <= _LARGEST:
         return float(value)
     if type(value) is not kind:
         names = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}

@@ -177,10 +177,16 @@ def _entry(line: bytes) -> str | Exception:
         return ValueError("not UTF-8")
     except json.JSONDecodeError as error:
         return ValueError(f"not JSON ({error.msg} at column {error.colno})")
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets in brackets
+        return ValueError(f"not JSON that can be read ({error})")
     if not isinstance(entry, dict):
         return ValueError(f"a JSON object is needed, not {type(entry).__name__}")
     text = entry.get("text")
     if not isinstance(text, str):
         fields = ", ".join(map(repr, islice(entry, 6))) or "nothing"
         return ValueError(f'no string "text" (it has {fields})')
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return ValueError(f'"text" has half a character, {text[error.start]!r}')
     return text

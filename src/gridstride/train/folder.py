@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,17 @@ from typing import Any
 from gridstride.train import config as settings
 from gridstride.train.errors import TrainError
 
-_OURS = ("config.toml", "checkpoints", "model", "log.jsonl", "result.json", "sample.txt", "curve.png", "trace.json")
+_OURS = (
+    "config.toml",
+    "checkpoints",
+    "model",
+    "log.jsonl",
+    "result.json",
+    "sample.txt",
+    "curve.png",
+    "trace.json",
+    "tensorboard",
+)
 # What cannot change when a run goes on: the weights or the order of the text would be others.
 _FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch", "parallel.tensor")
 
@@ -67,7 +78,7 @@ class RunFolder:
 
 
 def opened(config: settings.Config, *, resume: bool, overwrite: bool) -> RunFolder:
-    """The run's folder, made where it is not there. An existing run is kept unless one of the two words is given."""
+    """The run's folder, made where it is not there. An existing run is refused unless one of the two words is given."""
     folder = RunFolder(Path(config.run.folder) / config.run.name)
     if folder.exists and not (resume or overwrite):
         raise TrainError(
@@ -75,16 +86,35 @@ def opened(config: settings.Config, *, resume: bool, overwrite: bool) -> RunFold
             "--overwrite; keep it and begin another: --name NAME"
         )
     try:
-        if folder.exists and overwrite and not resume:
-            _clear(folder)
         folder.path.mkdir(parents=True, exist_ok=True)
         if not os.access(folder.path, os.W_OK | os.X_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as error:
-        raise TrainError(
-            f"cannot write to {folder.path}: {error.strerror}. Choose another place: --set run.folder=DIR"
-        ) from error
+        raise _unwritable(folder, error) from error
     return folder
+
+
+def begin(folder: RunFolder, config: settings.Config, *, anew: bool) -> None:
+    """Write down what runs; `anew` removes the run that was there, so call it once nothing can be refused any more."""
+    try:
+        if anew:
+            _clear(folder)
+        folder.write("config.toml", settings.text(config))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def command(config: settings.Config, *words: str) -> str:
+    """`gridstride train` with these words, for this very run: as a user can type it."""
+    run, usual = config.run, settings.load().run
+    named = [] if run.name == usual.name else ["--name", run.name]
+    placed = [] if run.folder == usual.folder else ["--set", f"run.folder={run.folder}"]
+    return shlex.join(["gridstride", "train", *named, *placed, *words])
+
+
+def _unwritable(folder: RunFolder, error: OSError) -> TrainError:
+    words = error.strerror or str(error)
+    return TrainError(f"cannot write to {folder.path}: {words}. Choose another place: --set run.folder=DIR")
 
 
 def _described(folder: RunFolder) -> str:

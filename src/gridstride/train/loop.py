@@ -17,6 +17,7 @@ from gridstride.models.errors import ModelError
 from gridstride.train import evaluate, export, schedule, speed, together
 from gridstride.train.clock import Clock
 from gridstride.train.errors import TrainFailed
+from gridstride.train.folder import command
 from gridstride.train.log import Log
 from gridstride.train.profiler import Profiler
 from gridstride.train.trainer import Stepped, Trainer
@@ -152,13 +153,14 @@ class Loop:
     def _diverged(self, step: int, loss: float, lr: float) -> str:
         optimiser, last = self.config.optimiser, self.trainer.checkpoints.latest()
         what = "a gradient is not finite" if math.isfinite(loss) else f"the loss is {loss}"
-        lower = f"--set optimiser.lr={optimiser.lr / 3:.2g}"
+        lower = ["--set", f"optimiser.lr={optimiser.lr / 3:.2g}"]
         if optimiser.kind == "muon":
-            lower += f" --set optimiser.matrix_lr={optimiser.matrix_lr / 3:.2g}"
+            lower += ["--set", f"optimiser.matrix_lr={optimiser.matrix_lr / 3:.2g}"]
         if last is None:
-            how = f"Begin anew with a lower one: gridstride train --overwrite {lower}"
+            how = f"Begin anew with a lower one: {command(self.config, '--overwrite', *lower)}"
         else:
-            how = f"The checkpoint of step {last} is kept; go on from it: gridstride train --resume {lower}"
+            again = command(self.config, "--resume", *lower)
+            how = f"The checkpoint of step {last} is kept; go on from it: {again}"
         return f"step {step}: {what}, at learning rate {lr:.3g}. {how}"
 
     def _validate(self) -> None:
@@ -203,7 +205,7 @@ class Loop:
         try:
             export.write(whole, self.trainer.prepared, self.trainer.folder.model)
         except ModelError as error:
-            raise TrainFailed(f"{error}. Mend that, then go on: gridstride train --resume") from error
+            raise TrainFailed(f"{error}. Mend that, then go on: {command(self.config, '--resume')}") from error
 
     def _share(self) -> float:
         if self.progress.steps:

@@ -48,7 +48,7 @@ _BELOW: dict[str, float] = {
     "optimiser.beta1": 1,
     "optimiser.beta2": 1,
 }
-_AT_MOST: dict[str, float] = {"schedule.decay_share": 1, "schedule.floor": 1}
+_AT_MOST: dict[str, float] = {"schedule.decay_share": 1, "schedule.floor": 1, "run.seed": 2**32 - 1}
 
 
 def broken(config: Config) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _ranges(config: Config) -> Iterator[str]:
             yield f"{key} is {_value(config, key)}; it must be below {bound:g}"
     for key, most in _AT_MOST.items():
         if _value(config, key) > most:
-            yield f"{key} is {_value(config, key)}; it must be at most {most:g}"
+            yield f"{key} is {_value(config, key)}; it must be at most {most:.10g}"
 
 
 def _shapes(config: Config) -> Iterator[str]:

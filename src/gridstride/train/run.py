@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,12 +18,14 @@ from gridstride.models import folder as models
 from gridstride.train import baselines as counts
 from gridstride.train import config as settings
 from gridstride.train import evaluate, outcome, together
+from gridstride.train.checkpoint import Checkpoints
 from gridstride.train.curve import draw
-from gridstride.train.folder import RunFolder, compatible, opened
+from gridstride.train.errors import TrainFailed
+from gridstride.train.folder import RunFolder, begin, command, compatible, opened
 from gridstride.train.loop import Ended, Loop, Show
 from gridstride.train.prepare import Prepared, described, prepare
 from gridstride.train.sample import BEGINNINGS, sample
-from gridstride.train.trainer import Trainer, sampler
+from gridstride.train.trainer import Trainer, newest, sampler
 
 Say = Callable[[str], None]
 
@@ -54,15 +57,49 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     )
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
-    trainer = Trainer(config, folder, prepared)
-    together.decided(partial(folder.write, "config.toml", settings.text(config)))
+    if wanted.resume:
+        together.decided(partial(newest, Checkpoints(folder.checkpoints), config))
+    with _memory_told(config):
+        trainer = Trainer(config, folder, prepared)
+    # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
+    config = replace(config, run=replace(config.run, precision=trainer.precision.name))
+    together.decided(partial(begin, folder, config, anew=wanted.overwrite and not wanted.resume))
     say(_model_described(trainer))
     if wanted.resume:
         went_on = trainer.resume()
         say(f"going on from step {trainer.progress.step}" if went_on else "no checkpoint yet: beginning")
+    try:
+        with _memory_told(config):
+            return _trained(trainer, show, say, stopped)
+    except BrokenPipeError:  # whoever read what is said has gone
+        raise
+    except OSError as error:
+        what = f"{folder.path} cannot be written: {together.words(error)}; the last checkpoint is kept"
+        raise TrainFailed(f"{what}. Mend that, then go on: {command(config, '--resume')}") from error
+
+
+@contextmanager
+def _memory_told(config: settings.Config) -> Iterator[None]:
+    """Inside, what does not fit into memory is told with what would make it smaller."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # torch.OutOfMemoryError, and what it raises on a CPU
+        first = str(error).partition("\n")[0]
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in first:
+            raise
+        run = config.run
+        smaller = f"--set run.micro_batch={max((run.micro_batch or run.batch) // 2, 1)}"
+        if not run.checkpoint_activations:
+            smaller += " or --set run.checkpoint_activations=true"
+        raise TrainFailed(f"the memory is full ({first}). {smaller} takes less, or a smaller model") from error
+
+
+def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
     ended = Loop(trainer, show, stopped=stopped).run()
     record = _record(trainer, ended)
-    if ended.reason != "signal" and together.rank() == 0:
+    if ended.reason == "signal":
+        record["go_on"] = command(trainer.config, "--resume")
+    elif together.rank() == 0:
         _finish(trainer, record, say)
     return record
 

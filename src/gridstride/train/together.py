@@ -95,15 +95,16 @@ def anyone(flag: bool) -> bool:
 
 def failure(at: int, error: BaseException) -> Failure:
     """A rank's error as it is told to the others."""
-    message = _words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+    message = words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
     return Failure(at, type(error).__name__, message, isinstance(error, TrainError))
 
 
-def _words(error: OSError) -> str:
-    words = error.strerror or str(error)
+def words(error: OSError) -> str:
+    """What the operating system refused, and where."""
+    said = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full ({words})"
-    return f"{words}: {error.filename}" if error.filename else words
+        return f"the disk is full ({said})"
+    return f"{said}: {error.filename}" if error.filename else said
 
 
 def _attempt(act: Callable[[], T]) -> T | Failure:

@@ -18,10 +18,10 @@ from gridstride.models.decoder import Decoder
 from gridstride.train import config as settings
 from gridstride.train import model, optimiser, parallel, schedule, state, together
 from gridstride.train.arrangement import Arrangement
-from gridstride.train.checkpoint import CheckpointError, Checkpoints
+from gridstride.train.checkpoint import CheckpointError, Checkpoints, Manifest
 from gridstride.train.data import Sampler
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.folder import RunFolder
+from gridstride.train.folder import RunFolder, command
 from gridstride.train.parallel import Parallel
 from gridstride.train.precision import Precision, choose
 from gridstride.train.prepare import Prepared
@@ -120,14 +120,14 @@ class Trainer:
         try:
             self.checkpoints.save(self.progress.step, tensors, meta=meta, own=random_state(self.device))
         except CheckpointError as error:
-            raise TrainFailed(f"{error}. Mend that, then go on: gridstride train --resume") from error
+            raise TrainFailed(f"{error}. Mend that, then go on: {command(self.config, '--resume')}") from error
 
     def resume(self) -> bool:
         """Go on from the newest checkpoint; false where there is none. Raises CheckpointError for a damaged one."""
-        step = self.checkpoints.latest()
-        if step is None:
+        found = newest(self.checkpoints, self.config)
+        if found is None:
             return False
-        found = self.checkpoints.read(step)
+        step = found.step
         if found.meta["fingerprint"] != self.prepared.fingerprint:
             raise TrainError(
                 f"the text is not what {self.folder.path} began with, so its order would be another. "
@@ -141,6 +141,23 @@ class Trainer:
         self.scaler.load_state_dict(found.meta["scaler"])
         restore_random(found.own[together.rank() % len(found.own)], self.device)
         return True
+
+
+def newest(checkpoints: Checkpoints, config: settings.Config) -> Manifest | None:
+    """What the newest checkpoint says of itself, None where there is none; CheckpointError for a damaged one.
+
+    Takes no memory: a run that goes on asks before its model is built.
+    """
+    steps = checkpoints.steps()
+    if not steps:
+        return None
+    try:
+        return checkpoints.read(steps[-1])
+    except CheckpointError as error:
+        way = f"Begin anew: {command(config, '--overwrite')}"
+        if steps[:-1]:
+            way = f"Remove {checkpoints.path(steps[-1])} to go on from step {steps[-2]}"
+        raise CheckpointError(f"{error}. {way}") from error
 
 
 def _spread(config: settings.Config, vocabulary: int, precision: Precision, device: torch.device) -> Parallel:

@@ -107,6 +107,8 @@ def test_own_prompts_are_taken_in_turn(tmp_path: Path) -> None:
         (b"{}", ":1 is no prompt"),
         (b'{"prompt": 5}', ":1 is no prompt"),
         (b'""', ":1 is no prompt"),
+        pytest.param(b"9" * 5000, ":1 is not JSON", id="digits"),
+        (rb'"\ud800"', ":1 has half a character"),
         (b"\xff\xfe", "is not text in UTF-8"),
         (None, "cannot be read: No such file"),
     ],

@@ -62,7 +62,7 @@ def test_the_first_text_is_waited_for_and_not_the_first_event() -> None:
     with serving(first=0.2, gap=0.05) as fake:
         made = load(fake, chat=True, requests=1, concurrency=1)
     assert made["ttft_ms"]["p50"] >= 200
-    assert made["tpot_ms"]["p50"] >= 50
+    assert made["tpot_ms"]["p50"] >= 40  # what was late at the start is not late at the end
     assert made["itl_ms"]["p50"] >= 40
     assert made["e2e_ms"]["p50"] >= 350
 
@@ -162,7 +162,7 @@ def test_a_server_that_is_not_there_is_said() -> None:
         load(fake)
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://a", "http://", "file:///etc/passwd"])
+@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://a", "http://", "file:///etc/passwd", "http://a\x00b"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(LoadError, match="is no address"):
         load(Fake(url=url))

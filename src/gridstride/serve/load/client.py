@@ -38,8 +38,11 @@ class Server:
 
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0) -> None:
         base = url.rstrip("/").removesuffix("/v1")
-        parsed = httpx.URL(base) if base.startswith(("http://", "https://")) else None
-        if parsed is None or not parsed.host:
+        try:
+            parsed = httpx.URL(base)
+        except httpx.InvalidURL as error:
+            raise LoadError(f"{url!r} is no address: {error}") from error
+        if parsed.scheme not in ("http", "https") or not parsed.host:
             raise LoadError(f"{url!r} is no address of a server: http://127.0.0.1:8000, say")
         self.url = base
         headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -82,11 +82,15 @@ def read(path: str) -> Own:
 def _text_of(path: str, number: int, line: str) -> str:
     try:
         thing = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise LoadError(f"{path}:{number} is not JSON") from error
     text = thing.get("prompt", thing.get("text")) if isinstance(thing, dict) else thing
     if not isinstance(text, str) or not text:
         raise LoadError(f'{path}:{number} is no prompt: a string, or an object with "prompt", is needed')
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise LoadError(f"{path}:{number} has half a character, {text[error.start]!r}") from error
     return text
 
 

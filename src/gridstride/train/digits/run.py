@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from gridstride.train.digits import data, evaluate
 from gridstride.train.digits.fit import Say, Settings, accuracy, fit, predict
-from gridstride.train.errors import TrainError
+from gridstride.train.errors import TrainError, TrainFailed
+from gridstride.train.folder import RunFolder
 from gridstride.train.precision import choose
 from gridstride.train.trainer import device_of
 
@@ -47,8 +50,19 @@ def train(
         "confusion": counts,
         "epochs": [asdict(epoch) for epoch in epochs],
     }
-    save_file({name: tensor.cpu() for name, tensor in model.state_dict().items()}, folder / "model.safetensors")
-    (folder / "result.json").write_text(json.dumps(record, indent=1) + "\n")
+    _save(folder, {name: tensor.cpu() for name, tensor in model.state_dict().items()}, record)
     if not evaluate.draw(counts, predicted, digits.test, folder / "confusion.png"):
         say("no confusion.png: that needs matplotlib, pip install 'gridstride[train]'")
     return record
+
+
+def _save(folder: Path, weights: dict[str, torch.Tensor], record: dict[str, Any]) -> None:
+    """Each file whole or as it was before."""
+    aside = folder / ".model.safetensors.new"
+    try:
+        save_file(weights, aside)
+        os.replace(aside, folder / "model.safetensors")
+        RunFolder(folder).write("result.json", json.dumps(record, indent=1) + "\n")
+    except (OSError, SafetensorError) as error:
+        aside.unlink(missing_ok=True)
+        raise TrainFailed(f"{folder} cannot be written: {getattr(error, 'strerror', None) or error}") from error

@@ -1,0 +1,12 @@
+"""A run's folder: what is said of it."""
+
+from __future__ import annotations
+
+from gridstride.train import config as settings
+from gridstride.train.folder import command
+
+
+def test_the_command_that_goes_on_names_the_run_it_means() -> None:
+    assert command(settings.load(), "--resume") == "gridstride train --resume"
+    elsewhere = settings.load(changes=["run.name=mine", "run.folder=my runs"])
+    assert command(elsewhere, "--resume") == "gridstride train --name mine --set 'run.folder=my runs' --resume"
