@@ -32,6 +32,7 @@ def test_without_a_name_the_model_trained_here(tmp_path: Path, monkeypatch: pyte
     ("name", "told"),
     [
         ("nowhere", "there is no folder nowhere$"),
+        ("def read(x", "a text to go on with is given with --prompt"),
         ("meta-llama/Llama-3.2-1B", "nothing is downloaded"),
         ("empty", "is no model folder: there is no config.json in it$"),
         ("run", "did you mean run/model"),

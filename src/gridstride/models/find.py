@@ -19,11 +19,17 @@ def find(model: str | None = None) -> Path:
     if folder.is_file():
         raise ModelError(f"{model} is a file: name the folder that holds config.json and the weights")
     if not folder.is_dir():
-        hint = "; nothing is downloaded, so a model of the Hub must be fetched to a folder first"
-        raise ModelError(f"there is no folder {model}{hint if model.count('/') == 1 else ''}")
+        raise ModelError(f"there is no folder {model}{_meant(model)}")
     if not (folder / "config.json").is_file():
         raise ModelError(f"{model} is no model folder: there is no config.json in it{_inside(folder)}")
     return folder
+
+
+def _meant(model: str) -> str:
+    """What else these words may be."""
+    if " " in model:
+        return "; a text to go on with is given with --prompt"
+    return "; nothing is downloaded, so a model of the Hub must be fetched to a folder first" * (model.count("/") == 1)
 
 
 def _inside(folder: Path) -> str:

@@ -34,6 +34,13 @@ def test_a_prompt_that_cannot_fit_is_refused_before_anything_starts(counting: Li
     assert counting.complete([9] * 100, max_tokens=28).status_code == 200
 
 
+def test_more_sequences_than_the_server_holds_are_refused_by_the_field_that_asks_for_them(folder: Path) -> None:
+    with fake(folder, max_running=1, max_queue=1) as live:
+        found = error(live.complete([9], n=3), 400)
+        assert (found["param"], "2 at most" in found["message"]) == ("n", True)
+        assert error(live.complete([[9], [9], [9]]), 400)["param"] == "prompt"
+
+
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b'{"model": "fake", "prompt": ', b"[]", b"null", b"\xff\xfe\x00", b'"' + b"a" * 1000,

@@ -71,7 +71,8 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, l
         each=each,
     )
     tokens = sum(map(len, prompts))
-    return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=tokens), texts
+    many = "prompt" if each == 1 else "n"
+    return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=tokens, many=many), texts
 
 
 class _Answer:

@@ -43,11 +43,13 @@ class Generation:
         self._cached = [0] * len(outputs)
 
     @classmethod
-    async def begin(cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int) -> Self:
-        """Hand the sequences to the engine, and return once it has taken them."""
+    async def begin(
+        cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n"
+    ) -> Self:
+        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many."""
         if len(wanted) > server.client.most:
             message = f"The request asks for {len(wanted)} sequences: this server takes {server.client.most} at most."
-            raise ApiError(message, param="n", code="invalid_value")
+            raise ApiError(message, param=many, code="invalid_value")
         group = server.client.submit(wanted)
         try:
             await group.accepted()
