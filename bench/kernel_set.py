@@ -13,7 +13,7 @@ import numpy as np
 import gridstride as gs
 from gridstride.device.choice import device as choose
 from gridstride.judge.data import generate
-from gridstride.judge.find import find, problem_names
+from gridstride.judge.find import find
 from gridstride.judge.problem import Case as Data
 from gridstride.judge.runnable import build
 
@@ -97,7 +97,7 @@ SMALL = {
     "box_blur": {"H": 70, "W": 132}, "grayscale": {"H": 61, "W": 68}, "reduction": {"n": 20000},
     "matmul": {"M": 128, "N": 160, "K": 96},
 }  # fmt: skip
-"""What the ladders are counted at: small, and with ragged edges where that is all the same."""
+"""What the ladders that an H200 has counted are counted at: small, with ragged edges where that is all the same."""
 
 LARGE = {
     "saxpy": [{"n": 1 << p} for p in (18, 22, 26)],
@@ -112,8 +112,8 @@ LARGE = {
 
 
 def small_ladders() -> Iterator[Case]:
-    for problem in problem_names():
-        yield from ladder(problem, SMALL[problem])
+    for problem, sizes in SMALL.items():
+        yield from ladder(problem, sizes)
 
 
 # -- small real kernels -----------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from common import RESULTS, save
 from kernel_set import LARGE, Case, fresh, ladder, limited, module
 
 import gridstride as gs
-from gridstride.judge.find import find, problem_names
+from gridstride.judge.find import find
 from gridstride.virtual.observe.predict import predict
 
 BLIND = RESULTS / "prediction_blind.json"
@@ -66,7 +66,7 @@ def measure(out: Path, seconds: float, ladders: bool = True) -> int:
         except Exception as error:
             print("failed", sized.name, repr(error)[:300], flush=True)
     save()
-    for problem in problem_names() if ladders else ():
+    for problem in LARGE if ladders else ():
         for sizes in LARGE[problem]:
             sets = None
             for case in ladder(problem, sizes):
@@ -152,7 +152,7 @@ def counted(sizes_too: bool = True) -> dict[str, tuple[Any, Any, Any]]:
         found[one.name] = counted_limited(one)
     for sized in fresh():
         found[sized.name] = _fresh(sized)
-    for problem in problem_names() if sizes_too else ():
+    for problem in LARGE if sizes_too else ():
         found.update(_ladder(problem))
     return found
 

@@ -67,7 +67,7 @@ class Ladder:
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
         self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
-        self._sandbox = sandbox if isinstance(sandbox, Sandbox) else Sandbox(self._virtual) if sandbox else None
+        self._sandbox = (Sandbox(self._virtual) if sandbox else None) if isinstance(sandbox, bool) else sandbox
         if self._sandbox is not None:
             self._sandbox.start()
         self.files = _chosen(folder.rungs(), rungs)
