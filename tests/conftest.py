@@ -9,6 +9,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+# Each of pytest's processes has a core: PyTorch's and NumPy's threads would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("patient", deadline=None)  # a busy machine is slow, which is no fault of the code
 settings.load_profile("patient")
 
