@@ -13,7 +13,7 @@ from small import Show, trainer
 
 from gridstride.models import folder as models
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.train import checkpoint, evaluate
+from gridstride.train import checkpoint, clock, evaluate
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.folder import RunFolder
 from gridstride.train.loop import Ended, Loop
@@ -101,19 +101,51 @@ def test_micro_batches_give_the_gradient_of_the_whole_batch(tmp_path: Path) -> N
         assert one == pytest.approx(other, rel=1e-5)
 
 
-def test_a_run_by_time_ends_in_time_with_its_rate_at_the_floor(tmp_path: Path) -> None:
-    made, show = trainer(tmp_path, "run.steps=0", "run.minutes=0.02", "run.save_every=0"), Show()
-    ended = run(made, show)
-    assert ended.reason == "minutes"
-    assert made.progress.done
-    assert made.progress.plan is not None
-    assert show.steps[-1]["lr"] <= max(show.steps[0]["lr"], 0.013 * 2 / (made.progress.steps or 1) / 0.6)
+class Timed:
+    """A trainer by whose steps and validations alone time passes, so that a run by time is the same on any machine."""
+
+    def __init__(self, made: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0.0
+        step, loss = made.step, made.loss
+
+        def slow_step() -> Any:
+            self.seconds += 2.0 if made.progress.step < 3 else 0.5  # the first ones compile and fill caches
+            return step()
+
+        def slow_loss(*rows: Any) -> Any:
+            self.seconds += 0.125
+            return loss(*rows)
+
+        made.step, made.loss = slow_step, slow_loss  # type: ignore[method-assign]
+        monkeypatch.setattr(clock, "now", lambda: (self.seconds, self.seconds))
 
 
-def test_what_a_run_by_time_planned_holds_after_a_stop(tmp_path: Path) -> None:
-    made = trainer(tmp_path, "run.steps=0", "run.minutes=0.02")
+BY_TIME = ("run.steps=0", "run.minutes=0.5")
+
+
+def test_a_run_by_time_ends_in_time_with_its_rate_at_the_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, show = trainer(tmp_path, *BY_TIME, "schedule.floor=0.25"), Show()
+    Timed(made, monkeypatch)
+    assert run(made, show).reason == "minutes"
+    plan = made.progress.plan
+    assert plan is not None
+    assert made.progress.step == plan.steps
+    assert 30 - 1 < show.steps[-1]["seconds"] <= 30 + 1  # of the 30 seconds it was given, to about a step
+    rates = [entry["lr"] for entry in show.steps]
+    peak, floor = max(rates), 0.25 * max(rates)
+    assert set(rates[2 : plan.decay_from]) == {peak}
+    decayed = rates[plan.decay_from :]
+    fall = (peak - floor) / len(decayed)
+    assert decayed == pytest.approx([peak - fall * number for number in range(len(decayed))])
+
+
+def test_what_a_run_by_time_planned_holds_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the machine that goes on with it is another: its speed does not matter any more."""
+    made = trainer(tmp_path, *BY_TIME)
+    Timed(made, monkeypatch)
     assert Loop(made, Show(), stopped=lambda: made.progress.plan is not None).run().reason == "signal"
-    again = trainer(tmp_path, "run.steps=0", "run.minutes=0.02", resume=True)
+    monkeypatch.setattr(clock, "now", lambda: (0.0, 0.0))
+    again = trainer(tmp_path, *BY_TIME, resume=True)
     assert again.progress.plan == made.progress.plan
     run(again)
     assert again.progress.step == made.progress.steps

@@ -9,12 +9,17 @@ from gridstride.train.progress import Progress
 _SETTLED = 5  # steps of a process after which its speed counts: the first ones compile and fill caches
 
 
+def now() -> tuple[float, float]:
+    """Seconds that have passed, and seconds of processors that this process has used; each from a zero of its own."""
+    return time.perf_counter(), time.process_time()
+
+
 class Clock:
     """Adds this process's time to a run's."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._last = self._now()
+        self._last = now()
         self._first_step = progress.step
         self._from: tuple[int, float] | None = None
         self._training = 0.0
@@ -48,13 +53,8 @@ class Clock:
         return (self._progress.step - self._from[0]) / (self._progress.seconds - self._from[1])
 
     def _passed(self) -> float:
-        now = self._now()
-        passed, used = now[0] - self._last[0], now[1] - self._last[1]
-        self._last = now
+        before, self._last = self._last, now()
+        passed, used = self._last[0] - before[0], self._last[1] - before[1]
         self._progress.seconds += passed
         self._progress.processor_seconds += used
         return passed
-
-    @staticmethod
-    def _now() -> tuple[float, float]:
-        return time.perf_counter(), time.process_time()
