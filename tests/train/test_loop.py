@@ -13,7 +13,7 @@ from small import Show, trainer
 
 from gridstride.models import folder as models
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.train import checkpoint, clock, evaluate
+from gridstride.train import checkpoint, clock, evaluate, speed
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.folder import RunFolder
 from gridstride.train.loop import Ended, Loop
@@ -21,9 +21,10 @@ from gridstride.train.trainer import Trainer
 
 
 @pytest.fixture(autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text is the same in every test: its tokens are made once."""
+def _quick(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is the same in every test: its tokens are made once. The machine's speed is not what is tested."""
     monkeypatch.setenv("GRIDSTRIDE_CACHE", str(tmp_path_factory.getbasetemp() / "tokens-of-loops"))
+    monkeypatch.setattr(speed, "peak", lambda *_: (1e12, "a machine"))
 
 
 def run(made: Trainer, show: Show | None = None, *, stop_at: int = 10**9) -> Ended:

@@ -12,6 +12,7 @@ import torch
 
 Name = Literal["fp32", "bf16", "fp16"]
 _CALLS = 24
+_LONG = 1.0  # seconds of measuring after which a slow product is known well enough: bf16 without instructions for it
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -45,14 +46,20 @@ def choose(wanted: str, device: torch.device) -> Precision:
 def matmul_rates(device: torch.device, dtypes: Sequence[torch.dtype], *, size: int = 768) -> list[float]:
     """Operations per second of a square matrix product in each type.
 
-    The best of many short calls, in turn: what else the machine does meanwhile is left out, and hits none alone.
+    The best of many short calls, or of a few long ones, in turn: what else the machine does meanwhile is left out, and
+    hits none alone.
     """
     own = torch.Generator().manual_seed(0)  # a run draws the same numbers whether it is measured or not
     matrices = [torch.randn(size, size, generator=own).to(device, dtype) for dtype in dtypes]
     best = [float("inf")] * len(matrices)
-    for _ in range(_CALLS):
+    spent = 0.0
+    for call in range(_CALLS):
         for i, matrix in enumerate(matrices):
-            best[i] = min(best[i], _seconds(matrix))
+            seconds = _seconds(matrix)
+            best[i] = min(best[i], seconds)
+            spent += seconds
+        if spent > _LONG and call:  # the first call loads and compiles
+            break
     return [2 * size**3 / seconds for seconds in best]
 
 
