@@ -103,6 +103,17 @@ def test_a_damaged_checkpoint_is_refused_with_the_way_out_before_a_model_is_buil
         shutil.rmtree(newest)
 
 
+def test_a_checkpoint_with_a_flipped_bit_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, *words("--name", "a", "--set", "run.steps=2"))[0] == 0
+    weights = next((folder / "runs" / "a" / "checkpoints").glob("step-000002/*.distcp"))
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 1
+    weights.write_bytes(content)
+    code, _, err = call(capsys, "train", "--name", "a", "--resume", "--set", "run.steps=4")
+    assert code == 2
+    assert f"{weights.relative_to(folder)} is damaged: its checksum is not the one it was saved with. Begin anew" in err
+
+
 def test_a_run_is_overwritten_only_by_one_that_can_begin(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, few = folder / "runs" / "a", ("--set", "run.steps=4")
     assert call(capsys, *words("--name", "a", *few))[0] == 0
@@ -180,6 +191,8 @@ def test_before_the_first_step_a_signal_ends_at_once_and_after_it_saves() -> Non
         (["digit"], "gridstride train digits"),
         (["digits", "--resume"], "takes no option but --json"),
         (["--resume", "--overwrite"], "give one of them"),
+        (["--resume"], "there is no run runs/stdlib to go on with; there is none at all in runs"),
+        (["--data", ""], "data.source is empty"),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -191,7 +204,17 @@ def test_what_cannot_be_is_refused(
     assert code == 2
     assert message in err
     assert message in json.loads(out)["error"]
-    assert not (folder / "runs" / "stdlib" / "model").exists()
+    assert not (folder / "runs").exists()
+
+
+def test_a_run_to_go_on_with_that_is_misspelt_is_refused_with_those_there_are(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("short", "long"):
+        assert call(capsys, *words("--name", name, "--set", "run.steps=2"))[0] == 0
+    code, _, err = call(capsys, "train", "--name", "shrt", "--resume")
+    assert (code, err) == (2, "error: there is no run runs/shrt to go on with; there are long, short\n")
+    assert sorted(path.name for path in (folder / "runs").iterdir()) == ["long", "short"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -227,6 +250,29 @@ def test_the_configuration_is_written_explained_and_never_over_a_file(
     code, _, err = call(capsys, "train", "--write-config", "my.toml")
     assert code == 2
     assert "my.toml is there already" in err
+
+
+def test_a_signal_while_trigrams_are_counted_ends_and_the_rest_is_made_when_it_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridstride.train import baselines
+
+    count = baselines.unigram_nats
+
+    def interrupted(*given: Any, **more: Any) -> float:
+        os.kill(os.getpid(), signal.SIGINT)
+        return count(*given, **more)
+
+    monkeypatch.setattr(baselines, "unigram_nats", interrupted)
+    monkeypatch.setattr(baselines, "trigram_nats", lambda *_, **__: pytest.fail("it went on counting"))
+    code, out, _ = call(capsys, *words("--name", "a", "--set", "run.steps=2"))
+    assert code == 0
+    assert "stopped at step 2, saved. Go on with: gridstride train --name a --resume" in out
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    code, out, _ = call(capsys, "train", "--name", "a", "--resume", "--json")
+    assert (code, json.loads(out)["steps"]) == (0, 2)
+    assert (folder / "runs" / "a" / "result.json").exists()
 
 
 @pytest.mark.timeout(600)

@@ -8,12 +8,15 @@ seen after ab. No symbol is ever given probability 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gridstride.train import tokenizer as bpe
+from gridstride.train.evaluate import bits_per_byte
 from gridstride.train.prepare import Prepared
 
 Symbols = np.ndarray[Any, Any]
@@ -30,17 +33,29 @@ class Baselines:
     token_trigram_nats: float
 
 
-def measure(prepared: Prepared) -> Baselines:
-    """Counts on the training text, losses on the held-out text."""
+def measure(prepared: Prepared, *, stopped: Callable[[], bool] = lambda: False) -> Baselines | None:
+    """Counts on the training text, losses on the held-out text; None where it was `stopped`, which is asked in between.
+
+    Of 50 million symbols each part takes some seconds.
+    """
     table = bpe.token_bytes(prepared.tokenizer())
     train, held = prepared.train()[:_MOST], prepared.validation()
     train_bytes, held_bytes = as_bytes(train, table)[:_MOST], as_bytes(held, table)
-    tokens = trigram_nats(train, held, symbols=len(table))
-    bits = tokens / math.log(2) * len(held) / prepared.validation_bytes
+    parts = (
+        partial(unigram_nats, train_bytes, held_bytes, symbols=256),
+        partial(trigram_nats, train_bytes, held_bytes, symbols=256),
+        partial(trigram_nats, train, held, symbols=len(table)),
+    )
+    nats: list[float] = []
+    for part in parts:
+        if stopped():
+            return None
+        nats.append(part())
+    byte_entropy, byte_trigram, tokens = nats
     return Baselines(
-        byte_entropy=unigram_nats(train_bytes, held_bytes, symbols=256) / math.log(2),
-        byte_trigram=trigram_nats(train_bytes, held_bytes, symbols=256) / math.log(2),
-        token_trigram=bits,
+        byte_entropy=byte_entropy / math.log(2),
+        byte_trigram=byte_trigram / math.log(2),
+        token_trigram=bits_per_byte(tokens, prepared),
         token_trigram_nats=tokens,
     )
 

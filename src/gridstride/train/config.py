@@ -175,6 +175,8 @@ def _overlay(values: dict[str, Any], over: Mapping[str, Any], *, where: str) -> 
     for section, entries in over.items():
         if section not in _SECTIONS:
             near = _nearest(section, {name: f"[{name}]" for name in _SECTIONS})
+            if not isinstance(entries, Mapping):  # a key above all sections, rather than a section
+                near = [f"{name}.{section}" for name, kind in _SECTIONS.items() if section in _keys(kind)] or near
             raise TrainError(f"config: {where}: there is no section [{section}]. {_meant(near)}")
         if not isinstance(entries, Mapping):
             raise TrainError(f"config: {where}: {section} must be a section: [{section}]")
@@ -218,7 +220,9 @@ def _typed(key: str, value: Any, kind: Any) -> Any:
         if not isinstance(value, list) or not all(type(entry) is int for entry in value):
             raise TrainError(f"config: {key} must be a list of integers, as [10, 12], not {value!r}")
         return value
-    if kind is float and type(value) is int and abs(value) <= _LARGEST:
+    if type(value) is int and kind in (int, float) and abs(value) > _LARGEST:
+        raise TrainError(f"config: {key} is too large: {str(value)[:24]}…")
+    if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
         names = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}

@@ -53,7 +53,11 @@ def documents(source: str) -> Iterator[Document]:
             f'data: {source} is not there. Give a folder, a text file or a .jsonl file, or "stdlib" '
             "(the Python standard library's source), which needs none."
         )
-    return _folder(path) if path.is_dir() else _file(path, path.name, required=True)
+    if path.is_dir():
+        return _folder(path)
+    if not path.is_file():  # a pipe would wait, and give its text once: it is read several times
+        raise TrainError(f"data: {source} is neither a file nor a folder. Write the text to a file first.")
+    return _file(path, path.name, required=True)
 
 
 def _standard_library() -> Path:
@@ -183,6 +187,8 @@ def _entry(line: bytes) -> str | Exception:
         return ValueError(f"a JSON object is needed, not {type(entry).__name__}")
     text = entry.get("text")
     if not isinstance(text, str):
+        if "text" in entry:
+            return ValueError(f'"text" must be a string, not {json.dumps(text)[:20]}')
         fields = ", ".join(map(repr, islice(entry, 6))) or "nothing"
         return ValueError(f'no string "text" (it has {fields})')
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -26,6 +27,9 @@ _OURS = (
 )
 # What cannot change when a run goes on: the weights or the order of the text would be others.
 _FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch", "parallel.tensor")
+
+
+_SHOWN = 8  # names of runs in one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +82,32 @@ class RunFolder:
 
 
 def opened(config: settings.Config, *, resume: bool, overwrite: bool) -> RunFolder:
-    """The run's folder, made where it is not there. An existing run is refused unless one of the two words is given."""
-    folder = RunFolder(Path(config.run.folder) / config.run.name)
+    """The run's folder, which can be written; `begin` makes it.
+
+    An existing run is refused unless one of the two words is given, and one that goes on must be there.
+    """
+    folder = place(config)
+    if resume and not folder.exists:
+        raise TrainError(f"there is no run {folder.path} to go on with; {_runs(folder.path.parent)}")
     if folder.exists and not (resume or overwrite):
         raise TrainError(
             f"{folder.path} is a run already ({_described(folder)}). Go on with it: --resume; begin anew, losing it: "
             "--overwrite; keep it and begin another: --name NAME"
         )
-    try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder.path, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied")
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+    if refusal := _refusal(folder.path):
+        raise _unwritable(folder, refusal)
     return folder
+
+
+def place(config: settings.Config) -> RunFolder:
+    """Where this run lies, or would."""
+    return RunFolder(Path(config.run.folder) / config.run.name)
 
 
 def begin(folder: RunFolder, config: settings.Config, *, anew: bool) -> None:
     """Write down what runs; `anew` removes the run that was there, so call it once nothing can be refused any more."""
     try:
+        folder.path.mkdir(parents=True, exist_ok=True)
         if anew:
             _clear(folder)
         folder.write("config.toml", settings.text(config))
@@ -110,6 +121,24 @@ def command(config: settings.Config, *words: str) -> str:
     named = [] if run.name == usual.name else ["--name", run.name]
     placed = [] if run.folder == usual.folder else ["--set", f"run.folder={run.folder}"]
     return shlex.join(["gridstride", "train", *named, *placed, *words])
+
+
+def _refusal(path: Path) -> OSError | None:
+    """Why nothing could be written there, or made if it is not there yet; None where it could."""
+    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not there.is_dir():
+        return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not os.access(there, os.W_OK | os.X_OK):
+        return PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return None
+
+
+def _runs(folder: Path) -> str:
+    """What a run's name may have been meant to be."""
+    names = sorted(path.parent.name for path in folder.glob("*/config.toml"))
+    if not names:
+        return f"there is none at all in {folder}"
+    return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names[:_SHOWN])}{' …' * (len(names) > _SHOWN)}"
 
 
 def _unwritable(folder: RunFolder, error: OSError) -> TrainError:

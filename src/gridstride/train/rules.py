@@ -48,7 +48,20 @@ _BELOW: dict[str, float] = {
     "optimiser.beta1": 1,
     "optimiser.beta2": 1,
 }
-_AT_MOST: dict[str, float] = {"schedule.decay_share": 1, "schedule.floor": 1, "run.seed": 2**32 - 1}
+_AT_MOST: dict[str, float] = {
+    "schedule.decay_share": 1,
+    "schedule.floor": 1,
+    "run.seed": 2**32 - 1,
+    # far above what anyone trains: a slip of the keyboard is refused by name, before it takes all memory
+    "model.width": 2**18,
+    "model.layers": 2**12,
+    "model.heads": 2**12,
+    "model.head_width": 2**12,
+    "model.hidden": 2**20,
+    "data.vocabulary": 2**22,
+    "data.sequence": 2**24,
+    "run.batch": 2**20,
+}
 
 
 def broken(config: Config) -> Iterator[str]:
@@ -119,6 +132,8 @@ def _batches(config: Config) -> Iterator[str]:
 
 
 def _names(config: Config) -> Iterator[str]:
+    if not config.data.source:
+        yield "data.source is empty; name a folder, a text file, a .jsonl file, 'stdlib' or 'python'"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", config.run.name):
         yield f"run.name = {config.run.name!r} must be a folder's name: letters, digits, '.', '_' and '-'"
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", config.run.device):

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +20,7 @@ from gridstride.train import evaluate, outcome, together
 from gridstride.train.checkpoint import Checkpoints
 from gridstride.train.curve import draw
 from gridstride.train.errors import TrainFailed
-from gridstride.train.folder import RunFolder, begin, command, compatible, opened
+from gridstride.train.folder import RunFolder, begin, command, compatible, opened, place
 from gridstride.train.loop import Ended, Loop, Show
 from gridstride.train.prepare import Prepared, described, prepare
 from gridstride.train.sample import BEGINNINGS, sample
@@ -42,8 +41,8 @@ class Wanted:
 
 def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
-    again = outcome.attempt() > 0  # this job was begun before, and lost a rank
-    wanted = replace(wanted, resume=wanted.resume or again, overwrite=wanted.overwrite and not again)
+    if outcome.attempt():
+        wanted = together.decided(partial(_again, wanted))
     config, folder = together.decided(partial(_opened, wanted))
     say(f"text: {config.data.source}")
     data = config.data
@@ -58,7 +57,7 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
     if wanted.resume:
-        together.decided(partial(newest, Checkpoints(folder.checkpoints), config))
+        together.decided(partial(newest, Checkpoints(folder.checkpoints), config, verify=True))
     with _memory_told(config):
         trainer = Trainer(config, folder, prepared)
     # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
@@ -97,17 +96,22 @@ def _memory_told(config: settings.Config) -> Iterator[None]:
 def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
     ended = Loop(trainer, show, stopped=stopped).run()
     record = _record(trainer, ended)
-    if ended.reason == "signal":
-        record["go_on"] = command(trainer.config, "--resume")
-    elif together.rank() == 0:
-        _finish(trainer, record, say)
+    whole = ended.reason != "signal" and (together.rank() != 0 or _finished(trainer, record, say, stopped))
+    if not whole:
+        record |= {"ended": "signal", "go_on": command(trainer.config, "--resume")}
     return record
+
+
+def _again(wanted: Wanted) -> Wanted:
+    """The same of a job that was begun before and lost a rank: it goes on, if it had come as far as beginning."""
+    begun = place(settings.load(wanted.config, changes=wanted.changes, checked=False)).exists
+    return replace(wanted, resume=wanted.resume or begun, overwrite=wanted.overwrite and not begun)
 
 
 def configuration(wanted: Wanted) -> settings.Config:
     """What was asked for; of a run that goes on its own, with the changes on top, where no other file is named."""
     config = settings.load(wanted.config, changes=wanted.changes, checked=False)
-    folder = RunFolder(Path(config.run.folder) / config.run.name)
+    folder = place(config)
     if wanted.resume and folder.exists and wanted.config is None:
         return settings.load(folder.config, changes=wanted.changes)
     settings.check(config)
@@ -117,7 +121,7 @@ def configuration(wanted: Wanted) -> settings.Config:
 def _opened(wanted: Wanted) -> tuple[settings.Config, RunFolder]:
     config = configuration(wanted)
     folder = opened(config, resume=wanted.resume, overwrite=wanted.overwrite)
-    if wanted.resume and folder.exists:
+    if wanted.resume:
         compatible(config, settings.load(folder.config))
     return config, folder
 
@@ -162,11 +166,13 @@ def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
     return record
 
 
-def _finish(trainer: Trainer, record: dict[str, Any], say: Say) -> None:
-    """Baselines, samples and the picture: what comes after training, beside the model."""
+def _finished(trainer: Trainer, record: dict[str, Any], say: Say, stopped: Callable[[], bool]) -> bool:
+    """Baselines, samples and the picture: what comes after training, beside the model; false where it was stopped."""
     folder = trainer.folder
     say("counting trigrams of the same text, to compare with")
-    found = counts.measure(trainer.prepared)
+    found = counts.measure(trainer.prepared, stopped=stopped)
+    if found is None:
+        return False
     record["baselines_bits_per_byte"] = asdict(found)
     decoder = models.load(folder.model, device=trainer.device)
     tokens = min(160, trainer.config.data.sequence)
@@ -178,3 +184,4 @@ def _finish(trainer: Trainer, record: dict[str, Any], say: Say) -> None:
     folder.write("result.json", json.dumps(record, indent=1) + "\n")
     if not draw(folder, folder.path / "curve.png", trigram=found.token_trigram_nats):
         say("no curve.png: that needs matplotlib, pip install 'gridstride[train]'")
+    return True

@@ -143,16 +143,16 @@ class Trainer:
         return True
 
 
-def newest(checkpoints: Checkpoints, config: settings.Config) -> Manifest | None:
+def newest(checkpoints: Checkpoints, config: settings.Config, *, verify: bool = False) -> Manifest | None:
     """What the newest checkpoint says of itself, None where there is none; CheckpointError for a damaged one.
 
-    Takes no memory: a run that goes on asks before its model is built.
+    Takes no memory: a run that goes on asks before its model is built, and has the checksums compared (`verify`).
     """
     steps = checkpoints.steps()
     if not steps:
         return None
     try:
-        return checkpoints.read(steps[-1])
+        return checkpoints.read(steps[-1], verify=verify)
     except CheckpointError as error:
         way = f"Begin anew: {command(config, '--overwrite')}"
         if steps[:-1]:
