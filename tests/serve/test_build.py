@@ -50,3 +50,11 @@ def test_a_containers_limit_counts(tmp_path: Path) -> None:
     for limit, left in (("max", 800 * 1024), ("5000", 4000), ("500", 0)):
         (tmp_path / "memory.max").write_text(limit + "\n")
         assert available(meminfo, tmp_path) == left
+
+
+def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "free", lambda device: 5 << 20)
+    with pytest.raises(ModelError, match="a cache of 8 MiB does not fit: 5 MiB are free on cpu"):
+        build.runner(saved(tmp_path), device="cpu", memory=8 << 20)

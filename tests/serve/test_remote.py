@@ -49,6 +49,18 @@ def test_a_server_that_is_not_there_is_said() -> None:
         Remote("http://127.0.0.1:9")
 
 
+def test_a_model_that_the_server_has_not_is_told_at_once_with_those_it_has() -> None:
+    with serving() as fake, pytest.raises(RemoteError, match="has no model 'other'; it has fake"):
+        Remote(fake.url, model="other")
+
+
+def test_a_server_that_does_not_name_its_models_is_believed_to_have_the_one_asked_for() -> None:
+    with serving() as fake:
+        assert Remote(f"{fake.url}/elsewhere", model="other").model == "other"
+        with pytest.raises(RemoteError, match="names no model"):
+            Remote(f"{fake.url}/elsewhere")
+
+
 def test_a_key_is_sent_and_a_missing_one_told() -> None:
     with serving(key="abc") as fake:
         with pytest.raises(RemoteError, match="the server says 401: no"):

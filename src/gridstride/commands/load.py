@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.model import key_in, needs
-from gridstride.commands.terminal import WrongUse, emit, stdout
+from gridstride.commands.terminal import WrongUse, emit, stdout, within
 
 if TYPE_CHECKING:
     from gridstride.serve.load.run import Load
 
+_MOST = 10_000_000  # requests
 _CONCURRENCY = 16  # where neither a rate nor a number at a time is asked for
 
 
@@ -87,6 +88,8 @@ def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
     from gridstride.serve.load import compare
     from gridstride.serve.load.run import run as run_load
 
+    if "://" in (model or ""):
+        raise WrongUse(f"--compare starts its servers itself, one for each policy: name a model folder, not {model}")
     try:
         folder = find(model)
     except ModelError as error:
@@ -107,11 +110,9 @@ def _load(options: Options) -> Load:
 
     if options.rate is not None and options.concurrency is not None:
         raise WrongUse("--rate sends requests at their times, --concurrency so many at a time: give one of them")
-    for name, value, least in (("requests", options.requests, 1), ("warmup", options.warmup, 0)):
-        if not least <= value <= 10_000_000:
-            raise WrongUse(f"--{name} {value} must be from {least} to 10000000")
-    if not 0 <= options.temperature <= 100:
-        raise WrongUse(f"--temperature {options.temperature:g} must be from 0 to 100")
+    within("--requests", options.requests, 1, _MOST)
+    within("--warmup", options.warmup, 0, _MOST)
+    within("--temperature", options.temperature, 0, 100)
     if options.concurrency is not None and options.concurrency < 1:
         raise WrongUse(f"--concurrency {options.concurrency} must be at least 1")
     for name, number in (("rate", options.rate), ("timeout", options.timeout)):

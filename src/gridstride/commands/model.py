@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.terminal import WrongUse, interrupts_held
+from gridstride.commands.terminal import WrongUse, interrupts_held, within
 
 if TYPE_CHECKING:
     from gridstride.serve.local import Local
@@ -35,13 +35,13 @@ class Wishes:
 
     def check(self) -> None:
         """WrongUse that names the option."""
-        _within("--max-tokens", self.max_tokens, 1, _MOST_TOKENS)
-        _within("--temperature", self.temperature, 0, 100)
-        _within("--top-k", self.top_k, 0, _MOST_TOKENS)
-        _within("--top-p", self.top_p, 0, 1)
-        _within("--min-p", self.min_p, 0, 1)
-        _within("--repetition-penalty", self.repetition_penalty, 0.01, 100)
-        _within("--seed", self.seed, 0, (1 << 63) - 1)
+        within("--max-tokens", self.max_tokens, 1, _MOST_TOKENS)
+        within("--temperature", self.temperature, 0, 100)
+        within("--top-k", self.top_k, 0, _MOST_TOKENS)
+        within("--top-p", self.top_p, 0, 1)
+        within("--min-p", self.min_p, 0, 1)
+        within("--repetition-penalty", self.repetition_penalty, 0.01, 100)
+        within("--seed", self.seed, 0, (1 << 63) - 1)
 
     def given(self) -> dict[str, float]:
         """Those that were said, but for the length and the seed."""
@@ -114,8 +114,3 @@ def key_in(file: str | None) -> str | None:
     if not words or not (words[0].isascii() and words[0].isprintable()):
         raise WrongUse(f"--api-key-file {file} holds no key")
     return words[0]
-
-
-def _within(option: str, value: float | None, least: float, most: float) -> None:
-    if value is not None and not least <= value <= most:
-        raise WrongUse(f"{option} {value:g} must be from {least:g} to {most:g}")

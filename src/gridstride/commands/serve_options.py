@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.terminal import WrongUse
+from gridstride.commands.terminal import WrongUse, within
 
 if TYPE_CHECKING:
     from gridstride.serve.http.settings import Settings
@@ -48,13 +48,12 @@ def check(options: Options) -> None:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise WrongUse(f"{', '.join(missing)} not installed: pip install 'gridstride[serve]'")
-    _within("--port", options.port, 0, 65535)
-    _within("--max-running", options.max_running, 1, 1 << 16)
-    _within("--max-queue", options.max_queue, 0, 1 << 20)
-    _within("--grace", options.grace, 0, 86400)
-    _within("--stall-after", options.stall_after, 0.1, 86400)
-    if options.block_size is not None:
-        _within("--block-size", options.block_size, 1, 1024)
+    within("--port", options.port, 0, 65535)
+    within("--max-running", options.max_running, 1, 1 << 16)
+    within("--max-queue", options.max_queue, 0, 1 << 20)
+    within("--grace", options.grace, 0, 86400)
+    within("--stall-after", options.stall_after, 0.1, 86400)
+    within("--block-size", options.block_size, 1, 1024)
     _one_of("--dtype", options.dtype, _DTYPES)
     _one_of("--policy", options.policy, _POLICIES)
     if any(not name or not name.isprintable() for name in options.served_name):
@@ -128,11 +127,6 @@ def _keys_in(file: str) -> list[str]:
     if not found:
         raise WrongUse(f"--api-key-file {file} holds no key: one in each line is needed")
     return found
-
-
-def _within(option: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise WrongUse(f"{option} {value:g} must be from {least:g} to {most:g}")
 
 
 def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:

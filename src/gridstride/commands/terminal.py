@@ -23,6 +23,16 @@ class WrongUse(Exception):
     """Something the user asked for that cannot be; the message names it and the way out."""
 
 
+def within(option: str, value: float | None, least: float, most: float) -> None:
+    """WrongUse that names the option where its value is out of range; None stands for an option that was not given."""
+    if value is not None and not least <= value <= most:
+        raise WrongUse(f"{option} {_plain(value)} must be from {_plain(least)} to {_plain(most)}")
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def stdout() -> Console:
     """The terminal, with colours where it has them."""
     from rich.console import Console

@@ -11,7 +11,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.errors import ModelError
 from gridstride.serve.batch import Runner
 from gridstride.serve.fused import unsupported
-from gridstride.serve.memory import for_cache
+from gridstride.serve.memory import for_cache, free
 from gridstride.serve.runner import TorchRunner
 
 BLOCK_SIZE = 8
@@ -35,7 +35,9 @@ def runner(
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     decoder = folder.load(model, device=where, dtype=dtype)
     room = for_cache(where) if memory is None else memory
-    blocks = blocks_in(room, decoder.config, block_size=block_size, element=decoder.embed_tokens.weight.element_size())
+    element = decoder.embed_tokens.weight.element_size()
+    blocks = blocks_in(room, decoder.config, block_size=block_size, element=element)
+    _check_free(where, blocks * block_size * _token_bytes(decoder.config, element))
     if where.type == "cuda" and not unsupported(decoder.config):
         from gridstride.serve.cuda_runner import CudaRunner
 
@@ -47,10 +49,22 @@ def runner(
 
 def blocks_in(room: int, config: DecoderConfig, *, block_size: int, element: int) -> int:
     """How many blocks fit into `room` bytes; ModelError if none. `element` is the bytes of one number."""
-    token = 2 * config.layers * config.kv_heads * config.head_width * element
+    token = _token_bytes(config, element)
     blocks = min(room // (token * block_size), MOST_TOKENS // block_size)
     if blocks < 1:
         raise ModelError(
             f"{room} bytes are too few for the cache: one block of {block_size} tokens takes {token * block_size}"
         )
     return blocks
+
+
+def _token_bytes(config: DecoderConfig, element: int) -> int:
+    """Of one token's keys and values."""
+    return 2 * config.layers * config.kv_heads * config.head_width * element
+
+
+def _check_free(device: torch.device, size: int) -> None:
+    """ModelError for a cache that would be taken from others: on a CPU it grows until something is killed."""
+    have = free(device)
+    if size > have:
+        raise ModelError(f"a cache of {size >> 20} MiB does not fit: {have >> 20} MiB are free on {device}")

@@ -14,10 +14,15 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def for_cache(device: torch.device) -> int:
-    """Bytes that a cache may take on this device."""
+    """Bytes that a cache may take on this device where nobody says how many."""
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0] * GPU_SHARE)
-    return min(int(available() * CPU_SHARE), CPU_MOST)
+        return int(free(device) * GPU_SHARE)
+    return min(int(free(device) * CPU_SHARE), CPU_MOST)
+
+
+def free(device: torch.device) -> int:
+    """Bytes that nobody uses on this device."""
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else available()
 
 
 def available(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = _CGROUP) -> int:

@@ -22,6 +22,10 @@ class TooLong(RemoteError):
     """The conversation does not fit into the model's context."""
 
 
+class NotNamed(RemoteError):
+    """The server does not say which models it has."""
+
+
 class Remote:
     """One model of one server; `url` with or without its /v1."""
 
@@ -38,7 +42,7 @@ class Remote:
         self._url = base
         beyond = given.host not in _LOOPBACK  # a proxy of the environment's leads elsewhere
         self._http = httpx.Client(base_url=base, headers=headers, timeout=times, trust_env=beyond)
-        self.model = model or self._first_model()
+        self.model = self._model(model)
 
     def answer(self, messages: Sequence[Message], wishes: dict[str, Any]) -> Iterator[str]:
         """Text as it comes; TooLong where the messages do not fit. To stop reading is to stop the answer."""
@@ -55,17 +59,37 @@ class Remote:
     def close(self) -> None:
         self._http.close()
 
-    def _first_model(self) -> str:
+    def _model(self, wanted: str | None) -> str:
+        """The wanted one, or the first; a server that names its models must have it."""
+        try:
+            names = self._models()
+        except NotNamed:
+            if wanted is None:
+                raise
+            return wanted
+        if wanted is not None and wanted not in names:
+            raise RemoteError(f"{self._url} has no model {wanted!r}; it has {', '.join(names)}")
+        return wanted or names[0]
+
+    def _models(self) -> list[str]:
         try:
             response = self._http.get("/v1/models")
         except httpx.TransportError as error:
             raise RemoteError(f"{self._url} cannot be reached: {str(error) or type(error).__name__}") from error
+        if response.status_code == 404:
+            raise self._not_named()
         if response.status_code != 200:
             raise _refusal(response)
         try:
-            return str(response.json()["data"][0]["id"])
+            names = [str(model["id"]) for model in response.json()["data"]]
         except (ValueError, LookupError, TypeError) as error:
-            raise RemoteError(f"{self._url}/v1/models names no model; is it an OpenAI-compatible server?") from error
+            raise self._not_named() from error
+        if not names:
+            raise self._not_named()
+        return names
+
+    def _not_named(self) -> NotNamed:
+        return NotNamed(f"{self._url}/v1/models names no model; is it an OpenAI-compatible server?")
 
 
 def _refusal(response: httpx.Response) -> RemoteError:

@@ -224,7 +224,8 @@ def words(**changes: Any) -> dict[str, Any]:
     ("changes", "told"),
     [
         ({"rate": 5.0}, "give one of them"),
-        ({"requests": 0}, "--requests 0"),
+        ({"requests": 0}, "--requests 0 must be from 1 to 10000000"),
+        ({"compare": True}, "name a model folder, not http://"),
         ({"concurrency": 0}, "--concurrency 0"),
         ({"concurrency": None, "rate": 0.0}, "--rate 0"),
         ({"concurrency": None, "rate": float("inf")}, "--rate inf"),
