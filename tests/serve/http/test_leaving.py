@@ -94,20 +94,24 @@ def test_a_reader_that_takes_nothing_is_given_up(folder: Path) -> None:
 
 
 def test_tokenising_a_long_prompt_holds_up_nobody(counting: Live) -> None:
-    """The other's requests are answered long before the long one, which is refused as it cannot fit."""
+    """Others are answered long before the long one, which is refused as it cannot fit.
+
+    Where the event loop stands still, one of them waits nearly as long as the long one itself.
+    """
     text = "def f(x): return x\n" * 150_000
     with httpx.Client(timeout=100) as client:
         outcome: list[httpx.Response] = []
         url = f"{counting.url}/v1/completions"
         long = Thread(target=lambda: outcome.append(client.post(url, json={"model": "fake", "prompt": text})))
+        waits, start = [], time.perf_counter()
         long.start()
-        waits = []
         while long.is_alive():
             began = time.perf_counter()
             assert counting.http.get("/version").status_code == 200
             waits.append(time.perf_counter() - began)
             time.sleep(0.01)
         long.join()
+        whole = time.perf_counter() - start
     assert outcome[0].status_code == 400
     assert len(waits) > 3
-    assert max(waits) < 0.5 * sum(waits)  # where the event loop stands still, one of them waits for all of it
+    assert max(waits) < 0.7 * whole

@@ -141,10 +141,17 @@ def test_bytes_that_are_no_http_hurt_nobody(counting: Live, garbage: bytes) -> N
 
 
 @pytest.fixture(scope="module")
-def strict(folder: Path) -> Iterator[Live]:
+def end(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Once this file is there, what `strict` runs ends."""
+    return tmp_path_factory.mktemp("strict") / "end"
+
+
+@pytest.fixture(scope="module")
+def strict(folder: Path, end: Path) -> Iterator[Live]:
     """Keys, small bodies that must come soon, one place to run and one to wait."""
-    settings = {"max_body": 2000, "body_timeout": 0.3}
-    with fake(folder, api_keys=["s3cret", "other"], settings=settings, max_running=1, max_queue=1, delay=0.05) as live:
+    settings = {"max_body": 2000, "body_timeout": 2.0}
+    sizes = {"max_running": 1, "max_queue": 1, "context": 1 << 14, "blocks": 1 << 12, "delay": 0.01}
+    with fake(folder, api_keys=["s3cret", "other"], settings=settings, ends=str(end), **sizes) as live:
         yield live
 
 
@@ -185,21 +192,21 @@ def test_a_body_that_does_not_come_is_a_408(strict: Live) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_full_queue_is_a_503_that_says_when_to_come_again(strict: Live) -> None:
+def test_a_full_queue_is_a_503_that_says_when_to_come_again(strict: Live, end: Path) -> None:
     """One runs, one waits: the third is turned away, and both others get what they asked for."""
-    body = {"model": "fake", "prompt": [9], "max_tokens": 100, "stream": True}
-    short = body | {"max_tokens": 3}
+    body = {"model": "fake", "prompt": [9], "max_tokens": 10_000, "stream": True}
     url = f"{strict.url}/v1/completions"
     with httpx.Client(timeout=100) as client, client.stream("POST", url, json=body, headers=KEY) as first:
         lines = first.iter_lines()  # kept: to drop it would be to go away
         assert next(lines)
         with (
             httpx.Client(timeout=100) as other,
-            other.stream("POST", url, json=short, headers=KEY) as second,
+            other.stream("POST", url, json=body, headers=KEY) as second,
         ):
             third = strict.post("/v1/completions", body, **KEY)
             assert "at most 2" in error(third, 503)["message"]
             assert int(third.headers["retry-after"]) >= 1
+            end.touch()
             assert "data: [DONE]" in list(second.iter_lines())
         assert "data: [DONE]" in list(lines)
     strict.until(strict.idle)

@@ -68,7 +68,7 @@ def test_the_first_text_is_waited_for_and_not_the_first_event() -> None:
 
 
 def test_so_many_run_at_a_time() -> None:
-    with serving(first=0.05) as fake:
+    with serving(first=0.3) as fake:
         load(fake, requests=12, concurrency=4)
     assert fake.most == 4
 
@@ -147,7 +147,7 @@ def test_errors_are_counted_by_their_kind(how: dict[str, Any], kind: str, said: 
 
 def test_a_server_that_says_nothing_more_is_given_up() -> None:
     with serving(fault="hang") as fake:
-        assert load(fake, requests=2, timeout=0.3)["errors"] == {"timeout": 2}
+        assert load(fake, requests=2, timeout=1.0)["errors"] == {"timeout": 2}
 
 
 def test_a_server_that_goes_away_ends_the_load() -> None:

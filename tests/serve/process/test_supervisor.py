@@ -109,7 +109,7 @@ def test_what_one_request_does_to_the_engine_is_its_own_affair() -> None:
 
 def test_a_killed_engine_is_started_again_and_its_requests_end() -> None:
     async def work() -> None:
-        async with running(delay=0.01) as bench:
+        async with running(delay=0.05) as bench:  # nothing ends before the engine does
             first = bench.supervisor.pid
             lost = [asyncio.create_task(bench.generate(10, max_tokens=100)) for _ in range(12)]
             await until(lambda: bench.counted("generation_tokens_total") > 0)
