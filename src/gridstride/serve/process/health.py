@@ -14,8 +14,8 @@ def trouble(supervisor: Supervisor, client: Client, *, stall_after: float) -> st
         return f"the engine is {supervisor.state}"
     now = time.monotonic()
     silent, stalled = now - client.last_heard, now - client.last_progress
-    if silent > stall_after:
-        return f"the engine has not been heard of for {silent:.0f} s"
     if client.in_flight and stalled > stall_after:
         return f"{client.in_flight} requests run or wait, and no token has come for {stalled:.0f} s"
+    if silent > stall_after:
+        return f"the engine has not been heard of for {silent:.0f} s"
     return None
