@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import importlib
 import json
 import os
 import sys
@@ -17,9 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gridstride.commands import stack_words
 from gridstride.commands.terminal import WrongUse
-
-FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+from gridstride.commands.words import FAILED, INTERRUPTED, WRONG_USE, Json, call
 
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
@@ -27,7 +26,6 @@ app = typer.Typer(
     name="gridstride", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, epilog=_START
 )
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
 DeviceName = Annotated[
     str | None, typer.Option("--device", metavar="virtual|physical", help="Where to run; the GPU where there is one.")
 ]
@@ -68,7 +66,7 @@ def climb(
     Each rung is verified, counted or timed, and compared with the one before; the wrong kernels beside it must each be
     rejected for their fault.
     """
-    return _run("climb", problem, rungs=rung or (), device=device, chip=chip, report=report, as_json=as_json)
+    return call("climb", problem, rungs=rung or (), device=device, chip=chip, report=report, as_json=as_json)
 
 
 @app.command()
@@ -88,7 +86,7 @@ def check(
     `// block: …` over the problem's sizes.
     """
     sandbox = not no_sandbox
-    return _run("check", file, problem=problem, device=device, chip=chip, as_json=as_json, sandbox=sandbox)
+    return call("check", file, problem=problem, device=device, chip=chip, as_json=as_json, sandbox=sandbox)
 
 
 @app.command()
@@ -111,13 +109,13 @@ def explain(
     that is predicted and the rung of the ladder that does it.
     """
     options = {"device": device, "chip": chip, "report": report, "as_json": as_json, "sandbox": not no_sandbox}
-    return _run("explain", file, problem=problem, **options)
+    return call("explain", file, problem=problem, **options)
 
 
 @app.command()
 def problems(as_json: Json = False) -> int:
     """List the problems there are, with their rungs."""
-    return _run("problems", as_json=as_json)
+    return call("problems", as_json=as_json)
 
 
 problem = typer.Typer(name="problem", no_args_is_help=True, rich_markup_mode=None)
@@ -133,7 +131,7 @@ def problem_new(
     as_json: Json = False,
 ) -> int:
     """Write a problem that works, to be changed into your own."""
-    return _run("problem", "new", name, folder=folder, as_json=as_json)
+    return call("problem", "new", name, folder=folder, as_json=as_json)
 
 
 @problem.command("prove")
@@ -148,13 +146,13 @@ def problem_prove(
     Its rungs and the reference in its own precision must pass; zeros, constants, copies, shifted indices, missing
     tails, lower precision and the kernels in wrong/ must not.
     """
-    return _run("problem", "prove", folder, device=device, chip=chip, as_json=as_json)
+    return call("problem", "prove", folder, device=device, chip=chip, as_json=as_json)
 
 
 @app.command()
 def chips(as_json: Json = False) -> int:
     """List the GPUs that the virtual one can be."""
-    return _run("chips", as_json=as_json)
+    return call("chips", as_json=as_json)
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
@@ -183,7 +181,7 @@ def profile(
     microsecond belongs to one of them; then what to change, and what that would win at most.
     """
     options = {"trace": trace, "report": report, "after": after, "seconds": seconds, "module": module}
-    return _run("profile", words, **options, as_json=as_json)
+    return call("profile", words, **options, as_json=as_json)
 
 
 @app.command()
@@ -192,241 +190,10 @@ def doctor(as_json: Json = False) -> int:
 
     And how to mend what is missing. A one-line kernel is compiled and run to be sure.
     """
-    return _run("doctor", as_json=as_json)
+    return call("doctor", as_json=as_json)
 
 
-@app.command()
-def train(
-    what: Annotated[
-        str | None, typer.Argument(metavar="[digits]", help="Without it a language model; `digits`: a classifier.")
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option("--config", metavar="F.toml", help="Values over the defaults; or a preset: gpu-100m.")
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A value, as optimiser.lr=0.001; repeatable."),
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="PATH", help="A folder of text, a text file, or .jsonl.")
-    ] = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The run's folder below runs/.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run lies.")] = False,
-    write_config: Annotated[
-        str | None, typer.Option("--write-config", metavar="F.toml", help="Write the configuration, explained.")
-    ] = None,
-    processes: Annotated[
-        int | None, typer.Option("--processes", metavar="N", min=1, help="Processes on this machine, a GPU each.")
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Train a language model.
-
-    Without options: on the Python standard library's own source, in less than ten minutes, on any machine. The model
-    lands in runs/stdlib/model. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
-    """
-    return _run(
-        "train",
-        what=what,
-        config=config,
-        changes=changes or (),
-        data=data,
-        name=name,
-        resume=resume,
-        overwrite=overwrite,
-        write_config=write_config,
-        processes=processes,
-        as_json=as_json,
-    )
-
-
-@app.command()
-def serve(
-    model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
-    ] = None,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Whose requests: 0.0.0.0 for all machines.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="0 takes any that is free.")] = 8000,
-    device: Annotated[
-        str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
-    ] = None,
-    dtype: Annotated[
-        str, typer.Option(metavar="TYPE", help="float32, bfloat16 or float16; auto: as the folder has it.")
-    ] = "auto",
-    max_running: Annotated[int, typer.Option(metavar="N", help="Sequences that run at a time.")] = 256,
-    max_queue: Annotated[int, typer.Option(metavar="N", help="Sequences that may wait; more get 503.")] = 1024,
-    block_size: Annotated[int | None, typer.Option(metavar="TOKENS", help="Of a block of the cache.")] = None,
-    cache_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="For keys and values, 4GiB say; what is left over by default.")
-    ] = None,
-    api_key: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY", help="Ask for this key; repeatable. Other users see it: see next."),
-    ] = None,
-    api_key_file: Annotated[str | None, typer.Option(metavar="FILE", help="Keys, one in each line.")] = None,
-    policy: Annotated[
-        str, typer.Option(metavar="NAME", help="continuous; fifo and static are there to be compared with.")
-    ] = "continuous",
-    served_name: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="What requests call the model; repeatable.")
-    ] = None,
-    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Of a request.")] = "4MiB",
-    grace: Annotated[float, typer.Option(metavar="SECONDS", help="For running requests after SIGTERM.")] = 30.0,
-    stall_after: Annotated[
-        float, typer.Option(metavar="SECONDS", help="/health fails when requests run so long without a token.")
-    ] = 60.0,
-    as_json: Json = False,
-) -> int:
-    """Serve a model as OpenAI's servers do.
-
-    Chat, completions, streaming, metrics. With --json one line says where, once requests can come. Ctrl-C or SIGTERM
-    lets running requests end; the second one ends at once.
-    """
-    return _run(
-        "serve", model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
-        block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
-        policy=policy, served_name=served_name or (), max_body=max_body, grace=grace, stall_after=stall_after,
-        as_json=as_json,
-    )  # fmt: skip
-
-
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", metavar="N", help="Of an answer, at most.")]
-Temperature = Annotated[
-    float | None, typer.Option("--temperature", metavar="T", help="0 takes the likeliest; as the model's folder says.")
-]
-TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Only the K likeliest tokens.")]
-TopP = Annotated[float | None, typer.Option("--top-p", metavar="P", help="Only the likeliest that make up P together.")]
-MinP = Annotated[float | None, typer.Option("--min-p", metavar="P", help="Only P times as likely as the likeliest.")]
-Repetition = Annotated[
-    float | None, typer.Option("--repetition-penalty", metavar="X", help="Above 1: tokens seen become less likely.")
-]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="The same seed draws the same text.")]
-ModelDevice = Annotated[
-    str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
-]
-ModelType = Annotated[
-    str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, float16; auto: the folder's.")
-]
-
-
-@app.command()
-def generate(
-    model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="What to go on with; - reads stdin.")
-    ] = None,
-    n: Annotated[int, typer.Option("--n", metavar="N", help="So many texts.")] = 1,
-    stop: Annotated[list[str] | None, typer.Option("--stop", metavar="TEXT", help="Ends there; repeatable.")] = None,
-    echo: Annotated[bool, typer.Option("--echo", help="Show the prompt too.")] = False,
-    stream: Annotated[
-        bool | None, typer.Option("--stream/--no-stream", help="Show it as it comes, as on a terminal.")
-    ] = None,
-    max_tokens: MaxTokens = None,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    min_p: MinP = None,
-    repetition_penalty: Repetition = None,
-    seed: Seed = None,
-    device: ModelDevice = None,
-    dtype: ModelType = "auto",
-    as_json: Json = False,
-) -> int:
-    """Let a model go on with a text."""
-    return _run(
-        "generate", model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, max_tokens=max_tokens,
-        temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
-        seed=seed, device=device, dtype=dtype, as_json=as_json,
-    )  # fmt: skip
-
-
-@app.command()
-def chat(
-    model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A model folder, or with --url a model of that server.")
-    ] = None,
-    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Talk with a server's model.")] = None,
-    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="Who it is to be.")] = None,
-    max_tokens: MaxTokens = None,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    min_p: MinP = None,
-    repetition_penalty: Repetition = None,
-    seed: Seed = None,
-    device: ModelDevice = None,
-    dtype: ModelType = "auto",
-    api_key_file: Annotated[
-        str | None, typer.Option("--api-key-file", metavar="FILE", help="Its first word is sent as the key.")
-    ] = None,
-) -> int:
-    """Talk with a model in the terminal.
-
-    Ctrl-C stops an answer, Ctrl-D ends the chat; /help says what else there is.
-    """
-    return _run(
-        "chat", model, url=url, system=system, max_tokens=max_tokens, temperature=temperature, top_k=top_k,
-        top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed, device=device, dtype=dtype,
-        api_key_file=api_key_file,
-    )  # fmt: skip
-
-
-@app.command()
-def load(
-    target: Annotated[
-        str | None,
-        typer.Argument(metavar="[URL]", help="A server; with --compare a model folder to be served."),
-    ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="The same load under each policy: continuous, static, fifo.")
-    ] = False,
-    requests: Annotated[int, typer.Option("--requests", "-n", metavar="N", help="How many.")] = 100,
-    rate: Annotated[
-        float | None, typer.Option(metavar="R", help="Requests per second in the mean, at random times (Poisson).")
-    ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option("-c", "--concurrency", metavar="N", help="So many at a time; by default 16, to compare all."),
-    ] = None,
-    prompt_tokens: Annotated[
-        str, typer.Option(metavar="LENGTHS", help="128, uniform:16:512 or lognormal:MEDIAN:SIGMA[:MOST].")
-    ] = "lognormal:48:0.8:128",
-    output_tokens: Annotated[str, typer.Option(metavar="LENGTHS", help="As above.")] = "lognormal:32:1.2:192",
-    prompts: Annotated[
-        str | None, typer.Option(metavar="FILE.jsonl", help="Your own prompts; pieces of Python's library by default.")
-    ] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="Chat completions instead of completions.")] = False,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="The server's first by default.")] = None,
-    temperature: Annotated[float, typer.Option(metavar="T")] = 1.0,
-    ignore_eos: Annotated[
-        bool, typer.Option(help="Outputs have the lengths drawn; no: the model may end them, as for OpenAI's servers.")
-    ] = True,
-    slo: Annotated[
-        list[str] | None, typer.Option(metavar="ttft=MS,tpot=MS,e2e=MS", help="Say how many requests were within it.")
-    ] = None,
-    warmup: Annotated[int, typer.Option(metavar="N", help="Requests before, which do not count.")] = 2,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed makes the same traffic.")] = 0,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Without a byte of an answer.")] = 600.0,
-    api_key_file: Annotated[str | None, typer.Option(metavar="FILE", help="Its first word is sent as the key.")] = None,
-    device: Annotated[
-        str | None, typer.Option("--device", metavar="cpu|cuda", help="Of the servers that --compare starts.")
-    ] = None,
-    max_running: Annotated[int, typer.Option(metavar="N", help="Sequences that these servers run at a time.")] = 32,
-    as_json: Json = False,
-) -> int:
-    """Put a load on a server, and measure what its users feel.
-
-    Time to first token, per token and for the whole answer, rates, and how many requests were within given objectives.
-    """
-    return _run(
-        "load", target, compare=compare, requests=requests, rate=rate, concurrency=concurrency,
-        prompt_tokens=prompt_tokens, output_tokens=output_tokens, prompts=prompts, chat=chat, model=model,
-        temperature=temperature, ignore_eos=ignore_eos, slo=slo or (), warmup=warmup, seed=seed, timeout=timeout,
-        api_key_file=api_key_file, device=device, max_running=max_running, as_json=as_json,
-    )  # fmt: skip
+stack_words.add(app)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -453,15 +220,6 @@ def _installed_version() -> str:
         return version("gridstride")
     except PackageNotFoundError:  # run from a checkout that was never installed
         return "(from source, not installed)"
-
-
-def _run(command: str, *args: Any, **options: Any) -> int:
-    try:
-        passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
-    except KeyboardInterrupt:  # here, as typer's versions make different things of it
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    return 0 if passed else FAILED
 
 
 def _outcome(words: list[str]) -> int:
