@@ -103,6 +103,16 @@ def test_a_damaged_checkpoint_is_refused_with_the_way_out_before_a_model_is_buil
         shutil.rmtree(newest)
 
 
+def test_a_job_that_lost_a_rank_goes_on_with_what_it_had_begun_or_begins(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_ATTEMPT", "1")
+    for begun in (False, True):
+        code, _, err = call(capsys, *words("--name", "a", "--set", "run.steps=2"))
+        assert code == 0
+        assert ("going on from step 2" in err) == begun
+
+
 def test_a_checkpoint_with_a_flipped_bit_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, *words("--name", "a", "--set", "run.steps=2"))[0] == 0
     weights = next((folder / "runs" / "a" / "checkpoints").glob("step-000002/*.distcp"))
