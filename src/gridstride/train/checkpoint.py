@@ -12,19 +12,17 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystem
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
-from gridstride.train import manifest, together
+from gridstride.train import contents, manifest, together
 from gridstride.train.manifest import CheckpointError, Manifest
 
 __all__ = ["CheckpointError", "Checkpoints", "Manifest"]
@@ -181,7 +179,7 @@ class Checkpoints:
         if verify:
             mine = sorted(found.files)[together.rank() :: together.world()]
             manifest.verify(folder, {name: found.files[name] for name in mine})
-        _check_names(folder, state)
+        contents.check(folder, state)
         return found
 
 
@@ -231,34 +229,6 @@ def _with_ranks(act: Callable[[], Any]) -> None:
             act()
     except CheckpointException as error:  # a BaseException: `except Exception` would let it through
         raise together.Failed([together.failure(at, cause) for at, (cause, _) in error.failures.items()]) from error
-
-
-def _check_names(folder: Path, state: Mapping[str, Any]) -> None:
-    """Refuse a state that is not what the checkpoint holds, by the first name that differs."""
-    metadata = dcp.FileSystemReader(folder).read_metadata()
-    planner = dcp.DefaultLoadPlanner()
-    planner.set_up_planner(dict(state), metadata=metadata)
-    saved, wanted = metadata.state_dict_metadata, planner.state_dict
-    for what, names in (("lacks", wanted.keys() - saved.keys()), ("has a surplus", saved.keys() - wanted.keys())):
-        if names:
-            raise CheckpointError(f"{folder} is of another model: it {what} {_some(names)}")
-    for name, value in wanted.items():
-        if (was := _looks(saved[name])) != (now := _looks(value)):
-            raise CheckpointError(f"{folder} is of another model: {name} was saved as {was}, here it is {now}")
-
-
-def _looks(value: Any) -> str:
-    """Shape and dtype of a tensor, or of what the checkpoint says of one."""
-    if isinstance(value, torch.Tensor):
-        return f"{value.dtype} {list(value.shape)}"
-    if isinstance(value, TensorStorageMetadata):
-        return f"{value.properties.dtype} {list(value.size)}"
-    return "a value"
-
-
-def _some(names: Iterable[str]) -> str:
-    first, *others = sorted(names)
-    return first + (f" and {len(others)} more" if others else "")
 
 
 def _remove(path: Path) -> None:
