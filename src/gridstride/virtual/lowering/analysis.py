@@ -163,13 +163,14 @@ def _frontiers(code: Code, divergent: list[bool]) -> list[int]:
     """Least fixpoint of: who runs next takes over everybody who then still waits."""
     frontier, held = [0] * len(code.blocks), -1
     while held != (held := _held(code, frontier)):
-        work = list(range(len(code.blocks)))
-        while work:
-            b = work.pop()
-            for c, others in takers(code, frontier, divergent, held, b):
-                if others & ~frontier[c]:
-                    frontier[c] |= others
-                    work.append(c)
+        again = set(range(len(code.blocks)))
+        while again:  # in rounds: frontiers grow by sets, where block after block they would grow by ones
+            now, again = sorted(again), set()
+            for b in now:
+                for c, others in takers(code, frontier, divergent, held, b):
+                    if others & ~frontier[c]:
+                        frontier[c] |= others
+                        again.add(c)
     return frontier
 
 
