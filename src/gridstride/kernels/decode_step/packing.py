@@ -42,11 +42,16 @@ class Geometry:
         return self.width // 32
 
     @property
+    def splits(self) -> int:
+        """Blocks that share a query head."""
+        return max(1, self.blocks // self.heads)
+
+    @property
     def shared(self) -> int:
-        """Bytes of shared memory that a block needs, with 2 KB for what is small."""
-        active = 4 * max(self.seen, self.hidden, self.width)
+        """Bytes of shared memory that a block needs at most, with 2 KB for what is small."""
+        active = 4 * max(self.seen, self.hidden, self.width) + 256 * self.warps
         rows = max(self.qkv // 16, self.hidden // 8, self.width // 8) // self.blocks
-        sums = 4 * (16 * self.warps + 16) * max(rows, STAGE_TILES // max(1, self.chunks), 1)
+        sums = 4 * (32 * self.warps + 128) * max(rows, STAGE_TILES // max(1, self.chunks), 1)
         attention = self.head_width * (4 * self.warps + 4 + 4 + 12)
         return STAGES * STAGE_TILES * 1024 + active + sums + attention + 2048
 
@@ -64,7 +69,7 @@ class Geometry:
             "hidden in rows": (self.hidden, 8 * b), "width in columns": (self.width, 32 * w),
             "heads in columns": (self.seen, 64 * w), "hidden in columns": (self.hidden, 64 * w),
             "blocks over heads": (b, self.heads), "heads over key heads": (self.heads, self.kv_heads),
-            "head_width over splits": (self.head_width, max(1, b // self.heads)),
+            "head_width over splits": (self.head_width, 4 * self.splits), "warps": (w, 4),
             "tiles of queries, keys and values": (self.qkv // b // 16 * self.chunks, STAGE_TILES),
             "tiles of the output": (self.width // b // 8 * self.seen // 64, STAGE_TILES),
             "tiles of gate and up": (self.hidden // b // 8 * self.chunks, STAGE_TILES),

@@ -97,6 +97,19 @@ constexpr int MAIL_HIDDEN = MAIL_MIDDLE + WIDTH;
 constexpr int MAIL_END = MAIL_HIDDEN + HIDDEN;  // residual stream behind the layer
 constexpr int MAIL_BEST = MAIL_END + WIDTH;  // messages: each block's likeliest token: logit, token
 
+constexpr int MAIL_TIMES = MAIL_BEST + 4 * BLOCKS;
+
+// Compiled with -DTIMES=n, each block leaves behind the mail at which clock it came where in layer n: its first
+// multiplying warp in the first 16 numbers, its talker in the next 16.
+#ifdef TIMES
+#define MARK(place)                                                                                                    \
+    if (layer == TIMES && (threadIdx.x == 0 || threadIdx.x == 32 * TALKER))                                           \
+        reinterpret_cast<long long*>(m.mail + MAIL_TIMES)[blockIdx.x * 32 + threadIdx.x / (32 * TALKER) * 16 + place] \
+            = clock64();
+#else
+#define MARK(place)
+#endif
+
 constexpr int MOST_ROWS = 16 * most(most(Qkv::TILES, Up::TILES), most(most(Out::TILES, Down::TILES), HEAD_GROUP));
 constexpr int SUM_STRIDE = WARPS + 4;  // of a row's partial sums: eight rows lie in different banks
 constexpr int PAD = 32;  // elements between the parts of an input: their loads fall into other banks
@@ -650,7 +663,7 @@ struct Talker {
         const float scale = inverse_rms(eps);
         for (int r = threadIdx.x % 32; r < UNITS; r += 32) {
             const float gate = upper(r) * scale, up = lower(r) * scale;
-            send(mail + MAIL_HIDDEN + blockIdx.x * UNITS + r, gate / (1.0f + __expf(-gate)) * up, odd);
+            send(mail + MAIL_HIDDEN + blockIdx.x * UNITS + r, __fdividef(gate, 1.0f + __expf(-gate)) * up, odd);
         }
         heard();
     }
@@ -701,9 +714,10 @@ struct Talker {
             x.z += __shfl_xor_sync(ALL_LANES, x.z, offset);
             x.w += __shfl_xor_sync(ALL_LANES, x.w, offset);
         }
+        const float share = 1.0f / total;
         if (lane < PART_QUADS)
             send(mail + MAIL_SEEN + head * D + split * PART + quad,
-                 float4{x.x / total, x.y / total, x.z / total, x.w / total}, odd);
+                 float4{x.x * share, x.y * share, x.z * share, x.w * share}, odd);
     }
 };
 
@@ -790,11 +804,17 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
             if (i * 32 + lane < OWN) talker.own[i] = float(m.embedding[(size_t)token * WIDTH + b * OWN + i * 32 + lane]);
         for (int layer = 0; layer < m.layers; ++layer, ++times) {
             const unsigned int odd = ++turn & 1;
+            MARK(0)
             talker.send_rows(odd, m.eps);
+            MARK(1)
             talker.merge(odd, times);
+            MARK(2)
             talker.send_residual(MAIL_MIDDLE, odd);
+            MARK(3)
             talker.send_units(odd, m.eps);
+            MARK(4)
             talker.send_residual(MAIL_END, odd);
+            MARK(5)
         }
 
         Best best = {-INFINITY, m.vocabulary};
@@ -848,14 +868,18 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             {
                 Weights<Qkv> weights;
                 weights.take(s, place);
+                MARK(0)
                 if (layer > 0) receive_input<Qkv>(m.mail + MAIL_END, turn - 1 & 1, x);
+                MARK(1)
                 const float squares = normed(x, norm);
                 Input<Qkv> input;
                 input.put(s, x);
                 multiply(s, weights, input, products, squares);
             }
+            MARK(2)
             load_norm(norm, m.norms + (size_t)(2 * layer + 1) * WIDTH);  // comes while others are waited for
             attend(s, cache, at, m.mail, turn, times, position, m.scale * LOG2E);
+            MARK(3)
             cache.keys += m.layer_elements;
             cache.values += m.layer_elements;
             if (layer + 1 < m.layers && threadIdx.x % 8 == 0) {  // eight lanes read a line of 128 bytes
@@ -872,7 +896,9 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Out> weights;
                 weights.take(s, place);
                 float4 seen[Out::LOADS];
+                MARK(4)
                 receive_input<Out>(m.mail + MAIL_SEEN, turn & 1, seen);
+                MARK(5)
                 Input<Out> input;
                 input.put(s, seen);
                 multiply(s, weights, input, products, 0.0f);
@@ -880,22 +906,28 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             {
                 Weights<Up> weights;
                 weights.take(s, place);
+                MARK(6)
                 receive_input<Up>(m.mail + MAIL_MIDDLE, turn & 1, x);
+                MARK(7)
                 const float squares = normed(x, norm);
                 Input<Up> input;
                 input.put(s, x);
                 multiply(s, weights, input, products, squares);
             }
+            MARK(8)
             load_norm(norm, m.norms + (size_t)(2 * layer + 2) * WIDTH);
             {
                 Weights<Down> weights;
                 weights.take(s, place);
                 float4 hidden[Down::LOADS];
+                MARK(9)
                 receive_input<Down>(m.mail + MAIL_HIDDEN, turn & 1, hidden);
+                MARK(10)
                 Input<Down> input;
                 input.put(s, hidden);
                 multiply(s, weights, input, products, 0.0f);
             }
+            MARK(11)
         }
 
         receive_input<Head>(m.mail + MAIL_END, turn & 1, x);
