@@ -73,7 +73,9 @@ def _random(rows: int, columns: int) -> Tensor:
 
 def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[str, Any], Tensor]:
     """Milliseconds a token on the GPU, and the last token's logits where every token before was given."""
-    cut = geometry(torch.device("cuda"), **{k: SHAPE[k] for k in ("width", "hidden", "heads", "kv_heads", "head_width")})
+    cut = geometry(
+        torch.device("cuda"), **{k: SHAPE[k] for k in ("width", "hidden", "heads", "kv_heads", "head_width")}
+    )
     assert not isinstance(cut, str), cut
     step = DecodeStep(
         cut, layers=weights.layers, norms=weights.norms, embedding=weights.embedding, head=weights.embedding,
@@ -111,7 +113,8 @@ def _marks(clocks: Tensor) -> dict[str, dict[str, float]]:
     start = clocks[:, 1, :1]
     return {
         role: {
-            f"{i} {name}": float((clocks[:, which, i : i + 1] - start).double().median()) for i, name in enumerate(names)
+            f"{i} {name}": float((clocks[:, which, i : i + 1] - start).double().median())
+            for i, name in enumerate(names)
         }
         for which, (role, names) in enumerate(PLACES)
     }

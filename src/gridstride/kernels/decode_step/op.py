@@ -93,7 +93,8 @@ class DecodeStep:
         """
         cut, keys = self._cut, cache[0]
         self._run.cooperative(
-            (cut.blocks, 1, 1), 32 * (cut.warps + self._rung.extra_warps), self._stream, self._norms, self._embedding, self._cosine, self._sine,
+            (cut.blocks, 1, 1), 32 * (cut.warps + self._rung.extra_warps), self._stream, self._norms, self._embedding,
+            self._cosine, self._sine,
             keys, cache[1], table, tokens, positions, self._mail, self._turns, self.logits, drawn, self._layers,
             self.vocabulary, cut.head_tiles(self.vocabulary), keys.stride(0), steps if greedy else 1, int(greedy),
             self._eps, cut.head_width**-0.5, shared=SHARED,
