@@ -91,11 +91,14 @@ def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
     for s in body:
         if not isinstance(s, Instruction):
             continue
-        value = s.operands[1] if s.opcode == "mov" and s.guard is None else None
         for name in writes(s):
-            integer = isinstance(value, Immediate) and value.kind == "int"
-            found[name] = value if integer and name not in found else None
+            found[name] = _integer(s) if name not in found else None
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _integer(s: Instruction) -> Immediate | None:
+    value = s.operands[1] if s.opcode == "mov" and s.guard is None else None
+    return value if isinstance(value, Immediate) and value.kind == "int" else None
 
 
 def _by_constants(s: Statement, known: Mapping[str, Immediate]) -> Statement:
