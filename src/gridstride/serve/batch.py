@@ -25,6 +25,11 @@ class Draw:
     output: Sequence[int]  # for penalties
     mask: NDArray[np.uint32] | None = None  # [vocabulary / 32, rounded up] bit t % 32 of word t // 32: token t may come
 
+    @property
+    def plain(self) -> bool:
+        """Whether the token can be drawn where its logits are, without knowing what was said before."""
+        return self.mask is None and self.sampling.plain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:

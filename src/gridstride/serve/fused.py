@@ -90,9 +90,9 @@ class FusedDecoder:
             normed = add_rms_norm(x, down, following, eps)
         return normed
 
-    def logits(self, hidden: Tensor) -> Tensor:
+    def logits(self, hidden: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Logits [M, vocabulary] of hidden states [M, width]."""
-        return F.linear(hidden, self.head)
+        return torch.mm(hidden, self.head.T, out=out)
 
 
 def _fused(layer: nn.Module) -> FusedLayer:

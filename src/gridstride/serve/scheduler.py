@@ -15,7 +15,6 @@ from gridstride.serve.batch import Runner
 from gridstride.serve.blocks import START, BlockPool
 from gridstride.serve.policies import Policy
 from gridstride.serve.request import Request, State
-from gridstride.serve.sampling import Sampling
 from gridstride.serve.tables import BlockTables
 
 
@@ -162,7 +161,7 @@ class Scheduler:
         """How many tokens each sequence can draw without the host, with blocks for all of them; else 1."""
         if self._most_steps == 1 or not plan.counts:
             return 1
-        if not all(request.remaining == 1 and runs_ahead(request.sampling) for request in plan.counts):
+        if not all(request.remaining == 1 and request.sampling.plain for request in plan.counts):
             return 1
         steps = min(self._most_steps, max(r.sampling.max_tokens - len(r.output) for r in plan.counts))
         steps = min(steps, min(self._context - r.computed for r in plan.counts))
@@ -173,9 +172,3 @@ class Scheduler:
             for _ in range(blocks):
                 self._extend(request)
         return steps
-
-
-def runs_ahead(s: Sampling) -> bool:
-    """Whether the next token can be drawn before the host has seen the last one."""
-    penalised = s.presence_penalty or s.frequency_penalty or s.repetition_penalty != 1.0 or s.logit_bias
-    return not penalised and s.logprobs is None and s.schema is None
