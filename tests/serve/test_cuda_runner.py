@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ import torch
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.serve import cuda_runner
 from gridstride.serve.batch import Batch, Draw, Runner
 from gridstride.serve.cuda_runner import CudaRunner
 from gridstride.serve.engine import Engine
 from gridstride.serve.messages import Submit
 from gridstride.serve.runner import TorchRunner
 from gridstride.serve.sampling import Sampling
+from gridstride.serve.split import Limits
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SHAPES = {
@@ -83,6 +86,72 @@ def test_what_a_graph_cannot_draw_goes_through_the_sampler(device: str) -> None:
     model = decoder("llama")
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), wishes) == expected
+
+
+MIXED = [
+    Sampling(temperature=0.0, max_tokens=20),
+    Sampling(temperature=0.0, max_tokens=20, presence_penalty=1.0),
+    Sampling(temperature=0.7, max_tokens=12, seed=4),
+    Sampling(temperature=0.0, max_tokens=20, logprobs=1),
+    Sampling(temperature=0.0, max_tokens=9),
+]
+
+
+@every_device
+@pytest.mark.parametrize(
+    "sizes",
+    [{"buckets": (1, 2)}, {"prompts": (8, 16)}, {"prompts": ()}, {"buckets": (3,), "prompts": (64,)}],
+    ids=["more sequences than the largest bucket", "more tokens than the largest pass", "no passes", "few sizes"],
+)
+def test_tokens_do_not_hang_on_what_is_recorded(sizes: dict[str, Any], device: str) -> None:
+    model = decoder("llama")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, **sizes), MIXED) == expected
+
+
+@every_device
+def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = decoder("qwen3")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    monkeypatch.setattr(cuda_runner, "_PASS", Limits(tokens=16, keys=100, sequences=2))
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), MIXED) == expected
+
+
+@every_device
+def test_a_warm_runner_gives_the_same_tokens(device: str) -> None:
+    model = decoder("llama")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    runner = CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 4, 8), prompts=(64, 128))
+    runner.warm(5)
+    assert generated(runner, MIXED) == expected
+    runner.warm(5)
+    assert generated(runner, MIXED) == expected
+
+
+@every_device
+def test_chunks_behind_shared_prefixes_read_them_from_the_cache(device: str) -> None:
+    model = decoder("llama")
+    runner = CudaRunner(model, blocks=100, block_size=8, device=device, prompts=(8, 16, 32))
+    engine, head = Engine(runner, max_batch_tokens=64, max_running=4), tuple(range(50))
+    found: dict[str, list[int]] = {}
+    for id, tail in (("first", (7, 8)), ("again", (7, 8)), ("other", (9, 10, 11))):
+        engine.submit(Submit(id=id, prompt=head + tail, sampling=Sampling(temperature=0.0), arrived=0.0))
+        while not engine.idle:
+            for update in engine.step():
+                found.setdefault(update.id, []).extend(update.tokens)
+    assert engine.stats().prefix_hits == 2 * 48
+    assert found["first"] == found["again"]
+    assert found["other"] == likeliest(model, (*head, 9, 10, 11), 16)
+
+
+def likeliest(model: Decoder, prompt: tuple[int, ...], count: int) -> list[int]:
+    """Greedy tokens by the whole model at each step."""
+    tokens = list(prompt)
+    model = copy.deepcopy(model).cpu()
+    with torch.no_grad():
+        for _ in range(count):
+            tokens.append(int(model.logits(model(torch.tensor([tokens]))[0, -1]).argmax()))
+    return tokens[len(prompt) :]
 
 
 @every_device
