@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.serve import cuda_runner
 from gridstride.serve.batch import Batch, Draw, Runner
 from gridstride.serve.cuda_runner import CudaRunner
-from gridstride.serve.engine import Engine
+from gridstride.serve.engine import NOT_FINITE, Engine
 from gridstride.serve.messages import Submit
 from gridstride.serve.runner import TorchRunner
 from gridstride.serve.sampling import Sampling
@@ -201,10 +202,47 @@ def test_teacher_forced_logits_in_bfloat16(shape: str) -> None:
     assert error < 0.02
 
 
-def test_a_shape_that_the_kernels_are_not_for_is_refused() -> None:
-    config = DecoderConfig(vocabulary=30, width=32, layers=1, heads=2, kv_heads=2, head_width=16, hidden=32, context=16)
-    with pytest.raises(ValueError, match="head_width 16"):
-        CudaRunner(Decoder(config), blocks=4, block_size=4)
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "message"),
+    [
+        ({"heads": 2, "kv_heads": 2, "head_width": 16}, torch.float32, "head_width 16"),
+        ({"heads": 2, "kv_heads": 2, "head_width": 192}, torch.bfloat16, "head_width 192"),
+        ({"heads": 2, "kv_heads": 2, "head_width": 256}, torch.float32, "head_width 256"),
+        ({"heads": 24, "kv_heads": 1, "head_width": 128}, torch.bfloat16, "24 heads of 128 share keys"),
+        ({"heads": 2, "kv_heads": 2, "head_width": 64}, torch.float64, "float64"),
+    ],
+)
+def test_what_the_kernels_are_not_for_is_refused(sizes: dict[str, int], dtype: torch.dtype, message: str) -> None:
+    config = DecoderConfig(vocabulary=30, width=32, layers=1, hidden=32, context=16, **sizes)
+    with pytest.raises(ValueError, match=message):
+        CudaRunner(Decoder(config).to(dtype), blocks=4, block_size=4)
+
+
+@every_device
+def test_a_request_with_nan_spoils_no_other(device: str) -> None:
+    model = decoder("llama")
+    with torch.no_grad():
+        model.embed_tokens.weight[299] = torch.nan
+    prompts = {"a": [1, 2, 3], "bad": [5] * 20 + [299] * 9, "b": list(range(40)), "worse": [299], "c": [7] * 20}
+
+    def tokens(ids: Iterable[str]) -> dict[str, list[int]]:
+        runner = CudaRunner(copy.deepcopy(model), blocks=12, block_size=8, device=device, buckets=(4,), prompts=(64,))
+        engine = Engine(runner, max_batch_tokens=64, max_running=4, prefix_reuse=False)
+        for id in ids:
+            wished = Sampling(temperature=0.0, max_tokens=20, logit_bias={299: -100.0} if id == "c" else {})
+            engine.submit(Submit(id=id, prompt=tuple(prompts[id]), sampling=wished, arrived=0.0))
+        found: dict[str, list[int]] = {}
+        while not engine.idle:
+            for update in engine.step():
+                assert (update.error == NOT_FINITE) == (update.id in ("bad", "worse"))
+                found.setdefault(update.id, []).extend(update.tokens)
+        return found
+
+    together = tokens(prompts)
+    assert together["bad"] == together["worse"] == []
+    for id in "abc":
+        assert together[id] == tokens([id])[id]
+        assert len(together[id]) == 20
 
 
 # -- one launch for one sequence ---------------------------------------------------------------------------------------
