@@ -15,7 +15,7 @@ I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # one for every row of every step: to make a frozen one takes four times as long
 class Draw:
     """What one row of logits needs beside them: the request's wishes and what it has said so far."""
 
