@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from gridstride.serve.packed import PIECE, Pieces, packed_attention, room
 from gridstride.serve.prompts import cut
@@ -53,6 +54,18 @@ def test_each_sequence_sees_its_own_keys_up_to_its_own_place(
     places = zip(starts, starts[1:], ends - lengths, ends, strict=False)  # `starts` has one more
     expected = torch.cat([alone(q[start:end], k[first:last], v[first:last]) for start, end, first, last in places])
     assert (out.double() - expected).abs().max() < (1e-5 if dtype == torch.float32 else 2e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_calls_for_a_gpu_are_as_this_pytorch_wants_them(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    with FakeTensorMode():
+        q, k, v = (torch.empty((300, heads, 128), dtype=dtype, device="cuda") for heads in (16, 8, 8))
+        queries, keys, seen = (torch.zeros(count, dtype=torch.int32, device="cuda") for count in (6, 6, 5))
+        out = packed_attention(q, k, v, Pieces(queries, keys, seen), scale=0.1)
+    assert (out.shape, out.dtype, out.device.type) == (q.shape, dtype, "cuda")
 
 
 def test_there_is_room_for_the_pieces_of_any_sequences() -> None:

@@ -44,19 +44,20 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, *, scale: 
 def _flash(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:
     """PyTorch's FlashAttention-2; `seqused_k` says how many keys a piece sees, whatever the starts say."""
     out: Tensor = torch.ops.aten._flash_attention_forward(
-        q, k, v, pieces.queries, pieces.keys, PIECE, len(k), 0.0, True, False, scale=scale, seqused_k=pieces.seen
+        q, k, v, pieces.queries, pieces.keys, PIECE, k.shape[0], 0.0, True, False, scale=scale, seqused_k=pieces.seen
     )[0]
     return out
 
 
 def _efficient(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:
     """PyTorch's memory-efficient attention, for fp32 and older GPUs; it knows nothing of grouped heads."""
-    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for t in (k, v))
+    group = q.shape[1] // k.shape[1]
+    k, v = (t.unsqueeze(2).expand(-1, -1, group, -1).flatten(1, 2).unsqueeze(0) for t in (k, v))
     out: Tensor = torch.ops.aten._efficient_attention_forward(
-        q[None], k[None], v[None], None, pieces.queries, pieces.keys, PIECE, len(k), 0.0, _FROM_BOTTOM_RIGHT,
+        q.unsqueeze(0), k, v, None, pieces.queries, pieces.keys, PIECE, k.shape[1], 0.0, _FROM_BOTTOM_RIGHT,
         scale=scale, seqlen_k=pieces.seen,
     )[0]  # fmt: skip
-    return out[0]
+    return out.squeeze(0)
 
 
 def _piece_by_piece(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:
