@@ -205,7 +205,7 @@ def replay_ms(engine: CudaRunner, count: int) -> float:
     with torch.inference_mode():
         static, step = engine._decoder(bucket)
         batch = decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), STEPS)
-        static.fill(batch, batch.draws)
+        static.fill(batch)
         torch.cuda.synchronize()
         start.record()
         engine._go(static, step, STEPS, greedy=True)

@@ -180,24 +180,28 @@ def test_several_steps_in_one_call_are_those_of_single_calls(device: str) -> Non
     assert step(start, at, 8).T.tolist() == one_by_one
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("shape", SHAPES)
-def test_teacher_forced_logits_in_bfloat16(shape: str) -> None:
+@every_device
+@pytest.mark.parametrize("chunks", [(1,) * 40, (40,), (17, 20, 1, 2)], ids=["one by one", "at once", "in chunks"])
+@every_shape
+def test_teacher_forced_logits_in_bfloat16(shape: str, chunks: tuple[int, ...], device: str) -> None:
     """Relative to the largest logit, an error of bf16's own size: 2^-8 for each of a few roundings."""
     model = decoder(shape, torch.bfloat16)
     wide = copy.deepcopy(model).double()
     tokens = torch.randint(0, 300, (40,), generator=torch.Generator().manual_seed(0))
     expected = wide.logits(wide(tokens[None])[0]).float()
-    runner = CudaRunner(model, blocks=10, block_size=16, device="cuda")
+    runner = CudaRunner(model, blocks=10, block_size=16, device=device, prompts=(16, 64))
     table = np.arange(3, dtype=np.int32)[None]
-    got = []
-    for i, token in enumerate(tokens.tolist()):
+    got, done = [], 0
+    for count in chunks:
+        places = np.arange(done, done + count)
         batch = Batch(
-            tokens=np.array([token]), positions=np.array([i]), slots=np.array([i]), starts=np.array([0, 1], np.int32),
-            lengths=np.array([i + 1], np.int32), blocks=table, sampled=np.array([0], np.int32),
+            tokens=tokens[places].numpy(), positions=places, slots=places, starts=np.array([0, count], np.int32),
+            lengths=np.array([done + count], np.int32), blocks=table, sampled=np.array([count - 1], np.int32),
             draws=(Draw(Sampling(), 0, (), ()),),
         )  # fmt: skip
-        got.append(runner.logits(batch)[0].float().cpu())
+        got.append(runner.logits(batch)[0])
+        done += count
+    expected = expected[np.cumsum(chunks) - 1]
     error = (torch.stack(got) - expected).norm() / expected.norm()
     assert error < 0.02
 

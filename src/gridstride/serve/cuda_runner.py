@@ -8,7 +8,7 @@ What a token needs beside its logits (penalties, schemas, log-probabilities) the
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,7 +134,7 @@ class CudaRunner:
     def _execute(self, batch: Batch) -> Sampled:
         waiting: list[Queued] = []
         found: list[tuple[Sampled, I64]] = []
-        for part in split.parts(batch, decoding=self._buckets[-1], prompts=_PASS):
+        for part in self._parts(batch):
             inputs, step = self._for(part)
             if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
                 found += [(queued.read(), queued.places) for queued in waiting]
@@ -144,12 +144,18 @@ class CudaRunner:
         return split.joined(found)
 
     def logits(self, batch: Batch) -> Tensor:
-        """Logits [M, vocabulary] of the rows that are to be sampled, op by op; the cache is written as in `execute`."""
+        """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
+        found = torch.empty((len(batch.draws), self.vocabulary))
         with torch.inference_mode():
-            inputs = self._passing(prompts.needed(batch))
-            inputs.fill(batch)
-            self._read(inputs)
-            return inputs.logits[: len(batch.sampled)].clone()
+            for part in self._parts(batch):
+                inputs, step = self._for(part)
+                inputs.fill(part.batch)
+                step()
+                found[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
+        return found
+
+    def _parts(self, batch: Batch) -> Iterator[split.Part]:
+        return split.parts(batch, decoding=self._buckets[-1], prompts=_PASS)
 
     def _for(self, part: split.Part) -> tuple[Inputs, Step]:
         if part.decoding:
@@ -164,21 +170,15 @@ class CudaRunner:
     def _queue(self, part: split.Part, inputs: Inputs, step: Step) -> Queued:
         batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
         assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
-        if isinstance(inputs, Prompts):
-            inputs.fill(batch)
-            step()
-            rows = np.arange(len(batch.draws), dtype=np.int32)
-            drawn = inputs.drawn[None]
-        else:
-            by_row: list[Draw | None] = [None] * len(batch.lengths)
-            for row, draw in zip(batch.sampled.tolist(), batch.draws, strict=True):
-                by_row[row] = draw
-            inputs.fill(batch, by_row)
+        inputs.fill(batch)
+        if isinstance(inputs, Static):
             greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
             self._go(inputs, step, batch.steps, greedy=greedy)
-            rows, drawn = batch.sampled, inputs.drawn[: batch.steps]
+        else:
+            step()
+        rows = inputs.drawn_from(batch)
         logits = inputs.logits[rows[list(special)].tolist()] if special else None
-        return Queued(inputs, part.draws, drawn, rows, batch.draws, special, logits)
+        return Queued(inputs, part.draws, inputs.drawn[: batch.steps], rows, batch.draws, special, logits)
 
     # -- one token each --------------------------------------------------------------------------------------------
     def _decoder(self, bucket: int) -> tuple[Static, Step]:
@@ -248,4 +248,4 @@ class CudaRunner:
         hidden = self.model.hidden(f["tokens"], f["positions"], f["slots"], self._cache, look)
         self.model.logits(hidden.index_select(0, f["last"]), out=inputs.logits)
         drawn = draw_tokens(inputs.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], f["uniform"])
-        inputs.drawn.copy_(drawn)
+        inputs.drawn[0].copy_(drawn)

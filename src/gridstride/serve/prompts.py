@@ -14,7 +14,7 @@ from torch import Tensor
 from gridstride.serve.batch import I32, I64, Batch
 from gridstride.serve.packed import PIECE, Pieces, room
 from gridstride.serve.packet import Packet
-from gridstride.serve.static import WISHES, put_uniforms, put_wishes
+from gridstride.serve.static import WISHES, put_draws
 
 TOKENS = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048)
 """New tokens of a recorded pass; a batch is filled up to the next one."""
@@ -71,7 +71,7 @@ class Prompts:
         )  # fmt: skip
         self.field = field = self._packet.there
         self.pieces = Pieces(field["piece_queries"], field["piece_keys"], field["piece_seen"])
-        self.drawn = torch.zeros(size.sequences, dtype=torch.int64, device=device)
+        self.drawn = torch.zeros((1, size.sequences), dtype=torch.int64, device=device)
         self._put(slots=np.empty(0, np.int64), fill=self._spare)
         self._packet.send()
 
@@ -83,9 +83,12 @@ class Prompts:
         self._put(seen_slots=slots_of(batch.blocks, batch.lengths, self.block_size))
         self._put(piece_queries=queries, fill=int(queries[-1]))
         self._put(piece_keys=keys, piece_seen=seen)
-        put_wishes(self._packet, batch.draws)
-        put_uniforms(self._packet, batch.draws, steps=1, rows=self.size.sequences)
+        put_draws(self._packet, batch.draws, self.drawn_from(batch), steps=1)
         self._packet.send()
+
+    def drawn_from(self, batch: Batch) -> I32:
+        """Rows of the batch's draws, of `drawn` [1, rows] and `logits`."""
+        return np.arange(len(batch.draws), dtype=np.int32)
 
     def _put(self, *, fill: int = 0, **arrays: NDArray[np.generic]) -> None:
         for name, array in arrays.items():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from gridstride.serve.batch import Batch, Draw
+from gridstride.serve.batch import I32, Batch, Draw
 from gridstride.serve.packet import Packet
 from gridstride.serve.sampling import Sampling, uniforms
 
@@ -16,24 +18,21 @@ WISHES = {"temperature": "float32", "top_k": "int32", "top_p": "float32", "min_p
 _GREEDY = Sampling(temperature=0.0)  # of rows from which nothing is drawn
 
 
-def put_wishes(packet: Packet, draws: Sequence[Draw | None]) -> None:
-    """What each row asks of its draws; rows behind take the likeliest token."""
-    wishes = [_GREEDY if draw is None else draw.sampling for draw in draws]
-    plain = all(wish.greedy for wish in wishes)
+def put_draws(packet: Packet, draws: Sequence[Draw], rows: NDArray[np.integer[Any]], *, steps: int) -> None:
+    """What the draws ask for into their rows, with the random numbers of their next `steps` tokens.
+
+    Other rows take the likeliest token. "uniform" is [as many steps as there is room for, rows].
+    """
+    greedy = all(draw.sampling.greedy for draw in draws)
     for name in WISHES:
         view = packet.here[name]
         view[:] = getattr(_GREEDY, name)
-        if not plain:
-            view[: len(wishes)] = [getattr(wish, name) for wish in wishes]
-
-
-def put_uniforms(packet: Packet, draws: Sequence[Draw | None], *, steps: int, rows: int) -> None:
-    """The random numbers of each row's next `steps` tokens into "uniform" [steps, rows], where any are drawn."""
-    if any(draw is not None and not draw.sampling.greedy for draw in draws):
-        seeds = [0 if draw is None else draw.sampling.seed for draw in draws]
-        first = [0 if draw is None else draw.index for draw in draws]
-        points = uniforms(seeds, np.array(first, np.int64) + np.arange(steps)[:, None])
-        packet.here["uniform"].reshape(-1, rows)[:steps, : len(draws)] = points
+        if not greedy:
+            view[rows] = [getattr(draw.sampling, name) for draw in draws]
+    if not greedy:
+        first = np.array([draw.index for draw in draws])
+        points = uniforms([draw.sampling.seed for draw in draws], first + np.arange(steps)[:, None])
+        packet.here["uniform"].reshape(-1, len(packet.here["top_p"]))[:steps, rows] = points
 
 
 class Static:
@@ -59,8 +58,8 @@ class Static:
         self._put_idle(0)
         self._packet.send()
 
-    def fill(self, batch: Batch, draws: Sequence[Draw | None]) -> None:
-        """Put a batch in which every sequence has one token in place, with each row's draw; rows behind stand idle.
+    def fill(self, batch: Batch) -> None:
+        """Put a batch in which every sequence has one token in place; rows behind it stand idle.
 
         The host's copies are free to be changed: whoever filled them before has waited for the tokens since.
         """
@@ -68,13 +67,16 @@ class Static:
         for name in ("tokens", "positions", "slots", "lengths"):
             here[name][:count] = getattr(batch, name)
         self._put_idle(count)
-        put_wishes(self._packet, draws)
-        put_uniforms(self._packet, draws, steps=batch.steps, rows=self.rows)
+        put_draws(self._packet, batch.draws, batch.sampled, steps=batch.steps)
         here["tables"][: count * width] = batch.blocks.ravel()
         self._packet.send(without=here["tables"].nbytes - count * width * here["tables"].itemsize)
         self.tables[:count, :width] = self.field["tables"][: count * width].view(count, width)
         if count < self.rows:
             self.tables[count:] = self._spare
+
+    def drawn_from(self, batch: Batch) -> I32:
+        """Rows of the batch's draws, of `drawn` [steps, rows] and `logits`."""
+        return batch.sampled
 
     def _put_idle(self, count: int) -> None:
         for name in ("tokens", "positions", "lengths"):
