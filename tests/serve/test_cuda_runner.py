@@ -48,7 +48,7 @@ def decoder(shape: str, dtype: torch.dtype = torch.float32) -> Decoder:
     return made.to(dtype)
 
 
-def generated(runner: Runner, wishes: list[Sampling]) -> dict[str, list[int]]:
+def generated(runner: Runner, wishes: list[Sampling], *, preempted: bool = False) -> dict[str, list[int]]:
     engine = Engine(runner, max_batch_tokens=64, max_running=8)
     draw = np.random.default_rng(1)
     for i, sampling in enumerate(wishes):
@@ -59,6 +59,7 @@ def generated(runner: Runner, wishes: list[Sampling]) -> dict[str, list[int]]:
         for update in engine.step():
             assert update.error is None, update.error
             tokens[update.id] += update.tokens
+    assert (engine.stats().preemptions > 0) == preempted
     return tokens
 
 
@@ -116,6 +117,14 @@ def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: 
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
     monkeypatch.setattr(cuda_runner, "_PASS", Limits(tokens=16, keys=100, sequences=2))
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), MIXED) == expected
+
+
+@every_device
+def test_sequences_that_gave_way_come_back_with_the_same_tokens(device: str) -> None:
+    model = decoder("qwen2")
+    wishes = [Sampling(temperature=0.0, max_tokens=50)] * 5
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
+    assert generated(CudaRunner(model, blocks=22, block_size=8, device=device), wishes, preempted=True) == expected
 
 
 @every_device

@@ -14,16 +14,16 @@ TOKENS = (64, 256, 1024)
 
 
 def test_a_pass_is_the_smallest_recorded_one_with_room() -> None:
-    assert recorded(Size(tokens=64, keys=64, sequences=4), TOKENS) == Size(64, 64, 4)
-    assert recorded(Size(tokens=65, keys=65, sequences=1), TOKENS) == Size(256, 256, 16)
-    assert recorded(Size(tokens=20, keys=20, sequences=17), TOKENS) == Size(1024, 1024, 64)  # many short ones
-    assert recorded(Size(tokens=20, keys=300, sequences=1), TOKENS) == Size(64, 1024, 4)  # behind what is cached
+    assert recorded(Size(tokens=64, keys=64, sequences=16), TOKENS) == Size(64, 64, 16)
+    assert recorded(Size(tokens=65, keys=65, sequences=1), TOKENS) == Size(256, 256, 32)
+    assert recorded(Size(tokens=99, keys=99, sequences=33), TOKENS) == Size(1024, 1024, 128)  # many short ones
+    assert recorded(Size(tokens=20, keys=300, sequences=1), TOKENS) == Size(64, 1024, 16)  # behind what is cached
 
 
 def test_what_no_recorded_pass_has_room_for_has_none() -> None:
     assert recorded(Size(tokens=1025, keys=1025, sequences=1), TOKENS) is None
     assert recorded(Size(tokens=65, keys=MOST_KEYS + 1, sequences=1), TOKENS) is None
-    assert recorded(Size(tokens=9, keys=9, sequences=65), TOKENS) is None
+    assert recorded(Size(tokens=300, keys=300, sequences=129), TOKENS) is None
     assert recorded(Size(tokens=1, keys=1, sequences=1), ()) is None
 
 
@@ -40,21 +40,21 @@ def test_the_slots_of_all_tokens_of_all_sequences() -> None:
 
 
 def test_what_an_earlier_batch_left_does_not_show() -> None:
-    prompts = Prompts(sized(64), spare=9, block_size=2, logits=torch.empty(4, 50), device=torch.device("cpu"))
+    prompts = Prompts(sized(64), spare=9, block_size=2, logits=torch.empty(16, 50), device=torch.device("cpu"))
     prompts.fill(batch([6, 5, 3], Sampling(temperature=0.7, top_p=0.5, seed=3)))
     prompts.fill(batch([2], Sampling(temperature=0.0)))
     field = prompts.field
     assert field["tokens"].tolist() == [100, 101] + [0] * 62
     assert set(field["slots"].tolist()[2:]) == {18}  # of the block that belongs to nobody
     assert (field["piece_queries"].tolist()[:2], set(field["piece_queries"].tolist()[1:])) == ([0, 2], {2})
-    assert field["piece_seen"].tolist() == [2, 0, 0, 0]
-    assert field["last"].tolist() == [1, 0, 0, 0]
-    assert field["temperature"].tolist() == [0.0] * 4
-    assert field["top_p"].tolist() == [1.0] * 4
+    assert field["piece_seen"].tolist() == [2] + [0] * 15
+    assert field["last"].tolist() == [1] + [0] * 15
+    assert set(field["temperature"].tolist()) == {0.0}
+    assert set(field["top_p"].tolist()) == {1.0}
 
 
 def test_the_cache_is_read_token_by_token_head_by_head() -> None:
-    prompts = Prompts(sized(64), spare=9, block_size=2, logits=torch.empty(4, 50), device=torch.device("cpu"))
+    prompts = Prompts(sized(64), spare=9, block_size=2, logits=torch.empty(16, 50), device=torch.device("cpu"))
     prompts.fill(batch([3], Sampling()))
     cache = torch.arange(10 * 3 * 2).view(10, 3, 2)  # blocks, heads, places
     found = cache.flatten()[prompts.rows(3)].view(-1, 3)[:3]

@@ -24,14 +24,14 @@ from gridstride.serve.batch import I32, I64, Batch, Draw, Sampled, TokenLogprobs
 from gridstride.serve.fused import FusedDecoder
 from gridstride.serve.graphs import Recorder, Step
 from gridstride.serve.packed import packed_attention
-from gridstride.serve.prompts import MOST_KEYS, TOKENS, Prompts, Size
+from gridstride.serve.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, Prompts, Size
 from gridstride.serve.sampler import sample
 from gridstride.serve.static import Static
 
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 """Sequences of a recorded step; a batch is filled up to the next one."""
 STEPS = 8
-_PASS = split.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=128)
+_PASS = split.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
 """Larger passes over prompts gain nothing: the GPU is busy with these."""
 Inputs = Static | Prompts
 

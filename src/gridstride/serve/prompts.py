@@ -21,7 +21,12 @@ TOKENS = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048)
 MOST_KEYS = 1 << 15
 """Keys of a pass, gathered from the cache layer by layer; a single sequence may have more."""
 _MORE_KEYS = 4  # times the tokens, for chunks behind what is in the cache already; then so many times that
-_TOKENS_EACH = 16  # of a sequence in a full pass; a pass with shorter ones takes the next larger size
+MOST_SEQUENCES = 128
+"""Sequences of a pass: their logits are wanted together."""
+_TOKENS_EACH = 8  # of a sequence in a full pass; a pass with shorter ones takes the next larger size
+_LEAST_SEQUENCES = (
+    16  # that any size has room for: their logits cost no more than one's, for which all weights are read
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ def sized(tokens: int, *, keys: int = 0) -> Size:
     room = tokens
     while room < keys:
         room *= _MORE_KEYS
-    return Size(tokens, room, max(4, tokens // _TOKENS_EACH))
+    return Size(tokens, room, min(MOST_SEQUENCES, max(_LEAST_SEQUENCES, tokens // _TOKENS_EACH)))
 
 
 class Prompts:
