@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
@@ -17,6 +18,7 @@ from gridstride.serve.batch import Batch, Draw, Runner
 from gridstride.serve.cuda_runner import CudaRunner
 from gridstride.serve.engine import NOT_FINITE, Engine
 from gridstride.serve.messages import Submit
+from gridstride.serve.prompts import sized
 from gridstride.serve.runner import TorchRunner
 from gridstride.serve.sampling import Sampling
 from gridstride.serve.split import Limits
@@ -256,6 +258,34 @@ def test_a_request_with_nan_spoils_no_other(device: str) -> None:
     for id in "abc":
         assert together[id] == tokens([id])[id]
         assert len(together[id]) == 20
+
+
+class Recordable(TorchDispatchMode):
+    """Fails at what a CUDA graph cannot record: the host asking for a number, or bringing one."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        assert name not in ("_local_scalar_dense", "nonzero", "masked_select", "lift_fresh")
+        assert name != "index" or all(index is None or index.dtype != torch.bool for index in args[1])
+        return func(*args, **(kwargs or {}))
+
+
+def test_the_guard_of_the_next_test_guards() -> None:
+    for call in (lambda: torch.ones(1).item(), lambda: torch.tensor([1]), lambda: torch.ones(2)[torch.ones(2) > 0]):
+        with pytest.raises(AssertionError), Recordable():
+            call()
+
+
+@every_shape
+def test_what_is_recorded_asks_nothing_of_the_host(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_runner, "packed_attention", lambda q, k, v, pieces, scale: torch.zeros_like(q))
+    runner = CudaRunner(decoder(shape), blocks=10, block_size=8)
+    with torch.inference_mode():
+        steps = [runner._decoder(4)[1], runner._reader(sized(64))[1]]
+        for step in steps:
+            step()  # caches of functions
+            with Recordable():
+                step()
 
 
 # -- one launch for one sequence ---------------------------------------------------------------------------------------
