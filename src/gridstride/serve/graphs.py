@@ -19,12 +19,14 @@ class Recorder:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._pool: Any = None
+        self._side: torch.cuda.Stream | None = None  # one: cuBLAS keeps a workspace of 32 MiB for each stream
 
     def record(self, step: Step) -> Step:
         """The step as one launch. It runs once before, so that every kernel is compiled and loaded."""
         if self._device.type != "cuda":
             return step
-        side, main = torch.cuda.Stream(self._device), torch.cuda.current_stream(self._device)
+        side = self._side = self._side or torch.cuda.Stream(self._device)
+        main = torch.cuda.current_stream(self._device)
         side.wait_stream(main)
         with torch.cuda.stream(side):
             step()
