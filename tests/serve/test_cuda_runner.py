@@ -117,7 +117,7 @@ def test_tokens_do_not_hang_on_what_is_recorded(sizes: dict[str, Any], device: s
 def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = decoder("qwen3")
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
-    monkeypatch.setattr(cuda_runner, "_PASS", Limits(tokens=16, keys=100, sequences=2))
+    monkeypatch.setattr(cuda_runner, "PASS", Limits(tokens=16, keys=100, sequences=2))
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), MIXED) == expected
 
 

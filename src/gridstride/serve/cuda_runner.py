@@ -31,7 +31,7 @@ from gridstride.serve.static import Static
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 """Sequences of a recorded step; a batch is filled up to the next one."""
 STEPS = 8
-_PASS = split.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
+PASS = split.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
 """Larger passes over prompts gain nothing: the GPU is busy with these."""
 Inputs = Static | Prompts
 
@@ -86,7 +86,7 @@ class CudaRunner:
             torch.zeros(shape, dtype=dtype, device=self._device),
             torch.zeros(shape, dtype=dtype, device=self._device),
         )
-        rows = max(self._buckets[-1], _PASS.sequences)
+        rows = max(self._buckets[-1], PASS.sequences)
         self._logits = torch.empty((rows, config.vocabulary), dtype=dtype, device=self._device)
         self._recorder = Recorder(self._device)
         self._decoding: dict[int, tuple[Static, Step]] = {}
@@ -155,7 +155,7 @@ class CudaRunner:
         return found
 
     def _parts(self, batch: Batch) -> Iterator[split.Part]:
-        return split.parts(batch, decoding=self._buckets[-1], prompts=_PASS)
+        return split.parts(batch, decoding=self._buckets[-1], prompts=PASS)
 
     def _for(self, part: split.Part) -> tuple[Inputs, Step]:
         if part.decoding:
