@@ -1,4 +1,4 @@
-"""How rung 04's ring of shared memory is cut: bytes of a copy, stages that fit, and what the kernel is compiled with."""
+"""How rung 04 cuts shared memory into a ring: bytes of a copy, stages that fit, and the macros to compile it with."""
 
 from __future__ import annotations
 
