@@ -409,7 +409,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
     if (t == 0) {
         for (int i = 0; i < STAGES; ++i) {
             asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&m.full[i])) : "memory");
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(&m.empty[i])), "n"(READERS) : "memory");
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                         ::"r"(address(&m.empty[i])), "n"(READERS) : "memory");
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
