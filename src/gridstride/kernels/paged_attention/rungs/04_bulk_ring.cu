@@ -13,6 +13,7 @@
 // block: 32*5
 // grid: min(2*SMS, K*S)
 // shared: 2*2*8*(4*128+16) + 128 + 4*2*(64+6)*4 + 2*16 + 16
+// needs: 9.0
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

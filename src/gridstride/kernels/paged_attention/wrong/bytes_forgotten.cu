@@ -3,6 +3,7 @@
 // entry: paged_attention_bytes_forgotten
 // block: 32
 // grid: K*S
+// needs: 9.0
 // expect: unwaited_copy
 
 #include <cuda_fp16.h>

@@ -4,6 +4,7 @@
 // entry: paged_attention_phase_skipped
 // block: 64
 // grid: K*S
+// needs: 9.0
 // expect: unwaited_copy
 
 #include <cuda_fp16.h>
