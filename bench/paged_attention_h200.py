@@ -44,7 +44,7 @@ LOW, HIGH = 16, 2048  # tokens of mixed lengths
 LEAST = (128, 256, 64)  # tokens of a split of rung 03, swept
 CHANGES: tuple[dict[str, Any], ...] = (
     {}, {"piece": 4}, {"piece": 2}, {"warps": 2}, {"warps": 8}, {"resident": 1, "warps": 8},
-    {"resident": 1, "warps": 8, "piece": 16}, {"resident": 3}, {"least": 64}, {"least": 256}, {"slack": 2},
+    {"resident": 1, "warps": 8, "piece": 16}, {"resident": 3}, {"least": 32}, {"least": 128}, {"slack": 2},
     {"slack": 16}, {"evict_first": False},
 )  # fmt: skip
 """Settings of rung 04: what each changes of those that `cut` would take."""

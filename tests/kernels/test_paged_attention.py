@@ -18,7 +18,7 @@ from gridstride.kernels.torch_op import ELEMENTS
 H200 = {"shared_per_block": 232_448, "shared_per_multiprocessor": 233_472}
 RESERVED = 1024  # bytes of a multiprocessor that each block takes besides its own
 JUDGED = Ring(
-    width=64, group=2, block_size=16, stages=2, piece=4, warps=4, resident=2, least=32, slack=4, evict_first=True
+    width=64, group=2, block_size=16, stages=2, piece=4, warps=4, resident=2, least=16, slack=4, evict_first=True
 )
 
 
@@ -82,7 +82,7 @@ def test_the_judged_kernel_is_given_the_shared_memory_that_its_ring_has(rung: Ke
 
 # -- what it computes --------------------------------------------------------------------------------------------------
 LENGTHS = (1, 37, 0, 333, 64)
-SMALL = {"shared_per_block": 16_000, "shared_per_multiprocessor": 1 << 20, "least": 32}
+SMALL = {"shared_per_block": 16_000, "shared_per_multiprocessor": 1 << 20, "least": 16}
 SHAPES = {
     "teams of one warp": (torch.bfloat16, cut(32, 8, 16, **SMALL, piece=2)),
     "two columns of heads, nothing divides": (

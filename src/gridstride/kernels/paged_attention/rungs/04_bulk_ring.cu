@@ -39,10 +39,10 @@
 #define SHARED 19312  // bytes, as ring.py counts them
 #endif
 #ifndef LEAST
-#define LEAST 32  // tokens of a block's share, and of a part of a sequence: below, a merge takes longer
+#define LEAST 16  // tokens of a block's share; sequences of less than four times as many are never cut
 #endif
 #ifndef SLACK
-#define SLACK 4  // a cut may move by a SLACK-th of a share to where a sequence begins: one merge less
+#define SLACK 4  // a cut moves by up to a SLACK-th of a share to where a sequence begins: one merge less
 #endif
 #ifndef EVICT_FIRST
 #define EVICT_FIRST 1  // what is read once a step leaves L2 before what is read by every block
@@ -63,6 +63,7 @@ constexpr int TEAMS = WARPS / READERS;  // take stages in turn
 constexpr int COLUMNS = (GROUP + 7) / 8;  // heads in eights
 constexpr int PADDED = D + 4;  // floats: heads 2t and 2t + 1 of lanes t = 0 .. 3 begin in different banks
 constexpr int RECORD = D + 2;  // floats of one head in one part: output, maximum, sum
+constexpr int AT_ONCE = 8;  // records that a thread reads before it adds them up
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr Word ALL_LANES = 0xffffffffu;
 static_assert(sizeof(Element) == 2 && D % 16 == 0, "tensor cores take 16-bit elements, 16 at a time");
@@ -117,7 +118,7 @@ struct Walk {
         }
         const int all = K * __shfl_sync(ALL_LANES, upto, 31);
         share = max(LEAST, (all + gridDim.x - 1) / gridDim.x);
-        snap = max(LEAST, share / SLACK);
+        snap = max(2 * LEAST, share / SLACK);
         const int begin = blockIdx.x * share;
         const Word behind = __ballot_sync(ALL_LANES, upto * K > begin);
         s = behind ? (__ffs(behind) - 1) * each : S;
@@ -483,12 +484,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
             const auto record = [&](int c) { return partial + ((2LL * c + (c == from)) * GROUP + g) * RECORD; };
             float most = -INFINITY, total = 0.0f, x = 0.0f;
 #pragma unroll 1
-            for (int c = from; c <= to; ++c) most = fmaxf(most, __ldcg(record(c) + D));
-#pragma unroll 1
-            for (int c = from; c <= to; ++c) {  // in order, so that the sum is the same whoever is last
-                const float part = weight(__ldcg(record(c) + D), most);
-                total += part * __ldcg(record(c) + D + 1);
-                x += part * __ldcg(record(c) + d);
+            for (int first = from; first <= to; first += AT_ONCE) {  // in order: the same sum whoever is last
+                float tops[AT_ONCE], sums[AT_ONCE], seen[AT_ONCE], next = most;
+#pragma unroll
+                for (int c = 0; c < AT_ONCE; ++c) {
+                    const float* of = record(min(first + c, to));
+                    tops[c] = __ldcg(of + D);
+                    sums[c] = __ldcg(of + D + 1);
+                    seen[c] = __ldcg(of + d);
+                    if (first + c > to) tops[c] = -INFINITY;
+                    next = fmaxf(next, tops[c]);
+                }
+                const float keep = weight(most, next);
+                most = next;
+                total *= keep;
+                x *= keep;
+#pragma unroll
+                for (int c = 0; c < AT_ONCE; ++c) {
+                    const float part = weight(tops[c], most);
+                    total += part * sums[c];
+                    x += part * seen[c];
+                }
             }
             out[(head + g) * D + d] = Element(x / total);
         }
