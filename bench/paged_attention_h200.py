@@ -1,6 +1,6 @@
 """Decoding's attention on a GPU: rungs 03 and 04 of paged_attention over batches, lengths and settings, in one run.
 
-    python bench/paged_attention_h200.py [--sequences 1 8 32 64 128] [--tokens 64 192 512 2048 mixed] [--deadline 85]
+    python bench/paged_attention_h200.py [--sequences 1 8 32 64 128] [--tokens 64 192 512 2048 mixed] [--deadline 75]
 
 The attention of the 0.6 B Llama shape of bench/decode_h200.py: 16 heads, 8 key heads of 128 elements, bf16, blocks of
 16 tokens anywhere in the cache. `mixed` lengths are log-uniform from 16 to 2,048. Each setting is timed as a CUDA graph
@@ -245,7 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 8, 32, 64, 128])
     parser.add_argument("--tokens", nargs="+", default=["64", "192", "512", "2048", "mixed"])
-    parser.add_argument("--deadline", type=float, default=85, help="seconds after which what there is must do")
+    parser.add_argument("--deadline", type=float, default=75, help="seconds after which what there is must do")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
     if not torch.cuda.is_available():

@@ -18,7 +18,7 @@ from gridstride.kernels.torch_op import ELEMENTS
 H200 = {"shared_per_block": 232_448, "shared_per_multiprocessor": 233_472}
 RESERVED = 1024  # bytes of a multiprocessor that each block takes besides its own
 JUDGED = Ring(
-    width=64, group=2, block_size=16, stages=2, piece=4, warps=4, resident=2, least=16, slack=4, evict_first=True
+    width=64, group=2, block_size=16, stages=6, piece=8, warps=4, resident=2, least=16, slack=4, evict_first=True
 )
 
 
@@ -131,4 +131,4 @@ def test_any_shape_and_any_grid(rung: KernelFile, name: str) -> None:
 
 def test_shared_memory_that_is_not_the_rings_is_refused(rung: KernelFile) -> None:
     with pytest.raises(gs.CompileError, match="the launch gives what is used"):
-        gs.cuda(rung.source, [f"-D{k}={v}" for k, v in (replace(JUDGED, stages=4).macros | {"SHARED": 16}).items()])
+        gs.cuda(rung.source, [f"-D{k}={v}" for k, v in (replace(JUDGED, stages=2).macros | {"SHARED": 16}).items()])

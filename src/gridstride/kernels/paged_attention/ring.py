@@ -84,4 +84,4 @@ def _bytes(width: int, group: int, piece: int, warps: int, stages: int) -> int:
     """sizeof(Shared), which the kernel asserts."""
     apart = -(-2 * piece * width // 128) * 128 + 16
     merged = 4 * warps * group * (width + 6)
-    return -(-(stages * (2 * _COPIES * apart + 16) + 2 * width + merged + 1) // 16) * 16
+    return -(-(stages * (2 * _COPIES * apart + 16) + 2 * width + 16 * _COPIES + merged + 1) // 16) * 16

@@ -12,7 +12,7 @@
 // entry: paged_attention_bulk_ring
 // block: 32*5
 // grid: min(2*SMS, K*S)
-// shared: 2*2*8*(4*128+16) + 128 + 4*2*(64+6)*4 + 2*16 + 16
+// shared: 6*2*8*(8*128+16) + 128 + 128 + 4*2*(64+6)*4 + 6*16 + 16
 // needs: 9.0
 
 #include <cuda_bf16.h>
@@ -32,11 +32,11 @@
 #define BLOCK_SIZE 16
 #endif
 #ifndef PIECE
-#define PIECE 4  // tokens of a copy
-#define STAGES 2  // on their way, or being looked at
+#define PIECE 8  // tokens of a copy
+#define STAGES 6  // on their way, or being looked at
 #define WARPS 4  // that look
 #define RESIDENT 2  // blocks on a multiprocessor
-#define SHARED 19312  // bytes, as ring.py counts them
+#define SHARED 102448  // bytes, as ring.py counts them
 #endif
 #ifndef LEAST
 #define LEAST 16  // tokens of a block's share; sequences of less than four times as many are never cut
@@ -77,7 +77,7 @@ template <> constexpr bool BRAIN<__nv_bfloat16> = true;
 
 struct __align__(16) Shared {
     unsigned char ring[STAGES][2][COPIES * APART];
-    unsigned char zeros[ROW];  // stands for tokens that are not there
+    unsigned char zeros[ROW + 16 * COPIES];  // stand for tokens that are not there, 16 bytes on from copy to copy
     float heads[WARPS][GROUP][PADDED], tops[WARPS][GROUP], sums[WARPS][GROUP];
     unsigned long long full[STAGES], empty[STAGES];
     bool last;
@@ -293,7 +293,8 @@ __device__ __forceinline__ void look(
     const int lane = threadIdx.x % 32, copy = lane % 8;
     const auto row = [&](int kind, int token, int half) {
         const bool there = token < min(PIECE, count - copy * PIECE);
-        return (there ? address(m.ring[slot][kind]) + copy * APART + token * ROW : address(m.zeros)) + half * 16;
+        const Word from = address(m.ring[slot][kind]) + copy * APART + token * ROW;
+        return (there ? from : address(m.zeros) + copy * 16) + half * 16;
     };
     const Word key = row(0, 2 * tile + lane / 8 % 2, lane / 16), value = row(1, 2 * tile + lane / 16, lane / 8 % 2);
 
@@ -416,7 +417,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    for (int i = t; i < ROW / 4; i += THREADS) reinterpret_cast<Word*>(m.zeros)[i] = 0;
+    for (int i = t; i < int(sizeof(m.zeros)) / 4; i += THREADS) reinterpret_cast<Word*>(m.zeros)[i] = 0;
     Walk walk(lengths, S, K);
     __syncthreads();
     if (warp == WARPS) {
