@@ -25,6 +25,7 @@ KINDS = {
     "timeout",
     "barrier_divergence",
     "uninitialised_read",
+    "unwaited_copy",
 }
 
 
