@@ -30,6 +30,8 @@ VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {"STAGES": 6}),
     (SPECIALISED, {}),
     *[(SPECIALISED, {"WINDOW": window}) for window in (2, 3, 6, 12)],
+    *[(SPECIALISED, {"WINDOW": 3, "DELAY": delay}) for delay in (300, 600, 900)],
+    (SPECIALISED, {"WINDOW": 3, "PAUSE": 200}),
     (SPECIALISED, {"STAGES": 6}),
     (SPECIALISED, {"STAGES": 8, "WINDOW": 3}),
     (SPECIALISED, {"AHEAD": 2}),

@@ -33,6 +33,12 @@
 #ifndef WINDOW
 #define WINDOW 4  // copies of weights on their way at a time: more only lengthen the queue that messages wait in
 #endif
+#ifndef DELAY
+#define DELAY 0  // cycles before a warp first looks for messages: they cannot be there at once, and looking loads L2
+#endif
+#ifndef PAUSE
+#define PAUSE 0  // cycles between two looks
+#endif
 #ifndef AHEAD
 #define AHEAD 1  // tokens whose keys and values a lane has on their way
 #endif
@@ -187,15 +193,24 @@ __device__ __forceinline__ void send(Word* to, float4 v, Word odd)
                  : "memory");
 }
 
+template <int CYCLES> __device__ __forceinline__ void pause()
+{
+    if (CYCLES == 0) return;
+    const unsigned int since = clock();
+    while ((unsigned int)clock() - since < CYCLES) continue;
+}
+
 // N fours of words by a whole warp, asked for together and again until all are of this turn; not those unwanted.
 template <int N> __device__ __forceinline__ void receive(
     const Word* const (&from)[N], const bool (&wanted)[N], Word odd, float4 (&values)[N])
 {
     uint4 m[N];
-    bool missing = true;
+    bool missing = true, again = false;
 #pragma unroll
     for (int i = 0; i < N; ++i) m[i] = uint4{odd, odd, odd, odd};
+    pause<DELAY>();
     do {
+        if (again) pause<PAUSE>();
         if (missing) {
 #pragma unroll
             for (int i = 0; i < N; ++i)
@@ -207,7 +222,8 @@ template <int N> __device__ __forceinline__ void receive(
             for (int i = 0; i < N; ++i) other |= (m[i].x ^ odd) | (m[i].y ^ odd) | (m[i].z ^ odd) | (m[i].w ^ odd);
             missing = other & 1;
         }
-    } while (__any_sync(ALL_LANES, missing));
+        again = __any_sync(ALL_LANES, missing);
+    } while (again);
 #pragma unroll
     for (int i = 0; i < N; ++i)
         values[i] = {__uint_as_float(m[i].x), __uint_as_float(m[i].y), __uint_as_float(m[i].z), __uint_as_float(m[i].w)};
