@@ -227,6 +227,7 @@ def main() -> None:
     parser.add_argument("--places", type=int, nargs="+", default=[256, 1024], help="of the peer's static cache")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
+    common.need_gpu("decode_h200.py")
     started = common.machine()
     found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "shape": SHAPE}
     engine = runner(max(words.batches), one_launch=not words.many_launches)

@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("--marks", type=int, default=None, help="layer whose clocks are read")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
+    common.need_gpu("decode_step_h200.py")
     started = common.machine()
     weights = Weights()
     limit = weights.bytes / COPY * 1e3

@@ -248,9 +248,7 @@ def main() -> None:
     parser.add_argument("--deadline", type=float, default=75, help="seconds after which what there is must do")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
-    if not torch.cuda.is_available():
-        print("no GPU here: nothing is measured")
-        return
+    common.need_gpu("paged_attention_h200.py")
     started, chosen = common.machine(), cases(words.sequences, words.tokens)
     found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "microseconds": {}}
 

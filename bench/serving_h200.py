@@ -205,6 +205,8 @@ def main() -> None:
     parser.add_argument("--op-by-op", action="store_true")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     words = parser.parse_args()
+    if words.device == "cuda":
+        common.need_gpu("serving_h200.py")
     started = common.machine()
     shape, high = (SHAPE, HIGH) if words.device == "cuda" else (TINY, 2 * LOW)
     found: dict[str, Any] = {"device": torch.cuda.get_device_name() if words.device == "cuda" else "cpu",
