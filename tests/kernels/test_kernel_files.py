@@ -25,6 +25,8 @@ KINDS = {
     "timeout",
     "barrier_divergence",
     "uninitialised_read",
+    "unwaited_copy",
+    "exited_block",
 }
 
 
