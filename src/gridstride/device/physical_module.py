@@ -91,7 +91,7 @@ class PhysicalKernel:
             self._prepare(shape.shared, shape.cluster or self.required_cluster)
             cluster = None if shape.cluster == self.required_cluster else shape.cluster  # else the kernel's own
             pointers = self._pointers(packed)
-            if shape.cooperative or cluster is not None:
+            if shape.cooperative or shape.dependent or cluster is not None:
                 config = _config(driver, shape, handle, cluster)
                 result = driver.cuLaunchKernelEx(config, self._function, pointers, 0)
             else:
@@ -152,6 +152,10 @@ def _config(driver: Any, shape: Shape, stream: int, cluster: Dim3 | None) -> Any
         attributes.append(driver.CUlaunchAttribute())
         attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         attributes[-1].value.cooperative = 1
+    if shape.dependent:
+        attributes.append(driver.CUlaunchAttribute())
+        attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attributes[-1].value.programmaticStreamSerializationAllowed = 1
     if cluster:
         attributes.append(driver.CUlaunchAttribute())
         attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION

@@ -4,7 +4,8 @@
 //   the next kernel of the stream begin as soon as all blocks of this one have begun and there is room beside them;
 //   griddepcontrol.wait, behind the request for all weights, waits until the kernels before are done and x is there.
 //   Works where the launch allows it (programmatic stream serialisation); without that both instructions do nothing.
-// Mapping: as in 05, cut by macros: WARPS warps have TILES tiles of 16 weight rows each; ROWS rows of x; K in SPLITS.
+// Mapping: as in 05, cut by macros: WARPS warps have TILES tiles of 16 weight rows each; ROWS rows of x; K in SPLITS;
+//   DEPTH slots of COLUMNS columns in a ring.
 //   GATED: of each 16 weight rows 8 are gates and 8, from the matrix's other half, what they let through; y is
 //   silu(gate) * up, half as wide.
 //
@@ -21,10 +22,11 @@
 #endif
 #ifndef WARPS
 #define WARPS 8
-#define TILES 1   // of 16 weight rows, of a warp
-#define ROWS 32   // of x, of a block
-#define SPLITS 4  // of K
-#define DEPTH 2   // slots of a warp's ring
+#define TILES 1      // of 16 weight rows, of a warp
+#define ROWS 32      // of x, of a block
+#define SPLITS 4     // of K
+#define COLUMNS 256  // of a slot of the ring
+#define DEPTH 2      // slots of a warp's ring
 #define GATED 0
 #endif
 
@@ -38,7 +40,6 @@ constexpr int THREADS = 32 * WARPS;
 constexpr int LOW = 16 * TILES;           // weight rows of a warp
 constexpr int TALL = LOW * WARPS;         // of a block
 constexpr int WIDE = TALL / (1 + GATED);  // columns of y that come of them
-constexpr int COLUMNS = 256;              // of a slot
 constexpr int PITCH = COLUMNS + 8;        // 16 bytes more: the 8 rows of an ldmatrix lie in different banks
 constexpr int SUMS = TALL + 4;            // floats of a row of sums, padded against bank conflicts
 

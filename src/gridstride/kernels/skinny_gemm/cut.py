@@ -1,0 +1,85 @@
+"""How a product of few rows is cut over blocks, warps and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+STEP = 32  # columns: what a warp multiplies at a time
+MOST_ROWS = 128
+_WHOLE, _PART = 512, 256  # columns of a slot: all that a block has, up to so many; else parts of so many
+_SHARED = 227 * 1024 - 1024  # bytes of a block on Hopper, less what barriers take
+_SPLITS = (1, 2, 4, 8)
+_TILES = 16  # of 16 weight rows, of a block
+_TWO_TILES = 64  # rows of x from which a warp has two tiles where 4 warps are left: it reads x for 32 weight rows then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """The macros of `06_dependent`.
+
+    `warps` of `tiles` of 16 weight rows, `rows` of x, K in `splits`; rings of `depth` slots of `columns`.
+    """
+
+    warps: int
+    tiles: int
+    rows: int
+    splits: int
+    columns: int
+    depth: int
+
+    @property
+    def tall(self) -> int:
+        """Weight rows of a block."""
+        return 16 * self.tiles * self.warps
+
+    def blocks(self, n: int) -> int:
+        """Of the grid, for n weight rows."""
+        return -(-n // self.tall) * self.splits
+
+    def chunk(self, k: int) -> int:
+        """Columns of a block, the most that one has."""
+        return -(-k // STEP // self.splits) * STEP
+
+    def shared(self, k: int) -> int:
+        """Bytes of dynamic shared memory: the ring, or the sums that lie there later, and x."""
+        ring = self.depth * self.tall * (self.columns + 8) * 2
+        sums = self.rows * (self.tall + 4) * 4
+        return -(-max(ring, sums) // 128) * 128 + self.rows * (self.chunk(k) + 8) * 2
+
+    def late(self, k: int) -> int:
+        """Bytes that a block moves once x is there: x, and the sums that the cluster adds up."""
+        return self.rows * (2 * self.chunk(k) + (4 * self.tall if self.splits > 1 else 0))
+
+
+def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
+    """The cut of x [m, k] against n weight rows with the fewest bytes to move once x is there; None where none fits.
+
+    Weights are asked for beforehand and cost the same however they are cut; blocks that find no multiprocessor of their
+    own come after the others. A model, not a measurement.
+    """
+    if not 0 < m <= MOST_ROWS or k % STEP or not n:
+        return None
+    rows = 8 << (-(-m // 8) - 1).bit_length()
+    fitting = [each for each in _cuts(rows, n, k, multiprocessors) if each.shared(k) <= _SHARED]
+    return min(fitting, key=lambda each: _cost(each, n, k, multiprocessors), default=None)
+
+
+def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, int]:
+    """Bytes that move late on a multiprocessor, all its blocks one after the other; of equals the deepest ring wins."""
+    return -(-each.blocks(n) // multiprocessors) * each.late(k), -each.depth
+
+
+def _cuts(rows: int, n: int, k: int, multiprocessors: int) -> Iterator[Cut]:
+    for splits in _SPLITS:
+        if splits * STEP > k:
+            return
+        own = -(-n * splits // (multiprocessors * 16))  # tiles of a block where every multiprocessor has one block
+        for count in {own, 8} if own <= _TILES else {8}:
+            tiles = 2 if rows >= _TWO_TILES and count >= 8 and count % 2 == 0 else 1
+            chunk = -(-k // STEP // splits) * STEP
+            columns = chunk if chunk <= _WHOLE else _PART
+            for depth in range(1, -(-chunk // columns) + 1):
+                yield Cut(
+                    warps=count // tiles, tiles=tiles, rows=rows, splits=splits, columns=columns, depth=depth
+                )  # fmt: skip

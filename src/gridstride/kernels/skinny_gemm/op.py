@@ -1,0 +1,96 @@
+"""gridstride::skinny_gemm: the linear layer for few rows, y = x W^T + bias, and the same with gated SiLU behind it."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gridstride.device.physical import PhysicalGPU
+from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Cut, cut
+from gridstride.kernels.torch_op import check, element, launcher
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define(
+    "skinny_gemm(Tensor x, Tensor weight, Tensor? bias, bool gated=False, bool fixed_weights=False) -> Tensor"
+)
+_CLUSTERS = (9, 0)  # compute capability from which there are clusters, bulk copies and dependent launches
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def skinny_gemm(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False, fixed_weights: bool = False
+) -> Tensor:
+    """x weight^T + bias [M, N] of x [M, K] and weight [N, K], 16-bit, M up to 128, K a multiple of 32; fp32 inside.
+
+    `gated`: silu_mul of that, [M, N / 2]. `fixed_weights`: weight and bias are read before the kernels in front of this
+    one have ended, so nothing on the GPU may still be writing them.
+    """
+    y: Tensor = torch.ops.gridstride.skinny_gemm(x, weight, bias, gated, fixed_weights)
+    return y
+
+
+def misfit(x: Tensor, weight: Tensor) -> str:
+    """Why the kernel cannot take these CUDA tensors; empty where it can."""
+    if x.dtype not in _HALVES:
+        return f"{x.dtype} is not one of {', '.join(map(str, _HALVES))}"
+    properties = PhysicalGPU(_ordinal(x)).properties
+    if properties.compute_capability < _CLUSTERS:
+        return f"{properties.name} has no clusters: compute capability 9.0 is needed"
+    if _cut(x, weight) is None:
+        m, k = x.shape
+        return f"{m} x {k} times {len(weight)} x {k}: 1 to {MOST_ROWS} rows and a multiple of {STEP} columns fit"
+    return ""
+
+
+def _ordinal(x: Tensor) -> int:
+    return torch.cuda.current_device() if x.device.index is None else int(x.device.index)
+
+
+def _cut(x: Tensor, weight: Tensor) -> Cut | None:
+    return cut(*x.shape, len(weight), multiprocessors=PhysicalGPU(_ordinal(x)).properties.multiprocessors)
+
+
+@torch.library.impl(_LIBRARY, "skinny_gemm", "CUDA")
+def _cuda(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
+    _check(x, weight, bias, gated)
+    reason = misfit(x, weight)
+    if reason:
+        raise ValueError(f"skinny_gemm: {reason}; torch.nn.functional.linear takes it")
+    y, (m, k), n = _fake(x, weight, bias, gated), x.shape, len(weight)
+    chosen = _cut(x, weight)
+    assert chosen is not None
+    run = launcher(
+        "skinny_gemm", "06_dependent", x.device, ELEMENT=element(x), WARPS=chosen.warps, TILES=chosen.tiles,
+        ROWS=chosen.rows, SPLITS=chosen.splits, COLUMNS=chosen.columns, DEPTH=chosen.depth, GATED=int(gated),
+    )  # fmt: skip
+    launch = run.dependent if fixed_weights else run
+    launch(
+        (chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k)
+    )  # fmt: skip
+    return y
+
+
+def _check(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
+    aligned = x.data_ptr() % 16 == 0 and weight.data_ptr() % 16 == 0
+    check(x.dim() == 2 and x.is_contiguous() and aligned, "x", x, "contiguous [M, K] that begins at 16 bytes")
+    wanted = f"contiguous {x.dtype} [N, {x.shape[1]}] that begins at 16 bytes" + (", N even" if gated else "")
+    fits = weight.dim() == 2 and weight.shape[1] == x.shape[1] and not (gated and len(weight) % 2)
+    check(fits and weight.dtype == x.dtype and weight.is_contiguous(), "weight", weight, wanted)
+    if bias is not None:
+        right = bias.shape == weight.shape[:1] and bias.dtype == x.dtype and bias.is_contiguous()
+        check(right, "bias", bias, f"contiguous {x.dtype} [{len(weight)}]")
+
+
+@torch.library.impl(_LIBRARY, "skinny_gemm", "CPU")
+def _cpu(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
+    y = F.linear(x, weight, bias)
+    if not gated:
+        return y
+    gate, up = y.chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+@torch.library.register_fake("gridstride::skinny_gemm")
+def _fake(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
+    return x.new_empty((len(x), len(weight) // 2 if gated else len(weight)))
