@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,6 +53,7 @@ class Cut:
         return self.rows * (2 * self.chunk(k) + (4 * self.tall if self.splits > 1 else 0))
 
 
+@functools.cache
 def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
     """The cut of x [m, k] against n weight rows with the fewest bytes to move once x is there; None where none fits.
 

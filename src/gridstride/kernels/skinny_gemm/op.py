@@ -48,7 +48,21 @@ def _ordinal(x: Tensor) -> int:
 
 
 def _cut(x: Tensor, weight: Tensor) -> Cut | None:
-    return cut(*x.shape, len(weight), multiprocessors=PhysicalGPU(_ordinal(x)).properties.multiprocessors)
+    m, k = x.shape
+    return cut(m, len(weight), k, multiprocessors=PhysicalGPU(_ordinal(x)).properties.multiprocessors)
+
+
+def launch(
+    chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool
+) -> None:
+    """One launch of the kernel, cut as given; the caller answers for shapes and dtypes."""
+    kernel = launcher(
+        "skinny_gemm", "06_dependent", x.device, ELEMENT=element(x), WARPS=chosen.warps, TILES=chosen.tiles,
+        ROWS=chosen.rows, SPLITS=chosen.splits, COLUMNS=chosen.columns, DEPTH=chosen.depth, GATED=int(gated),
+    )  # fmt: skip
+    (m, k), n = x.shape, len(weight)
+    start = kernel.dependent if fixed_weights else kernel
+    start((chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))
 
 
 @torch.library.impl(_LIBRARY, "skinny_gemm", "CUDA")
@@ -57,17 +71,9 @@ def _cuda(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, f
     reason = misfit(x, weight)
     if reason:
         raise ValueError(f"skinny_gemm: {reason}; torch.nn.functional.linear takes it")
-    y, (m, k), n = _fake(x, weight, bias, gated), x.shape, len(weight)
-    chosen = _cut(x, weight)
+    y, chosen = _fake(x, weight, bias, gated), _cut(x, weight)
     assert chosen is not None
-    run = launcher(
-        "skinny_gemm", "06_dependent", x.device, ELEMENT=element(x), WARPS=chosen.warps, TILES=chosen.tiles,
-        ROWS=chosen.rows, SPLITS=chosen.splits, COLUMNS=chosen.columns, DEPTH=chosen.depth, GATED=int(gated),
-    )  # fmt: skip
-    launch = run.dependent if fixed_weights else run
-    launch(
-        (chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k)
-    )  # fmt: skip
+    launch(chosen, x, weight, bias, y, gated=gated, fixed_weights=fixed_weights)
     return y
 
 

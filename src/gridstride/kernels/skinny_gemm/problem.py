@@ -13,7 +13,7 @@ def reference(v: Values) -> dict[str, Array]:
 
 
 def magnitude(v: Values) -> dict[str, Array]:
-    """The result, which is rounded once to 16 bits, and the random walk of sqrt(K) roundings of a float32 sum before it.
+    """The result, rounded once to 16 bits, and before that the random walk of sqrt(K) roundings of a float32 sum.
 
     In units of the result's own rounding, 2^-11, a rounding of float32 is 2^-13 of the sum of absolute values.
     """
