@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,35 +54,39 @@ class Cut:
         return self.rows * (2 * self.chunk(k) + (4 * self.tall if self.splits > 1 else 0))
 
 
-@functools.cache
 def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
-    """The cut of x [m, k] against n weight rows with the fewest bytes to move once x is there; None where none fits.
+    """The cut of x [m, k] against n weight rows with the fewest bytes to move once x is there; None where none fits."""
+    return next(iter(cuts(m, n, k, multiprocessors=multiprocessors)), None)
+
+
+@functools.cache
+def cuts(m: int, n: int, k: int, *, multiprocessors: int) -> tuple[Cut, ...]:
+    """All cuts that fit, the best first by what they move late: a model, not a measurement.
 
     Weights are asked for beforehand and cost the same however they are cut; blocks that find no multiprocessor of their
-    own come after the others. A model, not a measurement.
+    own come after the others.
     """
     if not 0 < m <= MOST_ROWS or k % STEP or not n:
-        return None
+        return ()
     rows = 8 << (-(-m // 8) - 1).bit_length()
-    fitting = [each for each in _cuts(rows, n, k, multiprocessors) if each.shared(k) <= _SHARED]
-    return min(fitting, key=lambda each: _cost(each, n, k, multiprocessors), default=None)
+    fitting = (each for each in _cuts(rows, n, k, multiprocessors) if each.shared(k) <= _SHARED)
+    return tuple(sorted(fitting, key=lambda each: _cost(each, n, k, multiprocessors)))
 
 
-def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, int]:
-    """Bytes that move late on a multiprocessor, all its blocks one after the other; of equals the deepest ring wins."""
-    return -(-each.blocks(n) // multiprocessors) * each.late(k), -each.depth
+def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, bool, int]:
+    """Bytes that move late on a multiprocessor, all its blocks one after the other; then tiles, then the deepest ring."""
+    two = each.rows >= _TWO_TILES and each.tiles * each.warps >= 8
+    waves = -(-each.blocks(n) // multiprocessors)
+    return waves * each.late(k), (each.tiles == 2) != two, -each.depth
 
 
 def _cuts(rows: int, n: int, k: int, multiprocessors: int) -> Iterator[Cut]:
-    for splits in _SPLITS:
+    for splits, tiles in itertools.product(_SPLITS, (1, 2)):
         if splits * STEP > k:
             return
-        own = -(-n * splits // (multiprocessors * 16))  # tiles of a block where every multiprocessor has one block
-        for count in {own, 8} if own <= _TILES else {8}:
-            tiles = 2 if rows >= _TWO_TILES and count >= 8 and count % 2 == 0 else 1
-            chunk = -(-k // STEP // splits) * STEP
-            columns = chunk if chunk <= _WHOLE else _PART
+        own = -(-n * splits // (multiprocessors * 16 * tiles))  # warps where every multiprocessor has one block
+        chunk = -(-k // STEP // splits) * STEP
+        columns = chunk if chunk <= _WHOLE else _PART
+        for warps in {own, 8 // tiles} if own * tiles <= _TILES else {8 // tiles}:
             for depth in range(1, -(-chunk // columns) + 1):
-                yield Cut(
-                    warps=count // tiles, tiles=tiles, rows=rows, splits=splits, columns=columns, depth=depth
-                )  # fmt: skip
+                yield Cut(warps=warps, tiles=tiles, rows=rows, splits=splits, columns=columns, depth=depth)

@@ -73,7 +73,7 @@ __device__ __forceinline__ void fetch(
 // Everyone in the cluster has come here, and what they have written to shared memory is seen.
 __device__ __forceinline__ void cluster_barrier()
 {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
 // Four neighbouring sums of all blocks of the cluster, added up in the order of their ranks.

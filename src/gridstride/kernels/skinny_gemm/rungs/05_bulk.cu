@@ -88,7 +88,7 @@ __device__ __forceinline__ void mma(float (&c)[4], const unsigned int (&a)[4], u
 // -- the cluster ------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ void cluster_barrier()
 {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
 // Four neighbouring sums of all blocks of the cluster, added up in the order of their ranks.
