@@ -5,13 +5,14 @@
 Shapes of a 0.6 B Llama in bf16. A product is timed in a CUDA graph of launches that follow each other, each with its
 own copy of the weights, more than 200 MB of them, so that L2 holds none. A chain is 28 layers of qkv, output, gate_up
 and down, each fed by the one before, in one graph: cuBLAS with and without silu_mul behind gate_up, the op launched
-plainly, launched early (programmatic stream serialisation), and early with the gate inside. Sections come in the order
-of their worth; what no longer fits into the time is left out and said.
+plainly, launched early (programmatic stream serialisation), and early with the gate inside. Last comes a whole decode
+step of bench/decode_h200.py. What no longer fits into the time is left out and said.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import statistics
@@ -35,6 +36,7 @@ from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm.cut import STEP, Cut, cuts
 from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
+from gridstride.serve import linear
 
 SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gate_up": (6144, 1024), "down": (1024, 3072),
           "head": (151_936, 1024)}  # fmt: skip
@@ -89,6 +91,8 @@ def table(found: dict[str, Any]) -> Iterator[str]:
             best = min(mine, key=mine.__getitem__, default="")
             shown = f"{next(iter(mine.values())):6.2f}  {mine[best]:6.2f} {best}" if mine else "none"
             yield f"  {name:<8} M={m:>3}  {times['cuBLAS']:6.2f}  {shown}  {limit_us(int(m), *SHAPES[name]):.2f}"
+    for name, step in found["decode"].items():
+        yield f"ms of a decode step, 32 sequences: {name} {step['step_ms']:.3f}"
     yield "us of a product at M=32, float16"
     for rung, times in found["rungs"].items():
         yield f"  {rung:<16}" + "  ".join(f"{name} {us:.2f}" for name, us in times.items())
@@ -145,10 +149,10 @@ class Bench:
 
     def __init__(self, rows: list[int], seconds: float) -> None:
         self.rows, self.end = rows, time.monotonic() + seconds
-        self.swept = [m for m in SWEPT if m in rows]
+        self.swept, self.failed = [m for m in SWEPT if m in rows], set[Cut]()
         self.found: dict[str, Any] = {
             "device": torch.cuda.get_device_name(), "torch": torch.__version__, "errors": {}, "chains": {},
-            "products": {}, "rungs": {}, "seconds": {}, "notes": [],
+            "products": {}, "rungs": {}, "decode": {}, "seconds": {}, "notes": [],
         }  # fmt: skip
         torch.manual_seed(0)
         self.weights = {name: [weight(name) for _ in range(copies(*SHAPES[name]))] for name in SHAPES}
@@ -167,10 +171,10 @@ class Bench:
         return True
 
     def cuts(self, name: str, m: int, count: int) -> list[Cut]:
-        return some_cuts(m, *SHAPES[name], self.multiprocessors, count)
+        return [c for c in some_cuts(m, *SHAPES[name], self.multiprocessors, count) if c not in self.failed]
 
     def warm(self, wanted: Iterable[tuple[str, int, Cut, bool]]) -> None:
-        """Compile side by side; what fails says so where it is timed."""
+        """Compile side by side; a cut that cannot be launched is said, and not timed."""
 
         def attempt(one: tuple[str, int, Cut, bool]) -> None:
             name, m, chosen, gated = one
@@ -179,29 +183,23 @@ class Bench:
                 y = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
                 launch(chosen, normal(m, k), self.weights[name][0], None, y, gated=gated, fixed_weights=False)
             except Exception as error:
-                self.say(f"warm-up of {name} M={m} {label(chosen)}: {error}")
+                self.failed.add(chosen)
+                self.say(f"{name} M={m} {label(chosen)}: {error}")
 
         with ThreadPoolExecutor(max(1, min(12, len(common.CORES)))) as pool:
             list(pool.map(attempt, wanted))
         torch.cuda.synchronize()
 
     # -- sections ------------------------------------------------------------------------------------------------------
-    def compile(self) -> None:
-        both = [
-            (name, m, gated)
-            for name, m, gated in product(LAYER, self.rows, (False, True))
-            if not gated or name == "gate_up"
-        ]
-        self.warm((name, m, one, gated) for name, m, gated in both for one in self.cuts(name, m, 1))
-
     def check(self) -> None:
         """The op in bf16 and every rung in float16, with and without a tail, on results that were poisoned."""
-        errors = self.found["errors"]
-        for name, m in product(LAYER, self.rows):
+        errors, gates = self.found["errors"], {"gate_up": (False, True)}
+        every = [(name, m, g) for name, m in product(LAYER, self.rows) for g in gates.get(name, (False,))]
+        self.warm((name, m, one, gated) for name, m, gated in every for one in self.cuts(name, m, 1))
+        for (name, m, gated), early in product(every, (False, True)):
             w, x, bias = self.weights[name][0], normal(m, SHAPES[name][1]), normal(1, SHAPES[name][0])[0]
-            for gated, early in product((False, True) if name == "gate_up" else (False,), (False, True)):
-                y = skinny_gemm(x, w, bias, gated=gated, fixed_weights=early)
-                errors[f"op {name} M={m} gated={gated} early={early}"] = off(y, x, w, bias, gated=gated)
+            y = skinny_gemm(x, w, bias, gated=gated, fixed_weights=early)
+            errors[f"op {name} M={m} gated={gated} early={early}"] = off(y, x, w, bias, gated=gated)
         for m, file in product((1, 13, 32, 77), find("skinny_gemm").rungs()):
             n, k = 1000, 2080
             x, w, bias = normal(m, k, torch.float16), normal(n, k, torch.float16, scale=k**-0.5), normal(1, n)[0].half()
@@ -272,6 +270,22 @@ class Bench:
             self.found["rungs"].setdefault(file.name, {})[name] = graph_us(work, samples=3) / len(many)
 
 
+@torch.inference_mode(False)
+def decode(bench: Bench) -> None:
+    """Milliseconds of a whole decode step of bench/decode_h200.py at 32 sequences, cuBLAS and the op."""
+    import decode_h200
+
+    for name, table in (("cuBLAS", ()), ("skinny_gemm", ((128, 1 << 26),))):
+        if bench.late(f"decode with {name}"):
+            return
+        linear.FASTER = table
+        engine = decode_h200.runner(32, one_launch=False)
+        bench.found["decode"][name] = decode_h200.ours(engine, 32)
+        del engine
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
 def run_rung(file: KernelFile, x: Tensor, w: Tensor, bias: Tensor, y: Tensor) -> None:
     """One launch as the rung's header says."""
     (m, k), n = x.shape, len(w)
@@ -317,14 +331,17 @@ def main() -> None:
     started = common.machine()
     bench = Bench(words.rows, words.seconds)
     with torch.inference_mode():
-        for section in (bench.compile, bench.check, bench.chains, bench.own, bench.rungs, bench.sweep):
+        for name, section in (
+            ("check", bench.check), ("chains", bench.chains), ("own", bench.own),
+            ("decode", lambda: decode(bench)), ("rungs", bench.rungs), ("sweep", bench.sweep),
+        ):  # fmt: skip
             begun = time.monotonic()
             try:
                 section()
             except Exception as error:
                 traceback.print_exc()
-                bench.say(f"{section.__name__}: {error}")
-            bench.found["seconds"][section.__name__] = round(time.monotonic() - begun, 1)
+                bench.say(f"{name}: {error}")
+            bench.found["seconds"][name] = round(time.monotonic() - begun, 1)
     path = common.save("skinny_gemm_h200", bench.found, started=started, folder=words.results)
     print("\n".join(table(bench.found)))
     print(json.dumps(bench.found["seconds"]), path)

@@ -19,7 +19,7 @@ from gridstride.device.module import cuda
 from gridstride.device.physical import PhysicalGPU
 from gridstride.device.scalars import packer
 from gridstride.judge.header import read_kernel
-from gridstride.protocol import DeviceKernel, Shape
+from gridstride.protocol import DeviceKernel, DeviceProperties, Shape
 
 ELEMENTS = {torch.float16: "__half", torch.bfloat16: "__nv_bfloat16", torch.float32: "float"}
 """C++ names of the element types that the kernels are compiled for."""
@@ -58,9 +58,14 @@ def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> 
     return _compiled(folder, rung, _ordinal(device), tuple(sorted(macros.items())))
 
 
+def properties(device: torch.device) -> DeviceProperties:
+    """Of the tensors' GPU."""
+    return PhysicalGPU(_ordinal(device)).properties
+
+
 def multiprocessors(device: torch.device) -> int:
     """Of the tensors' GPU."""
-    return PhysicalGPU(_ordinal(device)).properties.multiprocessors
+    return properties(device).multiprocessors
 
 
 def _ordinal(device: torch.device) -> int:

@@ -92,7 +92,7 @@ class FusedDecoder:
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [M, vocabulary] of hidden states [M, width]."""
-        return linear(hidden, self.head)
+        return F.linear(hidden, self.head)
 
 
 def _fused(layer: nn.Module) -> FusedLayer:

@@ -74,7 +74,7 @@ def cuts(m: int, n: int, k: int, *, multiprocessors: int) -> tuple[Cut, ...]:
 
 
 def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, bool, int]:
-    """Bytes that move late on a multiprocessor, all its blocks one after the other; then tiles, then the deepest ring."""
+    """Bytes that move late on a multiprocessor, its blocks one after the other; then tiles; then the deepest ring."""
     two = each.rows >= _TWO_TILES and each.tiles * each.warps >= 8
     waves = -(-each.blocks(n) // multiprocessors)
     return waves * each.late(k), (each.tiles == 2) != two, -each.depth

@@ -6,9 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.device.physical import PhysicalGPU
 from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Cut, cut
-from gridstride.kernels.torch_op import check, element, launcher
+from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -34,22 +33,18 @@ def misfit(x: Tensor, weight: Tensor) -> str:
     """Why the kernel cannot take these CUDA tensors; empty where it can."""
     if x.dtype not in _HALVES:
         return f"{x.dtype} is not one of {', '.join(map(str, _HALVES))}"
-    properties = PhysicalGPU(_ordinal(x)).properties
-    if properties.compute_capability < _CLUSTERS:
-        return f"{properties.name} has no clusters: compute capability 9.0 is needed"
+    gpu = properties(x.device)
+    if gpu.compute_capability < _CLUSTERS:
+        return f"{gpu.name} has no clusters: compute capability 9.0 is needed"
     if _cut(x, weight) is None:
         m, k = x.shape
         return f"{m} x {k} times {len(weight)} x {k}: 1 to {MOST_ROWS} rows and a multiple of {STEP} columns fit"
     return ""
 
 
-def _ordinal(x: Tensor) -> int:
-    return torch.cuda.current_device() if x.device.index is None else int(x.device.index)
-
-
 def _cut(x: Tensor, weight: Tensor) -> Cut | None:
     m, k = x.shape
-    return cut(m, len(weight), k, multiprocessors=PhysicalGPU(_ordinal(x)).properties.multiprocessors)
+    return cut(m, len(weight), k, multiprocessors=multiprocessors(x.device))
 
 
 def launch(
