@@ -44,7 +44,7 @@ LAYER = ("qkv", "output", "gate_up", "down")
 LAYERS = 28
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
 SWEPT = (32, 128, 8)  # rows for which other cuts are timed, too,
-SWEEP = 6  #   and how many
+SWEEP = 8  #   and how many
 COLD = 200e6  # bytes of weights that a graph goes through at least
 COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
 ERROR = {torch.float16: 1e-3, torch.bfloat16: 4e-3}  # relative 2-norm: one rounding to the result's type, no more
@@ -67,9 +67,9 @@ def limit_us(m: int, n: int, k: int) -> float:
 
 def some_cuts(m: int, n: int, k: int, multiprocessors: int, count: int) -> list[Cut]:
     """The op's own cut and the next ones by its model, the deepest ring of each."""
-    found: dict[tuple[int, int, int], Cut] = {}
+    found: dict[tuple[int, ...], Cut] = {}
     for one in cuts(m, n, k, multiprocessors=multiprocessors):
-        found.setdefault((one.splits, one.warps, one.tiles), one)
+        found.setdefault((one.splits, one.warps, one.tiles, one.columns), one)
     return list(found.values())[:count]
 
 

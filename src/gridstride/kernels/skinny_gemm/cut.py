@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 STEP = 32  # columns: what a warp multiplies at a time
 MOST_ROWS = 128
-_WHOLE, _PART = 512, 256  # columns of a slot: all that a block has, up to so many; else parts of so many
+_WHOLE, _PART = 512, 256  # columns of a slot: all that a block has or half of them, up to so many; else so many
 _SHARED = 227 * 1024 - 1024  # bytes of a block on Hopper, less what barriers take
 _SPLITS = (1, 2, 4, 8)
 _TILES = 16  # of 16 weight rows, of a block
@@ -73,11 +73,11 @@ def cuts(m: int, n: int, k: int, *, multiprocessors: int) -> tuple[Cut, ...]:
     return tuple(sorted(fitting, key=lambda each: _cost(each, n, k, multiprocessors)))
 
 
-def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, bool, int]:
-    """Bytes that move late on a multiprocessor, its blocks one after the other; then tiles; then the deepest ring."""
+def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, bool, int, int]:
+    """Bytes that move late on a multiprocessor, its blocks one after the other; tiles; then the largest ring."""
     two = each.rows >= _TWO_TILES and each.tiles * each.warps >= 8
     waves = -(-each.blocks(n) // multiprocessors)
-    return waves * each.late(k), (each.tiles == 2) != two, -each.depth
+    return waves * each.late(k), (each.tiles == 2) != two, -each.columns * each.depth, each.depth
 
 
 def _cuts(rows: int, n: int, k: int, multiprocessors: int) -> Iterator[Cut]:
@@ -86,7 +86,8 @@ def _cuts(rows: int, n: int, k: int, multiprocessors: int) -> Iterator[Cut]:
             return
         own = -(-n * splits // (multiprocessors * 16 * tiles))  # warps where every multiprocessor has one block
         chunk = -(-k // STEP // splits) * STEP
-        columns = chunk if chunk <= _WHOLE else _PART
-        for warps in {own, 8 // tiles} if own * tiles <= _TILES else {8 // tiles}:
-            for depth in range(1, -(-chunk // columns) + 1):
-                yield Cut(warps=warps, tiles=tiles, rows=rows, splits=splits, columns=columns, depth=depth)
+        half = -(-chunk // (2 * STEP)) * STEP
+        for columns in dict.fromkeys((chunk, half) if chunk <= _WHOLE else (_PART,)):
+            for warps in {own, 8 // tiles} if own * tiles <= _TILES else {8 // tiles}:
+                for depth in range(1, -(-chunk // columns) + 1):
+                    yield Cut(warps=warps, tiles=tiles, rows=rows, splits=splits, columns=columns, depth=depth)

@@ -132,11 +132,11 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_bulk(
     if (lane < DEPTH) init(&full[warp][lane]);
     __syncwarp();
     for (int part = 0; part < min(DEPTH, parts); ++part) feed(part);
-    for (int i = threadIdx.x; i < ROWS * columns / 8; i += THREADS) {
-        const int m = i / (columns / 8), k = i % (columns / 8) * 8;
-        const __half* from = x + (size_t)min(first_m + m, M - 1) * K + begin + k;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(shared_x + m * x_pitch + k)), "l"(from)
-                     : "memory");
+    for (int m = warp; m < ROWS; m += WARPS) {
+        const __half* row = x + (size_t)min(first_m + m, M - 1) * K + begin;
+        for (int k = lane * 8; k < columns; k += 32 * 8)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                         ::"r"(address(shared_x + m * x_pitch + k)), "l"(row + k) : "memory");
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();

@@ -4,6 +4,7 @@
 //   the next kernel of the stream begin as soon as all blocks of this one have begun and there is room beside them;
 //   griddepcontrol.wait, behind the request for all weights, waits until the kernels before are done and x is there.
 //   Works where the launch allows it (programmatic stream serialisation); without that both instructions do nothing.
+//   As x now comes last, its first COLUMNS columns are multiplied while the others are on their way.
 // Mapping: as in 05, cut by macros: WARPS warps have TILES tiles of 16 weight rows each; ROWS rows of x; K in SPLITS;
 //   DEPTH slots of COLUMNS columns in a ring.
 //   GATED: of each 16 weight rows 8 are gates and 8, from the matrix's other half, what they let through; y is
@@ -89,6 +90,20 @@ __device__ __forceinline__ void copy(ELEMENT* to, const ELEMENT* from, int bytes
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
         ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy) : "memory");
+}
+
+// Columns [from, to) of a block's rows of x as one group of copies, a warp to a row: nothing to divide once x is there.
+// Rows that do not exist are the last one again.
+__device__ __forceinline__ void fetch_x(
+    ELEMENT* to_shared, const ELEMENT* x, int pitch, int from, int to, int first_m, int M, int K)
+{
+    for (int m = threadIdx.x / 32; m < ROWS; m += WARPS) {
+        const ELEMENT* row = x + (size_t)min(first_m + m, M - 1) * K;
+        for (int k = from + threadIdx.x % 32 * 8; k < to; k += 32 * 8)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                         ::"r"(address(to_shared + m * pitch + k)), "l"(row + k) : "memory");
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 // -- products ---------------------------------------------------------------------------------------------------------
@@ -177,7 +192,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
     const int parts = (columns + COLUMNS - 1) / COLUMNS, x_pitch = (steps + SPLITS - 1) / SPLITS * 32 + 8;
     const int width = N / (1 + GATED);
 
-    // Rows that do not exist are the last one again, and what comes of them is not stored.
+    // Rows that do not exist are the last one again here, too: what comes of them is not stored.
     Slot* ring = weights.slots[warp];
     const int low = warp * LOW + lane % LOW;
     const int row = GATED ? min(group * WIDE + low / 16 * 8 + low % 8, width - 1) + low % 16 / 8 * width
@@ -194,17 +209,14 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
     for (int part = 0; part < min(DEPTH, parts); ++part) feed(part);
 
     asm volatile("griddepcontrol.wait;" ::: "memory");  // weights are nobody's result, x is
-    for (int i = threadIdx.x; i < ROWS * columns / 8; i += THREADS) {
-        const int m = i / (columns / 8), k = i % (columns / 8) * 8;
-        const ELEMENT* from = x + (size_t)min(first_m + m, M - 1) * K + begin + k;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(shared_x + m * x_pitch + k)), "l"(from)
-                     : "memory");
-    }
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
+    fetch_x(shared_x, x + begin, x_pitch, 0, min(COLUMNS, columns), first_m, M, K);
+    fetch_x(shared_x, x + begin, x_pitch, COLUMNS, columns, first_m, M, K);
 
     float sum[TILES][ROWS / 8][4] = {};
     for (int part = 0; part < parts; ++part) {
+        if (part == 0) asm volatile("cp.async.wait_group 1;" ::: "memory");  // x for this part is there,
+        if (part == 1) asm volatile("cp.async.wait_group 0;" ::: "memory");  // and for all that follow
+        if (part < 2) __syncthreads();
         wait(&full[warp][part % DEPTH], part / DEPTH & 1);
         const ELEMENT* a_row = ring[part % DEPTH][lane % 16] + lane / 16 * 8;
         const ELEMENT* b_row = shared_x + lane % 8 * x_pitch + part * COLUMNS + lane / 8 * 8;
