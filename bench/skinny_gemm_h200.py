@@ -19,7 +19,7 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any
 import common
 import torch
 import torch.nn.functional as F
+from skinny_gemm_table import MARKS, SHAPES, copies, label, some_cuts, table
 from torch import Tensor
 
 from gridstride.judge.find import find
@@ -38,15 +39,11 @@ from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
 from gridstride.serve import linear
 
-SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gate_up": (6144, 1024), "down": (1024, 3072),
-          "head": (151_936, 1024)}  # fmt: skip
 LAYER = ("qkv", "output", "gate_up", "down")
 LAYERS = 28
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
 SWEPT = (32, 128, 8)  # rows for which other cuts are timed, too,
 SWEEP = 8  #   and how many
-COLD = 200e6  # bytes of weights that a graph goes through at least
-COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
 ERROR = {torch.float16: 1e-3, torch.bfloat16: 4e-3}  # relative 2-norm: one rounding to the result's type, no more
 RESERVE = 5  # seconds that a measurement may take: it is not begun with fewer left
 
@@ -54,51 +51,6 @@ Work = Callable[[], None]
 Product = Callable[[Tensor, Tensor, bool], Tensor]
 
 
-# -- what needs no GPU -------------------------------------------------------------------------------------------------
-def copies(n: int, k: int) -> int:
-    """Weight matrices that are gone through, so that none is found in L2."""
-    return -(-int(COLD) // (2 * n * k))
-
-
-def limit_us(m: int, n: int, k: int) -> float:
-    """Microseconds that the bytes take at the speed of a copy."""
-    return 2 * (n * k + m * k + m * n) / COPY * 1e6
-
-
-def some_cuts(m: int, n: int, k: int, multiprocessors: int, count: int) -> list[Cut]:
-    """The op's own cut and the next ones by its model, the deepest ring of each."""
-    found: dict[tuple[int, ...], Cut] = {}
-    for one in cuts(m, n, k, multiprocessors=multiprocessors):
-        found.setdefault((one.splits, one.warps, one.tiles, one.columns), one)
-    return list(found.values())[:count]
-
-
-def label(one: Cut) -> str:
-    """Splits, warps, tiles, columns and depth in one word."""
-    return f"{one.splits}s{one.warps}w{one.tiles}t{one.columns}c{one.depth}d"
-
-
-def table(found: dict[str, Any]) -> Iterator[str]:
-    """What was measured, as short as it goes."""
-    yield f"right: {found.get('right')}"
-    yield "us of a layer's four products, 28 layers in one graph"
-    for m, times in found["chains"].items():
-        yield f"  M={m:>3}  " + "  ".join(f"{name} {us:.1f}" for name, us in times.items())
-    yield "us of a product: cuBLAS, own cut, best cut, limit"
-    for name, by_rows in found["products"].items():
-        for m, times in by_rows.items():
-            mine = {key: us for key, us in times.items() if key != "cuBLAS" and us == us}
-            best = min(mine, key=mine.__getitem__, default="")
-            shown = f"{next(iter(mine.values())):6.2f}  {mine[best]:6.2f} {best}" if mine else "none"
-            yield f"  {name:<8} M={m:>3}  {times['cuBLAS']:6.2f}  {shown}  {limit_us(int(m), *SHAPES[name]):.2f}"
-    for name, step in found["decode"].items():
-        yield f"ms of a decode step, 32 sequences: {name} {step['step_ms']:.3f}"
-    yield "us of a product at M=32, float16"
-    for rung, times in found["rungs"].items():
-        yield f"  {rung:<16}" + "  ".join(f"{name} {us:.2f}" for name, us in times.items())
-
-
-# -- on the GPU --------------------------------------------------------------------------------------------------------
 def normal(rows: int, columns: int, dtype: torch.dtype = torch.bfloat16, *, scale: float = 1.0) -> Tensor:
     return (torch.randn(rows, columns, device="cuda") * scale).to(dtype)
 
@@ -152,7 +104,7 @@ class Bench:
         self.swept, self.failed = [m for m in SWEPT if m in rows], set[Cut]()
         self.found: dict[str, Any] = {
             "device": torch.cuda.get_device_name(), "torch": torch.__version__, "errors": {}, "chains": {},
-            "products": {}, "rungs": {}, "decode": {}, "seconds": {}, "notes": [],
+            "products": {}, "rungs": {}, "decode": {}, "marks": {}, "seconds": {}, "notes": [],
         }  # fmt: skip
         torch.manual_seed(0)
         self.weights = {name: [weight(name) for _ in range(copies(*SHAPES[name]))] for name in SHAPES}
@@ -163,9 +115,9 @@ class Bench:
         self.found["notes"].append(text[:400])
         print(text, file=sys.stderr, flush=True)
 
-    def late(self, before: str) -> bool:
-        """Whether there is no time left."""
-        if time.monotonic() + RESERVE < self.end:
+    def late(self, before: str, *, seconds: float = RESERVE) -> bool:
+        """Whether there is no time left for something that takes so long."""
+        if time.monotonic() + seconds < self.end:
             return False
         self.say(f"out of time before {before}")
         return True
@@ -253,6 +205,26 @@ class Bench:
                 times[label(one)] = float("nan")
         return times
 
+    def marks(self) -> None:
+        """Cycles of the first block of each product of a chain, from mark to mark; medians of the layers."""
+        for m in (32, 128):
+            kept: list[tuple[int, Tensor]] = []
+
+            def marked(x: Tensor, w: Tensor, gate: bool, m: int = m, kept: list[tuple[int, Tensor]] = kept) -> Tensor:
+                (n, k), y = w.shape, x.new_empty(m, len(w))
+                launch(cuts(m, n, k, multiprocessors=self.multiprocessors)[0], x, w, None, y, gated=False,
+                       fixed_weights=True, TIMES=1)  # fmt: skip
+                kept.append((n * k, y))
+                return y
+
+            if self.late(f"marks M={m}"):
+                return
+            graph_us(chain(normal(m, 1024), self.layers, marked), samples=1)
+            for name, (n, k) in ((name, SHAPES[name]) for name in LAYER):
+                read = [y.flatten()[:14].view(torch.float32) for size, y in kept[-4 * LAYERS :] if size == n * k]
+                cycles = torch.stack(read).median(dim=0).values.tolist()
+                self.found["marks"][f"{name} M={m}"] = dict(zip(MARKS, map(int, cycles), strict=True))
+
     def rungs(self) -> None:
         """Each rung at 32 rows, float16."""
         for name, file in product(LAYER, find("skinny_gemm").rungs()):
@@ -275,10 +247,10 @@ def decode(bench: Bench) -> None:
     """Milliseconds of a whole decode step of bench/decode_h200.py at 32 sequences, cuBLAS and the op."""
     import decode_h200
 
-    for name, table in (("cuBLAS", ()), ("skinny_gemm", ((128, 1 << 26),))):
-        if bench.late(f"decode with {name}"):
+    for name, faster in (("cuBLAS", ()), ("skinny_gemm", ((128, 1 << 26),))):
+        if bench.late(f"decode with {name}", seconds=20):
             return
-        linear.FASTER = table
+        linear.FASTER = faster
         engine = decode_h200.runner(32, one_launch=False)
         bench.found["decode"][name] = decode_h200.ours(engine, 32)
         del engine
@@ -332,7 +304,7 @@ def main() -> None:
     bench = Bench(words.rows, words.seconds)
     with torch.inference_mode():
         for name, section in (
-            ("check", bench.check), ("chains", bench.chains), ("own", bench.own),
+            ("check", bench.check), ("chains", bench.chains), ("own", bench.own), ("marks", bench.marks),
             ("decode", lambda: decode(bench)), ("rungs", bench.rungs), ("sweep", bench.sweep),
         ):  # fmt: skip
             begun = time.monotonic()

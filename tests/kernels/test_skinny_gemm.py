@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -28,8 +27,8 @@ def normal(*shape: int) -> Tensor:
 def launched(chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
     """y as the virtual GPU computes it, with nothing to find for its sanitizer."""
     (m, k), n, element = x.shape, len(w), ELEMENTS[x.dtype]
-    macros = {name.upper(): value for name, value in asdict(chosen).items()}
-    options = [f"-D{name}={value}" for name, value in {**macros, "ELEMENT": element, "GATED": int(gated)}.items()]
+    macros = chosen.macros | {"ELEMENT": element, "GATED": int(gated)}
+    options = [f"-D{name}={value}" for name, value in macros.items()]
     with gs.use(gs.VirtualGPU("h200", sanitize=True)):
         module = gs.cuda(SOURCE.replace("ELEMENT*", f"{element}*"), options)  # a launch holds arrays to spelled types
         y = torch.zeros(m, n // 2 if gated else n, dtype=x.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 STEP = 32  # columns: what a warp multiplies at a time
 MOST_ROWS = 128
@@ -29,6 +29,11 @@ class Cut:
     splits: int
     columns: int
     depth: int
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """As the kernel has them."""
+        return {name.upper(): value for name, value in asdict(self).items()}
 
     @property
     def tall(self) -> int:

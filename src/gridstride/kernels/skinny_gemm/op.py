@@ -48,13 +48,12 @@ def _cut(x: Tensor, weight: Tensor) -> Cut | None:
 
 
 def launch(
-    chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool
-) -> None:
-    """One launch of the kernel, cut as given; the caller answers for shapes and dtypes."""
-    kernel = launcher(
-        "skinny_gemm", "06_dependent", x.device, ELEMENT=element(x), WARPS=chosen.warps, TILES=chosen.tiles,
-        ROWS=chosen.rows, SPLITS=chosen.splits, COLUMNS=chosen.columns, DEPTH=chosen.depth, GATED=int(gated),
-    )  # fmt: skip
+    chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool,
+    **macros: object,
+) -> None:  # fmt: skip
+    """One launch, cut as given; the caller answers for shapes and dtypes. `macros` are further ones of the kernel."""
+    macros |= {**chosen.macros, "ELEMENT": element(x), "GATED": int(gated)}
+    kernel = launcher("skinny_gemm", "06_dependent", x.device, **macros)
     (m, k), n = x.shape, len(weight)
     start = kernel.dependent if fixed_weights else kernel
     start((chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))

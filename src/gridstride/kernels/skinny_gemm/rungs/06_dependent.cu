@@ -177,11 +177,21 @@ __device__ __forceinline__ void put(ELEMENT* y, const float* sums, const ELEMENT
     }
 }
 
+#ifdef TIMES  // cycles of the first block between marks, seven floats in place of y's first elements
+#define MARK(place) if (threadIdx.x == 0) marks[place] = clock64();
+#else
+#define MARK(place)
+#endif
+
 extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_dependent(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ weight, const ELEMENT* __restrict__ bias,
     ELEMENT* __restrict__ y, int M, int N, int steps)
 {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#ifdef TIMES
+    long long marks[8];
+#endif
+    MARK(0)
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ Barrier full[WARPS][DEPTH];
     Weights& weights = *reinterpret_cast<Weights*>(memory);
@@ -208,7 +218,9 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
     __syncwarp();
     for (int part = 0; part < min(DEPTH, parts); ++part) feed(part);
 
+    MARK(1)
     asm volatile("griddepcontrol.wait;" ::: "memory");  // weights are nobody's result, x is
+    MARK(2)
     fetch_x(shared_x, x + begin, x_pitch, 0, min(COLUMNS, columns), first_m, M, K);
     fetch_x(shared_x, x + begin, x_pitch, COLUMNS, columns, first_m, M, K);
 
@@ -217,7 +229,9 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
         if (part == 0) asm volatile("cp.async.wait_group 1;" ::: "memory");  // x for this part is there,
         if (part == 1) asm volatile("cp.async.wait_group 0;" ::: "memory");  // and for all that follow
         if (part < 2) __syncthreads();
+        if (part == 0) { MARK(3) }
         wait(&full[warp][part % DEPTH], part / DEPTH & 1);
+        if (part == 0) { MARK(4) }
         const ELEMENT* a_row = ring[part % DEPTH][lane % 16] + lane / 16 * 8;
         const ELEMENT* b_row = shared_x + lane % 8 * x_pitch + part * COLUMNS + lane / 8 * 8;
         for (int k = 0; k < min(COLUMNS, columns - part * COLUMNS); k += 32) {
@@ -241,6 +255,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
         if (part + DEPTH < parts) feed(part + DEPTH);
     }
 
+    MARK(5)
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < ROWS / 8; ++j) {
@@ -249,6 +264,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
             weights.sums[j * 8 + lane % 4 * 2 + i % 2][warp * LOW + lane / 4 + i / 2 * 8] = sum[i / 4][j][i % 4];
     }
     cluster_barrier();
+    MARK(6)
     for (int i = rank * THREADS + threadIdx.x; i < ROWS * WIDE / 4; i += SPLITS * THREADS) {
         const int m = i / (WIDE / 4), column = i % (WIDE / 4) * 4;
         if (first_m + m >= M) break;
@@ -256,4 +272,9 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
         put(y + (size_t)(first_m + m) * width, sums, bias, group * WIDE + column, width);
     }
     cluster_barrier();  // nobody leaves while others read its sums
+    MARK(7)
+#ifdef TIMES
+    if (threadIdx.x == 0 && blockIdx.x == 0)  // it has stored these results itself
+        for (int i = 0; i < 7; ++i) reinterpret_cast<float*>(y)[i] = float(marks[i + 1] - marks[i]);
+#endif
 }
