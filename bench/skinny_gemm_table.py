@@ -28,13 +28,13 @@ def some_cuts(m: int, n: int, k: int, multiprocessors: int, count: int) -> list[
     """The op's own cut and the next ones by its model, the deepest ring of each."""
     found: dict[tuple[int, ...], Cut] = {}
     for one in cuts(m, n, k, multiprocessors=multiprocessors):
-        found.setdefault((one.splits, one.warps, one.tiles, one.columns), one)
+        found.setdefault((one.splits, one.warps, one.columns), one)
     return list(found.values())[:count]
 
 
 def label(one: Cut) -> str:
-    """Splits, warps, tiles, columns and depth in one word."""
-    return f"{one.splits}s{one.warps}w{one.tiles}t{one.columns}c{one.depth}d"
+    """Splits, warps, columns and depth in one word."""
+    return f"{one.splits}s{one.warps}w{one.columns}c{one.depth}d"
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:

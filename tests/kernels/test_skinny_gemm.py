@@ -16,7 +16,7 @@ from gridstride.kernels.torch_op import ELEMENTS
 
 CHIP = 132
 SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gate and up": (6144, 1024), "down": (1024, 3072)}
-SOURCE = Path(find("skinny_gemm").path / "rungs" / "06_dependent.cu").read_text()
+RUNGS = pytest.mark.parametrize("rung", ["06_dependent", "07_warpgroup"])
 DRAW = torch.Generator().manual_seed(5)
 
 
@@ -24,15 +24,16 @@ def normal(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=DRAW)
 
 
-def launched(chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
+def launched(rung: str, chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
     """y as the virtual GPU computes it, with nothing to find for its sanitizer."""
     (m, k), n, element = x.shape, len(w), ELEMENTS[x.dtype]
+    source = Path(find("skinny_gemm").path / "rungs" / f"{rung}.cu").read_text()
     macros = chosen.macros | {"ELEMENT": element, "GATED": int(gated)}
     options = [f"-D{name}={value}" for name, value in macros.items()]
     with gs.use(gs.VirtualGPU("h200", sanitize=True)):
-        module = gs.cuda(SOURCE.replace("ELEMENT*", f"{element}*"), options)  # a launch holds arrays to spelled types
+        module = gs.cuda(source.replace("ELEMENT*", f"{element}*"), options)  # a launch holds arrays to spelled types
         y = torch.zeros(m, n // 2 if gated else n, dtype=x.dtype)
-        kernel = module["skinny_gemm_dependent"]
+        kernel = module[f"skinny_gemm_{rung[3:]}"]
         run = kernel.observe(chosen.blocks(n), 32 * chosen.warps, chosen.shared(k))(x, w, bias, y, m, n, k // STEP)
     assert run.findings == ()
     assert gated or run.counters.bank_conflicts == 0  # gates lie 8 floats apart in the sums: read with conflicts
@@ -40,18 +41,20 @@ def launched(chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: b
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
-def test_gates_in_bfloat16_with_a_bias_through_a_ring_that_is_filled_again() -> None:
-    chosen = Cut(warps=2, tiles=1, rows=16, splits=2, columns=32, depth=2)
+@RUNGS
+def test_gates_in_bfloat16_with_a_bias_through_a_ring_that_is_filled_again(rung: str) -> None:
+    chosen = Cut(warps=4, rows=16, splits=2, columns=32, depth=2)
     x, w, bias = (normal(*shape).bfloat16() for shape in ((11, 192), (2 * 27, 192), (2 * 27,)))
-    y = launched(chosen, x, w, bias, gated=True)
+    y = launched(rung, chosen, x, w, bias, gated=True)
     gate, up = F.linear(x.double(), w.double(), bias.double()).chunk(2, dim=1)
     torch.testing.assert_close(y.double(), F.silu(gate) * up, rtol=2**-8, atol=1e-3)
 
 
-def test_two_tiles_of_a_warp_without_a_split_or_a_bias() -> None:
-    chosen = Cut(warps=2, tiles=2, rows=8, splits=1, columns=64, depth=1)
-    x, w = (normal(*shape).mul(2).round().half() for shape in ((3, 160), (70, 160)))
-    assert torch.equal(launched(chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
+@RUNGS
+def test_many_rows_without_a_split_or_a_bias(rung: str) -> None:
+    chosen = Cut(warps=4, rows=64, splits=1, columns=160, depth=1)
+    x, w = (normal(*shape).mul(2).round().half() for shape in ((35, 160), (70, 160)))
+    assert torch.equal(launched(rung, chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
 
 
 # -- the cut -----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
@@ -12,19 +11,16 @@ MOST_ROWS = 128
 _WHOLE, _PART = 512, 256  # columns of a slot: all that a block has or half of them, up to so many; else so many
 _SHARED = 227 * 1024 - 1024  # bytes of a block on Hopper, less what barriers take
 _SPLITS = (1, 2, 4, 8)
-_TILES = 16  # of 16 weight rows, of a block
-_TWO_TILES = 64  # rows of x from which a warp has two tiles where 4 warps are left: it reads x for 32 weight rows then
+_TILE = 16  # weight rows of a warp
+_GROUP = 4  # warps that multiply together
+_MOST_WARPS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """The macros of `06_dependent`.
-
-    `warps` of `tiles` of 16 weight rows, `rows` of x, K in `splits`; rings of `depth` slots of `columns`.
-    """
+    """Macros of the last rungs: `warps` of 16 weight rows, `rows` of x, K in `splits`, rings of `depth` x `columns`."""
 
     warps: int
-    tiles: int
     rows: int
     splits: int
     columns: int
@@ -38,7 +34,7 @@ class Cut:
     @property
     def tall(self) -> int:
         """Weight rows of a block."""
-        return 16 * self.tiles * self.warps
+        return _TILE * self.warps
 
     def blocks(self, n: int) -> int:
         """Of the grid, for n weight rows."""
@@ -78,21 +74,20 @@ def cuts(m: int, n: int, k: int, *, multiprocessors: int) -> tuple[Cut, ...]:
     return tuple(sorted(fitting, key=lambda each: _cost(each, n, k, multiprocessors)))
 
 
-def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, bool, int, int]:
-    """Bytes that move late on a multiprocessor, its blocks one after the other; tiles; then the largest ring."""
-    two = each.rows >= _TWO_TILES and each.tiles * each.warps >= 8
+def _cost(each: Cut, n: int, k: int, multiprocessors: int) -> tuple[int, int, int]:
+    """Bytes that move late on a multiprocessor, its blocks one after the other; of equals, large rings of few slots."""
     waves = -(-each.blocks(n) // multiprocessors)
-    return waves * each.late(k), (each.tiles == 2) != two, -each.columns * each.depth, each.depth
+    return waves * each.late(k), -each.columns * each.depth, each.depth
 
 
 def _cuts(rows: int, n: int, k: int, multiprocessors: int) -> Iterator[Cut]:
-    for splits, tiles in itertools.product(_SPLITS, (1, 2)):
+    for splits in _SPLITS:
         if splits * STEP > k:
             return
-        own = -(-n * splits // (multiprocessors * 16 * tiles))  # warps where every multiprocessor has one block
         chunk = -(-k // STEP // splits) * STEP
         half = -(-chunk // (2 * STEP)) * STEP
-        for columns in dict.fromkeys((chunk, half) if chunk <= _WHOLE else (_PART,)):
-            for warps in {own, 8 // tiles} if own * tiles <= _TILES else {8 // tiles}:
+        alone = -(-n * splits // (multiprocessors * _TILE * _GROUP)) * _GROUP  # one block on every multiprocessor
+        for warps in sorted({alone, 2 * _GROUP} if alone <= _MOST_WARPS else {2 * _GROUP}):
+            for columns in dict.fromkeys((chunk, half) if chunk <= _WHOLE else (_PART,)):
                 for depth in range(1, -(-chunk // columns) + 1):
-                    yield Cut(warps=warps, tiles=tiles, rows=rows, splits=splits, columns=columns, depth=depth)
+                    yield Cut(warps=warps, rows=rows, splits=splits, columns=columns, depth=depth)

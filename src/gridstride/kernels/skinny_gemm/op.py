@@ -14,6 +14,8 @@ _LIBRARY.define(
     "skinny_gemm(Tensor x, Tensor weight, Tensor? bias, bool gated=False, bool fixed_weights=False) -> Tensor"
 )
 _CLUSTERS = (9, 0)  # compute capability from which there are clusters, bulk copies and dependent launches
+RUNG = "07_warpgroup"
+"""The rung that ships; "06_dependent" does the same with mma.sync. Neither has been timed."""
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -49,11 +51,11 @@ def _cut(x: Tensor, weight: Tensor) -> Cut | None:
 
 def launch(
     chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool,
-    **macros: object,
+    rung: str = RUNG, **macros: object,
 ) -> None:  # fmt: skip
     """One launch, cut as given; the caller answers for shapes and dtypes. `macros` are further ones of the kernel."""
     macros |= {**chosen.macros, "ELEMENT": element(x), "GATED": int(gated)}
-    kernel = launcher("skinny_gemm", "06_dependent", x.device, **macros)
+    kernel = launcher("skinny_gemm", rung, x.device, **macros)
     (m, k), n = x.shape, len(weight)
     start = kernel.dependent if fixed_weights else kernel
     start((chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))

@@ -5,8 +5,8 @@
 //   griddepcontrol.wait, behind the request for all weights, waits until the kernels before are done and x is there.
 //   Works where the launch allows it (programmatic stream serialisation); without that both instructions do nothing.
 //   As x now comes last, its first COLUMNS columns are multiplied while the others are on their way.
-// Mapping: as in 05, cut by macros: WARPS warps have TILES tiles of 16 weight rows each; ROWS rows of x; K in SPLITS;
-//   DEPTH slots of COLUMNS columns in a ring.
+// Mapping: as in 05, cut by macros: WARPS warps of 16 weight rows each; ROWS rows of x; K in SPLITS; DEPTH slots of
+//   COLUMNS columns in a ring.
 //   GATED: of each 16 weight rows 8 are gates and 8, from the matrix's other half, what they let through; y is
 //   silu(gate) * up, half as wide.
 //
@@ -23,7 +23,6 @@
 #endif
 #ifndef WARPS
 #define WARPS 8
-#define TILES 1      // of 16 weight rows, of a warp
 #define ROWS 32      // of x, of a block
 #define SPLITS 4     // of K
 #define COLUMNS 256  // of a slot of the ring
@@ -38,7 +37,7 @@
 #endif
 
 constexpr int THREADS = 32 * WARPS;
-constexpr int LOW = 16 * TILES;           // weight rows of a warp
+constexpr int LOW = 16;                   // weight rows of a warp
 constexpr int TALL = LOW * WARPS;         // of a block
 constexpr int WIDE = TALL / (1 + GATED);  // columns of y that come of them
 constexpr int PITCH = COLUMNS + 8;        // 16 bytes more: the 8 rows of an ldmatrix lie in different banks
@@ -224,7 +223,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
     fetch_x(shared_x, x + begin, x_pitch, 0, min(COLUMNS, columns), first_m, M, K);
     fetch_x(shared_x, x + begin, x_pitch, COLUMNS, columns, first_m, M, K);
 
-    float sum[TILES][ROWS / 8][4] = {};
+    float sum[ROWS / 8][4] = {};
     for (int part = 0; part < parts; ++part) {
         if (part == 0) asm volatile("cp.async.wait_group 1;" ::: "memory");  // x for this part is there,
         if (part == 1) asm volatile("cp.async.wait_group 0;" ::: "memory");  // and for all that follow
@@ -235,20 +234,14 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
         const ELEMENT* a_row = ring[part % DEPTH][lane % 16] + lane / 16 * 8;
         const ELEMENT* b_row = shared_x + lane % 8 * x_pitch + part * COLUMNS + lane / 8 * 8;
         for (int k = 0; k < min(COLUMNS, columns - part * COLUMNS); k += 32) {
-            unsigned int a[TILES][2][4], b[4];
-#pragma unroll
-            for (int t = 0; t < TILES; ++t) {
-                ldmatrix(a[t][0], a_row + t * 16 * PITCH + k);
-                ldmatrix(a[t][1], a_row + t * 16 * PITCH + k + 16);
-            }
+            unsigned int a[2][4], b[4];
+            ldmatrix(a[0], a_row + k);
+            ldmatrix(a[1], a_row + k + 16);
 #pragma unroll
             for (int j = 0; j < ROWS / 8; ++j) {
                 ldmatrix(b, b_row + j * 8 * x_pitch + k);
-#pragma unroll
-                for (int t = 0; t < TILES; ++t) {
-                    mma(sum[t][j], a[t][0], b[0], b[1], ELEMENT());
-                    mma(sum[t][j], a[t][1], b[2], b[3], ELEMENT());
-                }
+                mma(sum[j], a[0], b[0], b[1], ELEMENT());
+                mma(sum[j], a[1], b[2], b[3], ELEMENT());
             }
         }
         __syncwarp();  // all lanes have read the slot
@@ -260,8 +253,8 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS) skinny_gemm_depend
 #pragma unroll
     for (int j = 0; j < ROWS / 8; ++j) {
 #pragma unroll
-        for (int i = 0; i < 4 * TILES; ++i)
-            weights.sums[j * 8 + lane % 4 * 2 + i % 2][warp * LOW + lane / 4 + i / 2 * 8] = sum[i / 4][j][i % 4];
+        for (int i = 0; i < 4; ++i)
+            weights.sums[j * 8 + lane % 4 * 2 + i % 2][warp * LOW + lane / 4 + i / 2 * 8] = sum[j][i];
     }
     cluster_barrier();
     MARK(6)
