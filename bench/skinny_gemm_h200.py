@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,14 @@ from typing import Any
 import common
 import torch
 import torch.nn.functional as F
-from skinny_gemm_table import MARKS, SHAPES, copies, label, some_cuts, table
+from skinny_gemm_table import MARKS, MMA, SHAPES, copies, label, some_cuts, table
 from torch import Tensor
 
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm.cut import STEP, Cut, cuts
-from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
+from gridstride.kernels.skinny_gemm.op import RUNG, launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
 from gridstride.serve import linear
 
@@ -47,6 +48,7 @@ SWEEP = 8  #   and how many
 ERROR = {torch.float16: 1e-3, torch.bfloat16: 4e-3}  # relative 2-norm: one rounding to the result's type, no more
 RESERVE = 5  # seconds that a measurement may take: it is not begun with fewer left
 
+Variant = tuple[Cut, str]  # and a rung
 Work = Callable[[], None]
 Product = Callable[[Tensor, Tensor, bool], Tensor]
 
@@ -101,7 +103,7 @@ class Bench:
 
     def __init__(self, rows: list[int], seconds: float) -> None:
         self.rows, self.end = rows, time.monotonic() + seconds
-        self.swept, self.failed = [m for m in SWEPT if m in rows], set[Cut]()
+        self.swept, self.failed = [m for m in SWEPT if m in rows], set[Variant]()
         self.found: dict[str, Any] = {
             "device": torch.cuda.get_device_name(), "torch": torch.__version__, "errors": {}, "chains": {},
             "products": {}, "rungs": {}, "decode": {}, "marks": {}, "seconds": {}, "notes": [],
@@ -122,21 +124,24 @@ class Bench:
         self.say(f"out of time before {before}")
         return True
 
-    def cuts(self, name: str, m: int, count: int) -> list[Cut]:
-        return [c for c in some_cuts(m, *SHAPES[name], self.multiprocessors, count) if c not in self.failed]
+    def variants(self, name: str, m: int, count: int) -> list[Variant]:
+        """The op's own cut and the next ones, then its own with mma.sync; without those that could not be launched."""
+        found = some_cuts(m, *SHAPES[name], self.multiprocessors, count)
+        both = [(each, RUNG) for each in found] + [(each, MMA) for each in found[:1]]
+        return [each for each in both if each not in self.failed]
 
-    def warm(self, wanted: Iterable[tuple[str, int, Cut, bool]]) -> None:
+    def warm(self, wanted: Iterable[tuple[str, int, Variant, bool]]) -> None:
         """Compile side by side; a cut that cannot be launched is said, and not timed."""
 
-        def attempt(one: tuple[str, int, Cut, bool]) -> None:
-            name, m, chosen, gated = one
+        def attempt(one: tuple[str, int, Variant, bool]) -> None:
+            name, m, (chosen, rung), gated = one
             n, k = SHAPES[name]
             try:
-                y = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-                launch(chosen, normal(m, k), self.weights[name][0], None, y, gated=gated, fixed_weights=False)
+                y, w = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), self.weights[name][0]
+                launch(chosen, normal(m, k), w, None, y, gated=gated, fixed_weights=False, rung=rung)
             except Exception as error:
-                self.failed.add(chosen)
-                self.say(f"{name} M={m} {label(chosen)}: {error}")
+                self.failed.add((chosen, rung))
+                self.say(f"{name} M={m} {label(chosen, rung)}: {error}")
 
         with ThreadPoolExecutor(max(1, min(12, len(common.CORES)))) as pool:
             list(pool.map(attempt, wanted))
@@ -147,7 +152,7 @@ class Bench:
         """The op in bf16 and every rung in float16, with and without a tail, on results that were poisoned."""
         errors, gates = self.found["errors"], {"gate_up": (False, True)}
         every = [(name, m, g) for name, m in product(LAYER, self.rows) for g in gates.get(name, (False,))]
-        self.warm((name, m, one, gated) for name, m, gated in every for one in self.cuts(name, m, 1))
+        self.warm((name, m, one, gated) for name, m, gated in every for one in self.variants(name, m, 1)[:1])
         for (name, m, gated), early in product(every, (False, True)):
             w, x, bias = self.weights[name][0], normal(m, SHAPES[name][1]), normal(1, SHAPES[name][0])[0]
             y = skinny_gemm(x, w, bias, gated=gated, fixed_weights=early)
@@ -181,7 +186,7 @@ class Bench:
 
     def _products(self, rows: Iterable[int], count: int) -> None:
         every = list(product(rows, SHAPES))
-        self.warm((name, m, one, False) for m, name in every for one in self.cuts(name, m, count))
+        self.warm((name, m, one, False) for m, name in every for one in self.variants(name, m, count))
         for m, name in every:
             if self.late(f"{name} M={m}"):
                 return
@@ -191,18 +196,20 @@ class Bench:
         n, k = SHAPES[name]
         x, y, many = normal(m, k), torch.empty(m, n, device="cuda", dtype=torch.bfloat16), self.weights[name]
         times = {"cuBLAS": graph_us(lambda: [torch.mm(x, w.T, out=y) for w in many] and None) / len(many)}
-        for one in self.cuts(name, m, count):
+        for chosen, rung in self.variants(name, m, count):
+            start = partial(launch, chosen, rung=rung, gated=False)
 
-            def work(one: Cut = one) -> None:
+            def work(start: Callable[..., None] = start) -> None:
                 for w in many:
-                    launch(one, x, w, None, y, gated=False, fixed_weights=True)
+                    start(x, w, None, y, fixed_weights=True)
 
-            times[label(one)] = graph_us(work) / len(many)
+            word = label(chosen, rung)
+            times[word] = graph_us(work) / len(many)
             y.fill_(torch.nan)
-            launch(one, x, many[0], None, y, gated=False, fixed_weights=False)
+            start(x, many[0], None, y, fixed_weights=False)
             if not (error := off(y, x, many[0])) <= ERROR[torch.bfloat16]:
-                self.say(f"WRONG {name} M={m} {label(one)}: {error:.2e}")
-                times[label(one)] = float("nan")
+                self.say(f"WRONG {name} M={m} {word}: {error:.2e}")
+                times[word] = float("nan")
         return times
 
     def marks(self) -> None:

@@ -11,6 +11,7 @@ SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gate_up": (6144, 1024), 
           "head": (151_936, 1024)}  # fmt: skip
 COLD = 200e6  # bytes of weights that a graph goes through at least
 COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
+MMA = "06_dependent"  # the rung with mma.sync that is cut as the one that ships
 MARKS = ("asked", "waited", "x", "weights", "multiplied", "met", "stored")
 
 
@@ -32,9 +33,9 @@ def some_cuts(m: int, n: int, k: int, multiprocessors: int, count: int) -> list[
     return list(found.values())[:count]
 
 
-def label(one: Cut) -> str:
-    """Splits, warps, columns and depth in one word."""
-    return f"{one.splits}s{one.warps}w{one.columns}c{one.depth}d"
+def label(one: Cut, rung: str) -> str:
+    """Splits, warps, columns and depth in one word, and whether by mma.sync."""
+    return f"{one.splits}s{one.warps}w{one.columns}c{one.depth}d{'m' if rung == MMA else ''}"
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:
@@ -43,12 +44,13 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     yield "us of a layer's four products, 28 layers in one graph"
     for m, times in found["chains"].items():
         yield f"  M={m:>3}  " + "  ".join(f"{name} {us:.1f}" for name, us in times.items())
-    yield "us of a product: cuBLAS, own cut, best cut, limit"
+    yield "us of a product: cuBLAS, own cut, with mma.sync, best cut, limit"
     for name, by_rows in found["products"].items():
         for m, times in by_rows.items():
             mine = {key: us for key, us in times.items() if key != "cuBLAS" and us == us}
             best = min(mine, key=mine.__getitem__, default="")
-            shown = f"{next(iter(mine.values())):6.2f}  {mine[best]:6.2f} {best}" if mine else "none"
+            mma = next((us for key, us in mine.items() if key.endswith("m")), float("nan"))
+            shown = f"{next(iter(mine.values())):6.2f}  {mma:6.2f}  {mine[best]:6.2f} {best}" if mine else "none"
             yield f"  {name:<8} M={m:>3}  {times['cuBLAS']:6.2f}  {shown}  {limit_us(int(m), *SHAPES[name]):.2f}"
     yield f"cycles of a block, early: {' '.join(MARKS)}"
     for name, cycles in found["marks"].items():
