@@ -27,6 +27,7 @@ KINDS = {
     "uninitialised_read",
     "unwaited_copy",
     "exited_block",
+    "proxy_fence",
 }
 
 

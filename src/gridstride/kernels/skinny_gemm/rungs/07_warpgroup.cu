@@ -1,8 +1,8 @@
 // 07 warpgroup: four warps multiply together, and x goes from shared memory to the tensor cores by itself.
 //
 // Moves: shared reads of x, from once per warp to once per four warps, and their instructions to none: wgmma takes x by
-//   a descriptor, at the full rate of the tensor cores, of which mma.sync reaches less than two thirds. That counts from
-//   64 rows of x on, where mma takes as long as the weights. Registers, as no part of x is in them.
+//   a descriptor, at the full rate of the tensor cores, of which mma.sync reaches less than two thirds. That counts for
+//   many rows of x, with which mma takes as long as the weights. Registers, as no part of x is in them.
 // Mapping: as in 06, WARPS a multiple of 4; the 16 weight rows of a warp are its part of a warpgroup's 64. They still
 //   come through ldmatrix, as one side may be registers. x lies as [K / 8][ROWS][8]: 8 rows by 8 columns are 128 bytes
 //   in a row, as the descriptor wants them without a swizzle.
