@@ -192,8 +192,12 @@ def test_rotary_on_a_gpu(dtype: torch.dtype, heads: int, kv: int, width: int, no
 
 @pytest.mark.gpu
 @every_dtype
-@pytest.mark.parametrize(("kv", "group", "width"), [(2, 2, 128), (1, 8, 64), (3, 1, 128)])
-def test_attention_on_a_gpu(dtype: torch.dtype, kv: int, group: int, width: int) -> None:
+@pytest.mark.parametrize("ring", [False, True], ids=["split", "ring"])
+@pytest.mark.parametrize(("kv", "group", "width"), [(2, 2, 128), (1, 8, 64), (3, 1, 128), (1, 12, 64)])
+def test_attention_on_a_gpu(
+    dtype: torch.dtype, kv: int, group: int, width: int, ring: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridstride.kernels.paged_attention.op._BULK_RING", ring)
     given = attention_inputs(dtype, kv=kv, group=group, width=width)
     for _ in range(2):  # twice: the counters of the merge must be back at zero
         expected, got, _ = on_gpu(paged_attention, given, scale=width**-0.5)

@@ -40,12 +40,22 @@ class FusedLayer:
     down_bias: Tensor | None
 
 
-def unsupported(config: DecoderConfig) -> str:
+_HEADS = {torch.float32: (64, 128), torch.bfloat16: (64, 128, 256), torch.float16: (64, 128, 256)}
+"""Widths that paged_attention and rotary_cache are written for: 32 lanes or a part of them read a row by 16 bytes."""
+_MOST_SHARED = 2560
+"""Numbers of all heads that share keys, which paged_attention keeps in 48 KiB of shared memory, once for each warp."""
+
+
+def unsupported(config: DecoderConfig, dtype: torch.dtype) -> str:
     """Why a decoder of this shape cannot run here; empty where it can."""
     if config.norm != "rms" or config.activation != "silu_gated" or config.rotary_base is None:
         return f"family {config.family}: the kernels are for RMS norms, rotary positions and gated layers"
-    if config.head_width % 64 or config.head_width > 256:
-        return f"head_width {config.head_width}: the kernels are for 64, 128, 192 and 256"
+    if dtype not in _HEADS:
+        return f"{dtype}: the kernels are for {', '.join(map(str, _HEADS))}"
+    if config.head_width not in _HEADS[dtype]:
+        return f"head_width {config.head_width}: the kernels are for {_HEADS[dtype]} in {dtype}"
+    if config.heads // config.kv_heads * config.head_width > _MOST_SHARED:
+        return f"{config.heads // config.kv_heads} heads of {config.head_width} share keys: {_MOST_SHARED} numbers fit"
     return ""
 
 
@@ -53,7 +63,7 @@ class FusedDecoder:
     """The decoder's own parameters become parts of the fused ones, so that memory holds every weight once."""
 
     def __init__(self, decoder: Decoder) -> None:
-        reason = unsupported(decoder.config)
+        reason = unsupported(decoder.config, decoder.embed_tokens.weight.dtype)
         if reason:
             raise ValueError(reason)
         self.config = decoder.config
@@ -90,9 +100,9 @@ class FusedDecoder:
             normed = add_rms_norm(x, down, following, eps)
         return normed
 
-    def logits(self, hidden: Tensor) -> Tensor:
+    def logits(self, hidden: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Logits [M, vocabulary] of hidden states [M, width]."""
-        return F.linear(hidden, self.head)
+        return torch.mm(hidden, self.head.T, out=out)
 
 
 def _fused(layer: nn.Module) -> FusedLayer:
