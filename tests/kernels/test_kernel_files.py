@@ -26,6 +26,8 @@ KINDS = {
     "barrier_divergence",
     "uninitialised_read",
     "unwaited_copy",
+    "exited_block",
+    "proxy_fence",
 }
 
 

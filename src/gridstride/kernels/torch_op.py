@@ -45,6 +45,10 @@ class Launcher:
         """The same, with all blocks on the GPU at once or an error."""
         self._launch(replace(Shape(grid, (block, 1, 1), shared), cooperative=True), args)
 
+    def dependent(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
+        """The same, begun before the kernels in front have ended: for one that waits for them (griddepcontrol.wait)."""
+        self._launch(replace(Shape(grid, (block, 1, 1), shared), dependent=True), args)
+
     def _launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
         self._kernel.launch(shape, self._pack(*(_word(value) for value in args)), None)
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from gridstride.kernels.rms_norm.op import add_rms_norm, rms_norm
 from gridstride.kernels.rotary_cache.op import rotary_cache
-from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.serve.linear import gated_linear, linear
 
 Look = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(q [N, H, D], keys and values of one layer [blocks, K, block_size, D]) -> [N, H, D]"""
@@ -88,14 +88,14 @@ class FusedDecoder:
         normed = rms_norm(x, self.layers[0].input_norm, eps)
         for i, layer in enumerate(self.layers):
             keys, values = cache[0][i], cache[1][i]
-            qkv = F.linear(normed, layer.qkv, layer.qkv_bias)
+            qkv = linear(normed, layer.qkv, layer.qkv_bias)
             q = rotary_cache(
                 qkv, self.cosine, self.sine, layer.q_norm, layer.k_norm, positions, slots, keys, values, eps
             )
             seen = look(q, keys, values).flatten(1)
-            normed = add_rms_norm(x, F.linear(seen, layer.output, layer.output_bias), layer.mlp_norm, eps)
-            gate_up = F.linear(normed, layer.gate_up, layer.gate_up_bias)
-            down = F.linear(silu_mul(gate_up), layer.down, layer.down_bias)
+            normed = add_rms_norm(x, linear(seen, layer.output, layer.output_bias), layer.mlp_norm, eps)
+            middle = gated_linear(normed, layer.gate_up, layer.gate_up_bias)
+            down = linear(middle, layer.down, layer.down_bias)
             following = self.layers[i + 1].input_norm if i + 1 < len(self.layers) else self.norm
             normed = add_rms_norm(x, down, following, eps)
         return normed

@@ -407,6 +407,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
 {
     extern __shared__ __align__(128) unsigned char memory[];
     Shared& m = *reinterpret_cast<Shared*>(memory);
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");  // the product behind this may ask for its weights meanwhile
+#endif
     const int t = threadIdx.x, warp = t / 32, b = blockIdx.x;
 
     if (t == 0) {
