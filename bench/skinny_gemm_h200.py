@@ -307,6 +307,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=100, help="for everything")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
+    common.need_gpu("skinny_gemm_h200.py")
     started = common.machine()
     bench = Bench(words.rows, words.seconds)
     with torch.inference_mode():
