@@ -2,7 +2,8 @@
 
 VENV := .venv
 PEERS := .venv-bench
-BENCHES := $(filter-out bench/common.py,$(wildcard bench/*.py))
+GPU_BENCHES := $(wildcard bench/*_h200.py)
+BENCHES := $(filter-out bench/common.py $(GPU_BENCHES),$(wildcard bench/*.py))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 WORKERS ?= 2
@@ -11,7 +12,7 @@ WORKERS ?= 2
 TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: help run setup stack test lint bench gpu-test clean
+.PHONY: help run setup stack test lint bench gpu-bench gpu-test clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,8 +21,9 @@ help:
 	@echo "make setup     only the virtual environment, in $(VENV)"
 	@echo "make stack     that, with PyTorch: for gridstride train, generate, chat, serve, load"
 	@echo "make lint      ruff and mypy"
-	@echo "make bench     every benchmark; results go to bench/results"
+	@echo "make bench     every benchmark that needs no GPU; results go to bench/results"
 	@echo "make gpu-test  the tests that need an NVIDIA GPU"
+	@echo "make gpu-bench the benchmarks that need one"
 	@echo "make clean     remove $(VENV), $(PEERS) and what the tools cached"
 
 run: $(VENV)/.core
@@ -41,6 +43,9 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test $(PEERS)/.installed
 	@for script in $(BENCHES); do echo "== $$script" >&2; $(BIN)/python "$$script" || exit 1; done
+
+gpu-bench: $(VENV)/.test
+	@for script in $(GPU_BENCHES); do echo "== $$script" >&2; $(BIN)/python "$$script" || exit 1; done
 
 gpu-test: $(VENV)/.test
 	$(BIN)/python -m pytest -m gpu -rs

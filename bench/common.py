@@ -127,6 +127,16 @@ def machine() -> dict[str, Any]:
     }
 
 
+def need_gpu(script: str) -> None:
+    """Ends a script that cannot measure anything here, with exit code 2."""
+    import torch
+
+    if not torch.cuda.is_available():
+        print(f"error: {script} needs an NVIDIA GPU that PyTorch {torch.__version__} can use: there is none here.",
+              file=sys.stderr)  # fmt: skip
+        raise SystemExit(2)
+
+
 def _cpu_model() -> str:
     fields: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -203,10 +203,12 @@ def replay_ms(engine: CudaRunner, count: int) -> float:
     bucket = engine._buckets[bisect.bisect_left(engine._buckets, count)]
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     with torch.inference_mode():
-        engine._static[bucket].fill(decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), STEPS))
+        static, step = engine._decoder(bucket)
+        batch = decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), STEPS)
+        static.fill(batch)
         torch.cuda.synchronize()
         start.record()
-        engine._run(bucket, STEPS, greedy=True)
+        engine._go(static, step, STEPS, greedy=True)
         end.record()
     torch.cuda.synchronize()
     return start.elapsed_time(end) / STEPS
@@ -225,6 +227,7 @@ def main() -> None:
     parser.add_argument("--places", type=int, nargs="+", default=[256, 1024], help="of the peer's static cache")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
+    common.need_gpu("decode_h200.py")
     started = common.machine()
     found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "shape": SHAPE}
     engine = runner(max(words.batches), one_launch=not words.many_launches)

@@ -77,13 +77,18 @@ class DeviceProperties:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a launch: dimensions (x, y, z), dynamic shared bytes, and how its blocks belong together."""
+    """The shape of a launch: dimensions (x, y, z), dynamic shared bytes, and how its blocks belong together.
+
+    `dependent`: the kernel may begin before those in front of it in the stream have ended, and waits for them itself
+    (griddepcontrol.wait). The virtual GPU ends one launch before it begins the next.
+    """
 
     grid: Dim3
     block: Dim3
     shared: int = 0
     cooperative: bool = False
     cluster: Dim3 | None = None
+    dependent: bool = False
 
     @property
     def blocks(self) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 from gridstride.judge.header import HeaderError, LaunchShape, parse_kernel, split_values
 from gridstride.judge.symbols import ExpressionError
+from gridstride.virtual.chips import chip
 
 FILE = """// 02 coalesced: lanes run along a row.
 //
@@ -59,11 +60,21 @@ def test_values_are_split_at_spaces_and_commas(text: str, values: tuple[str, ...
         ("// block: 1 1 1 1\n// grid: 1", r"k\.cu:2: block has 4 values \(1 1 1 1\): one to three are needed"),
         ("// block: 32,,2\n// grid: 1", r"k\.cu:2: block has 3 values"),
         ("// grid: 1\n// grid: 2", r"k\.cu:3: grid is given twice, first on line 2"),
+        ("// needs: sm_90", r"k\.cu:2: needs sm_90: a compute capability such as 9\.0"),
     ],
 )
 def test_a_wrong_header_is_refused_with_its_line(line: str, message: str) -> None:
     with pytest.raises(HeaderError, match=message):
         parse_kernel(f"// title\n{line}\n__global__ void k() {{}}\n", filename="k.cu")
+
+
+def test_a_kernel_says_which_gpus_have_its_instructions() -> None:
+    old, new = chip("a100").properties, chip("h200").properties
+    bulk = parse_kernel("// needs: 9.0\n__global__ void k() {}\n")
+    assert bulk.needs == (9, 0)
+    assert bulk.runs_on(new)
+    assert not bulk.runs_on(old)
+    assert parse_kernel("__global__ void k() {}\n").runs_on(old)
 
 
 def test_an_empty_grid_is_refused_with_the_sizes() -> None:

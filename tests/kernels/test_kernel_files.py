@@ -25,6 +25,9 @@ KINDS = {
     "timeout",
     "barrier_divergence",
     "uninitialised_read",
+    "unwaited_copy",
+    "exited_block",
+    "proxy_fence",
 }
 
 

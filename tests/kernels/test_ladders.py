@@ -7,7 +7,7 @@ import pytest
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
-from gridstride.judge.ladder import climb
+from gridstride.judge.ladder import Ladder, climb
 from gridstride.judge.runnable import build
 from gridstride.judge.verdict import Rejection, RungResult
 from gridstride.judge.verify import Prepared, prepare, verify
@@ -55,6 +55,23 @@ def test_every_wrong_kernel_is_rejected_for_its_fault(folder: Folder, file: Kern
     assert file.expect is not None
     rejection = Rejection(file.name, file.title, str(file.expect), file.expect.lines, findings)
     assert rejection.match, [(f.kind, f.pattern, f.line, f.message) for f in findings]
+
+
+def test_a_gpu_without_bulk_copies_climbs_without_the_rung_that_needs_them() -> None:
+    folder = find("paged_attention")
+    old, new = (Ladder(folder, device=VirtualGPU(chip)) for chip in ("a100", "h200"))
+    assert [file.name for file in old.left_out] == ["04_bulk_ring"]
+    assert [file.name for file in old.files] == ["01_thread_per_head", "02_warp_per_head", "03_split"]
+    assert old.json()["left_out"] == ["04_bulk_ring"]
+    assert new.left_out == ()
+    assert {file.name for file in new.wrong} - {file.name for file in old.wrong} == {
+        "bytes_forgotten",
+        "phase_forgotten",
+        "phase_skipped",
+        "slot_reused_too_early",
+    }
+    asked = Ladder(folder, device=VirtualGPU("a100"), rungs=["04"])
+    assert [file.name for file in asked.files] == ["04_bulk_ring"]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from gridstride.kernels.rms_norm.op import add_rms_norm, rms_norm
 from gridstride.kernels.rotary_cache.op import rotary_cache
 from gridstride.kernels.sample.op import sample
 from gridstride.kernels.silu_mul.op import silu_mul
+from gridstride.kernels.skinny_gemm.op import skinny_gemm
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 ROUNDING = {torch.float32: 2e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
@@ -120,6 +121,12 @@ def test_top_p_keeps_the_fewest_that_reach_it() -> None:
         assert first.item() == low
 
 
+def test_a_gated_product_is_the_product_and_the_gate() -> None:
+    x, weight, bias = normal(3, 64), normal(40, 64, seed=1), normal(40, seed=2)
+    torch.testing.assert_close(skinny_gemm(x, weight, bias), x @ weight.T + bias)
+    torch.testing.assert_close(skinny_gemm(x, weight, bias, gated=True), silu_mul(x @ weight.T + bias))
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 @pytest.mark.gpu
 def test_what_a_kernel_cannot_take_is_refused_by_name() -> None:
@@ -133,6 +140,11 @@ def test_what_a_kernel_cannot_take_is_refused_by_name() -> None:
     q, keys, values, tables, lengths = (t.cuda() for t in attention_inputs(torch.float16))
     with pytest.raises(ValueError, match=r"tables is torch\.int64"):
         paged_attention(q, keys, values, tables.long(), lengths, scale=1.0)
+    half = torch.zeros(200, 64, device="cuda", dtype=torch.float16)
+    with pytest.raises(ValueError, match="weight is"):
+        skinny_gemm(half[:4], half[:, :32])
+    with pytest.raises(ValueError, match=r"200 x 64 times 200 x 64: 1 to 128 rows .* torch.nn.functional.linear"):
+        skinny_gemm(half, half)
 
 
 # -- a GPU against the CPU ---------------------------------------------------------------------------------------------
@@ -180,11 +192,27 @@ def test_rotary_on_a_gpu(dtype: torch.dtype, heads: int, kv: int, width: int, no
 
 @pytest.mark.gpu
 @every_dtype
-@pytest.mark.parametrize(("kv", "group", "width"), [(2, 2, 128), (1, 8, 64), (3, 1, 128)])
-def test_attention_on_a_gpu(dtype: torch.dtype, kv: int, group: int, width: int) -> None:
+@pytest.mark.parametrize("ring", [False, True], ids=["split", "ring"])
+@pytest.mark.parametrize(("kv", "group", "width"), [(2, 2, 128), (1, 8, 64), (3, 1, 128), (1, 12, 64)])
+def test_attention_on_a_gpu(
+    dtype: torch.dtype, kv: int, group: int, width: int, ring: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridstride.kernels.paged_attention.op._BULK_RING", ring)
     given = attention_inputs(dtype, kv=kv, group=group, width=width)
     for _ in range(2):  # twice: the counters of the merge must be back at zero
         expected, got, _ = on_gpu(paged_attention, given, scale=width**-0.5)
+        torch.testing.assert_close(got.float(), expected, rtol=ROUNDING[dtype], atol=ROUNDING[dtype])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=lambda d: str(d).removeprefix("torch."))
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 4096, 1024), (31, 1024, 3072), (33, 1000, 2048), (128, 6144, 1024)])
+@pytest.mark.parametrize("gated", [False, True])
+def test_skinny_gemm_on_a_gpu(dtype: torch.dtype, m: int, n: int, k: int, gated: bool) -> None:
+    scaled = (normal(n, k, seed=1) * k**-0.5).to(dtype)
+    for fixed in (False, True):
+        given = [normal(m, k, dtype=dtype), scaled, normal(n, dtype=dtype, seed=2)]
+        expected, got, _ = on_gpu(skinny_gemm, given, gated=gated, fixed_weights=fixed)
         torch.testing.assert_close(got.float(), expected, rtol=ROUNDING[dtype], atol=ROUNDING[dtype])
 
 
@@ -209,6 +237,7 @@ def test_torchs_own_rules_for_ops() -> None:
         (ops.rotary_cache.default, rotary_inputs(half)),
         (ops.paged_attention.default, [*attention_inputs(half), 0.1]),
         (ops.sample.default, sample_inputs()),
+        (ops.skinny_gemm.default, [normal(3, 64, dtype=half), normal(40, 64, dtype=half), None, True, True]),
     ]
     for op, given in cases:
         torch.library.opcheck(op, [g.cuda() if isinstance(g, Tensor) else g for g in given], test_utils=rules)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.serve import cuda_runner
 from gridstride.serve.batch import Batch, Draw, Runner
 from gridstride.serve.cuda_runner import CudaRunner
-from gridstride.serve.engine import Engine
+from gridstride.serve.engine import NOT_FINITE, Engine
 from gridstride.serve.messages import Submit
+from gridstride.serve.prompts import sized
 from gridstride.serve.runner import TorchRunner
 from gridstride.serve.sampling import Sampling
+from gridstride.serve.split import Limits
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SHAPES = {
@@ -44,7 +50,7 @@ def decoder(shape: str, dtype: torch.dtype = torch.float32) -> Decoder:
     return made.to(dtype)
 
 
-def generated(runner: Runner, wishes: list[Sampling]) -> dict[str, list[int]]:
+def generated(runner: Runner, wishes: list[Sampling], *, preempted: bool = False) -> dict[str, list[int]]:
     engine = Engine(runner, max_batch_tokens=64, max_running=8)
     draw = np.random.default_rng(1)
     for i, sampling in enumerate(wishes):
@@ -55,6 +61,7 @@ def generated(runner: Runner, wishes: list[Sampling]) -> dict[str, list[int]]:
         for update in engine.step():
             assert update.error is None, update.error
             tokens[update.id] += update.tokens
+    assert (engine.stats().preemptions > 0) == preempted
     return tokens
 
 
@@ -85,6 +92,80 @@ def test_what_a_graph_cannot_draw_goes_through_the_sampler(device: str) -> None:
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), wishes) == expected
 
 
+MIXED = [
+    Sampling(temperature=0.0, max_tokens=20),
+    Sampling(temperature=0.0, max_tokens=20, presence_penalty=1.0),
+    Sampling(temperature=0.7, max_tokens=12, seed=4),
+    Sampling(temperature=0.0, max_tokens=20, logprobs=1),
+    Sampling(temperature=0.0, max_tokens=9),
+]
+
+
+@every_device
+@pytest.mark.parametrize(
+    "sizes",
+    [{"buckets": (1, 2)}, {"prompts": (8, 16)}, {"prompts": ()}, {"buckets": (3,), "prompts": (64,)}],
+    ids=["more sequences than the largest bucket", "more tokens than the largest pass", "no passes", "few sizes"],
+)
+def test_tokens_do_not_hang_on_what_is_recorded(sizes: dict[str, Any], device: str) -> None:
+    model = decoder("llama")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, **sizes), MIXED) == expected
+
+
+@every_device
+def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = decoder("qwen3")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    monkeypatch.setattr(cuda_runner, "PASS", Limits(tokens=16, keys=100, sequences=2))
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), MIXED) == expected
+
+
+@every_device
+def test_sequences_that_gave_way_come_back_with_the_same_tokens(device: str) -> None:
+    model = decoder("qwen2")
+    wishes = [Sampling(temperature=0.0, max_tokens=50)] * 5
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
+    assert generated(CudaRunner(model, blocks=22, block_size=8, device=device), wishes, preempted=True) == expected
+
+
+@every_device
+def test_a_warm_runner_gives_the_same_tokens(device: str) -> None:
+    model = decoder("llama")
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    runner = CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 4, 8), prompts=(64, 128))
+    runner.warm(5)
+    assert generated(runner, MIXED) == expected
+    runner.warm(5)
+    assert generated(runner, MIXED) == expected
+
+
+@every_device
+def test_chunks_behind_shared_prefixes_read_them_from_the_cache(device: str) -> None:
+    model = decoder("llama")
+    runner = CudaRunner(model, blocks=100, block_size=8, device=device, prompts=(8, 16, 32))
+    engine, head = Engine(runner, max_batch_tokens=64, max_running=4), tuple(range(50))
+    found: dict[str, list[int]] = {}
+    for id, tail in (("first", (7, 8)), ("again", (7, 8)), ("other", (9, 10, 11))):
+        engine.submit(Submit(id=id, prompt=head + tail, sampling=Sampling(temperature=0.0), arrived=0.0))
+        while not engine.idle:
+            for update in engine.step():
+                found.setdefault(update.id, []).extend(update.tokens)
+    assert engine.stats().prefix_hits == 2 * 48
+    assert found["first"] == found["again"]
+    assert found["other"] == likeliest(model, (*head, 9, 10, 11), 16)
+
+
+def likeliest(model: Decoder, prompt: tuple[int, ...], count: int) -> list[int]:
+    """Greedy tokens by the whole model at each step."""
+    tokens = list(prompt)
+    model = copy.deepcopy(model).cpu()
+    with torch.no_grad():
+        for _ in range(count):
+            tokens.append(int(model.logits(model(torch.tensor([tokens]))[0, -1]).argmax()))
+    return tokens[len(prompt) :]
+
+
 @every_device
 def test_several_steps_in_one_call_are_those_of_single_calls(device: str) -> None:
     runner = CudaRunner(decoder("qwen3"), blocks=20, block_size=4, device=device, buckets=(4,))
@@ -110,32 +191,101 @@ def test_several_steps_in_one_call_are_those_of_single_calls(device: str) -> Non
     assert step(start, at, 8).T.tolist() == one_by_one
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("shape", SHAPES)
-def test_teacher_forced_logits_in_bfloat16(shape: str) -> None:
+@every_device
+@pytest.mark.parametrize("chunks", [(1,) * 40, (40,), (17, 20, 1, 2)], ids=["one by one", "at once", "in chunks"])
+@every_shape
+def test_teacher_forced_logits_in_bfloat16(shape: str, chunks: tuple[int, ...], device: str) -> None:
     """Relative to the largest logit, an error of bf16's own size: 2^-8 for each of a few roundings."""
     model = decoder(shape, torch.bfloat16)
     wide = copy.deepcopy(model).double()
     tokens = torch.randint(0, 300, (40,), generator=torch.Generator().manual_seed(0))
     expected = wide.logits(wide(tokens[None])[0]).float()
-    runner = CudaRunner(model, blocks=10, block_size=16, device="cuda")
+    runner = CudaRunner(model, blocks=10, block_size=16, device=device, prompts=(16, 64))
     table = np.arange(3, dtype=np.int32)[None]
-    got = []
-    for i, token in enumerate(tokens.tolist()):
+    got, done = [], 0
+    for count in chunks:
+        places = np.arange(done, done + count)
         batch = Batch(
-            tokens=np.array([token]), positions=np.array([i]), slots=np.array([i]), starts=np.array([0, 1], np.int32),
-            lengths=np.array([i + 1], np.int32), blocks=table, sampled=np.array([0], np.int32),
+            tokens=tokens[places].numpy(), positions=places, slots=places, starts=np.array([0, count], np.int32),
+            lengths=np.array([done + count], np.int32), blocks=table, sampled=np.array([count - 1], np.int32),
             draws=(Draw(Sampling(), 0, (), ()),),
         )  # fmt: skip
-        got.append(runner.logits(batch)[0].float().cpu())
+        got.append(runner.logits(batch)[0])
+        done += count
+    expected = expected[np.cumsum(chunks) - 1]
     error = (torch.stack(got) - expected).norm() / expected.norm()
     assert error < 0.02
 
 
-def test_a_shape_that_the_kernels_are_not_for_is_refused() -> None:
-    config = DecoderConfig(vocabulary=30, width=32, layers=1, heads=2, kv_heads=2, head_width=16, hidden=32, context=16)
-    with pytest.raises(ValueError, match="head_width 16"):
-        CudaRunner(Decoder(config), blocks=4, block_size=4)
+@pytest.mark.parametrize(
+    ("sizes", "dtype", "message"),
+    [
+        ({"heads": 2, "kv_heads": 2, "head_width": 16}, torch.float32, "head_width 16"),
+        ({"heads": 2, "kv_heads": 2, "head_width": 192}, torch.bfloat16, "head_width 192"),
+        ({"heads": 2, "kv_heads": 2, "head_width": 256}, torch.float32, "head_width 256"),
+        ({"heads": 24, "kv_heads": 1, "head_width": 128}, torch.bfloat16, "24 heads of 128 share keys"),
+        ({"heads": 2, "kv_heads": 2, "head_width": 64}, torch.float64, "float64"),
+    ],
+)
+def test_what_the_kernels_are_not_for_is_refused(sizes: dict[str, int], dtype: torch.dtype, message: str) -> None:
+    config = DecoderConfig(vocabulary=30, width=32, layers=1, hidden=32, context=16, **sizes)
+    with pytest.raises(ValueError, match=message):
+        CudaRunner(Decoder(config).to(dtype), blocks=4, block_size=4)
+
+
+@every_device
+def test_a_request_with_nan_spoils_no_other(device: str) -> None:
+    model = decoder("llama")
+    with torch.no_grad():
+        model.embed_tokens.weight[299] = torch.nan
+    prompts = {"a": [1, 2, 3], "bad": [5] * 20 + [299] * 9, "b": list(range(40)), "worse": [299], "c": [7] * 20}
+
+    def tokens(ids: Iterable[str]) -> dict[str, list[int]]:
+        runner = CudaRunner(copy.deepcopy(model), blocks=12, block_size=8, device=device, buckets=(4,), prompts=(64,))
+        engine = Engine(runner, max_batch_tokens=64, max_running=4, prefix_reuse=False)
+        for id in ids:
+            wished = Sampling(temperature=0.0, max_tokens=20, logit_bias={299: -100.0} if id == "c" else {})
+            engine.submit(Submit(id=id, prompt=tuple(prompts[id]), sampling=wished, arrived=0.0))
+        found: dict[str, list[int]] = {}
+        while not engine.idle:
+            for update in engine.step():
+                assert (update.error == NOT_FINITE) == (update.id in ("bad", "worse"))
+                found.setdefault(update.id, []).extend(update.tokens)
+        return found
+
+    together = tokens(prompts)
+    assert together["bad"] == together["worse"] == []
+    for id in "abc":
+        assert together[id] == tokens([id])[id]
+        assert len(together[id]) == 20
+
+
+class Recordable(TorchDispatchMode):
+    """Fails at what a CUDA graph cannot record: the host asking for a number, or bringing one."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        assert name not in ("_local_scalar_dense", "nonzero", "masked_select", "lift_fresh")
+        assert name != "index" or all(index is None or index.dtype != torch.bool for index in args[1])
+        return func(*args, **(kwargs or {}))
+
+
+def test_the_guard_of_the_next_test_guards() -> None:
+    for call in (lambda: torch.ones(1).item(), lambda: torch.tensor([1]), lambda: torch.ones(2)[torch.ones(2) > 0]):
+        with pytest.raises(AssertionError), Recordable():
+            call()
+
+
+@every_shape
+def test_what_is_recorded_asks_nothing_of_the_host(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_runner, "packed_attention", lambda q, k, v, pieces, scale: torch.zeros_like(q))
+    runner = CudaRunner(decoder(shape), blocks=10, block_size=8)
+    with torch.inference_mode():
+        steps = [runner._decoder(4)[1], runner._reader(sized(64))[1]]
+        for step in steps:
+            step()  # caches of functions
+            with Recordable():
+                step()
 
 
 # -- one launch for one sequence ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from scipy import stats
 
 from gridstride.serve.batch import Draw
 from gridstride.serve.sampler import inverse, sample
-from gridstride.serve.sampling import Sampling, uniform
+from gridstride.serve.sampling import Sampling, uniforms
 
 LOGITS = torch.tensor([1.0, 3.0, -2.0, 2.5, 0.0, 2.0, -1.0, 0.5])
 SIZE = len(LOGITS)
@@ -201,4 +201,21 @@ def test_the_inverse_never_takes_what_has_no_weight(weights: list[float], point:
 
 
 def test_a_request_draws_other_numbers_at_each_token_and_seed() -> None:
-    assert len({uniform(seed, index) for seed in range(50) for index in range(50)}) == 2500
+    assert len(np.unique(uniforms(range(50), np.arange(50)[:, None]))) == 2500
+
+
+def test_random_numbers_are_the_same_in_every_release() -> None:
+    known = {(0, 0): 0.5079605879681605, (7, 3): 0.595391231526763, (-5, 2): 0.5867281015903761,
+             (2**70 + 3, 10**6): 0.41697461087901444}  # fmt: skip
+    seeds, index = zip(*known, strict=True)
+    assert uniforms(seeds, np.array(index)).tolist() == list(known.values())
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(logprobs=0), Sampling(schema=""), Sampling(logit_bias={3: 1.0}), Sampling(repetition_penalty=1.1),
+     Sampling(frequency_penalty=0.1), Sampling(presence_penalty=0.5)],
+)  # fmt: skip
+def test_what_needs_more_than_the_logits_is_not_plain(sampling: Sampling) -> None:
+    assert not sampling.plain
+    assert Sampling(temperature=0.3, top_k=4, top_p=0.5, min_p=0.1, seed=7).plain

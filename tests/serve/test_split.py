@@ -1,72 +1,88 @@
-"""Batches in parts: which sequences a graph can decode, and that the parts together are the whole."""
+"""Batches in parts: decoding sequences, passes over prompts, and that the parts together are the whole."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridstride.serve.batch import Batch, Draw, Sampled, TokenLogprobs
 from gridstride.serve.sampling import Sampling
-from gridstride.serve.split import decodable, drawn_on_device, joined, part
+from gridstride.serve.split import Limits, Part, joined, parts
 
-PLAIN, PENALISED = Sampling(), Sampling(presence_penalty=0.5)
-sequences = st.lists(
-    st.tuples(st.integers(1, 4), st.booleans(), st.sampled_from([PLAIN, PENALISED])), min_size=1, max_size=8
-)
-"""New tokens, whether the next one is wanted, and how."""
+sequences = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)
+"""New tokens, tokens before them, whether the next one is wanted."""
+ROOMY = Limits(tokens=100, keys=1000, sequences=100)
 
 
-def batch(made: list[tuple[int, bool, Sampling]]) -> Batch:
+def batch(made: list[tuple[int, int, bool]]) -> Batch:
     """Every number is another one, so that a mistake in the order shows."""
     counts = np.array([count for count, _, _ in made])
     total, starts = int(counts.sum()), np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    wanted = [i for i, (_, sampled, _) in enumerate(made) if sampled]
+    wanted = [i for i, (_, _, sampled) in enumerate(made) if sampled]
     return Batch(
         tokens=np.arange(total) + 1000,
         positions=np.arange(total) + 2000,
         slots=np.arange(total) + 3000,
         starts=starts,
-        lengths=np.arange(len(made), dtype=np.int32) + 10,
+        lengths=counts.astype(np.int32) + np.array([before for _, before, _ in made], np.int32),
         blocks=np.arange(len(made) * 2, dtype=np.int32).reshape(-1, 2),
         sampled=np.array([starts[i + 1] - 1 for i in wanted], np.int32),
-        draws=tuple(Draw(made[i][2], i, (), ()) for i in wanted),
+        draws=tuple(Draw(Sampling(), i, (), ()) for i in wanted),
     )
 
 
-def test_what_a_graph_decodes_has_one_token_and_is_drawn_by_plain_means() -> None:
-    made = [(1, True, PLAIN), (2, True, PLAIN), (1, False, PLAIN), (1, True, PENALISED)]
-    assert decodable(batch(made)).tolist() == [True, False, False, False]
+def counts(part: Part) -> list[int]:
+    return np.diff(part.batch.starts).tolist()
 
 
-@pytest.mark.parametrize(
-    "sampling",
-    [Sampling(logprobs=0), Sampling(schema=""), Sampling(logit_bias={3: 1.0}), Sampling(repetition_penalty=1.1),
-     Sampling(frequency_penalty=0.1), PENALISED],
-)  # fmt: skip
-def test_what_needs_the_host_is_not_drawn_on_the_device(sampling: Sampling) -> None:
-    assert not drawn_on_device(sampling)
-    assert drawn_on_device(Sampling(temperature=0.3, top_k=4, top_p=0.5, min_p=0.1, seed=7))
+def test_sequences_with_one_new_token_come_first_so_many_at_a_time() -> None:
+    made = [(1, 3, True), (3, 0, True), (1, 5, True), (2, 2, False), (1, 0, True)]
+    found = list(parts(batch(made), decoding=2, prompts=ROOMY))
+    assert [(part.decoding, counts(part)) for part in found] == [(True, [1, 1]), (True, [1]), (False, [3, 2])]
 
 
-@given(sequences)
-def test_both_parts_have_each_sequence_once_with_all_that_is_its_own(made: list[tuple[int, bool, Sampling]]) -> None:
+def test_a_batch_of_one_kind_is_its_own_part() -> None:
+    for kind in (1, 2):
+        whole = batch([(kind, 0, True)] * 3)
+        (part,) = parts(whole, decoding=3, prompts=ROOMY)
+        assert part.batch is whole
+        assert part.draws.tolist() == [0, 1, 2]
+
+
+def test_a_pass_ends_before_the_sequence_that_would_be_too_much() -> None:
+    made = batch([(4, 0, True), (3, 0, True), (2, 9, True), (2, 0, True), (2, 0, True), (4, 90, True)])
+    limits = Limits(tokens=7, keys=13, sequences=2)
+    found = list(parts(made, decoding=1, prompts=limits))
+    assert [counts(part) for part in found] == [[4, 3], [2, 2], [2], [4]]  # the last one has too many keys by itself
+
+
+@given(sequences, st.integers(1, 5), st.builds(Limits, *(st.integers(1, 20) for _ in range(3))))
+def test_the_parts_have_each_sequence_once_with_all_that_is_its_own(
+    made: list[tuple[int, int, bool]], decoding: int, limits: Limits
+) -> None:
     whole = batch(made)
-    chosen = decodable(whole)
     seen: list[int] = []
-    for mask in (chosen, ~chosen):
-        piece, draws = part(whole, mask)
-        for s, original in enumerate(np.flatnonzero(mask).tolist()):
-            mine, its = slice(*piece.starts[s : s + 2]), slice(*whole.starts[original : original + 2])
+    rows: list[int] = []
+    for part in parts(whole, decoding=decoding, prompts=limits):
+        piece = part.batch
+        for s in range(len(piece.lengths)):
+            mine = slice(*piece.starts[s : s + 2])
+            original = int(np.searchsorted(whole.starts, piece.tokens[mine][0] - 1000, side="right")) - 1
+            its = slice(*whole.starts[original : original + 2])
             for name in ("tokens", "positions", "slots"):
                 assert getattr(piece, name)[mine].tolist() == getattr(whole, name)[its].tolist()
             assert piece.lengths[s] == whole.lengths[original]
             assert piece.blocks[s].tolist() == whole.blocks[original].tolist()
-        assert piece.tokens[piece.sampled].tolist() == whole.tokens[whole.sampled[draws]].tolist()
-        assert [draw.index for draw in piece.draws] == [whole.draws[i].index for i in draws]
-        seen += draws.tolist()
+        assert piece.tokens[piece.sampled].tolist() == whole.tokens[whole.sampled[part.draws]].tolist()
+        assert [draw.index for draw in piece.draws] == [whole.draws[i].index for i in part.draws]
+        assert len(piece.lengths) <= (decoding if part.decoding else limits.sequences)
+        alone = len(piece.lengths) == 1
+        assert part.decoding or alone or (len(piece.tokens) <= limits.tokens and piece.lengths.sum() <= limits.keys)
+        seen += part.draws.tolist()
+        rows += piece.tokens.tolist()
     assert sorted(seen) == list(range(len(whole.draws)))
+    assert sorted(rows) == whole.tokens.tolist()
 
 
 def test_what_the_parts_gave_comes_in_the_order_of_the_draws() -> None:

@@ -64,7 +64,6 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     from gridstride.judge.ladder import climb
     from gridstride.judge.problem import ProblemError
 
-    wrong = () if rungs else folder.wrong()
     try:
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
         steps: list[Progress] = []
@@ -75,6 +74,7 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
             progress=lambda text: steps[0].step(text),
             detail=lambda text: steps[0].detail(text),
         )
+        wrong = () if rungs else ladder.wrong
         with kernels_print_on_stderr(), Progress(len(ladder) + len(wrong)) as progress:
             steps.append(progress)
             for _ in ladder:

@@ -190,6 +190,9 @@ def _footnotes(ladder: Ladder) -> list[str]:
         notes.append(
             f"Timed at {_sizes(problem.timed)}, L2 cold. A figure above 1× means that the rung is faster than the peer."
         )
+    for file in ladder.left_out:
+        needed = ".".join(map(str, file.needs or ()))
+        notes.append(f"{file.name} is left out: it needs compute capability {needed}.")
     return notes
 
 

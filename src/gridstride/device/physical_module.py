@@ -22,6 +22,7 @@ _LOG_BYTES = 16 * 1024
 _UNSUPPORTED_PTX_VERSION = 222
 _NO_BINARY_FOR_GPU = 209
 _PORTABLE_CLUSTER = 8  # larger clusters need the kernel's consent (CUDA C++ programming guide, thread block clusters)
+_ALL_SHARED = 100  # per cent of what L1 and shared memory have together
 _VERSION = re.compile(r"^(\s*\.version\s+)(\d+)\.(\d+)", re.MULTILINE)
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 
@@ -71,6 +72,7 @@ class PhysicalKernel:
         self._frames = threading.local()
         self._opted_in = 0
         self._any_cluster = False
+        self._beside = False
         self.name = name
         self.parameters = parameters
         attribute = bindings().CUfunction_attribute
@@ -88,10 +90,10 @@ class PhysicalKernel:
         device, driver = self._device, bindings()
         handle = device.current_stream() if stream is None else stream.handle
         with device.current():
-            self._prepare(shape.shared, shape.cluster or self.required_cluster)
+            self._prepare(shape.shared, shape.cluster or self.required_cluster, shape.dependent)
             cluster = None if shape.cluster == self.required_cluster else shape.cluster  # else the kernel's own
             pointers = self._pointers(packed)
-            if shape.cooperative or cluster is not None:
+            if shape.cooperative or shape.dependent or cluster is not None:
                 config = _config(driver, shape, handle, cluster)
                 result = driver.cuLaunchKernelEx(config, self._function, pointers, 0)
             else:
@@ -111,8 +113,8 @@ class PhysicalKernel:
         )
         return (x, max(y, 1), max(z, 1)) if x else None
 
-    def _prepare(self, shared: int, cluster: Dim3 | None) -> None:
-        """Opt in to more shared memory or larger clusters than every kernel may have."""
+    def _prepare(self, shared: int, cluster: Dim3 | None, dependent: bool) -> None:
+        """Opt in to more shared memory or larger clusters than every kernel may have, or to room beside another one."""
         attribute = bindings().CUfunction_attribute
         limit = self._device.properties.shared_per_block
         if shared > self._opted_in and self.static_shared + shared > limit:
@@ -121,6 +123,10 @@ class PhysicalKernel:
         if cluster and not self._any_cluster and cluster[0] * cluster[1] * cluster[2] > _PORTABLE_CLUSTER:
             self._set(attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
             self._any_cluster = True
+        if dependent and not self._beside:
+            # A multiprocessor divides its memory into L1 and shared anew only when it is empty.
+            self._set(attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, _ALL_SHARED)
+            self._beside = True
 
     def _pointers(self, packed: bytes) -> int:
         """Address of the driver's array of parameter pointers, into a buffer of this thread that holds `packed`."""
@@ -152,6 +158,10 @@ def _config(driver: Any, shape: Shape, stream: int, cluster: Dim3 | None) -> Any
         attributes.append(driver.CUlaunchAttribute())
         attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         attributes[-1].value.cooperative = 1
+    if shape.dependent:
+        attributes.append(driver.CUlaunchAttribute())
+        attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attributes[-1].value.programmaticStreamSerializationAllowed = 1
     if cluster:
         attributes.append(driver.CUlaunchAttribute())
         attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION

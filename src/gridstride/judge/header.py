@@ -6,6 +6,7 @@
     // block: 32 8
     // grid: ceil(N/32) ceil(M/8)
     // shared: 4*32*32            (bytes of dynamic shared memory; 0 when absent)
+    // needs: 9.0                 (the least compute capability that has its instructions; any when absent)
     // expect: race               (wrong kernels only; the lines at fault end with "// <- here")
 
 Every other line is prose. Grid and block have one to three values, over the problem's sizes and SMS, the number of
@@ -21,12 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gridstride.judge.symbols import ExpressionError, evaluate
+from gridstride.protocol import DeviceProperties
 
 Dim3 = tuple[int, int, int]
 
 _FIELD = re.compile(r"//\s*([A-Za-z_]+)\s*:\s*(\S.*)")
-_KEYS = ("entry", "block", "grid", "shared", "expect")
+_KEYS = ("entry", "block", "grid", "shared", "needs", "expect")
 _MARKER = re.compile(r"//\s*<-\s*here\s*$")
+_CAPABILITY = re.compile(r"(\d+)\.(\d)")
 # A space separates two values where one ends before it and the next begins after it: not in "N / 16" or "(N, 16)".
 _BETWEEN = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
 
@@ -91,6 +94,11 @@ class KernelFile:
     entry: str | None
     launch: Launch | None
     expect: Expectation | None
+    needs: tuple[int, int] | None = None
+
+    def runs_on(self, gpu: DeviceProperties) -> bool:
+        """Whether the GPU has the kernel's instructions, as far as the header says what they need."""
+        return self.needs is None or self.needs <= gpu.compute_capability
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,7 @@ def parse_kernel(source: str, *, filename: str = "kernel.cu") -> KernelFile:
         entry=entry.value if entry else None,
         launch=_launch(fields, filename),
         expect=_expectation(fields, source),
+        needs=_needs(fields, filename),
     )
 
 
@@ -192,6 +201,16 @@ def _values(key: str, field: _Field, filename: str) -> tuple[str, ...]:
             filename, field.line, f"{key} has {len(values)} values ({field.value}): one to three are needed"
         )
     return values
+
+
+def _needs(fields: Mapping[str, _Field], filename: str) -> tuple[int, int] | None:
+    field = fields.get("needs")
+    if field is None:
+        return None
+    match = _CAPABILITY.fullmatch(field.value)
+    if match is None:
+        raise HeaderError(filename, field.line, f"needs {field.value}: a compute capability such as 9.0 belongs there")
+    return int(match[1]), int(match[2])
 
 
 def _expectation(fields: Mapping[str, _Field], source: str) -> Expectation | None:

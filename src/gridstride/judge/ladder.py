@@ -41,10 +41,10 @@ class Ladder:
     """Judges the kernels of one problem on one device.
 
     Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()` all
-    that has been done so far. `progress` hears of each kernel, `detail` what is being done with it when that takes a
-    while. On a physical GPU the sanitizer's work and the counting is still done on the virtual one,
-    at small sizes: hardware does neither. With `sandbox` the virtual one is a worker process under limits; `close()`
-    ends it.
+    that has been done so far. `left_out` are rungs whose instructions the GPU does not have. `progress` hears of each
+    kernel, `detail` what is being done with it when that takes a while. On a physical GPU the sanitizer's work and the
+    counting is still done on the virtual one, at small sizes: hardware does neither. With `sandbox` the virtual one is
+    a worker process under limits; `close()` ends it.
     """
 
     def __init__(
@@ -70,7 +70,10 @@ class Ladder:
         self._sandbox = (Sandbox(self._virtual) if sandbox else None) if isinstance(sandbox, bool) else sandbox
         if self._sandbox is not None:
             self._sandbox.start()
-        self.files = _chosen(folder.rungs(), rungs)
+        chosen = _chosen(folder.rungs(), rungs)
+        # What is asked for by name is judged all the same: its verdict says what the GPU lacks.
+        self.files = tuple(file for file in chosen if rungs or file.runs_on(self.device.properties))
+        self.left_out = tuple(file for file in chosen if file not in self.files)
         self._prepared: tuple[Prepared, ...] | None = None
         self._timer: Timer | None = None
 
@@ -78,6 +81,11 @@ class Ladder:
     def virtual(self) -> Device:
         """The virtual GPU that counts, also where a physical one runs."""
         return self._virtual
+
+    @property
+    def wrong(self) -> tuple[KernelFile, ...]:
+        """The kernels that must be rejected, but for those whose instructions the virtual GPU does not have."""
+        return tuple(file for file in self.folder.wrong() if file.runs_on(self._virtual.properties))
 
     @property
     def passed(self) -> bool:
@@ -96,7 +104,7 @@ class Ladder:
     def rejections(self) -> Iterator[Rejection]:
         """Judge the kernels that must be rejected, on the virtual GPU: on hardware some would end the process."""
         prepared = prepare(self.problem, public_cases(self.problem))
-        for file in self.folder.wrong():
+        for file in self.wrong:
             self._progress(f"{self.problem.name}/wrong/{file.name}")
             expect = file.expect
             if expect is None:
@@ -160,6 +168,7 @@ class Ladder:
             "chip": self.device.chip,
             "rungs": [result.json() for result in self.results],
             "wrong": [rejection.json() for rejection in self.rejected],
+            "left_out": [file.name for file in self.left_out],
         }
 
     def _judged(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:

@@ -19,7 +19,7 @@ from gridstride.device.module import cuda
 from gridstride.device.physical import PhysicalGPU
 from gridstride.device.scalars import packer
 from gridstride.judge.header import read_kernel
-from gridstride.protocol import DeviceKernel, Shape
+from gridstride.protocol import DeviceKernel, DeviceProperties, Shape
 
 ELEMENTS = {torch.float16: "__half", torch.bfloat16: "__nv_bfloat16", torch.float32: "float"}
 """C++ names of the element types that the kernels are compiled for."""
@@ -45,6 +45,10 @@ class Launcher:
         """The same, with all blocks on the GPU at once or an error."""
         self._launch(replace(Shape(grid, (block, 1, 1), shared), cooperative=True), args)
 
+    def dependent(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
+        """The same, begun before the kernels in front have ended: for one that waits for them (griddepcontrol.wait)."""
+        self._launch(replace(Shape(grid, (block, 1, 1), shared), dependent=True), args)
+
     def _launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
         self._kernel.launch(shape, self._pack(*(_word(value) for value in args)), None)
 
@@ -54,9 +58,14 @@ def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> 
     return _compiled(folder, rung, _ordinal(device), tuple(sorted(macros.items())))
 
 
+def properties(device: torch.device) -> DeviceProperties:
+    """Of the tensors' GPU."""
+    return PhysicalGPU(_ordinal(device)).properties
+
+
 def multiprocessors(device: torch.device) -> int:
     """Of the tensors' GPU."""
-    return PhysicalGPU(_ordinal(device)).properties.multiprocessors
+    return properties(device).multiprocessors
 
 
 def _ordinal(device: torch.device) -> int:

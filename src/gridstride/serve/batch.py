@@ -15,7 +15,7 @@ I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # one for every row of every step: to make a frozen one takes four times as long
 class Draw:
     """What one row of logits needs beside them: the request's wishes and what it has said so far."""
 
@@ -24,6 +24,11 @@ class Draw:
     prompt: Sequence[int]
     output: Sequence[int]  # for penalties
     mask: NDArray[np.uint32] | None = None  # [vocabulary / 32, rounded up] bit t % 32 of word t // 32: token t may come
+
+    @property
+    def plain(self) -> bool:
+        """Whether the token can be drawn where its logits are, without knowing what was said before."""
+        return self.mask is None and self.sampling.plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

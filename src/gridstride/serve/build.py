@@ -27,10 +27,12 @@ def runner(
     dtype: torch.dtype | None = None,
     memory: int | None = None,
     block_size: int = BLOCK_SIZE,
+    running: int = 0,
 ) -> Runner:
     """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
 
-    On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's.
+    On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's. Their
+    graphs for up to `running` sequences are recorded at once, others when they are needed first.
     """
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     decoder = folder.load(model, device=where, dtype=dtype)
@@ -38,12 +40,15 @@ def runner(
     element = decoder.embed_tokens.weight.element_size()
     blocks = blocks_in(room, decoder.config, block_size=block_size, element=element)
     _check_free(where, blocks * block_size * _token_bytes(decoder.config, element))
-    if where.type == "cuda" and not unsupported(decoder.config):
+    if where.type == "cuda" and not unsupported(decoder.config, decoder.embed_tokens.weight.dtype):
         from gridstride.serve.cuda_runner import CudaRunner
 
         weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
         # A second copy of the weights makes a lone sequence fast; it must not take what the cache was promised.
-        return CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
+        made = CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
+        if running:
+            made.warm(running)
+        return made
     return TorchRunner(decoder, blocks=blocks, block_size=block_size)
 
 

@@ -1,38 +1,62 @@
-"""The runner for GPUs: decoding from CUDA graphs, several steps a call; prompts in chunks through PyTorch's attention.
+"""The runner for GPUs: decoding from CUDA graphs, several steps a call, and prompts from graphs of their own.
 
-Two ways through the model share the cache and the weights. Sequences with one new token that are drawn from by plain
-means (no penalties, no schema, no log-probabilities) are replayed from a graph of the next larger bucket, `batch.steps`
-times, with one exchange with the host. What else a batch has runs op by op.
+Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts go
+through a graph of the next larger number of tokens, all in one pass. Both are queued before the host waits for either.
+What a token needs beside its logits (penalties, schemas, log-probabilities) the host does, from the graph's logits.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.bias import causal_lower_right
 
 from gridstride.kernels.decode_step.op import DecodeStep, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.sample.op import sample as draw_tokens
 from gridstride.models.decoder import Decoder
-from gridstride.serve import split
-from gridstride.serve.batch import Batch, Sampled
+from gridstride.serve import prompts, split
+from gridstride.serve.batch import I32, I64, Batch, Draw, Sampled, TokenLogprobs
 from gridstride.serve.fused import FusedDecoder
+from gridstride.serve.graphs import Recorder, Step
+from gridstride.serve.packed import packed_attention
+from gridstride.serve.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, Prompts, Size
 from gridstride.serve.sampler import sample
 from gridstride.serve.static import Static
 
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
-"""Sequences of a captured step; a batch is filled up to the next one."""
+"""Sequences of a recorded step; a batch is filled up to the next one."""
 STEPS = 8
-_PROMPTS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""Not cuDNN's, which makes a plan for every new length: prompts have all lengths."""
+PASS = split.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
+"""Larger passes over prompts gain nothing: the GPU is busy with these."""
+Inputs = Static | Prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A part's draws, for when the device is there."""
+
+    inputs: Inputs
+    places: I64  # of the draws among the batch's
+    drawn: Tensor  # [steps, rows]
+    rows: I32  # [M] of the draws
+    draws: tuple[Draw, ...]  # [M]
+    special: tuple[int, ...]  # those that the host makes
+    logits: Tensor | None  # theirs
+
+    def read(self) -> Sampled:
+        """Waits for the device, which has read the inputs then, whatever was drawn."""
+        tokens = np.ascontiguousarray(self.drawn.cpu().numpy()[:, self.rows].T)
+        logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * len(self.draws)
+        if self.logits is not None:
+            found = sample(self.logits, [self.draws[i] for i in self.special])
+            for i, drawn, given in zip(self.special, found.tokens, found.logprobs, strict=True):
+                tokens[i], logprobs[i] = drawn, given
+        return Sampled(tokens, tuple(logprobs))
 
 
 class CudaRunner:
@@ -40,19 +64,20 @@ class CudaRunner:
 
     On a CPU it runs the same code without graphs. ValueError for a decoder that the kernels are not for. With
     `one_launch` a single bf16 sequence is decoded by one launch for all steps where the model's sizes allow it, at the
-    price of a second copy of the weights.
+    price of a second copy of the weights. `prompts` are the new tokens of recorded passes; others run op by op.
     """
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
-        steps: int = STEPS, buckets: Sequence[int] = BUCKETS, one_launch: bool = True,
+        steps: int = STEPS, buckets: Sequence[int] = BUCKETS, prompts: Sequence[int] = TOKENS, one_launch: bool = True,
     ) -> None:  # fmt: skip
         decoder = decoder if device is None else decoder.to(device)
         config = decoder.config
         self.model = FusedDecoder(decoder)
         self.blocks, self.block_size, self.steps = blocks, block_size, steps
         self.context, self.vocabulary = config.context, config.vocabulary
-        self._device, self._buckets = self.model.embedding.device, tuple(sorted(buckets))
+        self._device = self.model.embedding.device
+        self._buckets, self._tokens = tuple(sorted(buckets)), tuple(sorted(prompts))
         self._scale = config.head_width**-0.5
         shape = config.layers, blocks + 1, config.kv_heads, block_size, config.head_width
         dtype = self.model.embedding.dtype
@@ -61,9 +86,11 @@ class CudaRunner:
             torch.zeros(shape, dtype=dtype, device=self._device),
             torch.zeros(shape, dtype=dtype, device=self._device),
         )
-        self._static: dict[int, Static] = {}
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._pool: Any = None
+        rows = max(self._buckets[-1], PASS.sequences)
+        self._logits = torch.empty((rows, config.vocabulary), dtype=dtype, device=self._device)
+        self._recorder = Recorder(self._device)
+        self._decoding: dict[int, tuple[Static, Step]] = {}
+        self._prompts: dict[Size, tuple[Prompts, Step]] = {}
         self._one = self._streamed() if one_launch else None
 
     def _streamed(self) -> DecodeStep | None:
@@ -86,155 +113,139 @@ class CudaRunner:
             block_size=self.block_size, eps=config.norm_eps,
         )  # fmt: skip
 
+    def warm(self, running: int) -> None:
+        """Record what up to `running` sequences need now, rather than when it is needed first."""
+        with torch.inference_mode():
+            for bucket in self._buckets[: bisect.bisect_left(self._buckets, running) + 1]:
+                self._decoder(bucket)
+            for tokens in self._tokens:
+                self._reader(prompts.sized(tokens))
+
     def execute(self, batch: Batch) -> Sampled:
         """Tokens of the rows that are to be sampled."""
         with torch.inference_mode():
-            decoding = split.decodable(batch)
-            if not decoding.any() or np.count_nonzero(decoding) > self._buckets[-1]:
-                return self._op_by_op(batch)
-            if decoding.all():
-                return self._decode(batch)
-            decode, other = split.part(batch, decoding), split.part(batch, ~decoding)
-            return split.joined([(self._decode(decode[0]), decode[1]), (self._op_by_op(other[0]), other[1])])
+            try:
+                return self._execute(batch)
+            except Exception:
+                if self._device.type == "cuda":  # what was queued reads its inputs before anybody fills them anew
+                    torch.cuda.synchronize(self._device)
+                raise
 
-    def _op_by_op(self, batch: Batch) -> Sampled:
-        hidden = self._any(batch)
-        return sample(self.model.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+    def _execute(self, batch: Batch) -> Sampled:
+        waiting: list[Queued] = []
+        found: list[tuple[Sampled, I64]] = []
+        for part in self._parts(batch):
+            inputs, step = self._for(part)
+            if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
+                found += [(queued.read(), queued.places) for queued in waiting]
+                waiting = []
+            waiting.append(self._queue(part, inputs, step))
+        found += [(queued.read(), queued.places) for queued in waiting]
+        return split.joined(found)
 
     def logits(self, batch: Batch) -> Tensor:
-        """Logits [M, vocabulary] of the rows that are to be sampled, op by op; the cache is written as in `execute`."""
+        """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
+        found = torch.empty((len(batch.draws), self.vocabulary))
         with torch.inference_mode():
-            return self.model.logits(self._any(batch)[self._on_device(batch.sampled)])
+            for part in self._parts(batch):
+                inputs, step = self._for(part)
+                inputs.fill(part.batch)
+                step()
+                found[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
+        return found
 
-    # -- one token each, from a graph ------------------------------------------------------------------------------
-    def _decode(self, batch: Batch) -> Sampled:
-        count = len(batch.tokens)
-        bucket = self._buckets[bisect.bisect_left(self._buckets, count)]
-        static = self._ready(bucket)
-        static.fill(batch)
-        self._run(bucket, batch.steps, greedy=all(draw.sampling.greedy for draw in batch.draws))
-        tokens = static.drawn[: batch.steps, :count].T.cpu().numpy()
-        return Sampled(np.ascontiguousarray(tokens), (None,) * count)
+    def _parts(self, batch: Batch) -> Iterator[split.Part]:
+        return split.parts(batch, decoding=self._buckets[-1], prompts=PASS)
 
-    def _ready(self, bucket: int) -> Static:
-        static = self._static.get(bucket)
-        if static is None:
-            width = -(-self.context // self.block_size)
-            static = self._static[bucket] = Static(
-                bucket,
-                steps=self.steps,
-                width=width,
-                spare=self.blocks,
-                block_size=self.block_size,
-                device=self._device,
-            )
-        return static
+    def _for(self, part: split.Part) -> tuple[Inputs, Step]:
+        if part.decoding:
+            return self._decoder(self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))])
+        needed = prompts.needed(part.batch)
+        size = prompts.recorded(needed, self._tokens)
+        if size is not None:
+            return self._reader(size)
+        inputs = self._passing(needed)
+        return inputs, lambda: self._read(inputs)
 
-    def _run(self, bucket: int, steps: int, *, greedy: bool) -> None:
+    def _queue(self, part: split.Part, inputs: Inputs, step: Step) -> Queued:
+        batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
+        assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
+        inputs.fill(batch)
+        if isinstance(inputs, Static):
+            greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
+            self._go(inputs, step, batch.steps, greedy=greedy)
+        else:
+            step()
+        rows = inputs.drawn_from(batch)
+        logits = inputs.logits[rows[list(special)].tolist()] if special else None
+        return Queued(inputs, part.draws, inputs.drawn[: batch.steps], rows, batch.draws, special, logits)
+
+    # -- one token each --------------------------------------------------------------------------------------------
+    def _decoder(self, bucket: int) -> tuple[Static, Step]:
+        """Inputs and a recorded step for so many sequences."""
+        if bucket not in self._decoding:
+            static = Static(
+                bucket, steps=self.steps, width=-(-self.context // self.block_size), spare=self.blocks,
+                block_size=self.block_size, device=self._device,
+                logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
+            )  # fmt: skip
+            self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
+        return self._decoding[bucket]
+
+    def _go(self, static: Static, step: Step, steps: int, *, greedy: bool) -> None:
         """Queue the steps of a bucket whose inputs are in place."""
-        if bucket == 1 and greedy and self._one is not None:
-            self._stream(steps, greedy=True)
+        if static.rows == 1 and greedy and self._one is not None:
+            self._stream(static, steps, greedy=True)
             return
         for _ in range(steps):
-            self._replay(bucket)
+            step()
 
-    def _stream(self, steps: int, *, greedy: bool) -> None:
-        static = self._static[1]
+    def _stream(self, static: Static, steps: int, *, greedy: bool) -> None:
         assert self._one is not None
         field = static.field
         self._one(
             field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps, greedy=greedy
         )
 
-    def _replay(self, bucket: int) -> None:
-        if self._device.type != "cuda":
-            self._step(self._static[bucket])
-            return
-        if bucket not in self._graphs:
-            self._graphs[bucket] = self._captured(self._static[bucket])
-        self._graphs[bucket].replay()
-
     def _step(self, static: Static) -> None:
         """One token for every row, and the inputs of the next."""
         f = static.field
         if static.rows == 1 and self._one is not None:
-            self._stream(1, greedy=False)
-            logits = self._one.logits
+            self._stream(static, 1, greedy=False)
         else:
             hidden = self.model.hidden(
                 f["tokens"], f["positions"], f["slots"], self._cache,
                 lambda q, k, v: paged_attention(q, k, v, static.tables, f["lengths"], scale=self._scale),
             )  # fmt: skip
-            logits = self.model.logits(hidden)
+            self.model.logits(hidden, out=static.logits)
         uniform = static.uniform.index_select(0, static.step)[0]
-        static.advance(draw_tokens(logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], uniform))
+        static.advance(draw_tokens(static.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], uniform))
 
-    def _captured(self, static: Static) -> torch.cuda.CUDAGraph:
-        """The step as a graph. It runs once before, on idle rows, so that every kernel is compiled and loaded."""
-        kept = {name: view.clone() for name, view in static.field.items()}
-        tables, step = static.tables.clone(), static.step.clone()
-        static.tables.fill_(self.blocks)
-        static.field["slots"].fill_(self.blocks * self.block_size)
-        static.field["lengths"].zero_()
-        side = torch.cuda.Stream(self._device)
-        side.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(side):
-            self._step(static)
-            static.step.zero_()
-        torch.cuda.current_stream(self._device).wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            self._step(static)
-        self._pool = graph.pool()
-        for name, view in static.field.items():
-            view.copy_(kept[name])
-        static.tables.copy_(tables)
-        static.step.copy_(step)
-        return graph
+    # -- prompts ---------------------------------------------------------------------------------------------------
+    def _passing(self, size: Size) -> Prompts:
+        logits = self._logits[: size.sequences]
+        return Prompts(size, spare=self.blocks, block_size=self.block_size, logits=logits, device=self._device)
 
-    # -- anything, op by op ----------------------------------------------------------------------------------------
-    def _any(self, batch: Batch) -> Tensor:
-        tokens, positions, slots = map(self._on_device, (batch.tokens, batch.positions, batch.slots))
-        with sdpa_kernel(_PROMPTS):
-            return self.model.hidden(tokens, positions, slots, self._cache, self._look(batch))
+    def _reader(self, size: Size) -> tuple[Prompts, Step]:
+        """Inputs and a recorded pass of a size."""
+        if size not in self._prompts:
+            inputs = self._passing(size)
+            self._prompts[size] = inputs, self._recorder.record(lambda: self._read(inputs))
+        return self._prompts[size]
 
-    def _look(self, batch: Batch) -> Any:
-        """Attention of a ragged batch: sequences with one token together, each longer chunk by itself."""
-        counts = np.diff(batch.starts)
-        single = np.flatnonzero(counts == 1)
-        rows = self._on_device(batch.starts[:-1][single].astype(np.int64))
-        tables, lengths = self._on_device(batch.blocks[single]), self._on_device(batch.lengths[single])
-        chunks = [self._chunk(batch, s) for s in np.flatnonzero(counts > 1).tolist()]
+    def _read(self, inputs: Prompts) -> None:
+        """Keys and values of all tokens into the cache, and a token for every sequence."""
+        f, config = inputs.field, self.model.config
+        rows = inputs.rows(config.kv_heads)
 
         def look(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            out = torch.empty_like(q)
-            if len(single):
-                out[rows] = paged_attention(q[rows], keys, values, tables, lengths, scale=self._scale)
-            for place, table, length in chunks:
-                out[place] = _chunk_attention(q[place], keys[table], values[table], length)
-            return out
+            k, v = (
+                cache.view(-1, config.head_width).index_select(0, rows).view(-1, config.kv_heads, config.head_width)
+                for cache in (keys, values)
+            )
+            return packed_attention(q, k, v, inputs.pieces, scale=self._scale)
 
-        return look
-
-    def _chunk(self, batch: Batch, s: int) -> tuple[slice, Tensor, int]:
-        """Rows, blocks and length of a sequence with several new tokens."""
-        length = int(batch.lengths[s])
-        table = self._on_device(batch.blocks[s, : -(-length // self.block_size)].astype(np.int64))
-        return slice(int(batch.starts[s]), int(batch.starts[s + 1])), table, length
-
-    def _on_device(self, array: Any) -> Tensor:
-        return torch.as_tensor(array, device=self._device)
-
-
-def _chunk_attention(q: Tensor, keys: Tensor, values: Tensor, length: int) -> Tensor:
-    """The last T of `length` tokens: q [T, H, D], keys and values [W, K, block_size, D] -> [T, H, D]."""
-    k, v = (t.transpose(0, 1).flatten(1, 2)[None, :, :length] for t in (keys, values))
-    q = q.transpose(0, 1)[None]
-    same, grouped = q.shape[2] == length, q.shape[1] != k.shape[1]
-    if same:
-        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
-    else:
-        if grouped:  # the bias knows nothing of grouped heads
-            k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for t in (k, v))
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=causal_lower_right(q.shape[2], length))
-    return out[0].transpose(0, 1)
+        hidden = self.model.hidden(f["tokens"], f["positions"], f["slots"], self._cache, look)
+        self.model.logits(hidden.index_select(0, f["last"]), out=inputs.logits)
+        drawn = draw_tokens(inputs.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], f["uniform"])
+        inputs.drawn[0].copy_(drawn)

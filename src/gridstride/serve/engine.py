@@ -142,17 +142,7 @@ class Engine:
         self.failed_steps = self.failed_steps + 1 if failed == len(work) else 0
 
     def _run(self, work: Sequence[tuple[Request, int]], steps: int) -> Sampled:
-        draws = tuple(
-            Draw(
-                request.sampling,
-                len(request.output),
-                request.prompt,
-                request.output,
-                request.grammar.mask() if request.grammar else None,
-            )
-            for request, count in work
-            if count == request.remaining
-        )
+        draws = tuple([_draw_of(request) for request, count in work if request.computed + count == len(request.tokens)])
         sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps))
         if sampled.tokens.shape != (len(draws), steps) or len(sampled.logprobs) != len(draws):
             raise RuntimeError(f"the runner gave tokens {sampled.tokens.shape} for {len(draws)} rows of {steps}")
@@ -162,7 +152,7 @@ class Engine:
         """Puts what a batch gave into its requests."""
         rows = zip(sampled.tokens.tolist(), sampled.logprobs, strict=True)
         for request, count in work:
-            if count < request.remaining:
+            if count < len(request.tokens) - request.computed:
                 self._scheduler.computed(request, count)
             else:
                 self._draw(request, count, *next(rows))
@@ -214,6 +204,11 @@ class Engine:
             cached_tokens=request.cached_tokens,
             queued_seconds=queued,
         )
+
+
+def _draw_of(request: Request) -> Draw:
+    mask = request.grammar.mask() if request.grammar else None
+    return Draw(request.sampling, len(request.output), request.prompt, request.output, mask)
 
 
 def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from gridstride.kernels.rms_norm.op import add_rms_norm, rms_norm
 from gridstride.kernels.rotary_cache.op import rotary_cache
-from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.serve.linear import gated_linear, linear
 
 Look = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(q [N, H, D], keys and values of one layer [blocks, K, block_size, D]) -> [N, H, D]"""
@@ -40,12 +40,22 @@ class FusedLayer:
     down_bias: Tensor | None
 
 
-def unsupported(config: DecoderConfig) -> str:
+_HEADS = {torch.float32: (64, 128), torch.bfloat16: (64, 128, 256), torch.float16: (64, 128, 256)}
+"""Widths that paged_attention and rotary_cache are written for: 32 lanes or a part of them read a row by 16 bytes."""
+_MOST_SHARED = 2560
+"""Numbers of all heads that share keys, which paged_attention keeps in 48 KiB of shared memory, once for each warp."""
+
+
+def unsupported(config: DecoderConfig, dtype: torch.dtype) -> str:
     """Why a decoder of this shape cannot run here; empty where it can."""
     if config.norm != "rms" or config.activation != "silu_gated" or config.rotary_base is None:
         return f"family {config.family}: the kernels are for RMS norms, rotary positions and gated layers"
-    if config.head_width % 64 or config.head_width > 256:
-        return f"head_width {config.head_width}: the kernels are for 64, 128, 192 and 256"
+    if dtype not in _HEADS:
+        return f"{dtype}: the kernels are for {', '.join(map(str, _HEADS))}"
+    if config.head_width not in _HEADS[dtype]:
+        return f"head_width {config.head_width}: the kernels are for {_HEADS[dtype]} in {dtype}"
+    if config.heads // config.kv_heads * config.head_width > _MOST_SHARED:
+        return f"{config.heads // config.kv_heads} heads of {config.head_width} share keys: {_MOST_SHARED} numbers fit"
     return ""
 
 
@@ -53,7 +63,7 @@ class FusedDecoder:
     """The decoder's own parameters become parts of the fused ones, so that memory holds every weight once."""
 
     def __init__(self, decoder: Decoder) -> None:
-        reason = unsupported(decoder.config)
+        reason = unsupported(decoder.config, decoder.embed_tokens.weight.dtype)
         if reason:
             raise ValueError(reason)
         self.config = decoder.config
@@ -78,21 +88,21 @@ class FusedDecoder:
         normed = rms_norm(x, self.layers[0].input_norm, eps)
         for i, layer in enumerate(self.layers):
             keys, values = cache[0][i], cache[1][i]
-            qkv = F.linear(normed, layer.qkv, layer.qkv_bias)
+            qkv = linear(normed, layer.qkv, layer.qkv_bias)
             q = rotary_cache(
                 qkv, self.cosine, self.sine, layer.q_norm, layer.k_norm, positions, slots, keys, values, eps
             )
             seen = look(q, keys, values).flatten(1)
-            normed = add_rms_norm(x, F.linear(seen, layer.output, layer.output_bias), layer.mlp_norm, eps)
-            gate_up = F.linear(normed, layer.gate_up, layer.gate_up_bias)
-            down = F.linear(silu_mul(gate_up), layer.down, layer.down_bias)
+            normed = add_rms_norm(x, linear(seen, layer.output, layer.output_bias), layer.mlp_norm, eps)
+            middle = gated_linear(normed, layer.gate_up, layer.gate_up_bias)
+            down = linear(middle, layer.down, layer.down_bias)
             following = self.layers[i + 1].input_norm if i + 1 < len(self.layers) else self.norm
             normed = add_rms_norm(x, down, following, eps)
         return normed
 
-    def logits(self, hidden: Tensor) -> Tensor:
+    def logits(self, hidden: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Logits [M, vocabulary] of hidden states [M, width]."""
-        return F.linear(hidden, self.head)
+        return torch.mm(hidden, self.head.T, out=out)
 
 
 def _fused(layer: nn.Module) -> FusedLayer:

@@ -33,8 +33,9 @@ class Local:
         """The folder's model, to give at most `most` answers at a time; ModelError where it cannot be."""
         tokenizer = Tokenizer.load(folder)
         engine, ready = build(
-            str(folder), device=device, dtype=dtype, memory=None, block_size=None, policy="continuous", max_running=most
-        )
+            str(folder), device=device, dtype=dtype, memory=None, block_size=None, policy="continuous",
+            max_running=most, warm=False,
+        )  # fmt: skip
         return cls(engine, tokenizer, ready)
 
     def answers(

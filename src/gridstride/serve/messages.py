@@ -28,7 +28,7 @@ class Abort:
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # one for every request of every step: to make a frozen one takes long
 class Update:
     """New tokens of a request; the last one of a request, and only that, has `finish`."""
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.models.decoder import Decoder
 from gridstride.serve.attention import PagedAttention, Scratch
 from gridstride.serve.batch import Batch, Sampled
 from gridstride.serve.sampler import sample
+
+_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not cuDNN's, which makes a plan for every new length: here every step has one."""
 
 
 class TorchRunner:
@@ -31,7 +35,7 @@ class TorchRunner:
         self._scratch = Scratch()
 
     def execute(self, batch: Batch) -> Sampled:
-        with torch.inference_mode():
+        with torch.inference_mode(), sdpa_kernel(_ATTENTION):
             attend = PagedAttention(self._cache, batch, self._scratch)
             hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
             return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)

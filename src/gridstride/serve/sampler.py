@@ -1,8 +1,8 @@
 """Logits and wishes to tokens: a pure function, the same for a row in any batch.
 
 Order, as in vLLM: mask of constrained text, logit bias, penalties, temperature, min-p, top-k, top-p; then the inverse
-of the cumulative distribution in the vocabulary's order at `sampling.uniform`. Log-probabilities are of the model's own
-logits, before all of it.
+of the cumulative distribution in the vocabulary's order at `sampling.uniforms`. Log-probabilities are of the model's
+own logits, before all of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gridstride.serve.batch import Draw, Sampled, TokenLogprobs
-from gridstride.serve.sampling import Sampling, uniform
+from gridstride.serve.sampling import Sampling, uniforms
 
 
 def sample(logits: Tensor, draws: Sequence[Draw]) -> Sampled:
@@ -34,8 +34,8 @@ def _draw(logits: Tensor, draws: Sequence[Draw]) -> Tensor:
         return tokens
     random = [draws[i] for i in rows]
     weights = _weights(logits[rows], [draw.sampling for draw in random])
-    points = torch.tensor([uniform(d.sampling.seed, d.index) for d in random], dtype=torch.float64)
-    tokens[rows] = inverse(weights, points.to(logits.device))
+    points = uniforms([d.sampling.seed for d in random], np.array([d.index for d in random]))
+    tokens[rows] = inverse(weights, torch.from_numpy(points).to(logits.device))
     return tokens
 
 

@@ -15,7 +15,6 @@ from gridstride.serve.batch import Runner
 from gridstride.serve.blocks import START, BlockPool
 from gridstride.serve.policies import Policy
 from gridstride.serve.request import Request, State
-from gridstride.serve.sampling import Sampling
 from gridstride.serve.tables import BlockTables
 
 
@@ -44,19 +43,21 @@ class Scheduler:
         self.waiting.append(request)
 
     def plan(self) -> Plan:
-        plan, before = Plan({}), self.preemptions
+        plan, before, size = Plan({}), self.preemptions, self.pool.block_size
         decoding = [r for r in self.running if r.computed + 1 == len(r.tokens)]
         chunked = [r for r in self.running if r.remaining > 1] if len(decoding) < len(self.running) else []
         for request in decoding:
             if request.state is State.RUNNING:  # not preempted by an older one
-                self._continue(request, 1, plan)
+                if request.computed < len(request.blocks) * size:  # as nearly always: no call for each sequence
+                    plan.counts[request] = 1
+                else:
+                    self._continue(request, 1, plan)
         budget = self._budget - len(plan.counts)
         for request in chunked:
             if budget and request.state is State.RUNNING:
                 budget -= self._continue(request, budget, plan)
         if self.preemptions == before:  # else the blocks just given back would go to those who gave them
-            while budget and self._start_next():
-                budget -= self._continue(self.running[-1], budget, plan)
+            self._admit(budget, plan)
         plan.steps = self._steps_ahead(plan)
         return plan
 
@@ -123,16 +124,29 @@ class Scheduler:
         self.tables.close(request.row, len(request.blocks))
         self.pool.release(request.blocks)
 
-    def _start_next(self) -> bool:
-        """Starts the head of the queue on the blocks that others have filled already, if it may and there is room."""
-        if not self.waiting or self._full:
+    def _admit(self, budget: int, plan: Plan) -> None:
+        """Starts heads of the queue while there is budget, the policy lets them and there is room."""
+        promised: int | None = None
+        while budget and self._may_start():
+            if promised is None:
+                promised = sum(map(self._promised, self.running))
+            if not self._start_next(promised):
+                return
+            started = self.running[-1]
+            budget -= self._continue(started, budget, plan)
+            promised += self._promised(started)
+
+    def _may_start(self) -> bool:
+        if not self.waiting or self._full or len(self.running) >= self._most:
             return False
-        if len(self.running) >= self._most or not self._policy.admits(self.running, self.waiting, self._most):
-            return False
+        return self._policy.admits(self.running, self.waiting, self._most)
+
+    def _start_next(self, promised: int) -> bool:
+        """Starts the head of the queue on the blocks that others have filled already, if there is room."""
         request = self.waiting[0]
         blocks, content = self.pool.find(request.tokens) if self._reuse else ([], START)
         missing = self._blocks_for(len(request.tokens)) - len(blocks)
-        if self.running and self.pool.available - self.pool.unheld(blocks) < missing + self._promised():
+        if self.running and self.pool.available - self.pool.unheld(blocks) < missing + promised:
             self._full = True
             return False
         self.waiting.popleft()
@@ -151,9 +165,9 @@ class Scheduler:
             self.prefix_hits += known
             request.cached_tokens = known
 
-    def _promised(self) -> int:
-        """Blocks that running sequences will want soon: the rest of their prompts, and one more each."""
-        return sum(self._blocks_for(len(r.tokens) + 1) - len(r.blocks) + 1 for r in self.running)
+    def _promised(self, request: Request) -> int:
+        """Blocks that a running sequence will want soon: the rest of its prompt, and one more."""
+        return self._blocks_for(len(request.tokens) + 1) - len(request.blocks) + 1
 
     def _blocks_for(self, tokens: int) -> int:
         return -(-tokens // self.pool.block_size)
@@ -162,20 +176,21 @@ class Scheduler:
         """How many tokens each sequence can draw without the host, with blocks for all of them; else 1."""
         if self._most_steps == 1 or not plan.counts:
             return 1
-        if not all(request.remaining == 1 and runs_ahead(request.sampling) for request in plan.counts):
-            return 1
-        steps = min(self._most_steps, max(r.sampling.max_tokens - len(r.output) for r in plan.counts))
-        steps = min(steps, min(self._context - r.computed for r in plan.counts))
-        missing = [(r, self._blocks_for(r.computed + steps) - len(r.blocks)) for r in plan.counts]
-        if sum(n for _, n in missing if n > 0) > self.pool.available:
+        wished, longest = 1, 0
+        for request in plan.counts:
+            if request.computed + 1 < len(request.tokens) or not request.sampling.plain:
+                return 1
+            wished = max(wished, request.sampling.max_tokens - len(request.output))
+            longest = max(longest, request.computed)
+        steps, size = min(self._most_steps, wished, self._context - longest), self.pool.block_size
+        missing = [
+            (request, blocks)
+            for request in plan.counts
+            if (blocks := -(-(request.computed + steps) // size) - len(request.blocks)) > 0
+        ]
+        if sum(blocks for _, blocks in missing) > self.pool.available:
             return 1
         for request, blocks in missing:
             for _ in range(blocks):
                 self._extend(request)
         return steps
-
-
-def runs_ahead(s: Sampling) -> bool:
-    """Whether the next token can be drawn before the host has seen the last one."""
-    penalised = s.presence_penalty or s.frequency_penalty or s.repetition_penalty != 1.0 or s.logit_bias
-    return not penalised and s.logprobs is None and s.schema is None

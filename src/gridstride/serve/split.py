@@ -1,61 +1,92 @@
-"""A batch in parts: the sequences that a graph can decode, and those that it cannot."""
+"""A batch in parts: sequences with one new token, which a graph decodes, and chunks of prompts in passes."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridstride.serve.batch import I32, Batch, Sampled, TokenLogprobs
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.batch import I32, I64, Batch, Sampled, TokenLogprobs
+
+Mask = NDArray[np.bool_]
 
 
-def drawn_on_device(s: Sampling) -> bool:
-    """Whether a token can be drawn without knowing what was said before."""
-    touched = s.logit_bias or s.presence_penalty or s.frequency_penalty or s.repetition_penalty != 1.0
-    return not touched and s.logprobs is None and s.schema is None
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a pass over prompts may have at most, if it has more than one sequence."""
+
+    tokens: int
+    keys: int
+    sequences: int
 
 
-def decodable(batch: Batch) -> NDArray[np.bool_]:
-    """[S] sequences with one new token whose next one can be drawn on the device."""
-    found = np.zeros(len(batch.lengths), bool)
-    simple = [drawn_on_device(draw.sampling) and draw.mask is None for draw in batch.draws]
-    rows = batch.sampled[np.array(simple, bool)]
-    owners = np.searchsorted(batch.starts, rows, side="right") - 1
-    found[owners] = np.diff(batch.starts)[owners] == 1
-    return found
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some sequences of a batch. `draws` is where its draws stand among those of the batch."""
+
+    batch: Batch
+    draws: I64
+    decoding: bool  # each sequence has one new token
 
 
-def part(batch: Batch, chosen: NDArray[np.bool_]) -> tuple[Batch, NDArray[np.int64]]:
-    """The batch of the chosen sequences [S], and where its draws stand among all."""
+def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
+    """First the sequences with one new token, at most `decoding` at a time, then the others."""
     counts = np.diff(batch.starts)
+    single = np.flatnonzero(counts == 1)
+    for start in range(0, len(single), decoding):
+        yield _part(batch, single[start : start + decoding], decoding=True)
+    for group in _groups(counts, batch.lengths, prompts):
+        yield _part(batch, group, decoding=False)
+
+
+def _groups(counts: I32, lengths: I32, limits: Limits) -> Iterator[I64]:
+    """Sequences with more than one new token, in their order, cut where the next one would be too much."""
+    group: list[int] = []
+    tokens = keys = 0
+    for s in np.flatnonzero(counts > 1).tolist():
+        tokens, keys = tokens + int(counts[s]), keys + int(lengths[s])
+        if group and (tokens > limits.tokens or keys > limits.keys or len(group) == limits.sequences):
+            yield np.array(group)
+            group, tokens, keys = [], int(counts[s]), int(lengths[s])
+        group.append(s)
+    if group:
+        yield np.array(group)
+
+
+def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
+    if len(sequences) == len(batch.lengths):
+        return Part(batch, np.arange(len(batch.draws)), decoding)
+    counts = np.diff(batch.starts)
+    chosen = np.zeros(len(counts), bool)
+    chosen[sequences] = True
     rows = np.repeat(chosen, counts)
     draws = np.flatnonzero(rows[batch.sampled])
     places = np.cumsum(rows) - 1
-    return Batch(
+    piece = Batch(
         tokens=batch.tokens[rows],
         positions=batch.positions[rows],
         slots=batch.slots[rows],
-        starts=_starts(counts[chosen]),
+        starts=np.concatenate(([0], np.cumsum(counts[chosen]))).astype(np.int32),
         lengths=batch.lengths[chosen],
         blocks=batch.blocks[chosen],
         sampled=places[batch.sampled[draws]].astype(np.int32),
         draws=tuple(batch.draws[i] for i in draws.tolist()),
         steps=batch.steps,
-    ), draws
+    )
+    return Part(piece, draws, decoding)
 
 
-def joined(parts: list[tuple[Sampled, NDArray[np.int64]]]) -> Sampled:
+def joined(found: list[tuple[Sampled, I64]]) -> Sampled:
     """What the parts gave, each draw at its place among all."""
-    count = sum(len(draws) for _, draws in parts)
-    steps = parts[0][0].tokens.shape[1]
-    tokens = np.empty((count, steps), np.int64)
+    if len(found) == 1:
+        return found[0][0]
+    count = sum(len(draws) for _, draws in found)
+    tokens = np.empty((count, found[0][0].tokens.shape[1]), np.int64)
     logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * count
-    for sampled, draws in parts:
+    for sampled, draws in found:
         tokens[draws] = sampled.tokens
         for i, given in zip(draws.tolist(), sampled.logprobs, strict=True):
             logprobs[i] = given
     return Sampled(tokens, tuple(logprobs))
-
-
-def _starts(counts: I32) -> I32:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int32)

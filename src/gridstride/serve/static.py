@@ -1,67 +1,87 @@
-"""What a captured decode step reads and writes: tensors that stay where they are, filled from the host in one copy."""
+"""What a recorded decode step reads and writes: tensors that stay where they are, filled from the host in one copy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from gridstride.serve.batch import Batch
-from gridstride.serve.sampling import uniform
+from gridstride.serve.batch import I32, Batch, Draw
+from gridstride.serve.packet import Packet
+from gridstride.serve.sampling import Sampling, uniforms
 
-_FIELDS = {
-    "tokens": "int64", "positions": "int64", "slots": "int64", "lengths": "int32",
-    "temperature": "float32", "top_k": "int32", "top_p": "float32", "min_p": "float32",
-}  # fmt: skip
-_FROM_BATCH = frozenset({"tokens", "positions", "slots", "lengths"})  # the others are the requests' wishes
-_IDLE = {"top_p": 1.0}  # what is not 0 in a row without a sequence
+WISHES = {"temperature": "float32", "top_k": "int32", "top_p": "float32", "min_p": "float32"}
+_GREEDY = Sampling(temperature=0.0)  # of rows from which nothing is drawn
+
+
+def put_draws(packet: Packet, draws: Sequence[Draw], rows: NDArray[np.integer[Any]], *, steps: int) -> None:
+    """What the draws ask for into their rows, with the random numbers of their next `steps` tokens.
+
+    Other rows take the likeliest token. "uniform" is [as many steps as there is room for, rows].
+    """
+    greedy = all(draw.sampling.greedy for draw in draws)
+    for name in WISHES:
+        view = packet.here[name]
+        view[:] = getattr(_GREEDY, name)
+        if not greedy:
+            view[rows] = [getattr(draw.sampling, name) for draw in draws]
+    if not greedy:
+        first = np.array([draw.index for draw in draws])
+        points = uniforms([draw.sampling.seed for draw in draws], first + np.arange(steps)[:, None])
+        packet.here["uniform"].reshape(-1, len(packet.here["top_p"]))[:steps, rows] = points
 
 
 class Static:
-    """Inputs of `rows` sequences for up to `steps` steps, and the tokens drawn.
+    """Inputs of `rows` sequences for up to `steps` steps, the tokens drawn, and the last step's logits.
 
     `spare` is a block that belongs to nobody: rows without a sequence write there.
     """
 
-    def __init__(self, rows: int, *, steps: int, width: int, spare: int, block_size: int, device: torch.device) -> None:
-        self.rows, self.block_size, self._spare = rows, block_size, spare
-        self.uniform = torch.zeros((steps, rows), dtype=torch.float64, device=device)
+    def __init__(
+        self, rows: int, *, steps: int, width: int, spare: int, block_size: int, logits: Tensor, device: torch.device
+    ) -> None:
+        self.rows, self.block_size, self.logits, self._spare = rows, block_size, logits, spare
+        self._packet = Packet(
+            {"uniform": ("float64", steps * rows), "tokens": ("int64", rows), "positions": ("int64", rows),
+             "slots": ("int64", rows), "step": ("int64", 1), "lengths": ("int32", rows),
+             **{name: (dtype, rows) for name, dtype in WISHES.items()}, "tables": ("int32", rows * width)},
+            device,
+        )  # fmt: skip
+        self.field = self._packet.there
+        self.step, self.uniform = self.field["step"], self.field["uniform"].view(steps, rows)
         self.tables = torch.full((rows, width), spare, dtype=torch.int32, device=device)
         self.drawn = torch.zeros((steps, rows), dtype=torch.int64, device=device)
-        self.step = torch.zeros(1, dtype=torch.int64, device=device)
-        sizes = [rows * np.dtype(dtype).itemsize for dtype in _FIELDS.values()]
-        self._host = torch.zeros(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
-        self._host_tables = torch.zeros((rows, width), dtype=torch.int32, pin_memory=device.type == "cuda")
-        self._device = torch.zeros(sum(sizes), dtype=torch.uint8, device=device)
-        parts = self._device.split(sizes)
-        self.field = {n: p.view(getattr(torch, d)) for (n, d), p in zip(_FIELDS.items(), parts, strict=True)}
-        cuts = np.split(self._host.numpy(), np.cumsum(sizes)[:-1])
-        self._here = {n: part.view(d) for (n, d), part in zip(_FIELDS.items(), cuts, strict=True)}
+        self._put_idle(0)
+        self._packet.send()
 
     def fill(self, batch: Batch) -> None:
         """Put a batch in which every sequence has one token in place; rows behind it stand idle.
 
         The host's copies are free to be changed: whoever filled them before has waited for the tokens since.
         """
-        count, steps = len(batch.tokens), batch.steps
-        wishes = [draw.sampling for draw in batch.draws]
-        for name, view in self._here.items():
-            if name in _FROM_BATCH:
-                view[:count] = getattr(batch, name)
-            else:
-                view[:count] = [getattr(wish, name) for wish in wishes]
-            view[count:] = _IDLE.get(name, 0)
-        self._here["slots"][count:] = self._spare * self.block_size
-        self._device.copy_(self._host, non_blocking=True)
-        width = batch.blocks.shape[1]
-        self._host_tables.numpy()[:count, :width] = batch.blocks
-        self.tables[:count, :width].copy_(self._host_tables[:count, :width], non_blocking=True)
+        here, count, width = self._packet.here, len(batch.tokens), batch.blocks.shape[1]
+        for name in ("tokens", "positions", "slots", "lengths"):
+            here[name][:count] = getattr(batch, name)
+        self._put_idle(count)
+        put_draws(self._packet, batch.draws, batch.sampled, steps=batch.steps)
+        here["tables"][: count * width] = batch.blocks.ravel()
+        self._packet.send(without=here["tables"].nbytes - count * width * here["tables"].itemsize)
+        self.tables[:count, :width] = self.field["tables"][: count * width].view(count, width)
         if count < self.rows:
             self.tables[count:] = self._spare
-        if not all(wish.greedy for wish in wishes):
-            points = [[uniform(d.sampling.seed, d.index + i) for d in batch.draws] for i in range(steps)]
-            self.uniform[:steps, :count].copy_(torch.tensor(points, dtype=torch.float64))
-        self.step.zero_()
+
+    def drawn_from(self, batch: Batch) -> I32:
+        """Rows of the batch's draws, of `drawn` [steps, rows] and `logits`."""
+        return batch.sampled
+
+    def _put_idle(self, count: int) -> None:
+        for name in ("tokens", "positions", "lengths"):
+            self._packet.here[name][count:] = 0
+        self._packet.here["slots"][count:] = self._spare * self.block_size
 
     def advance(self, tokens: Tensor) -> None:
         """Note the tokens drawn, and make them the next step's input; every write is in place."""

@@ -96,6 +96,23 @@ def test_shuffles_by_an_amount_that_all_lanes_share() -> None:
         np.testing.assert_array_equal(run_instruction(text, [a], np.uint32), wanted)
 
 
+@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
+@pytest.mark.parametrize(("by", "clamp"), [(0, 31), (9, 31), (3, 0), (5, 0x1C1F)])
+def test_shuffles_by_constants_that_stand_in_registers_as_nvrtc_writes_them(mode: str, by: int, clamp: int) -> None:
+    a = random_words(64, 7)
+    text = f"mov.u32 %t1, {by}; mov.u32 %t2, {clamp}; shfl.sync.{mode}.b32 {{d}}, {{a}}, %t1, %t2, -1;"
+    wanted, _ = expected_shuffle(mode, a, np.full(64, by), np.full(64, clamp))
+    np.testing.assert_array_equal(run_instruction(text, [a], np.uint32), wanted)
+
+
+def test_a_register_that_is_written_again_is_no_constant() -> None:
+    a = random_words(32, 8)
+    text = "mov.u32 %t1, 1; @%p7 mov.u32 %t1, 2; shfl.sync.idx.b32 {d}, {a}, %t1, 31, -1;"
+    odd = a[np.where(a & 1, 2, 1)]
+    got = run_instruction("and.b32 %t0, {a}, 1; setp.ne.u32 %p7, %t0, 0; " + text, [a], np.uint32)
+    np.testing.assert_array_equal(got, odd)
+
+
 @QUICK
 @given(st.integers(0, 31))
 def test_a_butterfly_twice_is_the_identity(by: int) -> None:

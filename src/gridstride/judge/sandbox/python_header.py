@@ -53,7 +53,7 @@ def parse_python(source: str, *, filename: str) -> PythonFile:
         raise HeaderError(filename, 1, "which function is the kernel? It needs a line `# entry: …`")
     constants = _constants(own.get("constants", ""), filename)
     launch = _filled_in(parsed.launch, constants) if parsed.launch else None
-    file = KernelFile(parsed.name, filename, source, parsed.title, parsed.entry, launch, parsed.expect)
+    file = KernelFile(parsed.name, filename, source, parsed.title, parsed.entry, launch, parsed.expect, parsed.needs)
     return PythonFile(file, language, constants, _warps(own, filename))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -13,6 +14,20 @@ from gridstride.kernels.torch_op import launcher
 
 _AHEAD = 1
 _WARPS = (8, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie."""
+
+    name: str
+    extra_warps: int
+    message: torch.dtype
+    by_warp: bool
+
+
+STREAMED = Rung("01_streamed", 0, torch.int64, by_warp=False)
+SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True)
 
 
 def geometry(
@@ -42,20 +57,30 @@ class DecodeStep:
     def __init__(
         self, cut: Geometry, *, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], norms: Tensor,
         embedding: Tensor, head: Tensor, cosine: Tensor, sine: Tensor, block_size: int, eps: float,
+        rung: Rung = STREAMED, **macros: int,
     ) -> None:  # fmt: skip
-        self._cut, self._layers, self._eps = cut, len(layers), eps
-        self._stream = stream(cut, layers, head)
+        self._cut, self._layers, self._eps, self._rung = cut, len(layers), eps, rung
+        self._stream = stream(cut, layers, head, by_warp=rung.by_warp)
         self._norms, self._embedding, self._cosine, self._sine = norms.contiguous(), embedding, cosine, sine
         self.vocabulary, device = len(head), head.device
-        messages = cut.qkv + cut.blocks * (cut.head_width + 4) + cut.seen + 2 * cut.width + cut.hidden + 2
-        self._mail = torch.zeros(messages, dtype=torch.int64, device=device)
-        self._turns = torch.zeros(1, dtype=torch.int32, device=device)
+        messages = cut.qkv + cut.blocks * (cut.head_width + 4 * cut.splits + 4) + cut.seen + 2 * cut.width + cut.hidden
+        times = 64 * cut.blocks if "TIMES" in macros else 0
+        self._mail = torch.zeros(messages + times, dtype=rung.message, device=device)
+        self._turns = torch.zeros(2, dtype=torch.int32, device=device)
         self.logits = torch.empty((1, self.vocabulary), dtype=torch.float32, device=device)
         self._run = launcher(
-            "decode_step", "01_streamed", device, BLOCKS=cut.blocks, WARPS=cut.warps, WIDTH=cut.width,
-            HIDDEN=cut.hidden, HEADS=cut.heads, KV_HEADS=cut.kv_heads, HEAD_WIDTH=cut.head_width,
-            BLOCK_SIZE=block_size, STAGES=STAGES, AHEAD=_AHEAD,
+            "decode_step", rung.name, device,
+            **{
+                "BLOCKS": cut.blocks, "WARPS": cut.warps, "WIDTH": cut.width, "HIDDEN": cut.hidden, "HEADS": cut.heads,
+                "KV_HEADS": cut.kv_heads, "HEAD_WIDTH": cut.head_width, "BLOCK_SIZE": block_size, "STAGES": STAGES,
+                "AHEAD": _AHEAD, **macros,
+            },
         )  # fmt: skip
+
+    @property
+    def marks(self) -> Tensor:
+        """Clocks [blocks, 2, 16] that a rung compiled with TIMES has left behind its mail."""
+        return self._mail[-64 * self._cut.blocks :].view(torch.int64).view(self._cut.blocks, 2, 16)
 
     def __call__(
         self, tokens: Tensor, positions: Tensor, table: Tensor, cache: tuple[Tensor, Tensor], drawn: Tensor, *,
@@ -68,7 +93,8 @@ class DecodeStep:
         """
         cut, keys = self._cut, cache[0]
         self._run.cooperative(
-            (cut.blocks, 1, 1), 32 * cut.warps, self._stream, self._norms, self._embedding, self._cosine, self._sine,
+            (cut.blocks, 1, 1), 32 * (cut.warps + self._rung.extra_warps), self._stream, self._norms, self._embedding,
+            self._cosine, self._sine,
             keys, cache[1], table, tokens, positions, self._mail, self._turns, self.logits, drawn, self._layers,
             self.vocabulary, cut.head_tiles(self.vocabulary), keys.stride(0), steps if greedy else 1, int(greedy),
             self._eps, cut.head_width**-0.5, shared=SHARED,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 STAGE_TILES = 16
@@ -42,11 +41,16 @@ class Geometry:
         return self.width // 32
 
     @property
+    def splits(self) -> int:
+        """Blocks that share a query head."""
+        return max(1, self.blocks // self.heads)
+
+    @property
     def shared(self) -> int:
-        """Bytes of shared memory that a block needs, with 2 KB for what is small."""
-        active = 4 * max(self.seen, self.hidden, self.width)
+        """Bytes of shared memory that a block needs at most, with 2 KB for what is small."""
+        active = 4 * max(self.seen, self.hidden, self.width) + 256 * self.warps
         rows = max(self.qkv // 16, self.hidden // 8, self.width // 8) // self.blocks
-        sums = 4 * (16 * self.warps + 16) * max(rows, STAGE_TILES // max(1, self.chunks), 1)
+        sums = 4 * (32 * self.warps + 128) * max(rows, STAGE_TILES // max(1, self.chunks), 1)
         attention = self.head_width * (4 * self.warps + 4 + 4 + 12)
         return STAGES * STAGE_TILES * 1024 + active + sums + attention + 2048
 
@@ -64,7 +68,7 @@ class Geometry:
             "hidden in rows": (self.hidden, 8 * b), "width in columns": (self.width, 32 * w),
             "heads in columns": (self.seen, 64 * w), "hidden in columns": (self.hidden, 64 * w),
             "blocks over heads": (b, self.heads), "heads over key heads": (self.heads, self.kv_heads),
-            "head_width over splits": (self.head_width, max(1, b // self.heads)),
+            "head_width over splits": (self.head_width, 4 * self.splits), "warps": (w, 4),
             "tiles of queries, keys and values": (self.qkv // b // 16 * self.chunks, STAGE_TILES),
             "tiles of the output": (self.width // b // 8 * self.seen // 64, STAGE_TILES),
             "tiles of gate and up": (self.hidden // b // 8 * self.chunks, STAGE_TILES),
@@ -89,19 +93,38 @@ class Geometry:
         return "; ".join(wrong)
 
 
-def stream(g: Geometry, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], head: Tensor) -> Tensor:
-    """[blocks, elements] of layers of (qkv, output, gate_up, down) and the head [vocabulary, width], bf16."""
-    tiles = g.head_tiles(len(head))
+def stream(
+    g: Geometry, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], head: Tensor, *, by_warp: bool
+) -> Tensor:
+    """[blocks, elements] of layers of (qkv, output, gate_up, down) and the head [vocabulary, width], bf16.
+
+    Tiles of a product lie row tile by row tile; `by_warp`, each warp's columns first, of all row tiles.
+    """
+    tiles, group = g.head_tiles(len(head)), max(1, STAGE_TILES // g.chunks)
     per_layer = (g.qkv * g.width + g.width * g.seen + 3 * g.hidden * g.width) // g.blocks
     whole = head.new_empty((g.blocks, len(layers) * per_layer + tiles * 16 * g.width))
-    for i, (qkv, output, gate_up, down) in enumerate(layers):
-        parts = _rows(g, qkv), _halves(g, output), _pairs(g, gate_up), _halves(g, down)
-        whole[:, i * per_layer : (i + 1) * per_layer] = torch.cat([part.flatten(1) for part in parts], dim=1)
+
+    def put(at: int, product: Tensor) -> int:
+        flat = (_warps(g, product) if by_warp else product).flatten(1)
+        whole[:, at : at + flat.shape[1]] = flat
+        return at + flat.shape[1]
+
+    at = 0
+    for qkv, output, gate_up, down in layers:
+        for product in (_rows(g, qkv), _halves(g, output), _pairs(g, gate_up), _halves(g, down)):
+            at = put(at, product)
     padded = head.new_zeros((g.blocks * tiles * 16, g.width))
     padded[: len(head)] = head
-    whole[:, len(layers) * per_layer :] = _rows(g, padded).flatten(1)
-    assert whole.shape[1] % _STAGE == 0
+    for product in _rows(g, padded).split(group, dim=1):
+        at = put(at, product)
+    assert at == whole.shape[1]
+    assert at % _STAGE == 0
     return whole
+
+
+def _warps(g: Geometry, product: Tensor) -> Tensor:
+    """[blocks, warps, tiles, chunks of a warp, ...] of [blocks, tiles, chunks, ...]."""
+    return product.unflatten(2, (g.warps, -1)).transpose(1, 2)
 
 
 def _rows(g: Geometry, matrix: Tensor) -> Tensor:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import check, element, launcher, multiprocessors
+from gridstride.kernels.paged_attention.ring import Ring, cut
+from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -15,6 +18,9 @@ _THREADS = 128
 _FEW, _MANY = {"UNROLL": 4, "RESIDENT": 5}, {"UNROLL": 2, "RESIDENT": 8}
 """Rows on their way per lane, and blocks on a multiprocessor: few blocks need many rows each, measured on an H200."""
 _MOST_SPLITS = 32
+_SIXTEEN_BITS = torch.float16, torch.bfloat16
+_BULK_RING = False
+"""Whether rung 04 runs where it can. It has not been timed: `python bench/paged_attention_h200.py` does that."""
 _LEAST = 256  # tokens of a split on the H200: below, the merge takes longer than the tokens
 
 _ARRIVED: dict[torch.device, Tensor] = {}
@@ -36,10 +42,49 @@ def paged_attention(
 def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
     _check(q, keys, values, tables, lengths)
     out = torch.empty_like(q)
+    if not len(q):
+        return out
+    group, block_size = q.shape[1] // keys.shape[1], keys.shape[2]
+    ring = _ring(q.device, q.shape[2], group, block_size) if _BULK_RING and q.dtype in _SIXTEEN_BITS else ""
+    if isinstance(ring, Ring):
+        _by_ring(ring, q, keys, values, tables, lengths, out, scale)
+    else:
+        _by_splits(q, keys, values, tables, lengths, out, scale)
+    return out
+
+
+@functools.cache
+def _ring(device: torch.device, width: int, group: int, block_size: int) -> Ring | str:
+    """How rung 04 is cut for this GPU, or why it cannot run: bulk copies came with compute capability 9.0."""
+    gpu = properties(device)
+    if gpu.compute_capability < (9, 0):
+        return f"{gpu.name} has no bulk copies"
+    return cut(
+        width, group, block_size, shared_per_block=gpu.shared_per_block_optin,
+        shared_per_multiprocessor=gpu.shared_per_multiprocessor,
+    )  # fmt: skip
+
+
+def _by_ring(
+    ring: Ring, q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float
+) -> None:
+    """Rung 04: as many blocks as the GPU holds at a time, each with an equal share of all tokens."""
+    sequences, kv_heads = len(q), keys.shape[1]
+    blocks = ring.resident * multiprocessors(q.device)
+    run = launcher("paged_attention", "04_bulk_ring", q.device, ELEMENT=element(q), **ring.macros)
+    run(
+        (blocks, 1, 1), ring.threads, q, keys, values, tables, lengths, out,
+        q.new_empty(ring.records(blocks), dtype=torch.float32), _arrived(q.device, sequences * kv_heads), sequences,
+        kv_heads, tables.stride(0), scale, shared=ring.shared,
+    )  # fmt: skip
+
+
+def _by_splits(
+    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float
+) -> None:
+    """Rung 03: a sequence is split over as many blocks as fit the GPU besides the others."""
     sequences, heads, width = q.shape
     kv_heads, block_size = keys.shape[1], keys.shape[2]
-    if not sequences:
-        return out
     room = _MANY["RESIDENT"] * multiprocessors(q.device)  # blocks on the chip at a time
     splits = max(1, min(room // (sequences * kv_heads), _MOST_SPLITS))
     depth = _MANY if 2 * sequences * kv_heads > room else _FEW
@@ -52,7 +97,6 @@ def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tens
         (splits, kv_heads, sequences), _THREADS, q, keys, values, tables, lengths, out, partial,
         _arrived(q.device, sequences * kv_heads), sequences, kv_heads, tables.stride(0), scale,
     )  # fmt: skip
-    return out
 
 
 def _arrived(device: torch.device, least: int) -> Tensor:
@@ -69,6 +113,8 @@ def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Ten
     for name, cache in (("keys", keys), ("values", values)):
         same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
         check(same, name, cache, f"contiguous {q.dtype} {tuple(keys.shape)}")
+    for name, tensor in (("q", q), ("keys", keys), ("values", values)):
+        check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
     rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
     check(rows and tables.shape[0] == q.shape[0], "tables", tables, f"int32 [{q.shape[0]}, W], rows contiguous")
     check(lengths.dtype == torch.int32 and lengths.shape == q.shape[:1], "lengths", lengths, f"int32 [{q.shape[0]}]")

@@ -18,9 +18,12 @@ _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up
 
 def engine(
     folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
-    policy: str, max_running: int,
+    policy: str, max_running: int, warm: bool = True,
 ) -> tuple[Engine, Ready]:  # fmt: skip
-    """The engine, and what is said of it to clients; ModelError in words for the user."""
+    """The engine, and what is said of it to clients; ModelError in words for the user.
+
+    `warm`: what takes time once is done before the first request, not during it.
+    """
     where = _device(device)
     runner = build.runner(
         folder,
@@ -28,6 +31,7 @@ def engine(
         dtype=None if dtype is None else getattr(torch, dtype),
         memory=memory,
         block_size=block_size or build.BLOCK_SIZE,
+        running=max_running if warm else 0,
     )
     eos = Tokenizer.load(folder).eos
     made = Engine(

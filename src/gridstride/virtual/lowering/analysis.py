@@ -163,13 +163,14 @@ def _frontiers(code: Code, divergent: list[bool]) -> list[int]:
     """Least fixpoint of: who runs next takes over everybody who then still waits."""
     frontier, held = [0] * len(code.blocks), -1
     while held != (held := _held(code, frontier)):
-        work = list(range(len(code.blocks)))
-        while work:
-            b = work.pop()
-            for c, others in takers(code, frontier, divergent, held, b):
-                if others & ~frontier[c]:
-                    frontier[c] |= others
-                    work.append(c)
+        again = set(range(len(code.blocks)))
+        while again:  # in rounds: frontiers grow by sets, where block after block they would grow by ones
+            now, again = sorted(again), set()
+            for b in now:
+                for c, others in takers(code, frontier, divergent, held, b):
+                    if others & ~frontier[c]:
+                        frontier[c] |= others
+                        again.add(c)
     return frontier
 
 
@@ -279,6 +280,8 @@ class _Shapes:
         width = width_of(self.code.registers[register])
         if ins.opcode in GROUP_OPCODES and self._one_group(ins):
             return Linear(width)
+        if broadcast_lane(ins) is not None and is_uniform(self.value(ins.operands[-1])):
+            return Linear(width)
         if varies(self.code, ins):
             return None
         linear = linear_result(NoScalars(), ins, self.value)
@@ -322,6 +325,16 @@ def special_shape(block_shape: BlockShape, name: str, component: str | None) -> 
         wide = name in ("clock64", "globaltimer", "current_graph_exec") or name.endswith("_64")
         return Linear(64 if wide else 32, align=align, top=_SPECIAL_TOP.get(name))
     return None
+
+
+def broadcast_lane(ins: Instruction) -> int | None:
+    """The lane whose value shfl.sync gives to all 32, as in `__shfl_sync(mask, x, 0)`; None where it does not."""
+    if ins.opcode != "shfl" or not {"sync", "idx"} <= set(ins.modifiers):
+        return None
+    by, clamp = ins.operands[2:4]
+    if not (isinstance(by, Immediate) and isinstance(clamp, Immediate)):
+        return None
+    return by.bits & 31 if clamp.bits & 31 == 31 and clamp.bits >> 8 & 31 == 0 else None
 
 
 def varies(code: Code, ins: Instruction) -> bool:

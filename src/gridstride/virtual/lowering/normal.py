@@ -1,11 +1,12 @@
 """A function's text in the form that the generator takes, and what its instructions may do to their threads.
 
-Guarded calls and barriers become branches around them; barriers and calls that may not return end their block.
+Guarded calls and barriers become branches around them; barriers and calls that may not return end their block. Shuffles
+by a constant name it, where NVRTC has put it into a register.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridstride.virtual.lowering.analysis import HELD, waits
@@ -14,6 +15,7 @@ from gridstride.virtual.ptx.module import (
     Arguments,
     Function,
     Guard,
+    Immediate,
     Instruction,
     Label,
     LabelRef,
@@ -21,6 +23,7 @@ from gridstride.virtual.ptx.module import (
     Statement,
     Symbol,
 )
+from gridstride.virtual.ptx.operands import writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,33 @@ def normal(function: Function, habits: Habits) -> Function:
     if function.kind == "func" and not (isinstance(body[-1], Instruction) and body[-1].opcode == "ret"):
         body = (*body, Instruction("ret", (), (), None, function.line, None))
     results = tuple(Register(v.name) for v in function.returns if v.space == "reg")
-    pieces = [_statement(s, f"%{n}", results, habits) for n, s in enumerate(body)]
+    known = _constants(body)
+    pieces = [_statement(_by_constants(s, known), f"%{n}", results, habits) for n, s in enumerate(body)]
     return replace(function, body=tuple(s for piece in pieces for s in piece))
+
+
+def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
+    """The registers that are written once, with an integer."""
+    found: dict[str, Immediate | None] = {}
+    for s in body:
+        if not isinstance(s, Instruction):
+            continue
+        for name in writes(s):
+            found[name] = _integer(s) if name not in found else None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _integer(s: Instruction) -> Immediate | None:
+    value = s.operands[1] if s.opcode == "mov" and s.guard is None else None
+    return value if isinstance(value, Immediate) and value.kind == "int" else None
+
+
+def _by_constants(s: Statement, known: Mapping[str, Immediate]) -> Statement:
+    """A shuffle whose lane and clamp are the constants that their registers hold."""
+    if not isinstance(s, Instruction) or s.opcode != "shfl":
+        return s
+    lane_and_clamp = (known.get(o.name, o) if isinstance(o, Register) else o for o in s.operands[2:4])
+    return replace(s, operands=(*s.operands[:2], *lane_and_clamp, *s.operands[4:]))
 
 
 def _statement(s: Statement, key: str, results: tuple[Register, ...], habits: Habits) -> Iterator[Statement]:

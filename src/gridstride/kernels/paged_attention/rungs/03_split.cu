@@ -64,6 +64,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
     __shared__ float tops[GROUP][WARPS], sums[GROUP][WARPS], heads[WARPS][GROUP][HEAD_WIDTH];
     __shared__ bool last;
 
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");  // the product behind this may ask for its weights meanwhile
+#endif
     const int split = blockIdx.x, splits = gridDim.x, kv = blockIdx.y, s = blockIdx.z;
     const int warp = threadIdx.x / 32, row = threadIdx.x % 32 / LANES, column = threadIdx.x % LANES * VECTOR;
     const int length = lengths[s];

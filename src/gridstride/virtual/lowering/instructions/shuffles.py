@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gridstride.virtual.lowering.analysis import broadcast_lane
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.floats import Family, check
 from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
@@ -39,7 +40,11 @@ def shuffle(cx: Lowering, ins: Instruction) -> None:
     if "sync" in ins.modifiers:
         members = cx.value(ins.operands[4], "b32")
         cx.program.observer.members(cx, members)
-    if isinstance(by, Immediate) and isinstance(clamp, Immediate):
+    one = broadcast_lane(ins)
+    if one is not None:
+        cx.program.observer.shuffled(cx, vector_constant("i32", [one] * LANES), members)
+        set_pair(cx, ins.operands[0], cx.b.extract(value, one), lambda: constant("i1", True))
+    elif isinstance(by, Immediate) and isinstance(clamp, Immediate):
         _known_shuffle(cx, ins.operands[0], mode, value, by.bits, clamp.bits, members)
     else:
         _shuffle(cx, ins.operands[0], mode, value, cx.vector(by, "b32"), cx.vector(clamp, "b32"), members)

@@ -1,0 +1,517 @@
+// 04 bulk ring: all keys and values of a block are asked for at once, by bulk copies; tensor cores look as they land.
+//
+// Moves: bytes on their way per multiprocessor, from what registers hold to what shared memory holds, without a thread
+//   that waits for each; instructions per token, since a product of 16 tokens with up to 8 heads is one of a warp's.
+// Mapping: tokens of all sequences and key heads stand in one line, and block b takes the b-th piece of that line: an
+//   equal share whatever the lengths are (Walk). Its last warp reads the table and asks, up to STAGES stages ahead; the
+//   others look. A stage is eight copies of keys and eight of values, of PIECE tokens each, that land 16 bytes further
+//   modulo 128 each: ldmatrix takes a row from each of the eight and finds them in different banks. So a warp's tile of
+//   16 tokens is two rows of every copy. Scores are keys (16 tokens) times queries (8 heads), the output values
+//   (16 elements of all tokens' rows) times weights (8 heads).
+//
+// entry: paged_attention_bulk_ring
+// block: 32*5
+// grid: min(2*SMS, K*S)
+// shared: 6*2*8*(8*128+16) + 128 + 128 + 4*2*(64+6)*4 + 6*16 + 16
+// needs: 9.0
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <math.h>
+
+#ifndef ELEMENT
+#define ELEMENT __half
+#endif
+#ifndef HEAD_WIDTH
+#define HEAD_WIDTH 64
+#endif
+#ifndef GROUP
+#define GROUP 2
+#endif
+#ifndef BLOCK_SIZE
+#define BLOCK_SIZE 16
+#endif
+#ifndef PIECE
+#define PIECE 8  // tokens of a copy
+#define STAGES 6  // on their way, or being looked at
+#define WARPS 4  // that look
+#define RESIDENT 2  // blocks on a multiprocessor
+#define SHARED 102448  // bytes, as ring.py counts them
+#endif
+#ifndef LEAST
+#define LEAST 16  // tokens of a block's share; sequences of less than four times as many are never cut
+#endif
+#ifndef SLACK
+#define SLACK 4  // a cut moves by up to a SLACK-th of a share to where a sequence begins: one merge less
+#endif
+#ifndef EVICT_FIRST
+#define EVICT_FIRST 1  // what is read once a step leaves L2 before what is read by every block
+#endif
+
+typedef ELEMENT Element;
+typedef unsigned int Word;
+
+constexpr int D = HEAD_WIDTH;
+constexpr int THREADS = 32 * (WARPS + 1);
+constexpr int ROW = D * sizeof(Element);  // bytes of a token
+constexpr int COPIES = 8;  // of keys, and of values, in a stage: the rows of a matrix of ldmatrix
+constexpr int APART = (PIECE * ROW + 127) / 128 * 128 + 16;  // bytes from copy to copy
+constexpr int STEP = COPIES * PIECE;  // tokens of a stage
+constexpr int TILES = (PIECE + 1) / 2;  // of 16 tokens, in a stage
+constexpr int READERS = TILES < WARPS ? TILES : WARPS;  // warps that look at one stage
+constexpr int TEAMS = WARPS / READERS;  // take stages in turn
+constexpr int COLUMNS = (GROUP + 7) / 8;  // heads in eights
+constexpr int PADDED = D + 4;  // floats: heads 2t and 2t + 1 of lanes t = 0 .. 3 begin in different banks
+constexpr int RECORD = D + 2;  // floats of one head in one part: output, maximum, sum
+constexpr int AT_ONCE = 8;  // records that a thread reads before it adds them up
+constexpr float LOG2E = 1.4426950408889634f;
+constexpr Word ALL_LANES = 0xffffffffu;
+static_assert(sizeof(Element) == 2 && D % 16 == 0, "tensor cores take 16-bit elements, 16 at a time");
+static_assert(STAGES % TEAMS == 0, "a warp sees every phase of a slot: of two, parity would tell it none");
+static_assert(BLOCK_SIZE % PIECE == 0, "a copy is of one block of the cache");
+static_assert(TILES % WARPS == 0 || WARPS % TILES == 0, "warps take tiles in turn");
+static_assert(LEAST > PIECE, "parts begin with a copy, and have more than one");
+
+template <class T> constexpr bool BRAIN = false;
+template <> constexpr bool BRAIN<__nv_bfloat16> = true;
+
+struct __align__(16) Shared {
+    unsigned char ring[STAGES][2][COPIES * APART];
+    unsigned char zeros[ROW + 16 * COPIES];  // stand for tokens that are not there, 16 bytes on from copy to copy
+    float heads[WARPS][GROUP][PADDED], tops[WARPS][GROUP], sums[WARPS][GROUP];
+    unsigned long long full[STAGES], empty[STAGES];
+    bool last;
+};
+
+static_assert(sizeof(Shared) == SHARED, "the launch gives what is used");
+
+__device__ __forceinline__ Word address(const void* shared)
+{
+    return static_cast<Word>(__cvta_generic_to_shared(shared));
+}
+
+// What lanes, warps or parts have seen of one head: weights relative to exp2(top).
+__device__ __forceinline__ float weight(float top, float all)
+{
+    return top == -INFINITY ? 0.0f : exp2f(top - all);
+}
+
+// -- who does what ----------------------------------------------------------------------------------------------------
+// A walk over the block's stretch of the line, sequence after sequence and key head after key head. Positions on the
+// line are ints: 2^31 of them are more than any GPU's memory holds.
+struct Walk {
+    const int* lengths;
+    int S, K, share, snap;
+    int s, kv, length, at;  // where we are, and where on the line that begins
+
+    __device__ Walk(const int* lengths, int S, int K) : lengths(lengths), S(S), K(K)
+    {
+        const int lane = threadIdx.x % 32, each = (S + 31) / 32;
+        int mine = 0;
+#pragma unroll 4
+        for (int i = lane * each; i < min(S, (lane + 1) * each); ++i) mine += lengths[i];
+        int upto = mine;
+#pragma unroll
+        for (int offset = 1; offset < 32; offset *= 2) {
+            const int before = __shfl_up_sync(ALL_LANES, upto, offset);
+            if (lane >= offset) upto += before;
+        }
+        const int all = K * __shfl_sync(ALL_LANES, upto, 31);
+        share = max(LEAST, (all + gridDim.x - 1) / gridDim.x);
+        snap = max(2 * LEAST, share / SLACK);
+        const int begin = blockIdx.x * share;
+        const Word behind = __ballot_sync(ALL_LANES, upto * K > begin);
+        s = behind ? (__ffs(behind) - 1) * each : S;
+        at = K * __shfl_sync(ALL_LANES, upto - mine, behind ? __ffs(behind) - 1 : 0);
+        if (!behind) return;
+        while (begin - at >= K * (length = lengths[s])) {
+            at += K * length;
+            ++s;
+        }
+        kv = (begin - at) / length;
+        at += kv * length;
+    }
+
+    // Where block c's share begins in this sequence and head: with a copy, and nowhere near an end.
+    __device__ int cut(int c) const
+    {
+        const int offset = c * share - at;
+        if (offset >= length) return length;
+        return offset < snap ? 0 : offset > length - snap ? length : offset / PIECE * PIECE;
+    }
+
+    __device__ bool there() const { return s < S && at < (int(blockIdx.x) + 1) * share; }
+
+    __device__ void next()
+    {
+        at += length;
+        if (++kv < K) return;
+        kv = 0;
+        do ++s;
+        while (s < S && (length = lengths[s]) == 0);
+    }
+};
+
+// -- the ring ---------------------------------------------------------------------------------------------------------
+__device__ __forceinline__ void wait(const unsigned long long* barrier, Word parity)
+{
+    Word done;
+    do {
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done) : "r"(address(barrier)), "r"(parity) : "memory");
+    } while (!done);
+}
+
+__device__ __forceinline__ void ask(
+    const unsigned char* to, const Element* from, Word bytes, const unsigned long long* barrier,
+    unsigned long long policy)
+{
+    if (EVICT_FIRST)
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
+            ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy) : "memory");
+    else
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+            ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)) : "memory");
+}
+
+// One warp. Lane l holds where copy l % 8 of stage l / 8 of the next four comes from, and looks up the four after them.
+__device__ __forceinline__ void fill(
+    Shared& m, Walk walk, const Element* keys, const Element* values, const int* tables, int table_width)
+{
+    const int lane = threadIdx.x % 32, copy = lane % COPIES;
+    unsigned long long policy = 0;
+    if (EVICT_FIRST) asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    for (Word stage = 0; walk.there(); walk.next()) {
+        const int begin = walk.cut(blockIdx.x), end = walk.cut(blockIdx.x + 1);
+        const int* const table = tables + (long long)walk.s * table_width;
+        const auto block_of = [&](int token) { return token < end ? table[token / BLOCK_SIZE] : 0; };
+        int token = begin + lane * PIECE, block = 0, next = block_of(token);
+        for (int base = begin, turn = 0; base < end; base += STEP, ++stage, turn = (turn + 1) % 4) {
+            if (turn == 0) {
+                if (base > begin) token += 32 * PIECE;
+                block = next;
+                next = block_of(token + 32 * PIECE);
+            }
+            const int slot = stage % STAGES;
+            if (stage >= STAGES) wait(&m.empty[slot], (stage / STAGES & 1) ^ 1);
+            if (lane == 0)
+                asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                             ::"r"(address(&m.full[slot])), "r"(2 * min(end - base, STEP) * ROW) : "memory");
+            __syncwarp();
+            const int tokens = min(end - token, PIECE);
+            if (lane / COPIES == turn && tokens > 0) {
+                const long long at = (((long long)block * walk.K + walk.kv) * BLOCK_SIZE + token % BLOCK_SIZE) * D;
+                ask(m.ring[slot][0] + copy * APART, keys + at, tokens * ROW, &m.full[slot], policy);
+                ask(m.ring[slot][1] + copy * APART, values + at, tokens * ROW, &m.full[slot], policy);
+            }
+        }
+    }
+}
+
+// -- products ---------------------------------------------------------------------------------------------------------
+// Elements of four matrices of 8 by 8: of its row lane / 4, or of its column where TURNED, a lane gets two neighbours.
+template <bool TURNED> __device__ __forceinline__ void load(Word (&a)[4], Word from)
+{
+    if (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(from) : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(from) : "memory");
+}
+
+__device__ __forceinline__ void mma(float (&c)[4], const Word (&a)[4], const Word (&b)[2])
+{
+    if constexpr (BRAIN<Element>)
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    else
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Two weights, rounded as the tensor cores take them; they are what the sum counts, so that all weights make one.
+__device__ __forceinline__ Word pack(float& low, float& high)
+{
+    const Element pair[2] = {Element(low), Element(high)};
+    low = float(pair[0]);
+    high = float(pair[1]);
+    Word packed;
+    memcpy(&packed, pair, sizeof(packed));
+    return packed;
+}
+
+__device__ __forceinline__ Word turned(Word matrix)
+{
+    Word other;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(other) : "r"(matrix));
+    return other;
+}
+
+// What a warp has seen. A lane has heads 2t and 2t + 1, t = lane % 4, of each eight, and of every 16 elements of the
+// output those at lane / 4 and 8 further: 0 and 1 are the first, 2 and 3 the second, of both heads.
+struct Seen {
+    float top[COLUMNS][2], sum[COLUMNS][2], out[COLUMNS][D / 16][4];
+
+    __device__ Seen() : sum{}, out{}
+    {
+#pragma unroll
+        for (int n = 0; n < COLUMNS; ++n) top[n][0] = top[n][1] = -INFINITY;
+    }
+};
+
+struct Query {
+    Word b[COLUMNS][D / 16][2];
+
+    __device__ void load(const Element* q)
+    {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int n = 0; n < COLUMNS; ++n) {
+            const int head = 8 * n + lane / 4;
+            const Word* row = reinterpret_cast<const Word*>(q + (long long)head * D) + lane % 4;
+#pragma unroll
+            for (int k = 0; k < D / 16; ++k) {
+                b[n][k][0] = head < GROUP ? row[8 * k] : 0;
+                b[n][k][1] = head < GROUP ? row[8 * k + 4] : 0;
+            }
+        }
+    }
+};
+
+// Tokens 2 tile and 2 tile + 1 of every copy of a stage that holds `count` tokens.
+__device__ __forceinline__ void look(
+    const Shared& m, int slot, int tile, int count, const Query& query, Seen& seen, float scale)
+{
+    const int lane = threadIdx.x % 32, copy = lane % 8;
+    const auto row = [&](int kind, int token, int half) {
+        const bool there = token < min(PIECE, count - copy * PIECE);
+        const Word from = address(m.ring[slot][kind]) + copy * APART + token * ROW;
+        return (there ? from : address(m.zeros) + copy * 16) + half * 16;
+    };
+    const Word key = row(0, 2 * tile + lane / 8 % 2, lane / 16), value = row(1, 2 * tile + lane / 16, lane / 8 % 2);
+
+    float score[COLUMNS][2][4] = {};
+#pragma unroll
+    for (int k = 0; k < D / 16; ++k) {
+        Word a[4];
+        load<false>(a, key + 32 * k);
+#pragma unroll
+        for (int n = 0; n < COLUMNS; ++n) mma(score[n][k % 2], a, query.b[n][k]);
+    }
+
+    const int tokens = min(PIECE, count - lane / 4 * PIECE);
+    Word weights[COLUMNS][2];
+#pragma unroll
+    for (int n = 0; n < COLUMNS; ++n) {
+        float p[4], next[2];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            p[i] = 2 * tile + i / 2 < tokens ? (score[n][0][i] + score[n][1][i]) * scale : -INFINITY;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            next[h] = fmaxf(seen.top[n][h], fmaxf(p[h], p[2 + h]));
+#pragma unroll
+            for (int offset = 4; offset < 32; offset *= 2)
+                next[h] = fmaxf(next[h], __shfl_xor_sync(ALL_LANES, next[h], offset));
+        }
+        if (__any_sync(ALL_LANES, next[0] > seen.top[n][0] || next[1] > seen.top[n][1])) {
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const float keep = weight(seen.top[n][h], next[h]);
+                seen.top[n][h] = next[h];
+                seen.sum[n][h] *= keep;
+#pragma unroll
+                for (int d = 0; d < D / 16; ++d) {
+                    seen.out[n][d][h] *= keep;
+                    seen.out[n][d][2 + h] *= keep;
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) p[i] = weight(p[i], next[i % 2]);
+        weights[n][0] = turned(pack(p[0], p[1]));
+        weights[n][1] = turned(pack(p[2], p[3]));
+        seen.sum[n][0] += p[0] + p[2];
+        seen.sum[n][1] += p[1] + p[3];
+    }
+
+#pragma unroll
+    for (int d = 0; d < D / 16; ++d) {
+        Word a[4];
+        load<true>(a, value + 32 * d);
+#pragma unroll
+        for (int n = 0; n < COLUMNS; ++n) mma(seen.out[n][d], a, weights[n]);
+    }
+}
+
+// -- merging ----------------------------------------------------------------------------------------------------------
+__device__ __forceinline__ void meet()  // of the warps that look
+{
+    asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory");
+}
+
+__device__ __forceinline__ void put(Shared& m, Seen& seen)
+{
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int n = 0; n < COLUMNS; ++n) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const int head = 8 * n + lane % 4 * 2 + h;
+#pragma unroll
+            for (int offset = 4; offset < 32; offset *= 2)
+                seen.sum[n][h] += __shfl_xor_sync(ALL_LANES, seen.sum[n][h], offset);
+            if (head >= GROUP) continue;
+            if (lane < 4) {
+                m.tops[warp][head] = seen.top[n][h];
+                m.sums[warp][head] = seen.sum[n][h];
+            }
+#pragma unroll
+            for (int d = 0; d < D / 16; ++d) {
+                m.heads[warp][head][16 * d + lane / 4] = seen.out[n][d][h];
+                m.heads[warp][head][16 * d + 8 + lane / 4] = seen.out[n][d][2 + h];
+            }
+        }
+    }
+}
+
+// All warps' shares of element d of head g; maximum and sum come with it.
+__device__ __forceinline__ float merged(const Shared& m, int g, int d, float& most, float& total)
+{
+    float x = 0.0f;
+    most = -INFINITY;
+    total = 0.0f;
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) most = fmaxf(most, m.tops[w][g]);
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) {
+        const float part = weight(m.tops[w][g], most);
+        total += part * m.sums[w][g];
+        x += part * m.heads[w][g][d];
+    }
+    return x;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_bulk_ring(
+    const ELEMENT* __restrict__ q, const ELEMENT* __restrict__ keys, const ELEMENT* __restrict__ values,
+    const int* __restrict__ tables, const int* __restrict__ lengths, ELEMENT* __restrict__ out,
+    float* __restrict__ partial, int* __restrict__ arrived, int S, int K, int table_width, float scale)
+{
+    extern __shared__ __align__(128) unsigned char memory[];
+    Shared& m = *reinterpret_cast<Shared*>(memory);
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");  // the product behind this may ask for its weights meanwhile
+#endif
+    const int t = threadIdx.x, warp = t / 32, b = blockIdx.x;
+
+    if (t == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&m.full[i])) : "memory");
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                         ::"r"(address(&m.empty[i])), "n"(READERS) : "memory");
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    for (int i = t; i < int(sizeof(m.zeros)) / 4; i += THREADS) reinterpret_cast<Word*>(m.zeros)[i] = 0;
+    Walk walk(lengths, S, K);
+    __syncthreads();
+    if (warp == WARPS) {
+        fill(m, walk, keys, values, tables, table_width);
+        return;
+    }
+
+    for (int s = b; s < S; s += gridDim.x)
+        if (lengths[s] == 0)
+#pragma unroll 1
+            for (int i = t; i < K * GROUP * D; i += 32 * WARPS) out[(long long)s * K * GROUP * D + i] = Element(0.0f);
+
+    for (Word stage = 0; walk.there(); walk.next()) {
+        const int begin = walk.cut(b), end = walk.cut(b + 1);
+        if (begin >= end) continue;
+        const long long head = ((long long)walk.s * K + walk.kv) * GROUP;
+        Query query;
+        query.load(q + head * D);
+        Seen seen;
+        for (int base = begin; base < end; base += STEP, ++stage) {
+            const int slot = stage % STAGES;
+            const int first = TILES < WARPS ? (warp + WARPS - stage * TILES % WARPS) % WARPS : warp;
+            if (first >= TILES) continue;
+            wait(&m.full[slot], stage / STAGES & 1);
+            __syncwarp();  // the tensor cores want all lanes at once
+            for (int tile = first; tile < TILES; tile += WARPS)
+                look(m, slot, tile, end - base, query, seen, scale * LOG2E);
+            __syncwarp();
+            if (t % 32 == 0)
+                asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(&m.empty[slot])) : "memory");
+        }
+
+        meet();  // the part before has been read
+        put(m, seen);
+        meet();
+        const bool whole = begin == 0 && end == walk.length;
+        for (int i = t; i < GROUP * D; i += 32 * WARPS) {
+            const int g = i / D, d = i % D;
+            float most, total;
+            const float x = merged(m, g, d, most, total);
+            if (whole) {
+                out[(head + g) * D + d] = Element(x / total);
+            } else {
+                float* record = partial + ((2LL * b + (begin == 0)) * GROUP + g) * RECORD;
+                record[d] = x;
+                if (d < 2) record[D + d] = d ? total : most;
+            }
+        }
+        if (whole) continue;
+
+        int from = b, to = b;  // blocks that have parts of it
+#pragma unroll 1
+        while (walk.cut(from) > 0) --from;
+#pragma unroll 1
+        while (walk.cut(to + 1) < walk.length) ++to;
+        __threadfence();  // this part's record before the count that says it is there
+        meet();
+        if (t == 0) m.last = atomicAdd(&arrived[walk.s * K + walk.kv], 1) == to - from;
+        meet();
+        if (!m.last) continue;
+        __threadfence();
+#pragma unroll 1
+        for (int i = t; i < GROUP * D; i += 32 * WARPS) {
+            const int g = i / D, d = i % D;
+            const auto record = [&](int c) { return partial + ((2LL * c + (c == from)) * GROUP + g) * RECORD; };
+            float most = -INFINITY, total = 0.0f, x = 0.0f;
+#pragma unroll 1
+            for (int first = from; first <= to; first += AT_ONCE) {  // in order: the same sum whoever is last
+                float tops[AT_ONCE], sums[AT_ONCE], seen[AT_ONCE], next = most;
+#pragma unroll
+                for (int c = 0; c < AT_ONCE; ++c) {
+                    const float* of = record(min(first + c, to));
+                    tops[c] = __ldcg(of + D);
+                    sums[c] = __ldcg(of + D + 1);
+                    seen[c] = __ldcg(of + d);
+                    if (first + c > to) tops[c] = -INFINITY;
+                    next = fmaxf(next, tops[c]);
+                }
+                const float keep = weight(most, next);
+                most = next;
+                total *= keep;
+                x *= keep;
+#pragma unroll
+                for (int c = 0; c < AT_ONCE; ++c) {
+                    const float part = weight(tops[c], most);
+                    total += part * sums[c];
+                    x += part * seen[c];
+                }
+            }
+            out[(head + g) * D + d] = Element(x / total);
+        }
+        if (t == 0) arrived[walk.s * K + walk.kv] = 0;  // ready for the next launch
+    }
+}

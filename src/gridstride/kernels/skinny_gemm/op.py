@@ -1,0 +1,98 @@
+"""gridstride::skinny_gemm: the linear layer for few rows, y = x W^T + bias, and the same with gated SiLU behind it."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Cut, cut
+from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define(
+    "skinny_gemm(Tensor x, Tensor weight, Tensor? bias, bool gated=False, bool fixed_weights=False) -> Tensor"
+)
+_CLUSTERS = (9, 0)  # compute capability from which there are clusters, bulk copies and dependent launches
+RUNG = "07_warpgroup"
+"""The rung that ships; "06_dependent" does the same with mma.sync. Neither has been timed."""
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def skinny_gemm(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, *, gated: bool = False, fixed_weights: bool = False
+) -> Tensor:
+    """x weight^T + bias [M, N] of x [M, K] and weight [N, K], 16-bit, M up to 128, K a multiple of 32; fp32 inside.
+
+    `gated`: silu_mul of that, [M, N / 2]. `fixed_weights`: weight and bias are read before the kernels in front of this
+    one have ended, so nothing on the GPU may still be writing them.
+    """
+    y: Tensor = torch.ops.gridstride.skinny_gemm(x, weight, bias, gated, fixed_weights)
+    return y
+
+
+def misfit(x: Tensor, weight: Tensor) -> str:
+    """Why the kernel cannot take these CUDA tensors; empty where it can."""
+    if x.dtype not in _HALVES:
+        return f"{x.dtype} is not one of {', '.join(map(str, _HALVES))}"
+    gpu = properties(x.device)
+    if gpu.compute_capability < _CLUSTERS:
+        return f"{gpu.name} has no clusters: compute capability 9.0 is needed"
+    if _cut(x, weight) is None:
+        m, k = x.shape
+        return f"{m} x {k} times {len(weight)} x {k}: 1 to {MOST_ROWS} rows and a multiple of {STEP} columns fit"
+    return ""
+
+
+def _cut(x: Tensor, weight: Tensor) -> Cut | None:
+    m, k = x.shape
+    return cut(m, len(weight), k, multiprocessors=multiprocessors(x.device))
+
+
+def launch(
+    chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool,
+    rung: str = RUNG, **macros: object,
+) -> None:  # fmt: skip
+    """One launch, cut as given; the caller answers for shapes and dtypes. `macros` are further ones of the kernel."""
+    macros |= {**chosen.macros, "ELEMENT": element(x), "GATED": int(gated)}
+    kernel = launcher("skinny_gemm", rung, x.device, **macros)
+    (m, k), n = x.shape, len(weight)
+    start = kernel.dependent if fixed_weights else kernel
+    start((chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))
+
+
+@torch.library.impl(_LIBRARY, "skinny_gemm", "CUDA")
+def _cuda(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
+    _check(x, weight, bias, gated)
+    reason = misfit(x, weight)
+    if reason:
+        raise ValueError(f"skinny_gemm: {reason}; torch.nn.functional.linear takes it")
+    y, chosen = _fake(x, weight, bias, gated), _cut(x, weight)
+    assert chosen is not None
+    launch(chosen, x, weight, bias, y, gated=gated, fixed_weights=fixed_weights)
+    return y
+
+
+def _check(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
+    aligned = x.data_ptr() % 16 == 0 and weight.data_ptr() % 16 == 0
+    check(x.dim() == 2 and x.is_contiguous() and aligned, "x", x, "contiguous [M, K] that begins at 16 bytes")
+    wanted = f"contiguous {x.dtype} [N, {x.shape[1]}] that begins at 16 bytes" + (", N even" if gated else "")
+    fits = weight.dim() == 2 and weight.shape[1] == x.shape[1] and not (gated and len(weight) % 2)
+    check(fits and weight.dtype == x.dtype and weight.is_contiguous(), "weight", weight, wanted)
+    if bias is not None:
+        right = bias.shape == weight.shape[:1] and bias.dtype == x.dtype and bias.is_contiguous()
+        check(right, "bias", bias, f"contiguous {x.dtype} [{len(weight)}]")
+
+
+@torch.library.impl(_LIBRARY, "skinny_gemm", "CPU")
+def _cpu(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
+    y = F.linear(x, weight, bias)
+    if not gated:
+        return y
+    gate, up = y.chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+@torch.library.register_fake("gridstride::skinny_gemm")
+def _fake(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
+    return x.new_empty((len(x), len(weight) // 2 if gated else len(weight)))

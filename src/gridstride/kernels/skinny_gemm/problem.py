@@ -1,0 +1,68 @@
+"""The linear layer of decoding: few rows of x against a whole weight matrix, y = x W^T + bias."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
+
+
+def reference(v: Values) -> dict[str, Array]:
+    """y[m][n] = sum over k of x[m][k] weight[n][k], plus bias[n]."""
+    return {"y": v["x"] @ v["weight"].T + v["bias"]}
+
+
+def magnitude(v: Values) -> dict[str, Array]:
+    """The result, rounded once to 16 bits, and before that the random walk of sqrt(K) roundings of a float32 sum.
+
+    In units of the result's own rounding, 2^-11, a rounding of float32 is 2^-13 of the sum of absolute values.
+    """
+    with np.errstate(invalid="ignore"):
+        total = abs(v["x"]) @ abs(v["weight"]).T + abs(v["bias"])
+        return {"y": abs(reference(v)["y"]) + total * v["x"].shape[1] ** 0.5 * 2.0**-13}
+
+
+def cublas(v: Values) -> object:
+    """cuBLAS through PyTorch."""
+    import torch
+
+    return torch.addmm(v["bias"], v["x"], v["weight"].T, out=v["y"])
+
+
+problem = Problem(
+    name="skinny_gemm",
+    title="Linear layer for few rows, y = x W^T + bias, float16",
+    parameters=(
+        array("x", "float16", "M", "32*steps"),
+        array("weight", "float16", "N", "32*steps"),
+        array("bias", "float16", "N"),
+        array("y", "float16", "M", "N", role="out"),
+        size("M"),
+        size("N"),
+        size("steps"),
+    ),
+    reference=reference,
+    magnitude=magnitude,
+    terms="2",
+    exact=True,
+    without={
+        "spikes": "a million is infinite in float16",
+        "cancellation": "products of two numbers near a thousand are infinite in float16",
+    },
+    public=(
+        {"M": 8, "N": 128, "steps": 8},
+        {"M": 5, "N": 77, "steps": 3},
+        {"M": 33, "N": 140, "steps": 5},
+        {"M": 3, "N": 20, "steps": 75},
+        {"M": 1, "N": 1, "steps": 1},
+    ),
+    largest={"M": 36, "N": 150, "steps": 20},
+    tiles=(8, 16, 32, 64, 128),
+    observed={"M": 32, "N": 512, "steps": 32},
+    timed={"M": 32, "N": 4096, "steps": 32},
+    flops="2*M*N*32*steps",
+    bytes="64*steps*(M+N)+2*N+2*M*N",
+    peers={"cuBLAS": Peer(cublas)},
+    torch_ops=("aten::mm", "aten::addmm", "aten::matmul", "aten::linear", "aten::_addmm_activation"),
+    aligned="tensors begin at 16-byte boundaries, which the op checks",
+)

@@ -1,0 +1,78 @@
+"""Inputs of a pass over prompts: its size, where its keys lie, and what stands behind the batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from gridstride.serve.batch import Batch, Draw
+from gridstride.serve.packed import PIECE
+from gridstride.serve.prompts import MOST_KEYS, Prompts, Size, cut, recorded, sized, slots_of
+from gridstride.serve.sampling import Sampling
+
+TOKENS = (64, 256, 1024)
+
+
+def test_a_pass_is_the_smallest_recorded_one_with_room() -> None:
+    assert recorded(Size(tokens=64, keys=64, sequences=16), TOKENS) == Size(64, 64, 16)
+    assert recorded(Size(tokens=65, keys=65, sequences=1), TOKENS) == Size(256, 256, 32)
+    assert recorded(Size(tokens=99, keys=99, sequences=33), TOKENS) == Size(1024, 1024, 128)  # many short ones
+    assert recorded(Size(tokens=20, keys=300, sequences=1), TOKENS) == Size(64, 1024, 16)  # behind what is cached
+
+
+def test_what_no_recorded_pass_has_room_for_has_none() -> None:
+    assert recorded(Size(tokens=1025, keys=1025, sequences=1), TOKENS) is None
+    assert recorded(Size(tokens=65, keys=MOST_KEYS + 1, sequences=1), TOKENS) is None
+    assert recorded(Size(tokens=300, keys=300, sequences=129), TOKENS) is None
+    assert recorded(Size(tokens=1, keys=1, sequences=1), ()) is None
+
+
+def test_long_chunks_are_cut_into_pieces_that_see_more_and_more() -> None:
+    queries, keys, seen = cut(np.array([0, 3, PIECE + 8], np.int32), np.array([10, PIECE + 5], np.int32))
+    assert queries.tolist() == [0, 3, PIECE + 3, PIECE + 8]
+    assert keys.tolist() == [0, 10, 10]
+    assert seen.tolist() == [10, PIECE, PIECE + 5]
+
+
+def test_the_slots_of_all_tokens_of_all_sequences() -> None:
+    blocks = np.array([[5, 2, 0], [1, 7, 3]], np.int32)
+    assert slots_of(blocks, np.array([3, 5], np.int32), 2).tolist() == [10, 11, 4, 2, 3, 14, 15, 6]
+
+
+def test_what_an_earlier_batch_left_does_not_show() -> None:
+    prompts = Prompts(sized(64), spare=9, block_size=2, logits=torch.empty(16, 50), device=torch.device("cpu"))
+    prompts.fill(batch([6, 5, 3], Sampling(temperature=0.7, top_p=0.5, seed=3)))
+    prompts.fill(batch([2], Sampling(temperature=0.0)))
+    field = prompts.field
+    assert field["tokens"].tolist() == [100, 101] + [0] * 62
+    assert set(field["slots"].tolist()[2:]) == {18}  # of the block that belongs to nobody
+    assert (field["piece_queries"].tolist()[:2], set(field["piece_queries"].tolist()[1:])) == ([0, 2], {2})
+    assert field["piece_seen"].tolist() == [2] + [0] * 15
+    assert field["last"].tolist() == [1] + [0] * 15
+    assert set(field["temperature"].tolist()) == {0.0}
+    assert set(field["top_p"].tolist()) == {1.0}
+
+
+def test_the_cache_is_read_token_by_token_head_by_head() -> None:
+    prompts = Prompts(sized(64), spare=9, block_size=2, logits=torch.empty(16, 50), device=torch.device("cpu"))
+    prompts.fill(batch([3], Sampling()))
+    cache = torch.arange(10 * 3 * 2).view(10, 3, 2)  # blocks, heads, places
+    found = cache.flatten()[prompts.rows(3)].view(-1, 3)[:3]
+    assert found.tolist() == [cache[0, :, 0].tolist(), cache[0, :, 1].tolist(), cache[1, :, 0].tolist()]
+
+
+def batch(counts: list[int], sampling: Sampling) -> Batch:
+    """Fresh prompts in blocks of two, one after the other."""
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    lengths = np.array(counts, np.int32)
+    blocks = np.arange(3 * len(counts), dtype=np.int32).reshape(-1, 3)
+    return Batch(
+        tokens=np.arange(starts[-1]) + 100,
+        positions=np.concatenate([np.arange(count) for count in counts]),
+        slots=slots_of(blocks, lengths, 2),
+        starts=starts,
+        lengths=lengths,
+        blocks=blocks,
+        sampled=starts[1:] - 1,
+        draws=(Draw(sampling, 0, (), ()),) * len(counts),
+    )
