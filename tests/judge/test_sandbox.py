@@ -178,7 +178,7 @@ def test_what_is_right_is_never_said_to_the_worker(monkeypatch: pytest.MonkeyPat
     folder = find("vector_add")
     ladder = Ladder(folder, device=gs.VirtualGPU(), seed=5, rungs=["01"], sandbox=True)
     result = next(iter(ladder))
-    outputs = [each.values for case in ladder._cases() for each in case.expected.values()]
+    outputs = [each.values for case in ladder.cases() for each in case.expected.values()]
     expected = {each.astype("float32").tobytes() for each in outputs if each.size}
     ladder.close()
     assert result.verdict == "pass"
