@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.target import device_of, folder_of, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from gridstride.judge.verdict import RungResult
     from gridstride.protocol import Device
 
+_MOST_BYTES = 4_000_000  # a hundred times the largest kernel of the ladders
+
 
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
@@ -25,14 +28,10 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     chosen = device_of(device, chip)
     with _started(chosen) if sandbox and chosen.kind == "virtual" else nullcontext(sandbox) as room:
         folder = folder_of(problem)
-        from gridstride.judge.header import HeaderError
         from gridstride.judge.ladder import check
 
-        with kernels_print_on_stderr(), Progress(1) as progress:
-            try:
-                result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
-            except HeaderError as error:
-                raise WrongUse(str(error)) from error
+        with problems_said(), kernels_print_on_stderr(), Progress(1) as progress:
+            result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
     if as_json:
         emit(result.check_json())
     else:
@@ -55,10 +54,9 @@ def _started(device: Device) -> Iterator[Sandbox]:
 
 def kernel_source(file: str, *, sandbox: bool = True) -> str:
     """The text of a kernel file; WrongUse where it is none, or must not be run without the sandbox."""
-    try:
-        raw = Path(file).read_bytes()
-    except OSError as error:
-        raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+    raw = _bytes(file)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise WrongUse(f"{file} is UTF-16: save it as UTF-8, which is what the compiler reads")
     if b"\0" in raw:
         raise WrongUse(f"{file} is not a kernel: it is a binary file, CUDA C++ source is needed")
     text = raw.decode(errors="replace")
@@ -71,6 +69,21 @@ def kernel_source(file: str, *, sandbox: bool = True) -> str:
     if "__global__" not in text:
         raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
     return text
+
+
+def _bytes(file: str) -> bytes:
+    """What is in the file; a pipe or a device, which may never end, is not read."""
+    try:
+        mode, size = (found := Path(file).stat()).st_mode, found.st_size
+        if not file or stat.S_ISDIR(mode):
+            raise WrongUse(f"{file!r} is a folder: give the file of the kernel in it")
+        if not stat.S_ISREG(mode):
+            raise WrongUse(f"{file} is a pipe or a device: write the kernel to a file first")
+        if size > _MOST_BYTES:
+            raise WrongUse(f"{file} is not a kernel: it has {size:,} bytes, more than the {_MOST_BYTES:,} of a source")
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
 
 
 def _show(console: Console, result: RungResult, folder: Folder, source: str, device: str) -> None:

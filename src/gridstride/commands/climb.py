@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.target import device_of, folder_of, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -60,12 +60,10 @@ def writable(path: str, *, option: str = "--report") -> Path:
 
 def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     """The ladder, climbed. With rungs picked by name the wrong kernels are left alone."""
-    from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import climb
-    from gridstride.judge.problem import ProblemError
 
-    wrong = () if rungs else folder.wrong()
-    try:
+    with problems_said():
+        wrong = () if rungs else folder.wrong()
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
         steps: list[Progress] = []
         ladder = climb(
@@ -82,8 +80,6 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
             if wrong:
                 for _ in ladder.rejections():
                     pass
-    except (ProblemError, HeaderError) as error:
-        raise WrongUse(str(error)) from error
     return ladder
 
 

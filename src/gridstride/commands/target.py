@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gridstride.commands.terminal import WrongUse
@@ -45,6 +47,18 @@ def folder_of(problem: str) -> Folder:
     try:
         return find(problem)
     except (ProblemError, OSError) as error:
+        raise WrongUse(str(error)) from error
+
+
+@contextmanager
+def problems_said() -> Iterator[None]:
+    """Inside, a mistake in a problem's folder is wrong usage: its author is the one who typed the command."""
+    from gridstride.judge.header import HeaderError
+    from gridstride.judge.problem import ProblemError
+
+    try:
+        yield
+    except (ProblemError, HeaderError) as error:
         raise WrongUse(str(error)) from error
 
 

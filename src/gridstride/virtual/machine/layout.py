@@ -84,8 +84,8 @@ BLOCK = Layout(
 )
 """One resident block and its barriers. `cursor` is the next warp of the round; `phases` counts completions of each
 barrier, `epoch` of all; `votes`/`results` serve `bar.red`; `members` are the warps that arrived; `race` is the block's
-shadow of shared memory, null if not observed; `lanes` that of the lanes of each warp, null where that is not watched. The last of
-`phases` counts the turns of the cluster's barrier; `cluster` is null where blocks run on their own."""
+shadow of shared memory, null if not observed; `lanes` that of the lanes of each warp, null where that is not watched.
+The last of `phases` counts the turns of the cluster's barrier; `cluster` is null where blocks run on their own."""
 
 WORKER = Layout(
     "worker",

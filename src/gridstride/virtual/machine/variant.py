@@ -83,9 +83,7 @@ class Variant:
         self.code, self.tables = engine.Code(code, rare=tables.rare), tables
 
 
-def build(
-    parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool
-) -> Variant:
+def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
     """The kernel for a block shape, from the cache or, with the parsed text, compiled now.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
