@@ -288,11 +288,60 @@ def test_what_a_rung_prints_stays_out_of_the_climb(run: Run, tmp_path: Path) -> 
     assert outcome.json["rungs"][0]["verdict"] == "pass"
 
 
-def test_a_template_without_arguments_is_asked_for_them(run: Run, tmp_path: Path) -> None:
-    file = kernel(tmp_path, RIGHT.replace('extern "C"', "template <int N>"))
+@pytest.mark.parametrize("entry", ["", "// entry: add\n"])
+def test_a_template_without_arguments_is_asked_for_them(run: Run, tmp_path: Path, entry: str) -> None:
+    file = kernel(tmp_path, entry + RIGHT.replace('extern "C"', "template <int N>"))
     outcome = run("check", file, "-p", "vector_add")
     assert outcome.code == 1
-    assert "the kernel is a template, add<int N>: give its arguments in a line `// entry: …<…>`" in outcome.out
+    assert "the kernel is a template, add<int N>: give its arguments in a line `// entry: add<…>`" in outcome.out
+
+
+def test_host_code_in_a_submission_is_named_as_such(run: Run, tmp_path: Path) -> None:
+    outcome = run("check", kernel(tmp_path, RIGHT + "int main() { return 0; }\n"), "-p", "vector_add")
+    assert outcome.code == 1
+    assert "leave main() and all that runs on the host out" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (RIGHT.encode("utf-16"), "is UTF-16: save it as UTF-8"),
+        (b"//" + b" " * 4_000_000, "has 4,000,002 bytes, more than the 4,000,000 of a source"),
+        (b"\x7fELF\0\1", "is a binary file"),
+        (b"", "there is no __global__ function in it"),
+    ],
+)
+def test_a_file_that_is_no_source_is_refused(run: Run, tmp_path: Path, data: bytes, said: str) -> None:
+    (tmp_path / "odd.cu").write_bytes(data)
+    outcome = run("check", str(tmp_path / "odd.cu"), "-p", "vector_add")
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_a_pipe_is_refused_and_not_waited_for(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.cu")
+    for command in ("check", "explain"):
+        outcome = run(command, str(tmp_path / "pipe.cu"), "-p", "vector_add")
+        assert outcome.code == 2
+        assert "is a pipe or a device" in outcome.err
+
+
+SHORT_BY_ONE = """
+from dataclasses import replace
+problem = replace(problem, reference=lambda v: {"c": v["a"][1:]})
+"""
+
+
+@pytest.mark.parametrize("words", ["check FILE -p", "explain FILE -p", "climb", "problem prove"])
+def test_a_mistake_in_a_problem_of_ones_own_is_one_message(run: Run, tmp_path: Path, words: str) -> None:
+    own_problem(tmp_path, RIGHT)
+    with (tmp_path / "problem.py").open("a") as file:
+        file.write(SHORT_BY_ONE)
+    given = [kernel(tmp_path, RIGHT) if word == "FILE" else word for word in words.split()]
+    outcome = run(*given, str(tmp_path))
+    assert outcome.code == 2
+    assert re.search(r"problem vector_add: the reference gives c as float64 of shape \[\d+\]", outcome.err)
+    assert "Traceback" not in outcome.err
 
 
 def test_a_file_may_open_with_a_byte_order_mark(run: Run, tmp_path: Path) -> None:
@@ -324,7 +373,9 @@ def test_check_stops_a_kernel_that_never_ends(run: Run, tmp_path: Path, monkeypa
         (["climb", "matmul", "--report", "/no/such/folder/x.html"], "there is no folder /no/such/folder"),
         (["climb", "matmul", "--report", "/"], "is a folder"),
         (["check", "no_such_file.cu", "-p", "matmul"], "no_such_file.cu cannot be read: No such file"),
-        (["check", "/", "-p", "matmul"], "cannot be read: Is a directory"),
+        (["check", "/", "-p", "matmul"], "'/' is a folder: give the file of the kernel in it"),
+        (["check", "", "-p", "matmul"], "'' is a folder"),
+        (["check", "/dev/null", "-p", "matmul"], "/dev/null is a pipe or a device"),
         (["check", "x.cu"], "--problem"),
         (["problems", "--bogus"], "--bogus"),
     ],

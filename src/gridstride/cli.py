@@ -13,13 +13,16 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
-import typer
+from gridstride.commands.terminal import WrongUse, interrupts_end_at_once, tidy_when_terminated
 
-from gridstride.commands.terminal import WrongUse
+with interrupts_end_at_once():
+    import typer
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+_LEAVE_FOLDERS = ("check", "explain", "profile")  # commands with processes of their own and folders for them
 
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
@@ -457,7 +460,8 @@ def _installed_version() -> str:
 
 def _run(command: str, *args: Any, **options: Any) -> int:
     try:
-        passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
+        with tidy_when_terminated() if command in _LEAVE_FOLDERS else nullcontext():
+            passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
     except KeyboardInterrupt:  # here, as typer's versions make different things of it
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -472,6 +476,7 @@ def _outcome(words: list[str]) -> int:
     except WrongUse as error:
         return _refused(str(error), words)
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (the interpreter flushes it at exit)

@@ -13,7 +13,9 @@ from gridstride.judge.problem import Array, Case, Parameter, Problem, ProblemErr
 
 def drawn(problem: Problem, case: Case) -> dict[str, Any]:
     """The case's inputs; ProblemError where `arrange` fails or there is no memory for them."""
-    return _said(problem, case, "arrange" if problem.arrange else "the data", lambda: generate(problem, case))
+    what = "arrange" if problem.arrange else "the data"
+    values: dict[str, Any] = _said(problem, case, what, lambda: generate(problem, case))
+    return values
 
 
 def answers(problem: Problem, case: Case, wide: Values) -> tuple[dict[str, Array], dict[str, Array]]:

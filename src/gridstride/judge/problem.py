@@ -184,10 +184,11 @@ class Problem:
         for what in ("flops", "bytes", "terms"):
             self._check_expression(what, getattr(self, what))
         for case in (*self.public, self.observed):
-            if evaluate(self.terms, case) < 1:
+            if (terms := evaluate(self.terms, case)) < 1:
                 has = " ".join(f"{name}={value}" for name, value in case.items())
-                raise ProblemError(f"problem {self.name}: terms {self.terms} is {evaluate(self.terms, case)} for {has}: "
-                                   "at least one term is added up for an element")  # fmt: skip
+                raise ProblemError(
+                    f"problem {self.name}: terms {self.terms} is {terms} for {has}, at least 1 is needed"
+                )
         if not any(parameter.written for parameter in self.parameters):
             raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
         self._check_pieces(sizes)

@@ -127,7 +127,7 @@ def _entry(module: Module, wanted: str | None) -> str:
     for name in names:
         base, template, _ = name.partition("<")
         if template and wanted in (None, base):
-            raise ValueError(f"the kernel is a template, {name}: give its arguments, `// entry: {base}<…>`")
+            raise ValueError(f"the kernel is a template, {name}: give its arguments in a line `// entry: {base}<…>`")
     return wanted or names[0]
 
 

@@ -130,7 +130,7 @@ class VirtualKernel:
         self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
         self.needs_cluster = "explicitcluster" in entry.flags
         self.grid_of_clusters = "blocksareclusters" in entry.flags
-        self._variants: dict[tuple[BlockShape, bool, bool], Variant] = {}
+        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property
