@@ -274,6 +274,29 @@ def test_check_shows_what_does_not_compile_with_a_caret(run: Run, tmp_path: Path
     assert re.search(r"^ +\^$", outcome.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("chip", "code", "limit", "workers"),
+    [("a100", 0, "", 1), ("A100", 0, "", 1), ("b7", 2, "", 1), ("a100", 0, "9", 1)],
+)
+def test_check_starts_one_worker_and_leaves_none(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chip: str, code: int, limit: str, workers: int
+) -> None:
+    from gridstride.judge.sandbox.client import Worker
+
+    started: list[Worker] = []
+    make = Worker.__init__
+
+    def noted(worker: Worker, *args: object, **given: object) -> None:
+        make(worker, *args, **given)  # type: ignore[arg-type]
+        started.append(worker)
+
+    monkeypatch.setattr(Worker, "__init__", noted)
+    monkeypatch.setenv("GRIDSTRIDE_TIME_LIMIT", limit)
+    assert run("check", kernel(tmp_path, RIGHT), "-p", "vector_add", "--chip", chip).code == code
+    assert [each.given["chip"] for each in started] == [chip.lower()] * workers
+    assert all(each._closed for each in started)
+
+
 PRINTING = RIGHT.replace("    int", '    if (blockIdx.x + threadIdx.x == 0) printf("here\\n");\n    int')
 
 

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, problems_said, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+from gridstride.commands.target import PATIENCE, device_of, folder_of, problems_said, where
+from gridstride.commands.terminal import (
+    Progress,
+    WrongUse,
+    emit,
+    kernels_print_on_stderr,
+    refuse_what_never_ends,
+    stdout,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from gridstride.judge.find import Folder
+    from gridstride.judge.sandbox.client import Worker
     from gridstride.judge.sandbox.subject import Sandbox
     from gridstride.judge.verdict import RungResult
     from gridstride.protocol import Device
 
+_USUAL_CHIP = "h200"  # what the virtual GPU is where nobody says
 _MOST_BYTES = 4_000_000  # a hundred times the largest kernel of the ladders
 
 
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
     source = kernel_source(file, sandbox=sandbox)
-    chosen = device_of(device, chip)
-    with _started(chosen) if sandbox and chosen.kind == "virtual" else nullcontext(sandbox) as room:
+    with ExitStack() as stack:
+        early = _early_worker(device, chip) if sandbox else None
+        if early is not None:
+            stack.callback(early.close)
+        chosen = device_of(device, chip)
+        room = stack.enter_context(_started(chosen, early)) if sandbox and chosen.kind == "virtual" else sandbox
         folder = folder_of(problem)
         from gridstride.judge.ladder import check
 
@@ -39,12 +52,30 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     return result.verdict == "pass"
 
 
+def _early_worker(kind: str | None, chip: str | None) -> Worker | None:
+    """A worker that starts before this process has even imported what knows devices, which takes as long; None where
+    the device may be a physical one, or its patience another.
+    """
+    from gridstride.device.driver import driver_present
+
+    kind = kind or ("virtual" if chip else os.environ.get("GRIDSTRIDE_DEVICE"))
+    if kind == "physical" or (kind != "virtual" and driver_present()) or os.environ.get("GRIDSTRIDE_TIME_LIMIT"):
+        return None
+    from gridstride.judge.sandbox.client import Worker
+    from gridstride.judge.sandbox.limits import Limits
+    from gridstride.virtual.machine.workers import cores
+
+    limits = Limits(launch_seconds=PATIENCE)
+    return Worker(limits, chip=(chip or _USUAL_CHIP).lower(), workers=min(2, cores()))
+
+
 @contextmanager
-def _started(device: Device) -> Iterator[Sandbox]:
+def _started(device: Device, early: Worker | None) -> Iterator[Sandbox]:
     """A worker that gets ready while this process reads the problem and imports what judges."""
     from gridstride.judge.sandbox.subject import Sandbox
 
-    sandbox = Sandbox(device)
+    fits = early is not None and device.chip == early.given["chip"]
+    sandbox = Sandbox(device, worker=early if fits else None)
     sandbox.start()
     try:
         yield sandbox
@@ -72,14 +103,12 @@ def kernel_source(file: str, *, sandbox: bool = True) -> str:
 
 
 def _bytes(file: str) -> bytes:
-    """What is in the file; a pipe or a device, which may never end, is not read."""
+    """What is in the file; WrongUse where that can be no source."""
     try:
-        mode, size = (found := Path(file).stat()).st_mode, found.st_size
-        if not file or stat.S_ISDIR(mode):
+        if Path(file).is_dir():
             raise WrongUse(f"{file!r} is a folder: give the file of the kernel in it")
-        if not stat.S_ISREG(mode):
-            raise WrongUse(f"{file} is a pipe or a device: write the kernel to a file first")
-        if size > _MOST_BYTES:
+        refuse_what_never_ends(file)
+        if (size := Path(file).stat().st_size) > _MOST_BYTES:
             raise WrongUse(f"{file} is not a kernel: it has {size:,} bytes, more than the {_MOST_BYTES:,} of a source")
         return Path(file).read_bytes()
     except OSError as error:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gridstride.protocol import Device
 
 KINDS = ("virtual", "physical")
-_TIME_LIMIT = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says otherwise
+PATIENCE = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says otherwise
 
 
 def device_of(kind: str | None, chip: str | None) -> Device:
@@ -85,4 +85,4 @@ def _virtual(chip: str) -> Device:
         near = difflib.get_close_matches(chip.lower(), known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise WrongUse(f"there is no chip {chip!r}: {hint}")
-    return VirtualGPU(chip, time_limit=None if os.environ.get("GRIDSTRIDE_TIME_LIMIT") else _TIME_LIMIT)
+    return VirtualGPU(chip, time_limit=None if os.environ.get("GRIDSTRIDE_TIME_LIMIT") else PATIENCE)

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +23,13 @@ _PIPE_WIDTH = 120  # columns where nobody says how wide the reader is
 
 class WrongUse(Exception):
     """Something the user asked for that cannot be; the message names it and the way out."""
+
+
+def refuse_what_never_ends(file: str | Path) -> None:
+    """WrongUse for a pipe or a device: it would be waited for, or read until memory is full."""
+    path = Path(file)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise WrongUse(f"{file} is a pipe or a device: write what is in it to a file first")
 
 
 def stdout() -> Console:
