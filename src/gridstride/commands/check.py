@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import PATIENCE, device_of, folder_of, problems_said, where
+from gridstride.commands.target import PATIENCE, device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import (
     Progress,
     WrongUse,
@@ -38,6 +38,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
         early = _early_worker(device, chip) if sandbox else None
         if early is not None:
             stack.callback(early.close)
+        import_the_judge()
         chosen = device_of(device, chip)
         room = stack.enter_context(_started(chosen, early)) if sandbox and chosen.kind == "virtual" else sandbox
         folder = folder_of(problem)

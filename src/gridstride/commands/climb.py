@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, problems_said, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def run(
     problem: str, *, rungs: Sequence[str], device: str | None, chip: str | None, report: str | None, as_json: bool
 ) -> bool:
     """Climb, show, and say whether every rung passed and every wrong kernel was rejected."""
+    import_the_judge()
     folder = folder_of(problem)
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.commands.check import kernel_source
 from gridstride.commands.climb import writable
-from gridstride.commands.target import device_of, folder_of, problems_said, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def run(
     sandbox: bool = True,
 ) -> bool:
     """Judge and explain the file (or the rung of that name), and say whether it passed."""
+    import_the_judge()
     folder = folder_of(problem)
     with problems_said():
         kernel = _kernel(file, folder, sandbox)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.target import device_of, folder_of, problems_said, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _write(target: Path, name: str) -> list[str]:
 
 def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) -> bool:
     """Show every trial, and say whether the problem may judge."""
+    import_the_judge()
     from gridstride.judge.prove import prove as trials_of
 
     folder, chosen = folder_of(problem), device_of(device, chip)

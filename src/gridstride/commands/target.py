@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gridstride.commands.terminal import WrongUse
+from gridstride.commands.terminal import WrongUse, interrupts_held
 
 if TYPE_CHECKING:
     from gridstride.judge.find import Folder
@@ -37,6 +37,12 @@ def device_of(kind: str | None, chip: str | None) -> Device:
         return chosen if chosen.kind == "physical" else _virtual(chosen.chip)
     except (ValueError, DeviceError) as error:
         raise WrongUse(str(error)) from error
+
+
+def import_the_judge() -> None:
+    """Import what judges, which takes a third of a second in which a Ctrl-C could be lost: it comes afterwards."""
+    with interrupts_held():
+        import gridstride.judge.ladder  # noqa: F401
 
 
 def folder_of(problem: str) -> Folder:
