@@ -1,10 +1,14 @@
 """How many mistakes the judge sees: every rung of every ladder with one small mistake in it, judged.
 
-    python bench/mutation.py [PROBLEM …] [--each N] [--workers N] [--notes FILE] [--seconds S]
+    python bench/mutation.py [PROBLEM[/RUNG] …] [--each N] [--workers N] [--notes FILE] [--seconds S]
 
 Of each rung N mutants (40 unless told, 0 for all) are drawn. What became of each is noted in FILE at once, if one is
 given, and not worked out again by a later run with the same file: all of them take an hour of processor time. After S
 seconds no other one is begun; how many are left is said, and a later run with the same file goes on from there.
+
+A mutant whose PTX is the rung's own is the rung. The others run first on the plain build, which compiles in half the
+time or less: the judge gives the same data of the same cases to the same kernel and holds it to the same bounds, so
+what is wrong there is rejected. What is not goes to the judge itself, sanitizer and all, and so does what never ends.
 
 A mutant that compiles and passes is run again on many more cases next to the rung that it was made from: where its
 results on whole numbers or anything that the sanitizer finds differ, the judge has missed it; where nothing does, it
@@ -20,12 +24,13 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from common import machine, save
@@ -41,12 +46,15 @@ from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.mutants import Mutant, compilable, mutants
 from gridstride.judge.problem import Case
-from gridstride.judge.runnable import Runnable, build
+from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.verify import verify
+from gridstride.virtual.machine import engine
 
 SEED = 20261121
 MORE_CASES = 40
 AT_A_TIME = 16
 TIME_LIMIT = 1.5
+SAME = "the same PTX"
 UNBUILDABLE = ("compile_error", "launch", "unsupported")
 
 
@@ -75,7 +83,7 @@ def main() -> None:
     started = machine()
     until = time.time() + asked.seconds
     parts = [Part(name, file.name, asked.each, asked.notes, start, until)
-             for name in asked.problems for file in find(name).rungs()
+             for name, file in asked_for(asked.problems)
              for start in range(0, len(chosen(name, file, asked.each)), AT_A_TIME)]  # fmt: skip
     parts.sort(key=lambda part: (part.problem == "matmul", part.rung))  # what takes longest comes last
     found: list[Outcome] = []
@@ -85,6 +93,13 @@ def main() -> None:
             tally = dict(Counter(o.outcome for o in outcomes))
             print(f"{part.problem}/{part.rung} from {part.start}: {tally}", file=sys.stderr, flush=True)
     publish(found, asked.each, started)
+
+
+def asked_for(words: Sequence[str]) -> Iterator[tuple[str, KernelFile]]:
+    """The rungs of `matmul`, or the one of `matmul/08_double_buffer`."""
+    for word in words:
+        problem, _, rung = word.partition("/")
+        yield from ((problem, file) for file in find(problem).rungs() if rung in ("", file.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +178,56 @@ def ladder_of(problem: str) -> Ladder:
 
 def outcome(ladder: Ladder, file: KernelFile, mutant: Mutant) -> Outcome:
     changed = replace(file, source=compilable(mutant))
-    result = ladder.judge(changed)
-    kinds = sorted({f.kind for f in result.findings})
+    what, found = became(ladder, file, changed)
+    return Outcome(ladder.problem.name, file.name, mutant.kind, str(mutant), what, found)
+
+
+def became(ladder: Ladder, file: KernelFile, changed: KernelFile) -> tuple[str, str]:
+    """What became of a mutant, and what was found."""
+    try:
+        right, other = (build(ladder.problem, each, ladder.device) for each in (file, changed))
+    except RefusedError as refused:
+        return "no kernel", refused.finding.kind
+    if instructions(right) == instructions(other):
+        return "equivalent", SAME
+    kinds = plain_findings(ladder, other) or sorted({f.kind for f in ladder.judge(changed).findings})
     if kinds:
-        what = "no kernel" if set(kinds) <= set(UNBUILDABLE) else "rejected"
-    else:
-        kinds = list(differences(ladder.folder, ladder, file, changed))[:1]
-        what = "missed" if kinds else "equivalent"
-    return Outcome(ladder.problem.name, file.name, mutant.kind, str(mutant), what, ", ".join(kinds) or "nothing")
+        return "no kernel" if set(kinds) <= set(UNBUILDABLE) else "rejected", ", ".join(kinds)
+    differing = next(differences(ladder.folder, ladder, file, changed), None)
+    return ("missed", differing) if differing else ("equivalent", "nothing")
+
+
+def instructions(runnable: Runnable) -> list[str]:
+    """The PTX of a kernel, without what it says about lines of the source."""
+    bound: Any = runnable.kernel.bound().kernel
+    text = "\n".join(piece.ptx for piece in bound.module.pieces).partition(".section")[0]
+    return [line for line in map(str.strip, text.splitlines()) if not line.startswith((".loc", ".file", "//"))]
+
+
+def plain_findings(ladder: Ladder, runnable: Runnable) -> list[str]:
+    """The kinds of what is wrong without counting and sanitizer, on the judge's own cases; none where it never ends."""
+    plain = Plain(runnable.kernel, runnable.launch, runnable.device)
+    with patch.object(engine, "_machine", quick_machine):
+        kinds = sorted({f.kind for f in verify(ladder.problem, plain, ladder.cases()).findings})
+    return [] if "timeout" in kinds else kinds
+
+
+def quick_machine() -> Any:
+    """Code generation at LLVM's level 0: the same results from slower code, in a third of the time."""
+    name, features = engine.host()
+    target = engine._llvm().Target.from_default_triple()
+    return target.create_target_machine(cpu=name, features=features, opt=0, reloc="default", jit=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(Runnable):
+    """A kernel that is run on the plain build, where the judge would observe it; nobody is looked for to blame."""
+
+    def observe(self, case: Case, arguments: Sequence[Any]) -> None:
+        self.run(case, arguments)
+
+    def blame(self, *_: Any) -> None:
+        return None
 
 
 def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: KernelFile) -> Iterator[str]:

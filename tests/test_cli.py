@@ -274,6 +274,29 @@ def test_check_shows_what_does_not_compile_with_a_caret(run: Run, tmp_path: Path
     assert re.search(r"^ +\^$", outcome.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("chip", "code", "limit", "workers"),
+    [("a100", 0, "", 1), ("A100", 0, "", 1), ("b7", 2, "", 1), ("a100", 0, "9", 1)],
+)
+def test_check_starts_one_worker_and_leaves_none(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chip: str, code: int, limit: str, workers: int
+) -> None:
+    from gridstride.judge.sandbox.client import Worker
+
+    started: list[Worker] = []
+    make = Worker.__init__
+
+    def noted(worker: Worker, *args: object, **given: object) -> None:
+        make(worker, *args, **given)  # type: ignore[arg-type]
+        started.append(worker)
+
+    monkeypatch.setattr(Worker, "__init__", noted)
+    monkeypatch.setenv("GRIDSTRIDE_TIME_LIMIT", limit)
+    assert run("check", kernel(tmp_path, RIGHT), "-p", "vector_add", "--chip", chip).code == code
+    assert [each.given["chip"] for each in started] == [chip.lower()] * workers
+    assert all(each._closed for each in started)
+
+
 PRINTING = RIGHT.replace("    int", '    if (blockIdx.x + threadIdx.x == 0) printf("here\\n");\n    int')
 
 
@@ -288,11 +311,60 @@ def test_what_a_rung_prints_stays_out_of_the_climb(run: Run, tmp_path: Path) -> 
     assert outcome.json["rungs"][0]["verdict"] == "pass"
 
 
-def test_a_template_without_arguments_is_asked_for_them(run: Run, tmp_path: Path) -> None:
-    file = kernel(tmp_path, RIGHT.replace('extern "C"', "template <int N>"))
+@pytest.mark.parametrize("entry", ["", "// entry: add\n"])
+def test_a_template_without_arguments_is_asked_for_them(run: Run, tmp_path: Path, entry: str) -> None:
+    file = kernel(tmp_path, entry + RIGHT.replace('extern "C"', "template <int N>"))
     outcome = run("check", file, "-p", "vector_add")
     assert outcome.code == 1
-    assert "the kernel is a template, add<int N>: give its arguments in a line `// entry: …<…>`" in outcome.out
+    assert "the kernel is a template, add<int N>: give its arguments in a line `// entry: add<…>`" in outcome.out
+
+
+def test_host_code_in_a_submission_is_named_as_such(run: Run, tmp_path: Path) -> None:
+    outcome = run("check", kernel(tmp_path, RIGHT + "int main() { return 0; }\n"), "-p", "vector_add")
+    assert outcome.code == 1
+    assert "leave main() and all that runs on the host out" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (RIGHT.encode("utf-16"), "is UTF-16: save it as UTF-8"),
+        (b"//" + b" " * 4_000_000, "has 4,000,002 bytes, more than the 4,000,000 of a source"),
+        (b"\x7fELF\0\1", "is a binary file"),
+        (b"", "there is no __global__ function in it"),
+    ],
+)
+def test_a_file_that_is_no_source_is_refused(run: Run, tmp_path: Path, data: bytes, said: str) -> None:
+    (tmp_path / "odd.cu").write_bytes(data)
+    outcome = run("check", str(tmp_path / "odd.cu"), "-p", "vector_add")
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_a_pipe_is_refused_and_not_waited_for(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.cu")
+    for command in ("check", "explain"):
+        outcome = run(command, str(tmp_path / "pipe.cu"), "-p", "vector_add")
+        assert outcome.code == 2
+        assert "is a pipe or a device" in outcome.err
+
+
+SHORT_BY_ONE = """
+from dataclasses import replace
+problem = replace(problem, reference=lambda v: {"c": v["a"][1:]})
+"""
+
+
+@pytest.mark.parametrize("words", ["check FILE -p", "explain FILE -p", "climb", "problem prove"])
+def test_a_mistake_in_a_problem_of_ones_own_is_one_message(run: Run, tmp_path: Path, words: str) -> None:
+    own_problem(tmp_path, RIGHT)
+    with (tmp_path / "problem.py").open("a") as file:
+        file.write(SHORT_BY_ONE)
+    given = [kernel(tmp_path, RIGHT) if word == "FILE" else word for word in words.split()]
+    outcome = run(*given, str(tmp_path))
+    assert outcome.code == 2
+    assert re.search(r"problem vector_add: the reference gives c as float64 of shape \[\d+\]", outcome.err)
+    assert "Traceback" not in outcome.err
 
 
 def test_a_file_may_open_with_a_byte_order_mark(run: Run, tmp_path: Path) -> None:
@@ -324,7 +396,9 @@ def test_check_stops_a_kernel_that_never_ends(run: Run, tmp_path: Path, monkeypa
         (["climb", "matmul", "--report", "/no/such/folder/x.html"], "there is no folder /no/such/folder"),
         (["climb", "matmul", "--report", "/"], "is a folder"),
         (["check", "no_such_file.cu", "-p", "matmul"], "no_such_file.cu cannot be read: No such file"),
-        (["check", "/", "-p", "matmul"], "cannot be read: Is a directory"),
+        (["check", "/", "-p", "matmul"], "'/' is a folder: give the file of the kernel in it"),
+        (["check", "", "-p", "matmul"], "'' is a folder"),
+        (["check", "/dev/null", "-p", "matmul"], "/dev/null is a pipe or a device"),
         (["check", "x.cu"], "--problem"),
         (["problems", "--bogus"], "--bogus"),
     ],

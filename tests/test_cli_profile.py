@@ -163,6 +163,7 @@ def test_ctrl_c_shows_what_there_is(tmp_path: Path) -> None:
         (["nothing.py"], "nothing.py cannot be read: No such file"),
         (["nothing.json"], "nothing.json cannot be read: No such file"),
         (["."], ". is a folder"),
+        (["/dev/zero"], "/dev/zero is a pipe or a device"),
         (["broken.py"], "broken.py is not Python, line 2: "),
         (["binary.py"], "binary.py is not Python"),
         (["empty.py"], "empty.py is empty"),

@@ -14,11 +14,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
+from gridstride.commands.terminal import WrongUse, interrupts_end_at_once
 
-from gridstride.commands import stack_words
-from gridstride.commands.terminal import WrongUse
-from gridstride.commands.words import FAILED, INTERRUPTED, WRONG_USE, Json, call
+with interrupts_end_at_once():
+    import typer
+
+    from gridstride.commands import stack_words
+    from gridstride.commands.words import FAILED, INTERRUPTED, WRONG_USE, Json, call
 
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
@@ -230,6 +232,7 @@ def _outcome(words: list[str]) -> int:
     except WrongUse as error:
         return _refused(str(error), words)
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (the interpreter flushes it at exit)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -36,3 +38,23 @@ def test_other_threads_hold_nothing() -> None:
     thread.start()
     thread.join()
     assert entered
+
+
+TIDY = """
+import os, signal, sys
+from gridstride.commands.terminal import tidy_when_terminated
+with tidy_when_terminated():
+    try:
+        os.kill(os.getpid(), signal.{name})
+        print("went on")
+    finally:
+        os.kill(os.getpid(), signal.{name})  # a second one does not stop the tidying
+        print("tidied", flush=True)
+print("outlived it")
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_what_was_begun_is_cleared_away_before_a_signal_ends_the_process(name: str) -> None:
+    done = subprocess.run([sys.executable, "-c", TIDY.format(name=name)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-getattr(signal, name), "tidied\n", "")

@@ -46,7 +46,18 @@ def test_an_unknown_problem_is_refused_with_what_there_is(name: str, hint: str) 
         ("x = 1", "has no `problem = Problem"),
         ("1 / 0", "does not load: ZeroDivisionError"),
         ("def (", "does not load: SyntaxError"),
+        ("import sys\nsys.exit(0)", "does not load: SystemExit: 0"),
         (PROBLEM.replace('bytes="4*n"', 'bytes="4*q"'), "problem mine: bytes: q in 4*q"),
+        (PROBLEM.replace('bytes="4*n"', "bytes=4"), "problem mine: bytes is 4: write"),
+        (PROBLEM.replace('flops="0"', 'flops="0", terms="n - 1"'), "problem mine: terms n - 1 is 0 for n=1, at least"),
+        (PROBLEM.replace('({"n": 1},)', "()"), "problem mine: public must be a tuple of sizes"),
+        (PROBLEM.replace('({"n": 1},)', '{"n": 1}'), "problem mine: public must be a tuple of sizes"),
+        (PROBLEM.replace('({"n": 1},)', "(1,)"), 'problem mine: public[0] is 1, sizes are needed: {"n": 64}'),
+        (PROBLEM.replace('({"n": 1},)', '({"n": 1.5},)'), "problem mine: public[0] has n=1.5, a whole number"),
+        (PROBLEM.replace('{"n": 9}', '{"n": 0}'), "problem mine: largest has n=0, at least 1 is needed"),
+        (PROBLEM.replace('role="out"', 'role="output"'), "problem mine: y has role 'output': use one of in, out,"),
+        (PROBLEM.replace("float32", "floot32"), "problem mine: y: data type 'floot32' not understood"),
+        (PROBLEM.replace('"mine"', '"../mine"'), "a problem has no name '../mine'"),
     ],
 )
 def test_a_problem_file_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -178,7 +178,7 @@ def test_what_is_right_is_never_said_to_the_worker(monkeypatch: pytest.MonkeyPat
     folder = find("vector_add")
     ladder = Ladder(folder, device=gs.VirtualGPU(), seed=5, rungs=["01"], sandbox=True)
     result = next(iter(ladder))
-    outputs = [each.values for case in ladder._cases() for each in case.expected.values()]
+    outputs = [each.values for case in ladder.cases() for each in case.expected.values()]
     expected = {each.astype("float32").tobytes() for each in outputs if each.size}
     ladder.close()
     assert result.verdict == "pass"
@@ -187,7 +187,8 @@ def test_what_is_right_is_never_said_to_the_worker(monkeypatch: pytest.MonkeyPat
     assert all("seed" not in str(message.words.get("case")) for message in said)
 
 
-def test_an_interrupt_ends_the_worker_and_removes_its_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("after", [0.0, 0.1, 0.5])
+def test_an_interrupt_ends_the_worker_and_removes_its_folder(tmp_path: Path, after: float) -> None:
     endless = find("matmul").path / "wrong" / "endless_loop.cu"
     command = [sys.executable, "-m", "gridstride", "check", str(endless), "-p", "matmul", "--device", "virtual"]
     before = set(Path(tempfile.gettempdir()).glob("gridstride-*"))
@@ -197,7 +198,7 @@ def test_an_interrupt_ends_the_worker_and_removes_its_folder(tmp_path: Path) -> 
     deadline = time.monotonic() + 20
     while not list(tmp_path.glob("gridstride-*")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.5)
+    time.sleep(after)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert running.returncode == 130

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+from gridstride.commands.target import PATIENCE, device_of, folder_of, import_the_judge, problems_said, where
+from gridstride.commands.terminal import (
+    Progress,
+    WrongUse,
+    emit,
+    kernels_print_on_stderr,
+    refuse_what_never_ends,
+    stdout,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from gridstride.judge.find import Folder
+    from gridstride.judge.sandbox.client import Worker
     from gridstride.judge.sandbox.subject import Sandbox
     from gridstride.judge.verdict import RungResult
     from gridstride.protocol import Device
+
+_USUAL_CHIP = "h200"  # what the virtual GPU is where nobody says
+_MOST_BYTES = 4_000_000  # a hundred times the largest kernel of the ladders
 
 
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
     """Judge the file, show the verdict, and say whether it passed."""
     source = kernel_source(file, sandbox=sandbox)
-    chosen = device_of(device, chip)
-    with _started(chosen) if sandbox and chosen.kind == "virtual" else nullcontext(sandbox) as room:
+    with ExitStack() as stack:
+        early = _early_worker(device, chip) if sandbox else None
+        if early is not None:
+            stack.callback(early.close)
+        import_the_judge()
+        chosen = device_of(device, chip)
+        room = stack.enter_context(_started(chosen, early)) if sandbox and chosen.kind == "virtual" else sandbox
         folder = folder_of(problem)
-        from gridstride.judge.header import HeaderError
         from gridstride.judge.ladder import check
 
-        with kernels_print_on_stderr(), Progress(1) as progress:
-            try:
-                result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
-            except HeaderError as error:
-                raise WrongUse(str(error)) from error
+        with problems_said(), kernels_print_on_stderr(), Progress(1) as progress:
+            result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
     if as_json:
         emit(result.check_json())
     else:
@@ -40,12 +53,30 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     return result.verdict == "pass"
 
 
+def _early_worker(kind: str | None, chip: str | None) -> Worker | None:
+    """A worker that starts before this process has even imported what knows devices, which takes as long; None where
+    the device may be a physical one, or its patience another.
+    """
+    from gridstride.device.driver import driver_present
+
+    kind = kind or ("virtual" if chip else os.environ.get("GRIDSTRIDE_DEVICE"))
+    if kind == "physical" or (kind != "virtual" and driver_present()) or os.environ.get("GRIDSTRIDE_TIME_LIMIT"):
+        return None
+    from gridstride.judge.sandbox.client import Worker
+    from gridstride.judge.sandbox.limits import Limits
+    from gridstride.virtual.machine.workers import cores
+
+    limits = Limits(launch_seconds=PATIENCE)
+    return Worker(limits, chip=(chip or _USUAL_CHIP).lower(), workers=min(2, cores()))
+
+
 @contextmanager
-def _started(device: Device) -> Iterator[Sandbox]:
+def _started(device: Device, early: Worker | None) -> Iterator[Sandbox]:
     """A worker that gets ready while this process reads the problem and imports what judges."""
     from gridstride.judge.sandbox.subject import Sandbox
 
-    sandbox = Sandbox(device)
+    fits = early is not None and device.chip == early.given["chip"]
+    sandbox = Sandbox(device, worker=early if fits else None)
     sandbox.start()
     try:
         yield sandbox
@@ -55,10 +86,9 @@ def _started(device: Device) -> Iterator[Sandbox]:
 
 def kernel_source(file: str, *, sandbox: bool = True) -> str:
     """The text of a kernel file; WrongUse where it is none, or must not be run without the sandbox."""
-    try:
-        raw = Path(file).read_bytes()
-    except OSError as error:
-        raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+    raw = _bytes(file)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise WrongUse(f"{file} is UTF-16: save it as UTF-8, which is what the compiler reads")
     if b"\0" in raw:
         raise WrongUse(f"{file} is not a kernel: it is a binary file, CUDA C++ source is needed")
     text = raw.decode(errors="replace")
@@ -71,6 +101,19 @@ def kernel_source(file: str, *, sandbox: bool = True) -> str:
     if "__global__" not in text:
         raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
     return text
+
+
+def _bytes(file: str) -> bytes:
+    """What is in the file; WrongUse where that can be no source."""
+    try:
+        if Path(file).is_dir():
+            raise WrongUse(f"{file!r} is a folder: give the file of the kernel in it")
+        refuse_what_never_ends(file)
+        if (size := Path(file).stat().st_size) > _MOST_BYTES:
+            raise WrongUse(f"{file} is not a kernel: it has {size:,} bytes, more than the {_MOST_BYTES:,} of a source")
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
 
 
 def _show(console: Console, result: RungResult, folder: Folder, source: str, device: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def run(
     problem: str, *, rungs: Sequence[str], device: str | None, chip: str | None, report: str | None, as_json: bool
 ) -> bool:
     """Climb, show, and say whether every rung passed and every wrong kernel was rejected."""
+    import_the_judge()
     folder = folder_of(problem)
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)
@@ -60,11 +61,9 @@ def writable(path: str, *, option: str = "--report") -> Path:
 
 def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     """The ladder, climbed. With rungs picked by name the wrong kernels are left alone."""
-    from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import climb
-    from gridstride.judge.problem import ProblemError
 
-    try:
+    with problems_said():
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
         steps: list[Progress] = []
         ladder = climb(
@@ -82,8 +81,6 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
             if wrong:
                 for _ in ladder.rejections():
                     pass
-    except (ProblemError, HeaderError) as error:
-        raise WrongUse(str(error)) from error
     return ladder
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.commands.check import kernel_source
 from gridstride.commands.climb import writable
-from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -27,15 +27,17 @@ def run(
     sandbox: bool = True,
 ) -> bool:
     """Judge and explain the file (or the rung of that name), and say whether it passed."""
+    import_the_judge()
     folder = folder_of(problem)
-    kernel = _kernel(file, folder, sandbox)
+    with problems_said():
+        kernel = _kernel(file, folder, sandbox)
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)
     from gridstride.judge.explain import explain
 
-    steps = 1 + len(folder.rungs()) + (chosen.kind == "physical")
-    with kernels_print_on_stderr(), Progress(steps) as progress:
-        explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
+    with problems_said(), kernels_print_on_stderr():
+        with Progress(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
+            explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
         if target is not None:
             _write_report(explanation, target, _command(file, problem, device, chip, report))
     if as_json:
@@ -49,7 +51,6 @@ def run(
 
 def _kernel(file: str, folder: Folder, sandbox: bool) -> KernelFile:
     """The user's file, or the rung or wrong kernel of that name."""
-    from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import submission
 
     if not Path(file).exists():
@@ -64,10 +65,7 @@ def _kernel(file: str, folder: Folder, sandbox: bool) -> KernelFile:
                 f"there are {', '.join(names)}"
             )
     kernel_source(file, sandbox=sandbox)  # says so where it is none
-    try:
-        return submission(file)
-    except HeaderError as error:
-        raise WrongUse(str(error)) from error
+    return submission(file)
 
 
 def _command(file: str, problem: str, device: str | None, chip: str | None, report: str | None) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.target import device_of, folder_of, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -44,28 +45,27 @@ def new(name: str, *, folder: str | None, as_json: bool) -> bool:
 def _write(target: Path, name: str) -> list[str]:
     files = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     written = []
-    for file in files:
-        inside = file.relative_to(_TEMPLATE)
-        path = target / (inside.with_suffix("") if inside.suffix == ".template" else inside)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(file.read_text().replace("NAME", name))
-        written.append(str(path.relative_to(target)))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as room:  # all of it appears, or nothing
+        whole = Path(room) / name
+        for file in files:
+            inside = file.relative_to(_TEMPLATE)
+            path = whole / (inside.with_suffix("") if inside.suffix == ".template" else inside)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file.read_text().replace("NAME", name))
+            written.append(str(path.relative_to(whole)))
+        whole.rename(target)
     return written
 
 
 def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) -> bool:
     """Show every trial, and say whether the problem may judge."""
-    from gridstride.judge.header import HeaderError
-    from gridstride.judge.problem import ProblemError
+    import_the_judge()
     from gridstride.judge.prove import prove as trials_of
 
     folder, chosen = folder_of(problem), device_of(device, chip)
-    trials: list[Trial] = []
-    with kernels_print_on_stderr(), Progress(_steps(folder)) as progress:
-        try:
-            trials.extend(trials_of(folder, device=chosen, progress=progress.step))
-        except (ProblemError, HeaderError) as error:
-            raise WrongUse(str(error)) from error
+    with problems_said(), kernels_print_on_stderr(), Progress(_steps(folder)) as progress:
+        trials = list(trials_of(folder, device=chosen, progress=progress.step))
     held = all(trial.held for trial in trials)
     if as_json:
         emit({"problem": folder.problem.name, "verdict": "pass" if held else "fail",

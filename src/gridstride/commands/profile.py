@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.climb import writable
-from gridstride.commands.terminal import WrongUse, emit, stdout
+from gridstride.commands.terminal import WrongUse, emit, refuse_what_never_ends, stdout
 
 if TYPE_CHECKING:
     from gridstride.profile.record import Outcome, Request
@@ -77,6 +77,7 @@ def _request(target: str, args: Sequence[str], after: float, seconds: float, mod
 
 def _check_script(target: str) -> None:
     path = Path(target)
+    refuse_what_never_ends(path)
     if path.is_dir():
         raise WrongUse(f"{target} is a folder: name a Python file in it, or a trace.json")
     try:
@@ -117,6 +118,7 @@ def _read(path: Path, of: str | None = None) -> Trace:
     from gridstride.profile.stream import TraceError
     from gridstride.profile.trace import Empty, read
 
+    refuse_what_never_ends(path)
     if path.is_dir():
         raise WrongUse(f"{path} is a folder: name the trace.json in it")
     try:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gridstride.commands.terminal import WrongUse
+from gridstride.commands.terminal import WrongUse, interrupts_held
 
 if TYPE_CHECKING:
     from gridstride.judge.find import Folder
     from gridstride.protocol import Device
 
 KINDS = ("virtual", "physical")
-_TIME_LIMIT = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says otherwise
+PATIENCE = 10.0  # seconds for a launch, unless GRIDSTRIDE_TIME_LIMIT says otherwise
 
 
 def device_of(kind: str | None, chip: str | None) -> Device:
@@ -37,6 +39,12 @@ def device_of(kind: str | None, chip: str | None) -> Device:
         raise WrongUse(str(error)) from error
 
 
+def import_the_judge() -> None:
+    """Import what judges, which takes a third of a second in which a Ctrl-C could be lost: it comes afterwards."""
+    with interrupts_held():
+        import gridstride.judge.ladder  # noqa: F401
+
+
 def folder_of(problem: str) -> Folder:
     """The problem of that name or folder."""
     from gridstride.judge.find import find
@@ -45,6 +53,18 @@ def folder_of(problem: str) -> Folder:
     try:
         return find(problem)
     except (ProblemError, OSError) as error:
+        raise WrongUse(str(error)) from error
+
+
+@contextmanager
+def problems_said() -> Iterator[None]:
+    """Inside, a mistake in a problem's folder is wrong usage: its author is the one who typed the command."""
+    from gridstride.judge.header import HeaderError
+    from gridstride.judge.problem import ProblemError
+
+    try:
+        yield
+    except (ProblemError, HeaderError) as error:
         raise WrongUse(str(error)) from error
 
 
@@ -71,4 +91,4 @@ def _virtual(chip: str) -> Device:
         near = difflib.get_close_matches(chip.lower(), known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise WrongUse(f"there is no chip {chip!r}: {hint}")
-    return VirtualGPU(chip, time_limit=None if os.environ.get("GRIDSTRIDE_TIME_LIMIT") else _TIME_LIMIT)
+    return VirtualGPU(chip, time_limit=None if os.environ.get("GRIDSTRIDE_TIME_LIMIT") else PATIENCE)

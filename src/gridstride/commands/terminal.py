@@ -5,11 +5,13 @@ Imports nothing heavy, as the command line itself imports it.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +33,13 @@ def within(option: str, value: float | None, least: float, most: float) -> None:
 
 def _plain(value: float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def refuse_what_never_ends(file: str | Path) -> None:
+    """WrongUse for a pipe or a device: it would be waited for, or read until memory is full."""
+    path = Path(file)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise WrongUse(f"{file} is a pipe or a device: write what is in it to a file first")
 
 
 def stdout() -> Console:
@@ -69,6 +78,53 @@ def interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if held:
         raise KeyboardInterrupt
+
+
+class _Terminated(BaseException):
+    """A signal that asks this process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@contextmanager
+def tidy_when_terminated() -> Iterator[None]:
+    """Inside, SIGTERM and SIGHUP end the process as they do, but only when what was begun has been cleared away."""
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread() or not numbers:
+        yield
+        return
+
+    def leave(number: int, _: object) -> None:
+        for each in numbers:  # once is enough
+            signal.signal(each, signal.SIG_IGN)
+        raise _Terminated(number)
+
+    for each in numbers:
+        signal.signal(each, leave)
+    ended = 0
+    try:
+        yield
+    except _Terminated as asked:
+        ended = asked.number
+    finally:
+        for each in numbers:
+            signal.signal(each, signal.SIG_DFL)
+        if ended:
+            os.kill(os.getpid(), ended)
+
+
+@contextmanager
+def interrupts_end_at_once() -> Iterator[None]:
+    """Inside, a Ctrl-C ends the process and no traceback is shown: nothing has begun yet, only imports."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Progress:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 
+from gridstride.commands.terminal import tidy_when_terminated
+
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+_LEAVE_FOLDERS = ("check", "explain", "profile")  # commands with processes of their own and folders for them
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
 
@@ -16,7 +20,8 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, a
 def call(command: str, *args: Any, **options: Any) -> int:
     """Run `gridstride.commands.COMMAND`, imported only now, and give its exit code."""
     try:
-        passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
+        with tidy_when_terminated() if command in _LEAVE_FOLDERS else nullcontext():
+            passed: bool = importlib.import_module(f"gridstride.commands.{command}").run(*args, **options)
     except KeyboardInterrupt:  # here, as typer's versions make different things of it
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -22,12 +22,22 @@ class Folder:
     problem: Problem
 
     def rungs(self) -> tuple[KernelFile, ...]:
-        """The rungs, lowest first; HeaderError when a header is wrong."""
-        return tuple(read_kernel(path) for path in sorted((self.path / "rungs").glob("*.cu")))
+        """The rungs, lowest first; HeaderError when a header is wrong, ProblemError when one cannot be read."""
+        return _kernels(self.path / "rungs")
 
     def wrong(self) -> tuple[KernelFile, ...]:
         """The kernels that must be rejected."""
-        return tuple(read_kernel(path) for path in sorted((self.path / "wrong").glob("*.cu")))
+        return _kernels(self.path / "wrong")
+
+
+def _kernels(folder: Path) -> tuple[KernelFile, ...]:
+    found = []
+    for path in sorted(folder.glob("*.cu")):
+        try:
+            found.append(read_kernel(path))
+        except OSError as error:
+            raise ProblemError(f"{path} cannot be read: {error.strerror}") from error
+    return tuple(found)
 
 
 def problem_names() -> tuple[str, ...]:
@@ -69,7 +79,7 @@ def _load(path: Path) -> Problem:
         spec.loader.exec_module(module)
     except ProblemError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ProblemError(f"{path} does not load: {type(error).__name__}: {error}") from error
     problem = getattr(module, "problem", None)
     if not isinstance(problem, Problem):

@@ -172,7 +172,7 @@ class Ladder:
         }
 
     def _judged(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:
-        verification = verify(self.problem, runnable, self._cases())
+        verification = verify(self.problem, runnable, self.cases())
         result = replace(
             result,
             findings=verification.findings,
@@ -233,7 +233,8 @@ class Ladder:
             peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
         )
 
-    def _cases(self) -> tuple[Prepared, ...]:
+    def cases(self) -> tuple[Prepared, ...]:
+        """What every kernel is run on, with its data; the same for all of them."""
         if self._prepared is None:
             self._prepared = prepare(self.problem, all_cases(self.problem, seed=self.seed))
         return self._prepared

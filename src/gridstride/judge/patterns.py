@@ -63,7 +63,7 @@ def _not_a_number(e: Evidence) -> Pattern | None:
     bad = e.wrong & ~np.isfinite(e.got) & np.isfinite(e.expected)
     if not bad.any():
         return None
-    mistake = "Likely a value is used before it is set (shared memory starts with anything), or a division by zero."
+    mistake = "Likely a value used before it is set (shared memory starts with any), an overflow or a division by zero."
     return Pattern("not_a_number", f"{_where(bad)} {_were(bad)} NaN or Inf", mistake)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,15 +168,27 @@ class Problem:
     invariants: Mapping[str, Invariant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        sizes = set(self.sizes)
+        if not re.fullmatch(r"[A-Za-z][\w-]*", self.name):
+            raise ProblemError(f"a problem has no name {self.name!r}: use letters, digits, _ and -, a letter first")
         for parameter in self.parameters:
-            np.dtype(parameter.dtype)
+            self._check_parameter(parameter)
+        sizes = set(self.sizes)
         for what in ("observed", "timed", "largest"):
             self._check_sizes(what, getattr(self, what), sizes)
+        if not isinstance(self.public, tuple | list) or not self.public:
+            raise ProblemError(
+                f"problem {self.name}: public must be a tuple of sizes, one for each case, and not empty"
+            )
         for number, case in enumerate(self.public):
             self._check_sizes(f"public[{number}]", case, sizes)
         for what in ("flops", "bytes", "terms"):
             self._check_expression(what, getattr(self, what))
+        for case in (*self.public, self.observed):
+            if (terms := evaluate(self.terms, case)) < 1:
+                has = " ".join(f"{name}={value}" for name, value in case.items())
+                raise ProblemError(
+                    f"problem {self.name}: terms {self.terms} is {terms} for {has}, at least 1 is needed"
+                )
         if not any(parameter.written for parameter in self.parameters):
             raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
         self._check_pieces(sizes)
@@ -229,9 +242,26 @@ class Problem:
                     "belongs there: make it inout"
                 )
 
+    def _check_parameter(self, parameter: Parameter) -> None:
+        if parameter.role not in get_args(Role):
+            roles = ", ".join(get_args(Role))
+            raise ProblemError(f"problem {self.name}: {parameter.name} has role {parameter.role!r}: use one of {roles}")
+        try:
+            np.dtype(parameter.dtype)
+            for extent in parameter.shape:
+                names(extent)
+        except (TypeError, ExpressionError) as error:
+            raise ProblemError(f"problem {self.name}: {parameter.name}: {error}") from error
+
     def _check_sizes(self, what: str, given: Sizes, sizes: set[str]) -> None:
+        if not isinstance(given, Mapping):
+            example = ", ".join(f'"{name}": 64' for name in self.sizes)
+            raise ProblemError(f"problem {self.name}: {what} is {given!r}, sizes are needed: {{{example}}}")
         if set(given) != sizes:
             raise ProblemError(f"problem {self.name}: {what} gives {sorted(given)}, the shapes need {sorted(sizes)}")
+        for name, value in given.items():
+            if not isinstance(value, int):
+                raise ProblemError(f"problem {self.name}: {what} has {name}={value!r}, a whole number is needed")
         small = [f"{name}={value}" for name, value in given.items() if value < 1]
         if small:
             raise ProblemError(f"problem {self.name}: {what} has {', '.join(small)}, at least 1 is needed")
@@ -241,6 +271,10 @@ class Problem:
                 raise ProblemError(f"problem {self.name}: {what} has {has}: rows would overlap")
 
     def _check_expression(self, what: str, text: str) -> None:
+        if not isinstance(text, str):
+            raise ProblemError(
+                f"problem {self.name}: {what} is {text!r}: write it in quotes, as an expression over sizes"
+            )
         try:
             evaluate(text, self.timed)
         except ExpressionError as error:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.judge.answers import answers
 from gridstride.judge.cases import public_cases
 from gridstride.judge.find import Folder
 from gridstride.judge.imposters import Imposter, imposters
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.problem import Array, Problem, ProblemError
+from gridstride.judge.problem import Array, Problem
 from gridstride.judge.verify import Prepared, compared, prepare
 from gridstride.protocol import Device
 
@@ -43,7 +44,7 @@ def prove(
     """Every trial as it is decided: the reference in lower precision and worse, then the folder's own kernels."""
     problem = folder.problem
     progress(f"{problem.name}: reference")
-    prepared = _prepared(problem)
+    prepared = prepare(problem, public_cases(problem))
     yield _same_precision(problem, prepared)
     for imposter in imposters(problem):
         progress(f"{problem.name}: {imposter.name}")
@@ -53,23 +54,13 @@ def prove(
     yield from _kernels(folder, device, progress)
 
 
-def _prepared(problem: Problem) -> tuple[Prepared, ...]:
-    try:
-        return prepare(problem, public_cases(problem))
-    except ProblemError:
-        raise
-    except Exception as error:  # the reference is the author's code: whatever it raises is said, not shown as ours
-        raise ProblemError(f"problem {problem.name}: the reference fails: {type(error).__name__}: {error}") from error
-
-
 def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
     """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own. Halves
     are multiplied and added up in float32, as every correct kernel does, and rounded at the end.
     """
     name = "the reference in the problem's own precision"
     for one in prepared:
-        with np.errstate(all="ignore"):
-            values = problem.reference({name: _added_up_in(value) for name, value in one.inputs.items()})
+        values, _ = answers(problem, one.case, {name: _added_up_in(value) for name, value in one.inputs.items()})
         made = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         for p in problem.outputs:
             wrong = _rejected(problem, one, p.name, made)

@@ -19,6 +19,9 @@ from gridstride.judge.problem import Array, Case, Problem, Signature, Sizes, Val
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, UnknownName
 
+_DEVICE_CODE = (
+    "\nA submission is device code: leave main() and all that runs on the host out, the judge launches the kernel."
+)
 MULTIPROCESSORS = "SMS"  # what a launch expression calls the number of multiprocessors
 
 
@@ -106,20 +109,28 @@ def build_for(signature: Signature, kernel: KernelFile, launch: Launch, device: 
     try:
         with use(device):
             module = cuda(kernel.source, filename=kernel.filename)
-            found = module[kernel.entry or _only_entry(module)]
+            found = module[_entry(module, kernel.entry)]
             check_parameters(signature, found.name, found.bound().parameters)
             return Runnable(found, launch, device)
     except CompileError as error:
-        raise RefusedError(Finding("compile_error", str(error), line=error.line)) from error
+        message = f"{error}{_DEVICE_CODE if 'host functions are not allowed' in str(error) else ''}"
+        raise RefusedError(Finding("compile_error", message, line=error.line)) from error
     except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error
 
 
-def _only_entry(module: Module) -> str:
+def _entry(module: Module, wanted: str | None) -> str:
+    """The kernel of that name, or the only one; ValueError where it is a template whose arguments nobody gave."""
     names = module.kernels
-    if len(names) == 1 and "<" not in names[0]:
-        return names[0]
-    if len(names) == 1:
-        raise ValueError(f"the kernel is a template, {names[0]}: give its arguments in a line `// entry: …<…>`")
+    if wanted is None and len(names) != 1:
+        raise ValueError(_choice(names))
+    for name in names:
+        base, template, _ = name.partition("<")
+        if template and wanted in (None, base):
+            raise ValueError(f"the kernel is a template, {name}: give its arguments in a line `// entry: {base}<…>`")
+    return wanted or names[0]
+
+
+def _choice(names: Sequence[str]) -> str:
     found = f"the file has {len(names)} kernels ({', '.join(names)})" if names else "the file has no __global__ kernel"
-    raise ValueError(f"{found}: name the one to judge in a line `// entry: …`")
+    return f"{found}: name the one to judge in a line `// entry: …`"

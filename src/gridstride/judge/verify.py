@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from gridstride.judge.access_map import Access
+from gridstride.judge.answers import answers, drawn, marked
 from gridstride.judge.attempt import Attempt, Observed
 from gridstride.judge.blame import Blame
 from gridstride.judge.buffers import never_written, poisoned
-from gridstride.judge.data import generate, widened
+from gridstride.judge.data import widened
 from gridstride.judge.header import LaunchShape
 from gridstride.judge.patterns import Evidence, describe
 from gridstride.judge.problem import Array, Case, Problem, Signature, Sizes, Values
@@ -88,14 +89,10 @@ def prepare(problem: Problem, cases: Iterable[Case]) -> tuple[Prepared, ...]:
 
 
 def _prepare(problem: Problem, case: Case) -> Prepared:
-    inputs = generate(problem, case)
+    inputs = drawn(problem, case)
     wide = {name: widened(value) for name, value in inputs.items()}
-    with np.errstate(all="ignore"):
-        values = problem.reference(wide)
-        magnitudes = problem.magnitude(wide) if problem.magnitude else {}
-    expected = {
-        p.name: expect(problem, case, p, np.asarray(values[p.name]), magnitudes.get(p.name)) for p in problem.outputs
-    }
+    values, magnitudes = answers(problem, case, wide)
+    expected = {p.name: expect(problem, case, p, values[p.name], magnitudes.get(p.name)) for p in problem.outputs}
     return Prepared(case, inputs, expected)
 
 
@@ -173,8 +170,7 @@ def compared(problem: Problem, one: Prepared, name: str, results: Values) -> Com
     if name not in problem.invariants:
         return compare(results[name], one.expected[name])
     wide = {each: widened(value) for each, value in one.inputs.items()}
-    with np.errstate(all="ignore"):
-        wrong = np.broadcast_to(problem.invariants[name](wide, results), results[name].shape)
+    wrong = marked(problem, one.case, name, wide, results)
     return Comparison(not wrong.any(), np.array(wrong, bool), 0.0)
 
 

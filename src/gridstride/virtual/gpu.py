@@ -54,8 +54,8 @@ class VirtualGPU:
     sees all of its blocks, and raises what it finds. `workers`: threads that run blocks, one per core by default.
     `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less.
     `time_limit`: seconds per launch. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in
-    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin. `seed`: has what is
-    observed also be checked for races between lanes of one warp, and warps take turns in an order of its own.
+    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin. `seed`: has warps take
+    turns in an order of its own, and all blocks that are observed be checked for races between lanes of one warp.
     ValueError for an unknown chip or a number out of range.
     """
 

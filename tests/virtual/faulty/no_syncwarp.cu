@@ -1,5 +1,4 @@
 // expect: race
-// seed: 1
 extern "C" __global__ void k(int* out, const int* in, int n)
 {
     __shared__ volatile int sum[64];

@@ -1,5 +1,4 @@
 // expect: race
-// seed: 3
 extern "C" __global__ void k(int* out, const int* in, int n)
 {
     __shared__ int row[64];

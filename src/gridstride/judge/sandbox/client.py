@@ -48,6 +48,7 @@ class Worker:
         self.locked: dict[str, Any] = {}
         self._scratch = tempfile.mkdtemp(prefix="gridstride-")
         take, reply = os.pipe()
+        self.given = dict(given)
         given |= {"parent": os.getpid(), "replies": reply, "limits": asdict(limits)}
         given["folders"] = _folders(self._scratch, cache=cache)
         # Imports make many objects and no rubbish: looking for it takes a third of a start. main() turns it on again.

@@ -59,15 +59,35 @@ def _answer(words: dict[str, Any]) -> Message:
         function = _function(words["source"], words["filename"], words["entry"])
         compiled = _triton(function, words) if words["language"] == "triton" else _numba(function, words)
     except CompileError as error:
-        return Message({"refused": str(error), "line": error.line})
+        return _refused(str(error), error.line)
     except BaseException as error:  # of the submission's own code: it may raise whatever it likes
-        return Message({"refused": f"{type(error).__name__}: {error}", "line": None})
+        return _refused(f"{type(error).__name__}: {error}", _line_of(error, _path(words["filename"])))
     return Message(compiled)
+
+
+def _refused(said: str, line: int | None) -> Message:
+    """What is wrong, by the submission's own name and not by where it lies in this room."""
+    return Message({"refused": said.replace(_path(""), ""), "line": line})
+
+
+def _line_of(error: BaseException, path: str) -> int | None:
+    """The line of the submission that raised, or that Python could not read."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return error.lineno
+    at, line = error.__traceback__, None
+    while at is not None:
+        line = at.tb_lineno if at.tb_frame.f_code.co_filename == path else line
+        at = at.tb_next
+    return line
+
+
+def _path(filename: str) -> str:
+    return os.path.join(os.environ["TMPDIR"], os.path.basename(filename))
 
 
 def _function(source: str, filename: str, entry: str) -> Any:
     """Run the submission as a module, and take the function from it."""
-    path = os.path.join(os.environ["TMPDIR"], os.path.basename(filename))
+    path = _path(filename)
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
     spec = importlib.util.spec_from_file_location("submission", path)

@@ -32,13 +32,14 @@ _TOLD = 4.0  # seconds beyond a launch's own limit, for the virtual GPU to say w
 class Sandbox:
     """Workers for the kernels of one problem on one virtual chip; the next one is started before it is needed.
 
-    A worker serves until something ends it; kernels that follow get a new one.
+    A worker serves until something ends it; kernels that follow get a new one. The first may be one that was started
+    before the device was known, for its chip.
     """
 
-    def __init__(self, device: Device, limits: Limits | None = None) -> None:
+    def __init__(self, device: Device, limits: Limits | None = None, *, worker: Worker | None = None) -> None:
         self.device = device
         self.limits = limits or Limits(launch_seconds=getattr(device, "time_limit", Limits().launch_seconds))
-        self._worker: Worker | None = None
+        self._worker = worker
         self._python: tuple[KernelFile, Compiled] | None = None  # the last one
 
     def start(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
 WIDTH, GROUP, BLOCK_SIZE, SPLITS = 64, 2, 16, 3  # of the judged kernels; they take others by macro and grid
+LARGE = 100.0  # a score
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -39,13 +40,19 @@ def _attended(v: Values, values: Array) -> Array:
 
 
 def arrange(v: Values) -> dict[str, Any]:
-    """Blocks that there are, lengths that the tables reach, a score of the size of 1, counters at zero."""
+    """Blocks that there are, lengths that the tables reach, a score of the size of 1, counters at zero.
+
+    Where all q and all keys are equal, so are the scores: they are 100 then, which e to the power of overflows, and who
+    does not take the largest away first is wrong. Right kernels lose nothing: all weights are 1.
+    """
+    q, k = v["q"].flat[0], v["keys"].flat[0]
+    alike = bool((v["q"] == q).all() and (v["keys"] == k).all())
     longest = v["tables"].shape[1] * BLOCK_SIZE
     return {
         "tables": (v["tables"] % v["keys"].shape[0]).astype(np.int32),
         "lengths": (v["lengths"] % (longest + 1)).astype(np.int32),
         "arrived": np.zeros_like(v["arrived"]),
-        "scale": WIDTH**-0.5,
+        "scale": LARGE / (WIDTH * float(q) * float(k)) if alike else WIDTH**-0.5,
     }
 
 

@@ -87,7 +87,8 @@ problem = Problem(
     ),
     reference=reference,
     arrange=arrange,
-    public=({"M": 6, "V": 500}, {"M": 4, "V": 97}, {"M": 1, "V": 1}),
+    # The last: more tokens than a block has threads, so that a thread adds up several.
+    public=({"M": 6, "V": 500}, {"M": 4, "V": 97}, {"M": 1, "V": 1}, {"M": 4, "V": 1100}),
     largest={"M": 5, "V": 1500},
     tiles=(4, 32, 1024),
     observed={"M": 4, "V": 4096},

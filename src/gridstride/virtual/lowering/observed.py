@@ -34,9 +34,7 @@ _ALLOCATING = (Symbol("malloc"), Symbol(f"{DEVICE_RUNTIME}Malloc"))
 class Counting:
     """Gives every basic block and every access its counters, and remembers what they stand for."""
 
-    def __init__(self, *, lanes: bool = False) -> None:
-        self.lanes = lanes
-        """Whether lanes of one warp are checked against one another."""
+    def __init__(self) -> None:
         self.blocks: list[dict[str, Any]] = []
         self.accesses: list[dict[str, Any]] = []
         self.branches: list[dict[str, Any]] = []
@@ -117,8 +115,7 @@ class Counting:
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             if stored is not None and access.space != "local" and not ordered(cx.ins):
                 _show(cx, access, addresses, stored)
-            if self.lanes:
-                watch_lanes(cx, site, access, kind, addresses)
+            watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
             if access.space == "shared" and atomic:
                 strong = "checked" if checks_value(cx.ins) else "atomic"
@@ -186,15 +183,13 @@ class Counting:
     def before(self, cx: Lowering, ins: Instruction) -> None:
         """Ahead of each instruction: looks at registers of wgmma in flight, and follows values that mean nothing."""
         warpgroup_watch.before(cx, ins)
-        if self.lanes:
-            meet(cx, ins)
+        meet(cx, ins)
         Taint.of(cx).before(cx, ins)
 
     def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
         """An aligned barrier that lanes of the same warp have gone past, other than by returning, is a finding."""
         b = cx.b
-        if self.lanes:
-            b.call("void", "gs_lanes_sync", cx.warp)
+        b.call("void", "gs_lanes_sync", cx.warp)
         if "aligned" not in cx.ins.modifiers:
             return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
         if cx.function.name in cx.program.waiting:

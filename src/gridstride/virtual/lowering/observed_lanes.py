@@ -1,4 +1,4 @@
-"""The observed build between the lanes of one warp (with a seed), and what a warp polls while it waits."""
+"""The observed build between the lanes of one warp, and what a warp polls while it waits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import ordered, remote
 from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.machine.layout import LANES, WARP
+from gridstride.virtual.machine.layout import BLOCK, LANES, WARP
 from gridstride.virtual.ptx.module import Instruction
 
 _MEETING = frozenset("bar barrier mbarrier fence membar atom red shfl vote match redux mma wmma wgmma call".split())
@@ -26,8 +26,10 @@ def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, addresses: V
     if kind in ("atom", "red") or (ordered(cx.ins) and "volatile" not in cx.ins.modifiers):
         cx.b.call("void", "gs_lanes_sync", cx.warp)
     elif kind in ("load", "store"):
-        size = constant("i32", access.bytes)
-        cx.b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), cx.active(), addresses, size)
+        b, active, size = cx.b, cx.active(), constant("i32", access.bytes)
+        lanes = b.get(cx.field("block"), BLOCK, "lanes")
+        with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):  # most blocks are not watched: no call for those
+            b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), active, addresses, size)
 
 
 def note_poll(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:

@@ -84,8 +84,8 @@ BLOCK = Layout(
 )
 """One resident block and its barriers. `cursor` is the next warp of the round; `phases` counts completions of each
 barrier, `epoch` of all; `votes`/`results` serve `bar.red`; `members` are the warps that arrived; `race` is the block's
-shadow of shared memory, null if not observed; `lanes` that of the lanes of each warp, null without a seed. The last of
-`phases` counts the turns of the cluster's barrier; `cluster` is null where blocks run on their own."""
+shadow of shared memory, null if not observed; `lanes` that of the lanes of each warp, null where that is not watched.
+The last of `phases` counts the turns of the cluster's barrier; `cluster` is null where blocks run on their own."""
 
 WORKER = Layout(
     "worker",
@@ -110,7 +110,7 @@ LAUNCH = Layout(
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:ptr envreg:i32[2] launches:ptr warps_per_slot:i32
     in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:ptr
     cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:ptr
-    unset:i64 unset_low:i64 unset_span:i64 origin:i32 shift:i32 reversed:i32""",
+    unset:i64 unset_low:i64 unset_span:i64 origin:i32 shift:i32 reversed:i32 lanes_blocks:i64""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
@@ -120,7 +120,8 @@ itself (null where it launches nothing); `warps_per_slot` counts the records of 
 `envreg` is the address of a cooperative grid's workspace, its upper half first. `cluster_size` is 0 where blocks run on
 their own, whatever the clusters are. `objects` is the device's table of texture and surface objects.
 
-A seed has the warps of a block take turns from number `shift` on, downwards if `reversed`.
+A seed has the warps of a block take turns from number `shift` on, downwards if `reversed`. Races within a warp are
+looked for in the first `lanes_blocks` of the observed blocks.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
 is set; 0 where nothing can be unset. `origin` says which kernel this is to those who ask where a heap block comes from.
 """

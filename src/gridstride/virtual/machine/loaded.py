@@ -43,6 +43,11 @@ OBJECT_OPCODES = ("tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq.")
 MANY_WARPS = 64
 """Warps in a grid from which on more than one thread runs it: waking a thread costs what some warps cost."""
 
+WATCHED_LANES = 2
+"""Observed blocks of a launch in which races within a warp are looked for where there is no seed: what the warps of one
+block do among themselves those of the next do too, and looking lane by lane takes several times as long as all else.
+"""
+
 
 class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
@@ -125,7 +130,7 @@ class VirtualKernel:
         self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
         self.needs_cluster = "explicitcluster" in entry.flags
         self.grid_of_clusters = "blocksareclusters" in entry.flags
-        self._variants: dict[tuple[BlockShape, bool, bool], Variant] = {}
+        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property
@@ -141,7 +146,7 @@ class VirtualKernel:
 
     def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
         """The code for a block shape."""
-        key = (BlockShape.of(*block), observed, observed and self.module.device.seed is not None)
+        key = (BlockShape.of(*block), observed)
         if key not in self._variants:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
@@ -221,8 +226,7 @@ class VirtualKernel:
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         counters = tables.extra.get("size", 0)
         shift = tables.extra["unit"].bit_length() - 1 if sample else -1
-        lanes = device.seed is not None
-        demand = Demand(warps, slots, extent, workers, counters, sample, shift, size, lanes)
+        demand = Demand(warps, slots, extent, workers, counters, sample, shift, size)
         session = Session(tables, demand, device.rooms)
         if sample:
             session.watch(device.touched, device.model.l1_lines(threads, extent))
@@ -234,6 +238,7 @@ class VirtualKernel:
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
         record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
+        record["lanes_blocks"] = WATCHED_LANES if device.seed is None else total
         if device.seed is not None:
             record["shift"], record["reversed"] = device.seed % warps, device.seed // warps % 2
         record["multiprocessors"] = device.properties.multiprocessors

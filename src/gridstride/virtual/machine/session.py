@@ -89,8 +89,6 @@ class Demand:
     """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
     cluster: int = 0
     """Blocks in a cluster whose blocks know of it; 0 where blocks run on their own. `slots` is a multiple of it."""
-    lanes: bool = False
-    """Whether lanes of one warp are checked against one another."""
 
 
 class Session:
@@ -131,7 +129,7 @@ class Session:
             self._fill(index, room, tables, fibers, stack)
             if demand.race_shift >= 0:
                 self._shadow(index)
-                if demand.lanes:
+                if demand.shared:
                     self._lane_shadow(index)
 
     def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:

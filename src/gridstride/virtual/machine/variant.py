@@ -83,20 +83,18 @@ class Variant:
         self.code, self.tables = engine.Code(code, rare=tables.rare), tables
 
 
-def build(
-    parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool, lanes: bool = False
-) -> Variant:
+def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
     """The kernel for a block shape, from the cache or, with the parsed text, compiled now.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
     """
     cache = shared_cache("machine")
-    key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}{'/lanes' * lanes}"
+    key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}"
     stored = cache.get(key)
     if stored is not None:
         size = int.from_bytes(stored[:8], "little")
         return Variant(stored[8 + size :], Tables.from_json(stored[8 : 8 + size]))
-    tables, code = _compile(parsed(), name, shape, observed, lanes)
+    tables, code = _compile(parsed(), name, shape, observed)
     head = tables.to_json()
     cache.put(key, len(head).to_bytes(8, "little") + head + code)
     return Variant(code, tables)
@@ -106,14 +104,14 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:32]
 
 
-def _compile(module: Module, name: str, shape: BlockShape, observed: bool, lanes: bool) -> tuple[Tables, bytes]:
+def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tuple[Tables, bytes]:
     from gridstride.virtual.lowering.kernel import lower_kernel
 
     observer = None
     if observed:
         from gridstride.virtual.lowering.observed import Counting
 
-        observer = Counting(lanes=lanes)
+        observer = Counting()
     lowered = lower_kernel(module, name, shape, observer)
     sites = tuple(_place(s) for s in lowered.sites)
     tables = Tables(

@@ -1,4 +1,4 @@
-"""Races between the lanes of one warp, which the seeded observed build looks for.
+"""Races between the lanes of one warp, in the observed build.
 
 Since Volta the lanes of a warp need not run in step: what one lane writes another may read only after a __syncwarp() or
 another instruction that brings lanes together. Each warp counts those (`epoch`), and each unit of shared memory

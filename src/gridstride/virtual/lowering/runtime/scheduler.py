@@ -206,8 +206,10 @@ def _observe_block(b: Builder, worker: Value, block: Value, launch: Value, index
             mine = b.offset(race, b.op("mul", slot, b.get(worker, WORKER, "race_stride")))
             b.put(block, BLOCK, "race", mine)
             b.call("void", "gs_race_begin", mine, b.get(launch, LAUNCH, "shadow"), index)
-            lanes = b.get(worker, WORKER, "lanes")
-            with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):
+            lanes, most = b.get(worker, WORKER, "lanes"), b.get(launch, LAUNCH, "lanes_blocks")
+            b.put(block, BLOCK, "lanes", 0)
+            watched = b.compare("ult", b.op("udiv", index, some), most)
+            with b.if_(b.op("and", watched, b.compare("ne", lanes, Value("null", "ptr")))):
                 own = b.offset(lanes, b.op("mul", slot, b.get(worker, WORKER, "lanes_stride")))
                 b.put(block, BLOCK, "lanes", own)
                 b.call("void", "gs_lanes_begin", own)
