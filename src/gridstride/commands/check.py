@@ -13,6 +13,7 @@ from gridstride.commands.terminal import (
     Progress,
     WrongUse,
     emit,
+    interrupts_held,
     kernels_print_on_stderr,
     refuse_what_never_ends,
     stdout,
@@ -35,9 +36,10 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     """Judge the file, show the verdict, and say whether it passed."""
     source = kernel_source(file, sandbox=sandbox)
     with ExitStack() as stack:
-        early = _early_worker(device, chip) if sandbox else None
-        if early is not None:
-            stack.callback(early.close)
+        with interrupts_held():  # between a folder's making and its being known here, nobody would clear it away
+            early = _early_worker(device, chip) if sandbox else None
+            if early is not None:
+                stack.callback(early.close)
         import_the_judge()
         chosen = device_of(device, chip)
         room = stack.enter_context(_started(chosen, early)) if sandbox and chosen.kind == "virtual" else sandbox

@@ -63,6 +63,5 @@ problem = Problem(
     flops="2*M*N*32*steps",
     bytes="64*steps*(M+N)+2*N+2*M*N",
     peers={"cuBLAS": Peer(cublas)},
-    torch_ops=("aten::mm", "aten::addmm", "aten::matmul", "aten::linear", "aten::_addmm_activation"),
     aligned="tensors begin at 16-byte boundaries, which the op checks",
 )
