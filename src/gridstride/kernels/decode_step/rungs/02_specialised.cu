@@ -33,6 +33,12 @@
 #ifndef WINDOW
 #define WINDOW 4  // copies of weights on their way at a time: more only lengthen the queue that messages wait in
 #endif
+#ifndef PIECES
+#define PIECES 1  // copies of which a stage is made
+#endif
+#ifndef PACE
+#define PACE 0  // cycles at least from one copy to the next: a burst of copies is a queue in front of every message
+#endif
 #ifndef DELAY
 #define DELAY 0  // cycles before a warp first looks for messages: they cannot be there at once, and looking loads L2
 #endif
@@ -92,6 +98,10 @@ typedef Product<UNITS / 8, WIDTH, false> Up;
 typedef Product<OWN / 8, HIDDEN, true> Down;
 typedef Product<HEAD_GROUP, WIDTH, false> Head;
 constexpr int LAYER_STAGES = Qkv::USED + Out::USED + Up::USED + Down::USED;
+// A warp may take its weights of the next product while another still waits for its own of this one; were they in the
+// same stage, the first would take the last round's copy for its own.
+static_assert(most(most(Qkv::USED + Out::USED, Out::USED + Up::USED), most(Up::USED + Down::USED, Down::USED + Qkv::USED))
+              <= STAGES, "the ring holds two products in a row");
 
 // Where words lie; a turn's parity is in each.
 constexpr int MAIL_QKV = 0;
@@ -235,7 +245,7 @@ __device__ __forceinline__ void feed(Shared& s, const unsigned char* stream, uns
     unsigned long long policy;  // weights leave L2 first: they come once a token, and would push out the mail
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     Place next = {0, 0}, landed = {0, 0};
-    unsigned int in_step = 0;
+    unsigned int in_step = 0, since = clock();
     for (unsigned int n = 0; n < all; ++n) {
         if (n >= WINDOW) {
             wait(s.full[landed.slot], landed.odd);
@@ -245,12 +255,18 @@ __device__ __forceinline__ void feed(Shared& s, const unsigned char* stream, uns
         if (threadIdx.x % 32 == 0) {
             const unsigned int barrier = address(&s.full[next.slot]);
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(STAGE) : "memory");
-            asm volatile(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-                "[%0], [%1], %2, [%3], %4;"
-                ::"r"(address(s.ring + next.slot * STAGE)), "l"(stream + (size_t)in_step * STAGE), "r"(STAGE),
-                "r"(barrier), "l"(policy)
-                : "memory");
+            for (int piece = 0; piece < STAGE; piece += STAGE / PIECES) {
+                if (PACE > 0) {
+                    while ((unsigned int)clock() - since < PACE) continue;
+                    since = clock();
+                }
+                asm volatile(
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                    "[%0], [%1], %2, [%3], %4;"
+                    ::"r"(address(s.ring + next.slot * STAGE + piece)), "l"(stream + (size_t)in_step * STAGE + piece),
+                    "r"(STAGE / PIECES), "r"(barrier), "l"(policy)
+                    : "memory");
+            }
         }
         __syncwarp();
         if (++in_step == per_step) in_step = 0;
