@@ -15,6 +15,7 @@ import os
 import statistics
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +28,22 @@ from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeStep,
 
 VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {}),
-    (STREAMED, {"STAGES": 6}),
     (SPECIALISED, {}),
-    *[(SPECIALISED, {"WINDOW": window}) for window in (2, 3, 6, 12)],
-    *[(SPECIALISED, {"WINDOW": 3, "DELAY": delay}) for delay in (300, 600, 900)],
-    (SPECIALISED, {"WINDOW": 3, "PAUSE": 200}),
-    (SPECIALISED, {"STAGES": 6}),
-    (SPECIALISED, {"STAGES": 8, "WINDOW": 3}),
-    (SPECIALISED, {"AHEAD": 2}),
-    (SPECIALISED, {"AHEAD": 2, "WINDOW": 3}),
+    *[(SPECIALISED, {"LAYER_CYCLES": cycles}) for cycles in (0, 15_000, 17_000, 17_500, 18_500, 19_000)],
+    *[(SPECIALISED, {"PIECES": pieces}) for pieces in (1, 4)],
+    *[(SPECIALISED, {"WINDOW": window}) for window in (2, 3, 6)],
+    *[(SPECIALISED, {"DELAY": delay}) for delay in (0, 300, 800)],
+    *[(SPECIALISED, {"LATER": later}) for later in (0, 700, 1300)],
+    *[(SPECIALISED, {"QUERY": query}) for query in (0, 800, 1100)],
+    (SPECIALISED, {"AHEAD": 1}),
+    *[(replace(SPECIALISED, copies=copies), {}) for copies in (1, 4)],
 ]
 REPEATS = 5
 PLACES = (
     ("multiplies", ("has weights", "has input", "qkv", "attended", "has weights", "has seen", "output", "has middle",
                     "up", "has weights", "has hidden", "down")),
-    ("talks", ("begins", "qkv sent", "seen sent", "middle sent", "hidden sent", "end sent")),
+    ("talks", ("begins", "qkv sent", "seen sent", "middle sent", "hidden sent", "end sent",
+               "layers end", "head ends", "token known", "step begins")),
 )  # fmt: skip
 
 
@@ -103,7 +105,13 @@ def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[
         end.record()
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end) / NEW)
-    found: dict[str, Any] = {"rung": rung.name, "macros": macros, "ms": statistics.median(times[1:]), "all_ms": times}
+    found: dict[str, Any] = {
+        "rung": rung.name,
+        "macros": macros,
+        "copies": rung.copies,
+        "ms": statistics.median(times[1:]),
+        "all_ms": times,
+    }
     if "TIMES" in macros:
         step(*at(1, PROMPT + 64), table, cache, drawn, steps=STEPS, greedy=True)
         found["marks"] = _marks(step.marks.cpu())
@@ -147,7 +155,7 @@ def main() -> None:
         one["difference"] = float((logits - expected).norm() / expected.norm())
         one["of_limit"] = limit / one["ms"]
         found.append(one)
-        print(f"{rung.name} {macros}: {one['ms']:.4f} ms, {one['of_limit']:.1%} of the limit, "
+        print(f"{rung.name} x{rung.copies} {macros}: {one['ms']:.4f} ms, {one['of_limit']:.1%} of the limit, "
               f"logits differ by {one['difference']:.1e}", file=sys.stderr, flush=True)  # fmt: skip
         if "marks" in one:
             print(json.dumps(one["marks"], indent=1), file=sys.stderr, flush=True)

@@ -44,6 +44,7 @@ def test_each_sequence_sees_its_own_keys_up_to_its_own_place(
     k, v = (torch.randn(keys + 9, heads[1], 64, generator=draw).to(dtype) for _ in range(2))
     k[keys:], v[keys:] = torch.nan, torch.nan
     queries, first, seen = cut(starts, lengths)
+    assert queries.dtype == first.dtype == seen.dtype == np.int32  # FlashAttention takes no others
     pieces = Pieces(
         torch.from_numpy(np.pad(queries, (0, unused), mode="edge")).to(device),
         torch.from_numpy(np.pad(first, (0, unused + 1))).to(device),

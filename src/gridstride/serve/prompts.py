@@ -121,7 +121,8 @@ def cut(starts: I32, lengths: I32) -> tuple[I32, I32, I32]:
     end = np.minimum(begin + PIECE, counts[owner])
     queries = np.concatenate((starts[:-1][owner] + begin, starts[-1:]))
     keys = (np.cumsum(lengths) - lengths)[owner]
-    return queries.astype(np.int32), keys.astype(np.int32), (lengths - counts)[owner].astype(np.int32) + end
+    seen = (lengths - counts)[owner] + end
+    return queries.astype(np.int32), keys.astype(np.int32), seen.astype(np.int32)
 
 
 def slots_of(blocks: I32, lengths: I32, block_size: int) -> I64:

@@ -12,22 +12,23 @@ from gridstride.device.physical import PhysicalGPU
 from gridstride.kernels.decode_step.packing import SHARED, STAGES, Geometry, stream
 from gridstride.kernels.torch_op import launcher
 
-_AHEAD = 1
 _WARPS = (8, 16)
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie."""
+    """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie, and how
+    often what all blocks wait for is sent."""
 
     name: str
     extra_warps: int
     message: torch.dtype
     by_warp: bool
+    copies: int = 1
 
 
 STREAMED = Rung("01_streamed", 0, torch.int64, by_warp=False)
-SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True)
+SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True, copies=2)
 
 
 def geometry(
@@ -57,13 +58,14 @@ class DecodeStep:
     def __init__(
         self, cut: Geometry, *, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], norms: Tensor,
         embedding: Tensor, head: Tensor, cosine: Tensor, sine: Tensor, block_size: int, eps: float,
-        rung: Rung = STREAMED, **macros: int,
+        rung: Rung = SPECIALISED, **macros: int,
     ) -> None:  # fmt: skip
         self._cut, self._layers, self._eps, self._rung = cut, len(layers), eps, rung
         self._stream = stream(cut, layers, head, by_warp=rung.by_warp)
         self._norms, self._embedding, self._cosine, self._sine = norms.contiguous(), embedding, cosine, sine
         self.vocabulary, device = len(head), head.device
-        messages = cut.qkv + cut.blocks * (cut.head_width + 4 * cut.splits + 4) + cut.seen + 2 * cut.width + cut.hidden
+        everybodys = rung.copies * (cut.seen + 2 * cut.width + cut.hidden)
+        messages = cut.qkv + cut.blocks * (cut.head_width + 4 * cut.splits + 4) + everybodys
         times = 64 * cut.blocks if "TIMES" in macros else 0
         self._mail = torch.zeros(messages + times, dtype=rung.message, device=device)
         self._turns = torch.zeros(2, dtype=torch.int32, device=device)
@@ -73,7 +75,7 @@ class DecodeStep:
             **{
                 "BLOCKS": cut.blocks, "WARPS": cut.warps, "WIDTH": cut.width, "HIDDEN": cut.hidden, "HEADS": cut.heads,
                 "KV_HEADS": cut.kv_heads, "HEAD_WIDTH": cut.head_width, "BLOCK_SIZE": block_size, "STAGES": STAGES,
-                "AHEAD": _AHEAD, **macros,
+                "HEAD_GROUP": cut.head_group, "COPIES": rung.copies, **macros,
             },
         )  # fmt: skip
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from torch import Tensor
 
 STAGE_TILES = 16
 STAGES = 12  # of the ring
 SHARED = 227 * 1024  # bytes of dynamic shared memory: all that a Hopper multiprocessor gives one block
+_PRODUCTS = "queries, keys and values", "the output", "gate and up", "down"
 _STAGE = STAGE_TILES * 16 * 32  # elements of one bulk copy
 
 
@@ -41,6 +43,12 @@ class Geometry:
         return self.width // 32
 
     @property
+    def tiles(self) -> tuple[int, int, int, int]:
+        """Of a block in a layer's products: queries, keys and values; output; gate and up; down."""
+        rows, own, units = (each // self.blocks for each in (self.qkv // 16, self.width // 8, self.hidden // 8))
+        return rows * self.chunks, own * (self.seen // 64), units * self.chunks, own * (self.hidden // 64)
+
+    @property
     def splits(self) -> int:
         """Blocks that share a query head."""
         return max(1, self.blocks // self.heads)
@@ -50,15 +58,20 @@ class Geometry:
         """Bytes of shared memory that a block needs at most, with 2 KB for what is small."""
         active = 4 * max(self.seen, self.hidden, self.width) + 256 * self.warps
         rows = max(self.qkv // 16, self.hidden // 8, self.width // 8) // self.blocks
-        sums = 4 * (32 * self.warps + 128) * max(rows, STAGE_TILES // max(1, self.chunks), 1)
+        sums = 4 * (32 * self.warps + 128) * max(rows, self.head_group)
         attention = self.head_width * (4 * self.warps + 4 + 4 + 12)
         return STAGES * STAGE_TILES * 1024 + active + sums + attention + 2048
 
+    @property
+    def head_group(self) -> int:
+        """Row tiles of the output projection at a time: whole stages, and where half the ring holds them about four."""
+        least = max(1, STAGE_TILES // max(1, self.chunks))
+        return least * max(1, min(STAGES * STAGE_TILES // 2 // max(1, least * self.chunks), 4 // least))
+
     def head_tiles(self, vocabulary: int) -> int:
-        """Row tiles of the output projection that a block has, padded to whole stages."""
+        """Row tiles of the output projection that a block has, padded to whole groups."""
         tiles = -(-vocabulary // (16 * self.blocks))
-        group = max(1, STAGE_TILES // max(1, self.chunks))
-        return -(-tiles // group) * group
+        return -(-tiles // self.head_group) * self.head_group
 
     def misfit(self) -> str:
         """Which size does not divide as the kernel needs it; empty where all do."""
@@ -69,21 +82,16 @@ class Geometry:
             "heads in columns": (self.seen, 64 * w), "hidden in columns": (self.hidden, 64 * w),
             "blocks over heads": (b, self.heads), "heads over key heads": (self.heads, self.kv_heads),
             "head_width over splits": (self.head_width, 4 * self.splits), "warps": (w, 4),
-            "tiles of queries, keys and values": (self.qkv // b // 16 * self.chunks, STAGE_TILES),
-            "tiles of the output": (self.width // b // 8 * self.seen // 64, STAGE_TILES),
-            "tiles of gate and up": (self.hidden // b // 8 * self.chunks, STAGE_TILES),
-            "tiles of down": (self.width // b // 8 * self.hidden // 64, STAGE_TILES),
+            **{f"tiles of {name}": (tiles, STAGE_TILES) for name, tiles in zip(_PRODUCTS, self.tiles, strict=True)},
         }  # fmt: skip
         wrong = [
             f"{name}: {size} is no multiple of {unit}"
             for name, (size, unit) in needs.items()
             if size % unit or not size
         ]
-        units = self.qkv // b // 16, self.hidden // b // 8, self.width // b // 8
-        columns = self.chunks, self.chunks, max(self.seen, self.hidden) // 64
-        most = max(rows * each for rows, each in zip(units, columns, strict=True))
-        if most > STAGES * STAGE_TILES:
-            wrong.append(f"a product has {most} tiles in a block, the ring {STAGES * STAGE_TILES}")
+        two = max(first + second for first, second in pairwise((*self.tiles, self.tiles[0])))
+        if two > STAGES * STAGE_TILES:
+            wrong.append(f"two products in a row have {two} tiles in a block, the ring {STAGES * STAGE_TILES}")
         if self.shared > SHARED:
             wrong.append(f"{self.shared} bytes of shared memory are needed, there are {SHARED}")
         if self.head_width not in (64, 128):
@@ -100,7 +108,7 @@ def stream(
 
     Tiles of a product lie row tile by row tile; `by_warp`, each warp's columns first, of all row tiles.
     """
-    tiles, group = g.head_tiles(len(head)), max(1, STAGE_TILES // g.chunks)
+    tiles = g.head_tiles(len(head))
     per_layer = (g.qkv * g.width + g.width * g.seen + 3 * g.hidden * g.width) // g.blocks
     whole = head.new_empty((g.blocks, len(layers) * per_layer + tiles * 16 * g.width))
 
@@ -115,7 +123,7 @@ def stream(
             at = put(at, product)
     padded = head.new_zeros((g.blocks * tiles * 16, g.width))
     padded[: len(head)] = head
-    for product in _rows(g, padded).split(group, dim=1):
+    for product in _rows(g, padded).split(g.head_group, dim=1):
         at = put(at, product)
     assert at == whole.shape[1]
     assert at % _STAGE == 0

@@ -31,6 +31,7 @@
 #define HEAD_WIDTH 128
 #define BLOCK_SIZE 16
 #define STAGES 12
+#define HEAD_GROUP 1  // row tiles of the output projection at a time
 #endif
 #ifndef AHEAD
 #define AHEAD 1  // tokens whose keys and values a lane has on their way
@@ -67,8 +68,8 @@ constexpr int DOWN_TILES = OWN / 8, DOWN_CHUNKS = HIDDEN / 64;
 constexpr int LAYER_TILES =
     QKV_TILES * QKV_CHUNKS + OUT_TILES * OUT_CHUNKS + UP_TILES * UP_CHUNKS + DOWN_TILES * DOWN_CHUNKS;
 constexpr int LAYER_STAGES = LAYER_TILES / STAGE_TILES;
-constexpr int HEAD_STAGES = QKV_CHUNKS / STAGE_TILES > 0 ? QKV_CHUNKS / STAGE_TILES : 1;  // of a row tile of the head
-constexpr int HEAD_GROUP = QKV_CHUNKS < STAGE_TILES ? STAGE_TILES / QKV_CHUNKS : 1;  // row tiles at a time
+constexpr int HEAD_STAGES = HEAD_GROUP * QKV_CHUNKS / STAGE_TILES;
+static_assert(HEAD_GROUP * QKV_CHUNKS % STAGE_TILES == 0, "whole stages");
 static_assert(QKV_TILES * QKV_CHUNKS % STAGE_TILES == 0 && OUT_TILES * OUT_CHUNKS % STAGE_TILES == 0, "whole stages");
 static_assert(UP_TILES * UP_CHUNKS % STAGE_TILES == 0 && DOWN_TILES * DOWN_CHUNKS % STAGE_TILES == 0, "whole stages");
 

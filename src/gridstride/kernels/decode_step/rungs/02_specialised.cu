@@ -29,24 +29,32 @@
 #define HEAD_WIDTH 128
 #define BLOCK_SIZE 16
 #define STAGES 12
+#define HEAD_GROUP 3  // row tiles of the output projection at a time
 #endif
 #ifndef WINDOW
 #define WINDOW 4  // copies of weights on their way at a time: more only lengthen the queue that messages wait in
 #endif
 #ifndef PIECES
-#define PIECES 1  // copies of which a stage is made
+#define PIECES 2  // copies of which a stage is made
 #endif
-#ifndef PACE
-#define PACE 0  // cycles at least from one copy to the next: a burst of copies is a queue in front of every message
+#ifndef LAYER_CYCLES
+#define LAYER_CYCLES 18000  // over which a layer's weights are spread: a burst of copies is a queue before every message
 #endif
+#ifndef COPIES
+#define COPIES 1  // of what all blocks wait for, each for its part of the blocks: a line of L2 serves one at a time
+#endif
+// Cycles before a warp first looks for a message: it cannot be there at once, and an answer takes a thousand cycles.
 #ifndef DELAY
-#define DELAY 0  // cycles before a warp first looks for messages: they cannot be there at once, and looking loads L2
+#define DELAY 500  // for the residual stream
 #endif
-#ifndef PAUSE
-#define PAUSE 0  // cycles between two looks
+#ifndef LATER
+#define LATER 1000  // for what heads saw and for hidden units
+#endif
+#ifndef QUERY
+#define QUERY 500  // for a query
 #endif
 #ifndef AHEAD
-#define AHEAD 1  // tokens whose keys and values a lane has on their way
+#define AHEAD 2  // tokens whose keys and values a lane has on their way
 #endif
 
 typedef __nv_bfloat16 Element;
@@ -91,13 +99,13 @@ template <int TILES_, int COLUMNS, bool HALVES_> struct Product {
     static_assert(PER > 0 && TILES * PER * WARPS % STAGE_TILES == 0 && USED <= STAGES && USED <= 32, "whole stages");
 };
 constexpr int CHUNKS = WIDTH / 32;
-constexpr int HEAD_GROUP = CHUNKS < STAGE_TILES ? STAGE_TILES / CHUNKS : 1;  // row tiles of the head at a time
 typedef Product<QKV_ROWS / 16, WIDTH, false> Qkv;
 typedef Product<OWN / 8, SEEN, true> Out;
 typedef Product<UNITS / 8, WIDTH, false> Up;
 typedef Product<OWN / 8, HIDDEN, true> Down;
 typedef Product<HEAD_GROUP, WIDTH, false> Head;
 constexpr int LAYER_STAGES = Qkv::USED + Out::USED + Up::USED + Down::USED;
+constexpr unsigned int PACE = LAYER_CYCLES / (LAYER_STAGES * PIECES);  // cycles from one copy to the next, at least
 // A warp may take its weights of the next product while another still waits for its own of this one; were they in the
 // same stage, the first would take the last round's copy for its own.
 static_assert(most(most(Qkv::USED + Out::USED, Out::USED + Up::USED), most(Up::USED + Down::USED, Down::USED + Qkv::USED))
@@ -108,11 +116,10 @@ constexpr int MAIL_QKV = 0;
 constexpr int PARTIAL = SPLITS * (PART + 4);  // of one block: from each split its part of the output, top and total
 constexpr int MAIL_PARTIAL = MAIL_QKV + QKV;
 constexpr int MAIL_SEEN = MAIL_PARTIAL + BLOCKS * PARTIAL;
-constexpr int MAIL_MIDDLE = MAIL_SEEN + SEEN;  // residual stream behind attention
-constexpr int MAIL_HIDDEN = MAIL_MIDDLE + WIDTH;
-constexpr int MAIL_END = MAIL_HIDDEN + HIDDEN;  // residual stream behind the layer
-constexpr int MAIL_BEST = MAIL_END + WIDTH;  // messages: each block's likeliest token: logit, token
-
+constexpr int MAIL_MIDDLE = MAIL_SEEN + COPIES * SEEN;  // residual stream behind attention
+constexpr int MAIL_HIDDEN = MAIL_MIDDLE + COPIES * WIDTH;
+constexpr int MAIL_END = MAIL_HIDDEN + COPIES * HIDDEN;  // residual stream behind the layer
+constexpr int MAIL_BEST = MAIL_END + COPIES * WIDTH;  // messages: each block's likeliest token: logit, token
 constexpr int MAIL_TIMES = MAIL_BEST + 4 * BLOCKS;
 
 // Compiled with -DTIMES=n, each block leaves behind the mail at which clock it came where in layer n: its first
@@ -122,8 +129,12 @@ constexpr int MAIL_TIMES = MAIL_BEST + 4 * BLOCKS;
     if (layer == TIMES && (threadIdx.x == 0 || threadIdx.x == 32 * TALKER))                                           \
         reinterpret_cast<long long*>(m.mail + MAIL_TIMES)[blockIdx.x * 32 + threadIdx.x / (32 * TALKER) * 16 + place] \
             = clock64();
+#define MARK_STEP(place)                                                                                               \
+    if (threadIdx.x == 32 * TALKER)                                                                                    \
+        reinterpret_cast<long long*>(m.mail + MAIL_TIMES)[blockIdx.x * 32 + 16 + place] = clock64();
 #else
 #define MARK(place)
+#define MARK_STEP(place)
 #endif
 
 constexpr int MOST_ROWS = 16 * most(most(Qkv::TILES, Up::TILES), most(most(Out::TILES, Down::TILES), HEAD_GROUP));
@@ -186,6 +197,9 @@ struct Place {
 };
 
 // -- words and messages -----------------------------------------------------------------------------------------------
+// What was written before is seen by who hears of what is written after it.
+__device__ __forceinline__ void meet() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 __device__ __forceinline__ Word tagged(float value, Word odd)
 {
     return (__float_as_uint(value) & ~1u) | odd;
@@ -211,16 +225,15 @@ template <int CYCLES> __device__ __forceinline__ void pause()
 }
 
 // N fours of words by a whole warp, asked for together and again until all are of this turn; not those unwanted.
-template <int N> __device__ __forceinline__ void receive(
+template <int CYCLES, int N> __device__ __forceinline__ void receive(
     const Word* const (&from)[N], const bool (&wanted)[N], Word odd, float4 (&values)[N])
 {
     uint4 m[N];
     bool missing = true, again = false;
 #pragma unroll
     for (int i = 0; i < N; ++i) m[i] = uint4{odd, odd, odd, odd};
-    pause<DELAY>();
+    pause<CYCLES>();
     do {
-        if (again) pause<PAUSE>();
         if (missing) {
 #pragma unroll
             for (int i = 0; i < N; ++i)
@@ -240,12 +253,14 @@ template <int N> __device__ __forceinline__ void receive(
 }
 
 // -- feeding ----------------------------------------------------------------------------------------------------------
-__device__ __forceinline__ void feed(Shared& s, const unsigned char* stream, unsigned int per_step, unsigned int all)
+// A step's stages, the first `layers` of them the layers'.
+__device__ __forceinline__ void feed(
+    Shared& s, const unsigned char* stream, unsigned int per_step, unsigned int layers, unsigned int all)
 {
     unsigned long long policy;  // weights leave L2 first: they come once a token, and would push out the mail
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     Place next = {0, 0}, landed = {0, 0};
-    unsigned int in_step = 0, since = clock();
+    unsigned int in_step = 0, due = clock();
     for (unsigned int n = 0; n < all; ++n) {
         if (n >= WINDOW) {
             wait(s.full[landed.slot], landed.odd);
@@ -256,9 +271,10 @@ __device__ __forceinline__ void feed(Shared& s, const unsigned char* stream, uns
             const unsigned int barrier = address(&s.full[next.slot]);
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(STAGE) : "memory");
             for (int piece = 0; piece < STAGE; piece += STAGE / PIECES) {
-                if (PACE > 0) {
-                    while ((unsigned int)clock() - since < PACE) continue;
-                    since = clock();
+                if (in_step < layers) {
+                    unsigned int now = clock();
+                    while ((int)(now - due) < 0) now = clock();
+                    due = (int)(due + PACE - now) < 0 ? now : due + PACE;  // nothing is caught up with
                 }
                 asm volatile(
                     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
@@ -331,7 +347,7 @@ template <class P> __device__ __forceinline__ void receive_input(const Word* fro
         wanted[i] = has<P>(i);
         at[i] = from + column_of<P>(i);
     }
-    receive(at, wanted, odd, x);
+    receive<(P::LOADS > 1 ? LATER : DELAY)>(at, wanted, odd, x);
 }
 
 // A product's input as the tensor cores take it: B, in its first column the upper bits of each value, in its second the
@@ -511,6 +527,13 @@ __device__ __forceinline__ float dot(float4 a, float4 b, uint4 key)
     return low + (b.x * float(k[4]) + b.y * float(k[5]) + b.z * float(k[6]) + b.w * float(k[7]));
 }
 
+__device__ __forceinline__ float power_of_two(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 // What the warp's tokens say, into s.seen, with their top score and the sum of their weights.
 __device__ __forceinline__ void attend(
     Shared& s, const Cache& cache, const Gaze& at, const Word* mail, unsigned int turn, unsigned int times, int position,
@@ -542,20 +565,17 @@ __device__ __forceinline__ void attend(
                                   v + at.column, v + at.column + 4};
     const bool wanted[10] = {true, true, true, true, mine, mine, mine, mine, mine, mine};
     float4 found[10];
-    receive(from, wanted, turn & 1, found);
+    receive<QUERY>(from, wanted, turn & 1, found);
     float4 query[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         query[i] = turned(found[i], found[2 + i], cosine[i], sine[i]);
         query[i] = {query[i].x * scale, query[i].y * scale, query[i].z * scale, query[i].w * scale};
     }
-    const uint4 new_key = packed(turned(found[4], found[6], cosine[0], sine[0]),
-                                 turned(found[5], found[7], cosine[1], sine[1]));
-    const uint4 new_value = packed(found[8], found[9]);
-    if (mine && head % GROUP == 0) {
-        const long long to = cache.row(position, kv) + at.column;
-        *reinterpret_cast<uint4*>(cache.keys + to) = new_key;
-        *reinterpret_cast<uint4*>(cache.values + to) = new_value;
+    uint4 new_key = {}, new_value = {};
+    if (__any_sync(ALL_LANES, mine)) {
+        new_key = packed(turned(found[4], found[6], cosine[0], sine[0]), turned(found[5], found[7], cosine[1], sine[1]));
+        new_value = packed(found[8], found[9]);
     }
     __syncwarp();
 
@@ -576,19 +596,22 @@ __device__ __forceinline__ void attend(
         float score[AHEAD], next = top;
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
-            const int token = base + row + u * STEP;
-            if (token == position) {
+            if (base + row + u * STEP == position) {
                 key[u] = new_key;
                 value[u] = new_value;
             }
-            float product = dot(query[0], query[1], key[u]);
+            score[u] = dot(query[0], query[1], key[u]);
+        }
 #pragma unroll
-            for (int offset = LANES / 2; offset > 0; offset /= 2)
-                product += __shfl_xor_sync(ALL_LANES, product, offset);
-            score[u] = token <= position ? product : 2 * NONE;
+        for (int offset = LANES / 2; offset > 0; offset /= 2)
+#pragma unroll
+            for (int u = 0; u < AHEAD; ++u) score[u] += __shfl_xor_sync(ALL_LANES, score[u], offset);
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            if (base + row + u * STEP > position) score[u] = 2 * NONE;
             next = fmaxf(next, score[u]);
         }
-        const float keep = exp2f(top - next);
+        const float keep = power_of_two(top - next);
         top = next;
         sum *= keep;
 #pragma unroll
@@ -596,7 +619,7 @@ __device__ __forceinline__ void attend(
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
             const Element* x = reinterpret_cast<const Element*>(&value[u]);
-            const float p = exp2f(score[u] - next);
+            const float p = power_of_two(score[u] - next);
             sum += p;
 #pragma unroll
             for (int e = 0; e < 8; ++e) seen[e] += p * float(x[e]);
@@ -606,7 +629,7 @@ __device__ __forceinline__ void attend(
 #pragma unroll
     for (int offset = LANES; offset < 32; offset *= 2) {  // rows of the warp
         const float other = __shfl_xor_sync(ALL_LANES, top, offset), next = fmaxf(top, other);
-        const float mine_kept = exp2f(top - next), theirs = exp2f(other - next);
+        const float mine_kept = power_of_two(top - next), theirs = power_of_two(other - next);
         sum = sum * mine_kept + __shfl_xor_sync(ALL_LANES, sum, offset) * theirs;
 #pragma unroll
         for (int e = 0; e < 8; ++e) seen[e] = seen[e] * mine_kept + __shfl_xor_sync(ALL_LANES, seen[e], offset) * theirs;
@@ -624,6 +647,12 @@ __device__ __forceinline__ void attend(
     }
     __syncwarp();
     if (lane == 0) arrive(s.ready[2]);
+    __syncwarp();
+    if (mine && head % GROUP == 0) {  // now that nobody waits for this warp: where to is a look at the table away
+        const long long to = cache.row(position, kv) + at.column;
+        *reinterpret_cast<uint4*>(cache.keys + to) = new_key;
+        *reinterpret_cast<uint4*>(cache.values + to) = new_value;
+    }
     __syncwarp();
 }
 
@@ -683,7 +712,8 @@ struct Talker {
             const int r = i * 32 + threadIdx.x % 32;
             if (r < OWN) {
                 own[i] += upper(r) + lower(r);
-                send(mail + place + blockIdx.x * OWN + r, own[i], odd);
+#pragma unroll
+                for (int c = 0; c < COPIES; ++c) send(mail + place + c * WIDTH + blockIdx.x * OWN + r, own[i], odd);
             }
         }
         heard();
@@ -695,7 +725,9 @@ struct Talker {
         const float scale = inverse_rms(eps);
         for (int r = threadIdx.x % 32; r < UNITS; r += 32) {
             const float gate = upper(r) * scale, up = lower(r) * scale;
-            send(mail + MAIL_HIDDEN + blockIdx.x * UNITS + r, __fdividef(gate, 1.0f + __expf(-gate)) * up, odd);
+            const float unit = __fdividef(gate, 1.0f + __expf(-gate)) * up;
+#pragma unroll
+            for (int c = 0; c < COPIES; ++c) send(mail + MAIL_HIDDEN + c * HIDDEN + blockIdx.x * UNITS + r, unit, odd);
         }
         heard();
     }
@@ -712,7 +744,7 @@ struct Talker {
         for (int w = 0; w < WARPS; ++w) top = fmaxf(top, s.tops[w]);
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) {
-            const float p = exp2f(s.tops[w] - top);
+            const float p = power_of_two(s.tops[w] - top);
             const float4 seen = *reinterpret_cast<const float4*>(&s.seen[w][lane % HEAD_QUADS * 4]);
             total += p * s.weights[w];
             x = {x.x + p * seen.x, x.y + p * seen.y, x.z + p * seen.z, x.w + p * seen.w};
@@ -725,17 +757,16 @@ struct Talker {
         __syncwarp();
         if (lane == 0) arrive(s.taken[2]);
         __syncwarp();
-
         const Word* peer = mail + MAIL_PARTIAL + blockIdx.x * PARTIAL + part % SPLITS * (PART + 4);
         const Word* const from[2] = {peer + quad, peer + PART};
-        const bool wanted[2] = {lane < HEAD_QUADS, lane < HEAD_QUADS};
+        const bool has_part = lane < HEAD_QUADS, both[2] = {has_part, has_part};
         float4 found[2];
-        receive(from, wanted, odd, found);
-        top = wanted[0] ? found[1].x : NONE;
+        receive<0>(from, both, odd, found);
+        top = has_part ? found[1].x : NONE;
 #pragma unroll
         for (int offset = PART_QUADS; offset < HEAD_QUADS; offset *= 2)
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, offset));
-        const float weight = wanted[0] ? exp2f(found[1].x - top) : 0.0f;
+        const float weight = has_part ? power_of_two(found[1].x - top) : 0.0f;
         total = weight * found[1].y;
         x = {weight * found[0].x, weight * found[0].y, weight * found[0].z, weight * found[0].w};
 #pragma unroll
@@ -747,9 +778,12 @@ struct Talker {
             x.w += __shfl_xor_sync(ALL_LANES, x.w, offset);
         }
         const float share = 1.0f / total;
-        if (lane < PART_QUADS)
-            send(mail + MAIL_SEEN + head * D + split * PART + quad,
-                 float4{x.x * share, x.y * share, x.z * share, x.w * share}, odd);
+        if (lane < PART_QUADS) {
+#pragma unroll
+            for (int c = 0; c < COPIES; ++c)
+                send(mail + MAIL_SEEN + c * SEEN + head * D + split * PART + quad,
+                     float4{x.x * share, x.y * share, x.z * share, x.w * share}, odd);
+        }
     }
 };
 
@@ -787,19 +821,25 @@ struct Best {
                          "l"(of_step | (unsigned int)token) : "memory");
         }
         __syncwarp();
-        for (int base = 0; base < BLOCKS; base += 32) {
-            const int peer = base + lane;
-            Message m[2] = {(Message)step << 32, (Message)step << 32};
-            bool missing;
-            do {
-                if (peer < BLOCKS)
+        constexpr int EACH = (BLOCKS + 31) / 32;  // blocks of a lane
+        Message m[EACH][2];
+        bool missing;
+        do {
+            missing = false;
+#pragma unroll
+            for (int i = 0; i < EACH; ++i)
+                if (i * 32 + lane < BLOCKS)
                     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
-                                 : "=l"(m[0]), "=l"(m[1]) : "l"(mail + 2 * peer) : "memory");
-                missing = (unsigned int)(m[0] >> 32) != step || (unsigned int)(m[1] >> 32) != step;
-            } while (__any_sync(ALL_LANES, missing));
-            if (peer < BLOCKS) or_else(__uint_as_float((unsigned int)m[0]), (int)(unsigned int)m[1]);
-            __syncwarp();
-        }
+                                 : "=l"(m[i][0]), "=l"(m[i][1]) : "l"(mail + 2 * (i * 32 + lane)) : "memory");
+#pragma unroll
+            for (int i = 0; i < EACH; ++i)
+                if (i * 32 + lane < BLOCKS)
+                    missing |= (unsigned int)(m[i][0] >> 32) != step || (unsigned int)(m[i][1] >> 32) != step;
+        } while (__any_sync(ALL_LANES, missing));
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            if (i * 32 + lane < BLOCKS) or_else(__uint_as_float((unsigned int)m[i][0]), (int)(unsigned int)m[i][1]);
+        __syncwarp();
         of_warp();
     }
 };
@@ -834,6 +874,7 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
 #pragma unroll
         for (int i = 0; i < (OWN + 31) / 32; ++i)
             if (i * 32 + lane < OWN) talker.own[i] = float(m.embedding[(size_t)token * WIDTH + b * OWN + i * 32 + lane]);
+        MARK_STEP(9)
         for (int layer = 0; layer < m.layers; ++layer, ++times) {
             const unsigned int odd = ++turn & 1;
             MARK(0)
@@ -848,6 +889,8 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
             talker.send_residual(MAIL_END, odd);
             MARK(5)
         }
+        MARK_STEP(6)
+        meet();  // the cache's new rows are to be seen by who hears of this step's token
 
         Best best = {-INFINITY, m.vocabulary};
         for (int tile = 0; tile < m.head_tiles; tile += HEAD_GROUP) {
@@ -857,16 +900,18 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
                 const int row = (b * m.head_tiles + tile) * 16 + r;
                 if (row < m.vocabulary) {
                     const float logit = talker.sum(r) * scale;
-                    m.logits[row] = logit;
-                    best.or_else(logit, row);
+                    if (m.greedy)
+                        best.or_else(logit, row);
+                    else
+                        m.logits[row] = logit;
                 }
             }
             talker.heard();
         }
+        MARK_STEP(7)
         if (m.greedy) {
-            __threadfence();  // the cache's new rows are to be seen by who hears of this token
             best.of_all(reinterpret_cast<Message*>(m.mail + MAIL_BEST), ++said);
-            __threadfence();
+            meet();
             const bool sound = fabsf(best.logit) < INFINITY;
             token = sound ? best.token : 0;
             if (lane == 0) {
@@ -876,11 +921,13 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
             __syncwarp();
         }
         step_ends();
+        MARK_STEP(8)
     }
 }
 
 __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int turn, int token)
 {
+    const int copy = blockIdx.x % COPIES;
     Place place = {0, 0};
     Turn products = {0};
     unsigned int times = 0;
@@ -901,7 +948,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Qkv> weights;
                 weights.take(s, place);
                 MARK(0)
-                if (layer > 0) receive_input<Qkv>(m.mail + MAIL_END, turn - 1 & 1, x);
+                if (layer > 0) receive_input<Qkv>(m.mail + MAIL_END + copy * WIDTH, turn - 1 & 1, x);
                 MARK(1)
                 const float squares = normed(x, norm);
                 Input<Qkv> input;
@@ -929,7 +976,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 seen[Out::LOADS];
                 MARK(4)
-                receive_input<Out>(m.mail + MAIL_SEEN, turn & 1, seen);
+                receive_input<Out>(m.mail + MAIL_SEEN + copy * SEEN, turn & 1, seen);
                 MARK(5)
                 Input<Out> input;
                 input.put(s, seen);
@@ -939,7 +986,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Up> weights;
                 weights.take(s, place);
                 MARK(6)
-                receive_input<Up>(m.mail + MAIL_MIDDLE, turn & 1, x);
+                receive_input<Up>(m.mail + MAIL_MIDDLE + copy * WIDTH, turn & 1, x);
                 MARK(7)
                 const float squares = normed(x, norm);
                 Input<Up> input;
@@ -953,7 +1000,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 hidden[Down::LOADS];
                 MARK(9)
-                receive_input<Down>(m.mail + MAIL_HIDDEN, turn & 1, hidden);
+                receive_input<Down>(m.mail + MAIL_HIDDEN + copy * HIDDEN, turn & 1, hidden);
                 MARK(10)
                 Input<Down> input;
                 input.put(s, hidden);
@@ -962,7 +1009,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             MARK(11)
         }
 
-        receive_input<Head>(m.mail + MAIL_END, turn & 1, x);
+        receive_input<Head>(m.mail + MAIL_END + copy * WIDTH, turn & 1, x);
         const float squares = normed(x, norm);
         Input<Head> input;
         input.put(s, x);
@@ -1005,7 +1052,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_specialised
                      head_tiles, steps, greedy, start, layer_elements, eps, scale};
     const unsigned int per_step = layers * LAYER_STAGES + head_tiles / HEAD_GROUP * Head::USED;
     if (warp == FEEDER)
-        feed(s, stream + (size_t)blockIdx.x * per_step * STAGE, per_step, per_step * steps);
+        feed(s, stream + (size_t)blockIdx.x * per_step * STAGE, per_step, layers * LAYER_STAGES,
+             per_step * steps);
     else if (warp == TALKER)
         talk(s, m, turn, said, token);
     else
