@@ -158,8 +158,8 @@ def ours(engine: CudaRunner, count: int) -> dict[str, Any]:
 
     def decode() -> None:
         tokens = first
-        for at in range(PROMPT, PROMPT + NEW, STEPS):
-            tokens = engine.execute(decode_batch(tokens, at, table, STEPS)).tokens[:, -1]
+        for at in range(PROMPT, PROMPT + NEW, ahead(engine, count)):
+            tokens = engine.execute(decode_batch(tokens, at, table, ahead(engine, count))).tokens[:, -1]
 
     decode()
     times = [timed(decode) for _ in range(REPEATS)]
@@ -173,13 +173,19 @@ def ours(engine: CudaRunner, count: int) -> dict[str, Any]:
     return found
 
 
+def ahead(engine: CudaRunner, count: int) -> int:
+    """Tokens of a call."""
+    return engine.steps_alone if count == 1 else STEPS
+
+
 def breakdown(
     engine: CudaRunner, count: int, first: np.ndarray[Any, Any], table: np.ndarray[Any, Any], step_ms: float
 ) -> dict[str, Any]:
-    """Milliseconds of a step by kernel, from one profiled call of STEPS steps in the middle of the stretch."""
+    """Milliseconds of a step by kernel, from one profiled call in the middle of the stretch."""
     from torch.profiler import ProfilerActivity, profile
 
-    batch = decode_batch(first, PROMPT + NEW // 2, table, STEPS)
+    steps = ahead(engine, count)
+    batch = decode_batch(first, PROMPT + NEW // 2, table, steps)
     engine.execute(batch)
     graph_ms = replay_ms(engine, count)
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
@@ -191,9 +197,9 @@ def breakdown(
             kernels.setdefault(event.name, []).append(
                 event.device_time if hasattr(event, "device_time") else event.cuda_time
             )
-    rows = {name[:90]: {"count": len(t) / STEPS, "ms": sum(t) / 1e3 / STEPS} for name, t in kernels.items()}
+    rows = {name[:90]: {"count": len(t) / steps, "ms": sum(t) / 1e3 / steps} for name, t in kernels.items()}
     rows = dict(sorted(rows.items(), key=lambda item: -item[1]["ms"])[:16])
-    busy = sum(sum(t) for t in kernels.values()) / 1e3 / STEPS
+    busy = sum(sum(t) for t in kernels.values()) / 1e3 / steps
     return {"graph_ms": graph_ms, "kernels_ms": busy, "gaps_ms": graph_ms - busy, "host_ms": step_ms - graph_ms,
             "kernels": rows}  # fmt: skip
 
@@ -202,16 +208,17 @@ def replay_ms(engine: CudaRunner, count: int) -> float:
     """Milliseconds of one step on the GPU when calls follow each other."""
     bucket = engine._buckets[bisect.bisect_left(engine._buckets, count)]
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    steps = ahead(engine, count)
     with torch.inference_mode():
         static, step = engine._decoder(bucket)
-        batch = decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), STEPS)
+        batch = decode_batch(np.zeros(count, np.int64), PROMPT + NEW // 2, table_of(count), steps)
         static.fill(batch)
         torch.cuda.synchronize()
         start.record()
-        engine._go(static, step, STEPS, greedy=True)
+        engine._go(static, step, steps, greedy=True)
         end.record()
     torch.cuda.synchronize()
-    return start.elapsed_time(end) / STEPS
+    return start.elapsed_time(end) / steps
 
 
 def table_of(count: int) -> np.ndarray[Any, Any]:

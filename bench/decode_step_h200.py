@@ -2,7 +2,7 @@
 
     python bench/decode_step_h200.py [--only 02] [--marks 10]
 
-Every variant decodes the same 128 tokens from position 128 on, greedily, random weights of one seed, 16 steps a launch.
+Every variant decodes the same 128 tokens from position 128 on, greedily, random weights of one seed, 32 steps a launch.
 Its logits at the end are held to the first variant's. `--marks n` also says, for the rungs that can, how many cycles
 after the start of layer n each place is reached (median over the blocks).
 """
@@ -21,10 +21,11 @@ from typing import Any
 
 import common
 import torch
-from decode_h200 import BLOCK, COPY, NEW, PROMPT, SHAPE, STEPS
+from decode_h200 import BLOCK, COPY, NEW, PROMPT, SHAPE
 from torch import Tensor
 
 from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeStep, Rung, geometry
+from gridstride.serve.cuda_runner import STEPS_ALONE as STEPS
 
 VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {}),

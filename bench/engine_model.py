@@ -64,7 +64,7 @@ class Modelled:
     context, vocabulary, block_size = int(SHAPE["context"]), int(SHAPE["vocabulary"]), BLOCK
 
     def __init__(self, *, running: int, steps: int, op_by_op: bool) -> None:
-        self.blocks, self.steps = running * 2 * HIGH // BLOCK + 64, steps
+        self.blocks, self.steps, self.steps_alone = running * 2 * HIGH // BLOCK + 64, steps, steps
         self.took: Counter[str] = Counter()
         self.work: Counter[str] = Counter()
         self.own = 0.0  # processor seconds of this stand-in

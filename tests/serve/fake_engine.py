@@ -23,7 +23,7 @@ END, LETTER = 0, 70
 
 
 class CountingRunner:
-    steps = 1
+    steps = steps_alone = 1
 
     def __init__(
         self, *, blocks: int, block_size: int, context: int, vocabulary: int, delay: float, ends: str | None

@@ -40,7 +40,8 @@ class FakeRunner:
     vocabulary = VOCABULARY
 
     def __init__(self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1) -> None:
-        self.blocks, self.block_size, self.context, self.steps = blocks, block_size, context, steps
+        self.blocks, self.block_size, self.context = blocks, block_size, context
+        self.steps = self.steps_alone = steps
         self.cache = np.full((blocks * block_size, 2), -1, np.int64)
         self.pool: BlockPool | None = None  # where given: written blocks must have one holder and be known to nobody
         self.batches: list[Batch] = []

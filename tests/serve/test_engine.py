@@ -170,6 +170,17 @@ def test_several_steps_are_asked_for_only_while_all_decode_and_no_more_than_are_
     assert tokens(found["b"]) == expected([3, 4], Sampling(max_tokens=12))
 
 
+def test_one_sequence_may_run_further_ahead_than_several() -> None:
+    runner = FakeRunner(blocks=200, block_size=4, context=200, steps=4)
+    runner.steps_alone = 16
+    engine = Engine(runner)
+    engine.submit(submit("a", [1, 2], max_tokens=40))
+    engine.submit(submit("b", [3, 4], max_tokens=6))
+    found = run(engine)
+    assert [(len(batch.lengths), batch.steps) for batch in runner.batches] == [(2, 1), (2, 4), (2, 4), (1, 16), (1, 15)]
+    assert tokens(found["a"]) == expected([1, 2], Sampling(max_tokens=40))
+
+
 @pytest.mark.parametrize("wish", [{"logprobs": 0}, {"presence_penalty": 0.1}, {"logit_bias": {1: 1.0}}])
 def test_what_needs_the_host_between_tokens_is_stepped_singly(wish: dict[str, Any]) -> None:
     runner, engine = roomy(steps=8)

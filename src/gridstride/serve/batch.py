@@ -73,6 +73,7 @@ class Runner(Protocol):
     context: int  # most tokens of one sequence
     vocabulary: int  # tokens are below it
     steps: int  # most steps in one call
+    steps_alone: int  # the same of a batch of one sequence
 
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.

@@ -18,7 +18,7 @@ _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBac
 class TorchRunner:
     """Keys and values lie in one tensor [2, layers, blocks, block_size, K, D]; attention gathers from it."""
 
-    steps = 1
+    steps = steps_alone = 1
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None

@@ -35,7 +35,8 @@ class Scheduler:
         self.pool = BlockPool(runner.blocks, runner.block_size)
         self.tables = BlockTables(max_running, -(-runner.context // runner.block_size), runner.block_size)
         self.preemptions = self.prefix_queries = self.prefix_hits = 0
-        self._policy, self._context, self._most_steps = policy, runner.context, runner.steps
+        self._policy, self._context = policy, runner.context
+        self._most_steps, self._most_alone = runner.steps, runner.steps_alone
         self._budget, self._most, self._reuse = max_batch_tokens, max_running, prefix_reuse
         self._full = False  # the queue's head found no room, and nobody has left since
 
@@ -174,7 +175,8 @@ class Scheduler:
 
     def _steps_ahead(self, plan: Plan) -> int:
         """How many tokens each sequence can draw without the host, with blocks for all of them; else 1."""
-        if self._most_steps == 1 or not plan.counts:
+        most = self._most_alone if len(plan.counts) == 1 else self._most_steps
+        if most == 1 or not plan.counts:
             return 1
         wished, longest = 1, 0
         for request in plan.counts:
@@ -182,7 +184,7 @@ class Scheduler:
                 return 1
             wished = max(wished, request.sampling.max_tokens - len(request.output))
             longest = max(longest, request.computed)
-        steps, size = min(self._most_steps, wished, self._context - longest), self.pool.block_size
+        steps, size = min(most, wished, self._context - longest), self.pool.block_size
         missing = [
             (request, blocks)
             for request in plan.counts
