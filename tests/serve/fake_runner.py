@@ -100,7 +100,7 @@ class FakeRunner:
         assert len(batch.sampled) == len(batch.draws)
         assert (batch.positions < self.context).all()
         assert batch.steps == 1 or (counts == 1).all()
-        assert batch.steps <= self.steps
+        assert batch.steps <= (self.steps if len(counts) > 1 else self.steps_alone)
         rows = np.repeat(np.arange(len(counts)), counts)
         block = batch.blocks[rows, batch.positions // self.block_size]
         assert (batch.slots == block * self.block_size + batch.positions % self.block_size).all()

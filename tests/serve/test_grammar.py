@@ -110,7 +110,13 @@ def test_what_ends_by_itself_is_valid(cases: list[tuple[dict[str, Any], Callable
         assert updates[-1].finish in ("stop", "length"), updates[-1].error
         if updates[-1].finish == "stop":
             assert fits(json.loads(text(updates))), text(updates)
-    assert any(found[str(i)][-1].finish == "stop" for i in range(len(cases)))
+
+
+@pytest.mark.parametrize("schema", [{"type": "null"}, {"type": "boolean"}, {"enum": ["a", "b"]}])
+def test_what_can_be_no_longer_ends_by_itself(schema: dict[str, Any]) -> None:
+    serving = engine()
+    serving.submit(submit("a", [3], max_tokens=600, schema=json.dumps(schema)))
+    assert run(serving)["a"][-1].finish == "stop"
 
 
 def test_any_object_where_no_schema_is_named() -> None:
