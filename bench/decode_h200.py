@@ -8,9 +8,9 @@ which records CUDA graphs. Its attention reads all places of the cache, used or 
 need, 1024 what a server sets aside that does not know how long they get.
 
 The breakdown of our step comes from PyTorch's profiler. A kernel that begins before the one in front has ended
-(kernels/torch_op.py) counts that time, too, though it mostly waits: its own figure is not its price. `kernels_ms` is the
-time in which at least one ran, `overlap_ms` what they count twice. What early starts are worth says `--serial`, which
-launches every kernel behind the end of the one in front: compare `graph_ms`.
+(kernels/torch_op.py) counts that time, too, though it mostly waits: its own figure is not its price. `kernels_ms` is
+the time in which at least one ran, `overlap_ms` what they count twice. What early starts are worth says `--serial`,
+which launches every kernel behind the end of the one in front: compare `graph_ms`.
 """
 
 from __future__ import annotations
