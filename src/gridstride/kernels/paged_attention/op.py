@@ -72,7 +72,7 @@ def _ring(device: torch.device, width: int, group: int, block_size: int) -> Ring
 
 def _by_ring(
     ring: Ring, q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float,
-    fixed_past: bool,
+    fixed_past: bool = False,
 ) -> None:  # fmt: skip
     """Rung 04: as many blocks as the GPU holds at a time, each with an equal share of all tokens."""
     sequences, kv_heads = len(q), keys.shape[1]
