@@ -194,7 +194,9 @@ def test_a_norm_reads_only_its_weight_ahead() -> None:
     expected = add_rms_norm(torch.from_numpy(x.copy()), torch.from_numpy(delta), torch.from_numpy(weight), 1e-6)
     nothing = np.full_like(x, POISON)
     given = [nothing.copy(), nothing.copy(), weight, nothing.copy(), 1, width, 1e-6]
-    after = run_late(rung("rms_norm", "03_registers"), {"FIXED_WEIGHTS": 1}, given, {0: x, 1: delta}, grid=1, block=128)
+    after = run_late(
+        rung("rms_norm", "03_registers"), {"FIXED_WEIGHTS": 1, "KEPT": 1}, given, {0: x, 1: delta}, grid=1, block=128
+    )
     np.testing.assert_allclose(after[3], expected.numpy(), rtol=2e-3, atol=2e-3)
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import check, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rms_norm(Tensor x, Tensor weight, float eps, bool fixed_weights=False) -> Tensor")
@@ -14,6 +14,7 @@ _LIBRARY.define(
     "add_rms_norm(Tensor(a!) residual, Tensor delta, Tensor weight, float eps, bool fixed_weights=False) -> Tensor"
 )
 _THREADS = 128
+_MOST_KEPT = 4  # vectors of 16 bytes that a thread holds in registers
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
@@ -43,7 +44,8 @@ def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_w
     rows = x.numel() // width if width else 0
     if rows:
         weight, fixed = weight.contiguous(), fixed_weights and weight.is_contiguous()  # a copy is written in front
-        run = launcher("rms_norm", "03_registers", x.device, ELEMENT=element(x), FIXED_WEIGHTS=int(fixed))
+        kept = min(ceil_div(width * x.element_size(), 16 * _THREADS), _MOST_KEPT)
+        run = launcher("rms_norm", "03_registers", x.device, ELEMENT=element(x), KEPT=kept, FIXED_WEIGHTS=int(fixed))
         run((rows, 1, 1), _THREADS, x, delta, weight, out, rows, width, eps)
     return out
 

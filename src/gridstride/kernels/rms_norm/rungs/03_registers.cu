@@ -1,8 +1,8 @@
 // 03 registers: 16 bytes per load; a row stays in registers between its two uses.
 //
 // Moves: bytes read per element, from twice each input to once; load instructions, to 1/8 (16-bit elements).
-// Mapping: one block per row; thread t of T -> vectors t, t + T, t + 2T ..., up to 4 of them kept in registers. Longer
-//   rows, and rows whose width is no whole number of vectors, go element by element and read the sum again.
+// Mapping: one block per row; thread t of T -> vectors t, t + T, t + 2T ..., up to KEPT of them kept in registers.
+//   Longer rows, and rows whose width is no whole number of vectors, go element by element and read the sum again.
 //
 // entry: rms_norm_registers
 // block: 128
@@ -14,6 +14,9 @@
 #ifndef ELEMENT
 #define ELEMENT __half
 #endif
+#ifndef KEPT
+#define KEPT 4  // vectors per thread
+#endif
 #ifndef FIXED_WEIGHTS
 #define FIXED_WEIGHTS 0  // no kernel in front writes the weight
 #endif
@@ -21,7 +24,6 @@
 constexpr int THREADS = 128;
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);  // elements of one 16-byte load
-constexpr int KEPT = 4;  // vectors per thread
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
 struct Vector {
