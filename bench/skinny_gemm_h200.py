@@ -271,7 +271,7 @@ def run_rung(file: KernelFile, x: Tensor, w: Tensor, bias: Tensor, y: Tensor) ->
     assert file.launch is not None
     shape = file.launch.shape({"M": m, "N": n, "steps": k // STEP})
     run = launcher("skinny_gemm", file.name, x.device)
-    run(shape.grid, shape.block[0], x, w, bias, y, m, n, k // STEP, shared=shape.shared)
+    run.serial(shape.grid, shape.block[0], x, w, bias, y, m, n, k // STEP, shared=shape.shared)
 
 
 def products() -> dict[str, Product]:

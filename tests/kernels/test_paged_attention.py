@@ -84,10 +84,11 @@ def test_the_judged_kernel_is_given_the_shared_memory_that_its_ring_has(rung: Ke
 LENGTHS = (1, 37, 0, 333, 64)
 SMALL = {"shared_per_block": 16_000, "shared_per_multiprocessor": 1 << 20, "least": 16}
 SHAPES = {
-    "teams of one warp": (torch.bfloat16, cut(32, 8, 16, **SMALL, piece=2)),
-    "two columns of heads, nothing divides": (
+    "teams of one warp": (torch.bfloat16, cut(32, 8, 16, **SMALL, piece=2), False),
+    "two columns of heads, nothing divides, the past ahead": (
         torch.float16,
         cut(16, 11, 5, **SMALL, piece=5, warps=3, slack=100, evict_first=False),
+        True,
     ),
 }
 """Compiling one takes the virtual GPU some seconds: as few as show every branch."""
@@ -109,11 +110,11 @@ def given(ring: Ring, dtype: torch.dtype, kv: int = 2) -> list[Tensor]:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_any_shape_and_any_grid(rung: KernelFile, name: str) -> None:
-    dtype, ring = SHAPES[name]
+    dtype, ring, fixed_past = SHAPES[name]
     assert isinstance(ring, Ring), ring
     q, keys, values, tables, lengths = given(ring, dtype)
     expected = paged_attention(q.float(), keys.float(), values.float(), tables, lengths, scale=0.2)
-    macros = {**ring.macros, "ELEMENT": ELEMENTS[dtype]}
+    macros = {**ring.macros, "ELEMENT": ELEMENTS[dtype], "FIXED_PAST": int(fixed_past)}
     arrived = torch.zeros(len(q), keys.shape[1], dtype=torch.int32)
     # The signature is read before macros are: the kernel's default element stands for both types of 16 bits.
     given_bits = [x.view(torch.float16) for x in (q, keys, values)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import re
 import threading
 import weakref
@@ -149,6 +150,7 @@ class PhysicalKernel:
         self._device.check(result, f"launching {self.name} with {which.name} = {value}")
 
 
+@functools.lru_cache(maxsize=256)  # a launch only reads it; putting it together takes longer than one
 def _config(driver: Any, shape: Shape, stream: int, cluster: Dim3 | None) -> Any:
     config, attributes = driver.CUlaunchConfig(), []
     config.gridDimX, config.gridDimY, config.gridDimZ = shape.grid

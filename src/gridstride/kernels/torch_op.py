@@ -2,12 +2,23 @@
 
 A launch reads nothing back and allocates nothing, so it can be captured into a CUDA graph once the kernel is compiled:
 `warm` by one call before the capture.
+
+A rung whose code for the GPU has `griddepcontrol.wait` is launched dependent: its blocks may begin before the kernels
+in front have ended, once every block of the last of them has come to `griddepcontrol.launch_dependents` or its end. So:
+
+- Before the wait such a rung reads nothing that a kernel in front may write, and writes no global memory at all: what
+  it writes may still be read there (a residual in place, the cache, memory that the allocator hands out again). An op
+  reads inputs earlier only where its caller says that they are fixed.
+- Every thread waits, also one that has nothing to do. The wait is for the kernel directly in front and all that it has
+  written; that those before it have ended follows from its having waited for them. An early exit breaks the chain for
+  every kernel behind.
+- What it reads behind the wait comes through pointers without `__restrict__`: that would promise the compiler that
+  nobody writes there while the kernel runs, and allow it to load earlier, or through a cache that is not coherent.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +34,9 @@ from gridstride.protocol import DeviceKernel, DeviceProperties, Shape
 
 ELEMENTS = {torch.float16: "__half", torch.bfloat16: "__nv_bfloat16", torch.float32: "float"}
 """C++ names of the element types that the kernels are compiled for."""
+DEPENDENT = True
+"""Whether rungs that wait for the kernels in front themselves are launched so; without it, benchmarks compare."""
+_WAIT = "griddepcontrol.wait"
 _CODES = {"f32": "f", "u32": "i", "s32": "i", "b32": "i", "u64": "Q", "s64": "q", "b64": "Q", "f64": "d"}
 _KERNELS = Path(__file__).resolve().parent
 
@@ -30,24 +44,27 @@ Dim3 = tuple[int, int, int]
 
 
 class Launcher:
-    """One compiled rung on one GPU. Arguments are tensors (None: a null pointer) and numbers, in the rung's order."""
+    """One compiled rung on one GPU. Arguments are tensors (None: a null pointer) and numbers, in the rung's order.
 
-    def __init__(self, kernel: DeviceKernel) -> None:
+    `waits`: for the kernels in front, by itself; so that it need not be launched behind them.
+    """
+
+    def __init__(self, kernel: DeviceKernel, *, waits: bool = False) -> None:
         layouts = kernel.parameters
-        self._kernel = kernel
+        self._kernel, self._waits = kernel, waits
         self._pack = packer([_CODES[p.type] for p in layouts], [p.offset for p in layouts], [p.size for p in layouts])
 
     def __call__(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """Queue one launch; the caller answers for shapes, dtypes and memory."""
+        self._launch(Shape(grid, (block, 1, 1), shared, dependent=self._waits and DEPENDENT), args)
+
+    def serial(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
+        """The same, begun when all kernels in front have ended: for a rung that reads what they write too early."""
         self._launch(Shape(grid, (block, 1, 1), shared), args)
 
     def cooperative(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """The same, with all blocks on the GPU at once or an error."""
-        self._launch(replace(Shape(grid, (block, 1, 1), shared), cooperative=True), args)
-
-    def dependent(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
-        """The same, begun before the kernels in front have ended: for one that waits for them (griddepcontrol.wait)."""
-        self._launch(replace(Shape(grid, (block, 1, 1), shared), dependent=True), args)
+        self._launch(Shape(grid, (block, 1, 1), shared, cooperative=True), args)
 
     def _launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
         self._kernel.launch(shape, self._pack(*(_word(value) for value in args)), None)
@@ -80,7 +97,7 @@ def _compiled(folder: str, rung: str, ordinal: int, macros: tuple[tuple[str, obj
     with use(gpu):
         module = cuda(file.source, [f"-D{name}={value}" for name, value in macros], filename=file.filename)
         kernel = module[file.entry].bound().kernel
-    return Launcher(kernel)
+        return Launcher(kernel, waits=_WAIT in module.ptx)
 
 
 def element(x: Tensor) -> str:

@@ -218,7 +218,9 @@ class CudaRunner:
         else:
             hidden = self.model.hidden(
                 f["tokens"], f["positions"], f["slots"], self._cache,
-                lambda q, k, v: paged_attention(q, k, v, static.tables, f["lengths"], scale=self._scale),
+                lambda q, k, v: paged_attention(
+                    q, k, v, static.tables, f["lengths"], scale=self._scale, fixed_past=True
+                ),
             )  # fmt: skip
             self.model.logits(hidden, out=static.logits)
         uniform = static.uniform.index_select(0, static.step)[0]

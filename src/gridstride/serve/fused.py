@@ -83,21 +83,25 @@ class FusedDecoder:
         self, tokens: Tensor, positions: Tensor, slots: Tensor, cache: tuple[Tensor, Tensor], look: Look
     ) -> Tensor:
         """Normed hidden states [N, width] of tokens [N]; cache: keys and values [layers, blocks, K, block_size, D]."""
+        # The embedding begins when all in front has ended. Nothing behind it writes weights, positions or slots, so the
+        # kernels may read them as early as they like.
         eps = self.config.norm_eps
         x = F.embedding(tokens, self.embedding)
-        normed = rms_norm(x, self.layers[0].input_norm, eps)
+        normed = rms_norm(x, self.layers[0].input_norm, eps, fixed_weights=True)
         for i, layer in enumerate(self.layers):
             keys, values = cache[0][i], cache[1][i]
             qkv = linear(normed, layer.qkv, layer.qkv_bias)
             q = rotary_cache(
-                qkv, self.cosine, self.sine, layer.q_norm, layer.k_norm, positions, slots, keys, values, eps
-            )
+                qkv, self.cosine, self.sine, layer.q_norm, layer.k_norm, positions, slots, keys, values, eps,
+                fixed_tables=True,
+            )  # fmt: skip
             seen = look(q, keys, values).flatten(1)
-            normed = add_rms_norm(x, linear(seen, layer.output, layer.output_bias), layer.mlp_norm, eps)
+            mixed = linear(seen, layer.output, layer.output_bias)
+            normed = add_rms_norm(x, mixed, layer.mlp_norm, eps, fixed_weights=True)
             middle = gated_linear(normed, layer.gate_up, layer.gate_up_bias)
             down = linear(middle, layer.down, layer.down_bias)
             following = self.layers[i + 1].input_norm if i + 1 < len(self.layers) else self.norm
-            normed = add_rms_norm(x, down, following, eps)
+            normed = add_rms_norm(x, down, following, eps, fixed_weights=True)
         return normed
 
     def logits(self, hidden: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -12,7 +12,8 @@ from gridstride.kernels.torch_op import check, element, launcher, multiprocessor
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
-    "paged_attention(Tensor q, Tensor keys, Tensor values, Tensor tables, Tensor lengths, float scale) -> Tensor"
+    "paged_attention(Tensor q, Tensor keys, Tensor values, Tensor tables, Tensor lengths, float scale, "
+    "bool fixed_past=False) -> Tensor"
 )
 _THREADS = 128
 _FEW, _MANY = {"UNROLL": 4, "RESIDENT": 5}, {"UNROLL": 2, "RESIDENT": 8}
@@ -28,18 +29,22 @@ _ARRIVED: dict[torch.device, Tensor] = {}
 
 
 def paged_attention(
-    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, *, scale: float
+    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, *, scale: float, fixed_past: bool = False
 ) -> Tensor:
     """softmax(scale q k) v [S, H, D] of q [S, H, D] over the cache [blocks, K, block_size, D].
 
     tables int32 [S, W] names each sequence's blocks in order, lengths int32 [S] its tokens; length 0 gives zeros.
+    `fixed_past`: tables, lengths, and keys and values of all tokens but each sequence's last are read before the
+    kernels in front of this one have ended, so nothing on the GPU may still be writing them.
     """
-    out: Tensor = torch.ops.gridstride.paged_attention(q, keys, values, tables, lengths, scale)
+    out: Tensor = torch.ops.gridstride.paged_attention(q, keys, values, tables, lengths, scale, fixed_past)
     return out
 
 
 @torch.library.impl(_LIBRARY, "paged_attention", "CUDA")
-def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
+def _cuda(
+    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
+) -> Tensor:
     _check(q, keys, values, tables, lengths)
     out = torch.empty_like(q)
     if not len(q):
@@ -47,7 +52,7 @@ def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tens
     group, block_size = q.shape[1] // keys.shape[1], keys.shape[2]
     ring = _ring(q.device, q.shape[2], group, block_size) if _BULK_RING and q.dtype in _SIXTEEN_BITS else ""
     if isinstance(ring, Ring):
-        _by_ring(ring, q, keys, values, tables, lengths, out, scale)
+        _by_ring(ring, q, keys, values, tables, lengths, out, scale, fixed_past)
     else:
         _by_splits(q, keys, values, tables, lengths, out, scale)
     return out
@@ -66,12 +71,15 @@ def _ring(device: torch.device, width: int, group: int, block_size: int) -> Ring
 
 
 def _by_ring(
-    ring: Ring, q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float
-) -> None:
+    ring: Ring, q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float,
+    fixed_past: bool = False,
+) -> None:  # fmt: skip
     """Rung 04: as many blocks as the GPU holds at a time, each with an equal share of all tokens."""
     sequences, kv_heads = len(q), keys.shape[1]
     blocks = ring.resident * multiprocessors(q.device)
-    run = launcher("paged_attention", "04_bulk_ring", q.device, ELEMENT=element(q), **ring.macros)
+    run = launcher(
+        "paged_attention", "04_bulk_ring", q.device, ELEMENT=element(q), FIXED_PAST=int(fixed_past), **ring.macros
+    )
     run(
         (blocks, 1, 1), ring.threads, q, keys, values, tables, lengths, out,
         q.new_empty(ring.records(blocks), dtype=torch.float32), _arrived(q.device, sequences * kv_heads), sequences,
@@ -121,7 +129,9 @@ def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Ten
 
 
 @torch.library.impl(_LIBRARY, "paged_attention", "CPU")
-def _cpu(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
+def _cpu(
+    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
+) -> Tensor:
     out = torch.zeros_like(q)
     group = q.shape[1] // keys.shape[1]
     for s, length in enumerate(lengths.tolist()):
@@ -139,5 +149,7 @@ def _rows(cache: Tensor, table: Tensor, length: int) -> Tensor:
 
 
 @torch.library.register_fake("gridstride::paged_attention")
-def _fake(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float) -> Tensor:
+def _fake(
+    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
+) -> Tensor:
     return torch.empty_like(q)

@@ -11,21 +11,23 @@ from gridstride.kernels.torch_op import ceil_div, check, element, launcher
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
     "rotary_cache(Tensor qkv, Tensor cosine, Tensor sine, Tensor? q_weight, Tensor? k_weight, Tensor positions, "
-    "Tensor slots, Tensor(a!) keys, Tensor(b!) values, float eps) -> Tensor"
+    "Tensor slots, Tensor(a!) keys, Tensor(b!) values, float eps, bool fixed_tables=False) -> Tensor"
 )
 _WARPS = 4
 
 
 def rotary_cache(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
-    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float, *, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
     """Queries [N, H, D] of qkv [N, (H + 2K) D]; keys and values [blocks, K, block_size, D] are written at `slots` [N].
 
     cosine and sine are fp32 [context, D/2], read at `positions` [N]; the weights [D] norm each head first where given.
+    `fixed_tables`: all of these and the slots are read before the kernels in front of this one have ended, so nothing
+    on the GPU may still be writing them.
     """
     out: Tensor = torch.ops.gridstride.rotary_cache(
-        qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps
+        qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps, fixed_tables
     )
     return out
 
@@ -33,14 +35,17 @@ def rotary_cache(
 @torch.library.impl(_LIBRARY, "rotary_cache", "CUDA")
 def _cuda(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
-    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
     _check(qkv, cosine, sine, positions, slots, keys, values)
     q = _fake(qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps)
     tokens, heads, width = q.shape
     kv_heads, block_size = keys.shape[1], keys.shape[2]
     if tokens:
-        run = launcher("rotary_cache", "03_warp_per_head", qkv.device, ELEMENT=element(qkv), HEAD_WIDTH=width)
+        run = launcher(
+            "rotary_cache", "03_warp_per_head", qkv.device, ELEMENT=element(qkv), HEAD_WIDTH=width,
+            FIXED_TABLES=int(fixed_tables),
+        )  # fmt: skip
         run(
             (ceil_div(tokens * (heads + 2 * kv_heads), _WARPS), 1, 1), 32 * _WARPS, qkv, cosine, sine, q_weight,
             k_weight, positions, slots, q, keys, values, tokens, heads // kv_heads, kv_heads, block_size, eps,
@@ -69,7 +74,7 @@ def _check(
 @torch.library.impl(_LIBRARY, "rotary_cache", "CPU")
 def _cpu(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
-    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
     kv_heads, block_size, width = keys.shape[1:]
     heads = qkv.shape[1] // width - 2 * kv_heads
@@ -91,7 +96,7 @@ def _turned(x: Tensor, weight: Tensor | None, cosine: Tensor, sine: Tensor, eps:
 @torch.library.register_fake("gridstride::rotary_cache")
 def _fake(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
-    slots: Tensor, keys: Tensor, values: Tensor, eps: float,
+    slots: Tensor, keys: Tensor, values: Tensor, eps: float, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
     kv_heads, width = keys.shape[1], keys.shape[3]
     return qkv.new_empty((qkv.shape[0], qkv.shape[1] // width - 2 * kv_heads, width))

@@ -57,7 +57,7 @@ def launch(
     macros |= {**chosen.macros, "ELEMENT": element(x), "GATED": int(gated)}
     kernel = launcher("skinny_gemm", rung, x.device, **macros)
     (m, k), n = x.shape, len(weight)
-    start = kernel.dependent if fixed_weights else kernel
+    start = kernel if fixed_weights else kernel.serial
     start((chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))
 
 

@@ -56,19 +56,32 @@ __device__ __forceinline__ float weight(float top, float all)
     return top == -INFINITY ? 0.0f : exp2f(top - all);
 }
 
+// Until the kernels in front have ended, and what they wrote is there. Every thread does: see kernels/torch_op.py.
+__device__ __forceinline__ void wait_for_those_in_front()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_the_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_split(
-    const ELEMENT* __restrict__ q, const ELEMENT* __restrict__ keys, const ELEMENT* __restrict__ values,
-    const int* __restrict__ tables, const int* __restrict__ lengths, ELEMENT* __restrict__ out,
-    float* __restrict__ partial, int* __restrict__ arrived, int S, int K, int table_width, float scale)
+    const ELEMENT* q, const ELEMENT* keys, const ELEMENT* values, const int* tables, const int* lengths, ELEMENT* out,
+    float* partial, int* arrived, int S, int K, int table_width, float scale)
 {
     __shared__ float tops[GROUP][WARPS], sums[GROUP][WARPS], heads[WARPS][GROUP][HEAD_WIDTH];
     __shared__ bool last;
 
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");  // the product behind this may ask for its weights meanwhile
-#endif
+    let_the_next_begin();  // the product behind this may ask for its weights meanwhile
     const int split = blockIdx.x, splits = gridDim.x, kv = blockIdx.y, s = blockIdx.z;
     const int warp = threadIdx.x / 32, row = threadIdx.x % 32 / LANES, column = threadIdx.x % LANES * VECTOR;
+    wait_for_those_in_front();
     const int length = lengths[s];
     const int even = (length + splits - 1) / splits;
     const int share = max(LEAST, (even + STEP - 1) / STEP * STEP);  // tokens of a split

@@ -44,6 +44,9 @@
 #ifndef SLACK
 #define SLACK 4  // a cut moves by up to a SLACK-th of a share to where a sequence begins: one merge less
 #endif
+#ifndef FIXED_PAST
+#define FIXED_PAST 0  // kernels in front write no lengths, no table, and of keys and values only a sequence's last
+#endif
 #ifndef EVICT_FIRST
 #define EVICT_FIRST 1  // what is read once a step leaves L2 before what is read by every block
 #endif
@@ -152,6 +155,21 @@ struct Walk {
     }
 };
 
+// Until the kernels in front have ended, and what they wrote is there. Every thread does: see kernels/torch_op.py.
+__device__ __forceinline__ void wait_for_those_in_front()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_the_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 // -- the ring ---------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ void wait(const unsigned long long* barrier, Word parity)
 {
@@ -178,8 +196,10 @@ __device__ __forceinline__ void ask(
 }
 
 // One warp. Lane l holds where copy l % 8 of stage l / 8 of the next four comes from, and looks up the four after them.
+// `past`: as far as the empty ring goes, all but the copies with a sequence's last token. A second walk asks for these,
+// and for all the rest.
 __device__ __forceinline__ void fill(
-    Shared& m, Walk walk, const Element* keys, const Element* values, const int* tables, int table_width)
+    Shared& m, Walk walk, bool past, const Element* keys, const Element* values, const int* tables, int table_width)
 {
     const int lane = threadIdx.x % 32, copy = lane % COPIES;
     unsigned long long policy = 0;
@@ -196,13 +216,16 @@ __device__ __forceinline__ void fill(
                 next = block_of(token + 32 * PIECE);
             }
             const int slot = stage % STAGES;
+            const bool begun = FIXED_PAST && !past && stage < STAGES;
+            if (past && stage == STAGES) return;
             if (stage >= STAGES) wait(&m.empty[slot], (stage / STAGES & 1) ^ 1);
-            if (lane == 0)
+            if (lane == 0 && !begun)
                 asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                              ::"r"(address(&m.full[slot])), "r"(2 * min(end - base, STEP) * ROW) : "memory");
             __syncwarp();
             const int tokens = min(end - token, PIECE);
-            if (lane / COPIES == turn && tokens > 0) {
+            const bool last = token + tokens == walk.length;
+            if (lane / COPIES == turn && tokens > 0 && (past ? !last : last || !begun)) {
                 const long long at = (((long long)block * walk.K + walk.kv) * BLOCK_SIZE + token % BLOCK_SIZE) * D;
                 ask(m.ring[slot][0] + copy * APART, keys + at, tokens * ROW, &m.full[slot], policy);
                 ask(m.ring[slot][1] + copy * APART, values + at, tokens * ROW, &m.full[slot], policy);
@@ -401,15 +424,12 @@ __device__ __forceinline__ float merged(const Shared& m, int g, int d, float& mo
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_bulk_ring(
-    const ELEMENT* __restrict__ q, const ELEMENT* __restrict__ keys, const ELEMENT* __restrict__ values,
-    const int* __restrict__ tables, const int* __restrict__ lengths, ELEMENT* __restrict__ out,
-    float* __restrict__ partial, int* __restrict__ arrived, int S, int K, int table_width, float scale)
+    const ELEMENT* q, const ELEMENT* keys, const ELEMENT* values, const int* tables, const int* lengths, ELEMENT* out,
+    float* partial, int* arrived, int S, int K, int table_width, float scale)
 {
     extern __shared__ __align__(128) unsigned char memory[];
     Shared& m = *reinterpret_cast<Shared*>(memory);
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");  // the product behind this may ask for its weights meanwhile
-#endif
+    let_the_next_begin();  // all blocks are there at once, so the next kernel's take nothing that these still want
     const int t = threadIdx.x, warp = t / 32, b = blockIdx.x;
 
     if (t == 0) {
@@ -421,12 +441,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     for (int i = t; i < int(sizeof(m.zeros)) / 4; i += THREADS) reinterpret_cast<Word*>(m.zeros)[i] = 0;
+    if (!FIXED_PAST) wait_for_those_in_front();
     Walk walk(lengths, S, K);
     __syncthreads();
     if (warp == WARPS) {
-        fill(m, walk, keys, values, tables, table_width);
+        if (FIXED_PAST) fill(m, walk, true, keys, values, tables, table_width);
+        wait_for_those_in_front();
+        fill(m, walk, false, keys, values, tables, table_width);
         return;
     }
+    wait_for_those_in_front();
 
     for (int s = b; s < S; s += gridDim.x)
         if (lengths[s] == 0)

@@ -1,8 +1,8 @@
 // 03 registers: 16 bytes per load; a row stays in registers between its two uses.
 //
 // Moves: bytes read per element, from twice each input to once; load instructions, to 1/8 (16-bit elements).
-// Mapping: one block per row; thread t of T -> vectors t, t + T, t + 2T ..., up to 4 of them kept in registers. Longer
-//   rows, and rows whose width is no whole number of vectors, go element by element and read the sum again.
+// Mapping: one block per row; thread t of T -> vectors t, t + T, t + 2T ..., up to KEPT of them kept in registers.
+//   Longer rows, and rows whose width is no whole number of vectors, go element by element and read the sum again.
 //
 // entry: rms_norm_registers
 // block: 128
@@ -14,11 +14,16 @@
 #ifndef ELEMENT
 #define ELEMENT __half
 #endif
+#ifndef KEPT
+#define KEPT 4  // vectors per thread
+#endif
+#ifndef FIXED_WEIGHTS
+#define FIXED_WEIGHTS 0  // no kernel in front writes the weight
+#endif
 
 constexpr int THREADS = 128;
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);  // elements of one 16-byte load
-constexpr int KEPT = 4;  // vectors per thread
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
 struct Vector {
@@ -37,17 +42,30 @@ __device__ __forceinline__ float block_sum(float value)
     return total;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
-    ELEMENT* __restrict__ residual, const ELEMENT* __restrict__ delta, const ELEMENT* __restrict__ weight,
-    ELEMENT* __restrict__ out, int N, int W, float eps)
+// Until the kernels in front have ended, and what they wrote is there. Every thread does: see kernels/torch_op.py.
+__device__ __forceinline__ void wait_for_those_in_front()
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");  // a product behind this may ask for its weights meanwhile
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+__device__ __forceinline__ void let_the_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
+    ELEMENT* residual, const ELEMENT* delta, const ELEMENT* weight, ELEMENT* out, int N, int W, float eps)
+{
+    let_the_next_begin();  // a product behind this may ask for its weights meanwhile
     const long long start = (long long)blockIdx.x * W;
     const int t = threadIdx.x;
 
     if (W % VECTOR || W > KEPT * THREADS * VECTOR) {
+        wait_for_those_in_front();
         float squares = 0.0f;
         for (int i = t; i < W; i += THREADS) {
             float x = float(residual[start + i]);
@@ -63,32 +81,42 @@ extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
         return;
     }
 
-    const uint4* sources = reinterpret_cast<const uint4*>(residual + start);
+    // All loads before the first store, which the compiler must not move them over.
+    Vector w[KEPT], x[KEPT], d[KEPT] = {};
+    if (!FIXED_WEIGHTS) wait_for_those_in_front();
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k)
+        if (t + k * THREADS < W / VECTOR) w[k].raw = reinterpret_cast<const uint4*>(weight)[t + k * THREADS];
+    if (FIXED_WEIGHTS) wait_for_those_in_front();
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k) {
+        const int v = t + k * THREADS;
+        if (v >= W / VECTOR) break;
+        x[k].raw = reinterpret_cast<const uint4*>(residual + start)[v];
+        if (delta) d[k].raw = reinterpret_cast<const uint4*>(delta + start)[v];
+    }
     float kept[KEPT][VECTOR];
     float squares = 0.0f;
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
         const int v = t + k * THREADS;
         if (v >= W / VECTOR) break;
-        Vector x = {sources[v]};
-        Vector d = {delta ? reinterpret_cast<const uint4*>(delta + start)[v] : uint4{}};
 #pragma unroll
         for (int e = 0; e < VECTOR; ++e) {
-            kept[k][e] = float(x[e]) + (delta ? float(d[e]) : 0.0f);
+            kept[k][e] = float(x[k][e]) + (delta ? float(d[k][e]) : 0.0f);
             squares += kept[k][e] * kept[k][e];
-            x[e] = ELEMENT(kept[k][e]);
+            x[k][e] = ELEMENT(kept[k][e]);
         }
-        if (delta) reinterpret_cast<uint4*>(residual + start)[v] = x.raw;
+        if (delta) reinterpret_cast<uint4*>(residual + start)[v] = x[k].raw;
     }
     const float scale = rsqrtf(block_sum(squares) / W + eps);
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
         const int v = t + k * THREADS;
         if (v >= W / VECTOR) break;
-        Vector w = {reinterpret_cast<const uint4*>(weight)[v]};
         Vector y;
 #pragma unroll
-        for (int e = 0; e < VECTOR; ++e) y[e] = ELEMENT(kept[k][e] * scale * float(w[e]));
+        for (int e = 0; e < VECTOR; ++e) y[e] = ELEMENT(kept[k][e] * scale * float(w[k][e]));
         reinterpret_cast<uint4*>(out + start)[v] = y.raw;
     }
 }

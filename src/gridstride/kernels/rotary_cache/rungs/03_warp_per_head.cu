@@ -18,6 +18,10 @@
 #define HEAD_WIDTH 64
 #endif
 
+#ifndef FIXED_TABLES
+#define FIXED_TABLES 0  // kernels in front write none of what is read here but qkv
+#endif
+
 constexpr int HALF = HEAD_WIDTH / 2;
 constexpr int PAIRS = HALF / 32;  // of elements that turn together, per lane
 constexpr unsigned int ALL_LANES = 0xffffffffu;
@@ -33,23 +37,67 @@ __device__ __forceinline__ float warp_sum(float value)
     return value;
 }
 
-extern "C" __global__ void rotary_cache_warp_per_head(
-    const ELEMENT* __restrict__ qkv, const float* __restrict__ cosine, const float* __restrict__ sine,
-    const ELEMENT* __restrict__ q_weight, const ELEMENT* __restrict__ k_weight,
-    const long long* __restrict__ positions, const long long* __restrict__ slots, ELEMENT* __restrict__ q,
-    ELEMENT* __restrict__ keys, ELEMENT* __restrict__ values, int N, int G, int K, int block_size, float eps)
+// Until the kernels in front have ended, and what they wrote is there. Every thread does: see kernels/torch_op.py.
+__device__ __forceinline__ void wait_for_those_in_front()
 {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_the_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+extern "C" __global__ void rotary_cache_warp_per_head(
+    const ELEMENT* qkv, const float* cosine, const float* sine, const ELEMENT* q_weight, const ELEMENT* k_weight,
+    const long long* positions, const long long* slots, ELEMENT* q, ELEMENT* keys, ELEMENT* values, int N, int G, int K,
+    int block_size, float eps)
+{
+    let_the_next_begin();
     const int heads = G * K, all = heads + 2 * K;
     const long long w = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    const long long token = w / all;
+    const bool there = w / all < N;
+    const long long token = there ? w / all : N - 1;
     const int head = int(w % all), lane = threadIdx.x % 32;
-    if (token >= N) return;
-
+    const bool is_value = head >= heads + K, cached = head >= heads;
+    const ELEMENT* weight = is_value ? nullptr : cached ? k_weight : q_weight;
     const ELEMENT* from = qkv + (token * all + head) * HEAD_WIDTH + lane * PAIRS;
-    Part low = *reinterpret_cast<const Part*>(from), high = *reinterpret_cast<const Part*>(from + HALF);
-    const bool is_value = head >= heads + K;
+
+    if (!FIXED_TABLES) wait_for_those_in_front();
+    Part low, high, low_weight = {}, high_weight = {};
+    if (!FIXED_TABLES) {  // on their way together with what follows
+        low = *reinterpret_cast<const Part*>(from);
+        high = *reinterpret_cast<const Part*>(from + HALF);
+    }
+    const long long slot = cached ? slots[token] : 0;
+    float c[PAIRS] = {}, s[PAIRS] = {};
     if (!is_value) {
-        const ELEMENT* weight = head < heads ? q_weight : k_weight;
+        const long long turn = positions[token] * HALF + lane * PAIRS;
+#pragma unroll
+        for (int i = 0; i < PAIRS; ++i) {
+            c[i] = cosine[turn + i];
+            s[i] = sine[turn + i];
+        }
+    }
+    if (weight) {
+#pragma unroll
+        for (int i = 0; i < PAIRS; ++i) {
+            low_weight.e[i] = weight[lane * PAIRS + i];
+            high_weight.e[i] = weight[HALF + lane * PAIRS + i];
+        }
+    }
+    if (FIXED_TABLES) {
+        wait_for_those_in_front();
+        low = *reinterpret_cast<const Part*>(from);
+        high = *reinterpret_cast<const Part*>(from + HALF);
+    }
+    if (!there) return;
+
+    if (!is_value) {
         float a[PAIRS], b[PAIRS], squares = 0.0f;
 #pragma unroll
         for (int i = 0; i < PAIRS; ++i) {
@@ -61,22 +109,19 @@ extern "C" __global__ void rotary_cache_warp_per_head(
             const float scale = rsqrtf(warp_sum(squares) / HEAD_WIDTH + eps);
 #pragma unroll
             for (int i = 0; i < PAIRS; ++i) {
-                a[i] *= scale * float(weight[lane * PAIRS + i]);
-                b[i] *= scale * float(weight[HALF + lane * PAIRS + i]);
+                a[i] *= scale * float(low_weight.e[i]);
+                b[i] *= scale * float(high_weight.e[i]);
             }
         }
-        const long long turn = positions[token] * HALF + lane * PAIRS;
 #pragma unroll
         for (int i = 0; i < PAIRS; ++i) {
-            const float c = cosine[turn + i], s = sine[turn + i];
-            low.e[i] = ELEMENT(a[i] * c - b[i] * s);
-            high.e[i] = ELEMENT(b[i] * c + a[i] * s);
+            low.e[i] = ELEMENT(a[i] * c[i] - b[i] * s[i]);
+            high.e[i] = ELEMENT(b[i] * c[i] + a[i] * s[i]);
         }
     }
 
     ELEMENT* to = q + (token * heads + head) * HEAD_WIDTH;
-    if (head >= heads) {  // the cache: [blocks, K, block_size, D]
-        const long long slot = slots[token];
+    if (cached) {  // the cache: [blocks, K, block_size, D]
         const int kv = (head - heads) % K;
         const long long row = (slot / block_size * K + kv) * block_size + slot % block_size;
         to = (is_value ? values : keys) + row * HEAD_WIDTH;

@@ -91,17 +91,33 @@ __device__ __forceinline__ Weight share_of(Weight total, double p)
     return Weight(__double2ull_rd(double(total) * p));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) sample_eight_ways(
-    const ELEMENT* __restrict__ logits, const float* __restrict__ temperature, const int* __restrict__ top_k,
-    const float* __restrict__ top_p, const float* __restrict__ min_p, const double* __restrict__ uniform,
-    long long* __restrict__ tokens, int M, int V)
+// Until the kernels in front have ended, and what they wrote is there. Every thread does: see kernels/torch_op.py.
+__device__ __forceinline__ void wait_for_those_in_front()
 {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_the_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) sample_eight_ways(
+    const ELEMENT* logits, const float* temperature, const int* top_k, const float* top_p, const float* min_p,
+    const double* uniform, long long* tokens, int M, int V)
+{
+    let_the_next_begin();
     __shared__ unsigned int keys[WARPS];
     __shared__ int places[WARPS];
     __shared__ Weight sums[WARPS];
 
     const int t = threadIdx.x, warp = t / 32, lane = t % 32, m = blockIdx.x;
     Row row = {logits + (long long)m * V, V, 0.0f, 0.0f};
+    wait_for_those_in_front();
 
     unsigned int best = 0;
     int place = 0x7fffffff;

@@ -28,15 +28,31 @@ __device__ __forceinline__ ELEMENT gated(ELEMENT gate, ELEMENT up)
     return ELEMENT(g / (1.0f + __expf(-g)) * float(up));
 }
 
-extern "C" __global__ void silu_mul_vectorised(
-    const ELEMENT* __restrict__ gate_up, ELEMENT* __restrict__ out, int N, int H)
+// Until the kernels in front have ended, and what they wrote is there. Every thread does: see kernels/torch_op.py.
+__device__ __forceinline__ void wait_for_those_in_front()
 {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_the_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+extern "C" __global__ void silu_mul_vectorised(const ELEMENT* gate_up, ELEMENT* out, int N, int H)
+{
+    let_the_next_begin();
     const int vectors = (H + VECTOR - 1) / VECTOR;  // of one row of results, the last one perhaps not full
     const long long g = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const long long row = g / vectors;
     const int first = int(g % vectors) * VECTOR;
-    if (row >= N) return;
     const ELEMENT* gate = gate_up + row * 2 * H + first;
+    wait_for_those_in_front();
+    if (row >= N) return;
     if (H % VECTOR == 0) {
         Vector p = {*reinterpret_cast<const uint4*>(gate)};
         Vector q = {*reinterpret_cast<const uint4*>(gate + H)};
