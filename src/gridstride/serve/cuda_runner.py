@@ -188,8 +188,8 @@ class CudaRunner:
         """Inputs and a recorded step for so many sequences."""
         if bucket not in self._decoding:
             static = Static(
-                bucket, steps=self.steps_alone if bucket == 1 else self.steps, width=-(-self.context // self.block_size),
-                spare=self.blocks, block_size=self.block_size, device=self._device,
+                bucket, steps=self.steps_alone if bucket == 1 else self.steps, spare=self.blocks,
+                width=-(-self.context // self.block_size), block_size=self.block_size, device=self._device,
                 logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
             )  # fmt: skip
             self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
