@@ -48,7 +48,8 @@ class Ring:
         return {
             "HEAD_WIDTH": self.width, "GROUP": self.group, "BLOCK_SIZE": self.block_size, "PIECE": self.piece,
             "STAGES": self.stages, "WARPS": self.warps, "RESIDENT": self.resident, "SHARED": self.shared,
-            "LEAST": self.least, "PART": self.part, "SNAP": self.snap, "SLACK": self.slack, "EVICT_FIRST": int(self.evict_first),
+            "LEAST": self.least, "PART": self.part, "SNAP": self.snap, "SLACK": self.slack,
+            "EVICT_FIRST": int(self.evict_first),
         }  # fmt: skip
 
     def records(self, blocks: int) -> tuple[int, int, int]:

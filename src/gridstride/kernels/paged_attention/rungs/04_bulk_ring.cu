@@ -2,12 +2,12 @@
 //
 // Moves: bytes on their way per multiprocessor, from what registers hold to what shared memory holds, without a thread
 //   that waits for each; instructions per token, since a product of 16 tokens with up to 8 heads is one of a warp's.
-// Mapping: tokens of all sequences and key heads stand in one line, with room for what a part costs besides, and block b
-//   takes the b-th piece of that line: an equal share whatever the lengths are (Walk). Its last warp reads the table and
-//   asks, queries too, up to STAGES stages ahead; the others look. A stage is eight copies of keys and eight of values,
-//   of PIECE tokens each, that land 16 bytes further modulo 128 each: ldmatrix takes a row from each of the eight and
-//   finds them in different banks. So a warp's tile of 16 tokens is two rows of every copy. Scores are keys (16 tokens)
-//   times queries (8 heads), the output values (16 elements of all tokens' rows) times weights (8 heads).
+// Mapping: tokens of all sequences and key heads stand in one line, with room for what a part costs besides, and block
+//   b takes the b-th piece of that line: an equal share whatever the lengths are (Walk). Its last warp reads the table
+//   and asks, queries too, up to STAGES stages ahead; the others look. A stage is eight copies of keys and eight of
+//   values, of PIECE tokens each, that land 16 bytes further modulo 128 each: ldmatrix takes a row from each of the eight
+//   and finds them in different banks. So a warp's tile of 16 tokens is two rows of every copy. Scores are keys (16
+//   tokens) times queries (8 heads), the output values (16 elements of all tokens' rows) times weights (8 heads).
 //
 // entry: paged_attention_bulk_ring
 // block: 32*5
@@ -45,7 +45,7 @@
 #define PART 0  // tokens that memory answers in the time that a part costs besides its own
 #endif
 #ifndef SNAP
-#define SNAP 32  // a cut moves by so many tokens, or by a SLACK-th of a share, to where a sequence begins: one merge less
+#define SNAP 32  // a cut moves by so many tokens, or a SLACK-th of a share, to where a sequence begins: a merge less
 #define SLACK 4  // sequences of less than twice as many are never cut
 #endif
 #ifndef EVICT_FIRST
@@ -80,7 +80,7 @@ static_assert(SNAP > PIECE && PART >= 0, "parts begin with a copy, and have more
 template <class T> constexpr bool BRAIN = false;
 template <> constexpr bool BRAIN<__nv_bfloat16> = true;
 
-// A sequence that is cut: which it is, -1 for none, the blocks that have parts of it, and whether this one adds them up.
+// A sequence that is cut: which, or -1 for none; the blocks that have parts of it; whether this one adds them up.
 struct Shares {
     int head, from, to, mine;
 };
@@ -108,8 +108,8 @@ __device__ __forceinline__ float weight(float top, float all)
 }
 
 // -- who does what ----------------------------------------------------------------------------------------------------
-// A walk over the block's stretch of the line, sequence after sequence and key head after key head, each of them PART and
-// its tokens long. Positions on the line are ints: 2^31 of them are more than any GPU's memory holds.
+// A walk over the block's stretch of the line, sequence after sequence and key head after key head, each of them PART
+// and its tokens long. Positions on the line are ints: 2^31 of them are more than any GPU's memory holds.
 struct Walk {
     const int* lengths;
     int S, K, share, snap;
@@ -161,7 +161,7 @@ struct Walk {
     __device__ int end() const { return cut(blockIdx.x + 1); }
     __device__ bool there() const { return s < S && at < (int(blockIdx.x) + 1) * share; }
 
-    // Of the blocks that have parts of a sequence that is cut: the last whose cut is 0, and the first that reaches its end.
+    // Blocks that have parts of a sequence that is cut: from the last whose cut is 0 to the first that reaches its end.
     __device__ int first() const { return (at + PART + snap - 1) / share; }
     __device__ int last() const { return (at + PART + length - snap) / share; }
 
