@@ -19,7 +19,7 @@ H200 = {"shared_per_block": 232_448, "shared_per_multiprocessor": 233_472}
 RESERVED = 1024  # bytes of a multiprocessor that each block takes besides its own
 JUDGED = Ring(
     width=64, group=2, block_size=16, stages=6, piece=8, warps=4, resident=2, least=16, part=0, snap=32, slack=4,
-    evict_first=True,
+    even=8, evict_first=True,
 )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ class Ring:
     """One cut for 16-bit elements. Tokens: `piece` of a copy, `least` of a block's share where sequences have as many.
 
     `warps` look, one more asks; `resident` blocks share a multiprocessor. On the line of tokens that blocks share, each
-    sequence has room for `part` more; a cut of it moves by up to `snap` tokens, or the `slack`-th of a share.
+    sequence has room for `part` more; a cut of it moves by up to `snap` tokens, or the `slack`-th of a share. Where all
+    are as long, a share grows by up to its `even`-th to end where they do; 0: nowhere.
     """
 
     width: int
@@ -30,6 +31,7 @@ class Ring:
     part: int
     snap: int
     slack: int
+    even: int
     evict_first: bool
 
     @property
@@ -49,7 +51,7 @@ class Ring:
             "HEAD_WIDTH": self.width, "GROUP": self.group, "BLOCK_SIZE": self.block_size, "PIECE": self.piece,
             "STAGES": self.stages, "WARPS": self.warps, "RESIDENT": self.resident, "SHARED": self.shared,
             "LEAST": self.least, "PART": self.part, "SNAP": self.snap, "SLACK": self.slack,
-            "EVICT_FIRST": int(self.evict_first),
+            "EVEN": self.even, "EVICT_FIRST": int(self.evict_first),
         }  # fmt: skip
 
     def records(self, blocks: int) -> tuple[int, int, int]:
@@ -60,7 +62,7 @@ class Ring:
 def cut(
     width: int, group: int, block_size: int, *, shared_per_block: int, shared_per_multiprocessor: int, piece: int = 8,
     warps: int = 4, resident: int = 2, least: int = 64, part: int = 0, snap: int = 128, slack: int = 4,
-    evict_first: bool = True,
+    even: int = 0, evict_first: bool = True,
 ) -> Ring | str:  # fmt: skip
     """As many stages as the GPU's shared memory holds, of copies of at most `piece` tokens; or why there are none."""
     if width % 16:
@@ -80,7 +82,8 @@ def cut(
         if stages >= 2:
             return Ring(
                 width=width, group=group, block_size=block_size, stages=stages, piece=tokens, warps=warps,
-                resident=resident, least=least, part=part, snap=snap, slack=slack, evict_first=evict_first,
+                resident=resident, least=least, part=part, snap=snap, slack=slack, even=even,
+                evict_first=evict_first,
             )  # fmt: skip
     return f"two stages need more than the {budget} bytes of shared memory that a block has"
 

@@ -5,9 +5,9 @@
 // Mapping: tokens of all sequences and key heads stand in one line, with room for what a part costs besides, and block
 //   b takes the b-th piece of that line: an equal share whatever the lengths are (Walk). Its last warp reads the table
 //   and asks, queries too, up to STAGES stages ahead; the others look. A stage is eight copies of keys and eight of
-//   values, of PIECE tokens each, that land 16 bytes further modulo 128 each: ldmatrix takes a row from each of the eight
-//   and finds them in different banks. So a warp's tile of 16 tokens is two rows of every copy. Scores are keys (16
-//   tokens) times queries (8 heads), the output values (16 elements of all tokens' rows) times weights (8 heads).
+//   values, of PIECE tokens each, that land 16 bytes further modulo 128 each: ldmatrix takes a row from each of the
+//   eight and finds them in different banks. So a warp's tile of 16 tokens is two rows of every copy. Scores are keys
+//   (16 tokens) times queries (8 heads), the output values (16 elements of all rows) times weights (8 heads).
 //
 // entry: paged_attention_bulk_ring
 // block: 32*5
@@ -47,6 +47,9 @@
 #ifndef SNAP
 #define SNAP 32  // a cut moves by so many tokens, or a SLACK-th of a share, to where a sequence begins: a merge less
 #define SLACK 4  // sequences of less than twice as many are never cut
+#endif
+#ifndef EVEN
+#define EVEN 8  // where sequences are equally long, a share grows by up to an EVEN-th to end with them; 0: nowhere
 #endif
 #ifndef EVICT_FIRST
 #define EVICT_FIRST 1  // what is read once a step leaves L2 before what is read by every block
@@ -120,11 +123,12 @@ struct Walk {
     __device__ Walk(const int* lengths, int S, int K) : lengths(lengths), S(S), K(K)
     {
         const int lane = threadIdx.x % 32, each = (S + 31) / 32;
-        int mine = 0, some = 0;
+        int mine = 0, some = 0, most = 0;
 #pragma unroll 4
         for (int i = lane * each; i < min(S, (lane + 1) * each); ++i) {
             mine += room(lengths[i]);
             some += lengths[i] > 0;
+            most = max(most, room(lengths[i]));
         }
         int upto = mine;
 #pragma unroll
@@ -136,6 +140,14 @@ struct Walk {
         const int average = all / max(1, __reduce_add_sync(ALL_LANES, some));
         share = max(min(LEAST + PART, average), (K * all + int(gridDim.x) - 1) / int(gridDim.x));
         snap = max(SNAP, share / SLACK);
+        if (EVEN && all && __reduce_max_sync(ALL_LANES, most) - average <= average / 32) {
+            const int parts = max(1, average / share), whole = max(1, (share + average - 1) / average);
+            const int even = share < average ? (average + parts - 1) / parts : whole * average;
+            if (even - share <= share / max(1, EVEN)) {
+                share = even;
+                snap = min(snap, max(PIECE, share / 4));
+            }
+        }
         const int begin = blockIdx.x * share;
         const Word behind = __ballot_sync(ALL_LANES, upto * K > begin);
         s = behind ? (__ffs(behind) - 1) * each : S;
