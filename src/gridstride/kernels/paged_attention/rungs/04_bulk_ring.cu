@@ -70,7 +70,7 @@ constexpr int TEAMS = WARPS / READERS;  // take stages in turn
 constexpr int COLUMNS = (GROUP + 7) / 8;  // heads in eights
 constexpr int PADDED = D + 4;  // floats: heads 2t and 2t + 1 of lanes t = 0 .. 3 begin in different banks
 constexpr int RECORD = D + 4;  // floats of one head in one part: output, maximum, sum, and two for 16-byte reads
-constexpr int AT_ONCE = 8;  // records that a thread reads before it adds them up
+constexpr int AT_ONCE = 16;  // records that a thread reads before it adds them up
 constexpr int QUADS = GROUP * D / 4;  // of the output of a key head
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr Word ALL_LANES = 0xffffffffu;
@@ -463,16 +463,14 @@ __device__ __forceinline__ void gather(const float* partial, Element* out, const
         float4 seen[AT_ONCE];
 #pragma unroll
         for (int c = 0; c < AT_ONCE; ++c) {
-            const int block = min(first + c, cut.to);
+            const int block = first + c;
+            const bool there = block <= cut.to;
             const float* record = partial + ((2LL * block + (block == cut.from)) * GROUP + g) * RECORD;
-            ends[c] = __ldcg(reinterpret_cast<const float2*>(record + D));
-            seen[c] = __ldcg(reinterpret_cast<const float4*>(record + d));
+            ends[c] = there ? __ldcg(reinterpret_cast<const float2*>(record + D)) : make_float2(-INFINITY, 0.0f);
+            seen[c] = there ? __ldcg(reinterpret_cast<const float4*>(record + d)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
 #pragma unroll
-        for (int c = 0; c < AT_ONCE; ++c) {
-            if (first + c > cut.to) ends[c].x = -INFINITY;
-            next = fmaxf(next, ends[c].x);
-        }
+        for (int c = 0; c < AT_ONCE; ++c) next = fmaxf(next, ends[c].x);
         const float keep = weight(most, next);
         most = next;
         total *= keep;
