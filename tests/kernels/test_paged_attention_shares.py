@@ -78,7 +78,7 @@ BATCH = pytest.mark.parametrize("name", RULES)
 
 @BATCH
 @settings(max_examples=25)
-@given(lengths=st.one_of(LENGTHS, EQUAL), heads=st.integers(1, 4), blocks=st.sampled_from([1, 3, 16]))
+@given(lengths=st.one_of(LENGTHS, EQUAL), heads=st.integers(1, 4), blocks=st.sampled_from([1, 3, 16, 150]))
 def test_every_token_has_one_block_and_shares_are_as_equal_as_cuts_allow(
     name: str, lengths: list[int], heads: int, blocks: int
 ) -> None:
@@ -123,6 +123,13 @@ def test_where_sequences_are_equally_long_shares_end_with_them(
     share, _, found = shared_out("parts cost 24 tokens, cuts move a little", [length] * sequences, heads, 17)
     assert len(found) == parts * sequences * heads
     assert all(part.block == (i // 2 if length == 128 else i) for i, part in enumerate(found)), share
+
+
+def test_few_sequences_begin_with_blocks_that_have_no_other() -> None:
+    lengths = [20, 0, 300, 47, 49]
+    _, _, parts = shared_out("parts cost 24 tokens, cuts move a little", lengths, 2, 64)
+    assert len({part.block for part in parts}) == len(parts)
+    assert [part.end - part.begin for part in parts if part.head == 1] == [20, *[32] * 8, 44, 47, 49]
 
 
 def test_short_sequences_have_blocks_of_their_own_while_there_are_blocks() -> None:

@@ -16,8 +16,8 @@ class Ring:
     """One cut for 16-bit elements. Tokens: `piece` of a copy, `least` of a block's share where sequences have as many.
 
     `warps` look, one more asks; `resident` blocks share a multiprocessor. On the line of tokens that blocks share, each
-    sequence has room for `part` more; a cut of it moves by up to `snap` tokens, or the `slack`-th of a share. Where all
-    are as long, a share grows by up to its `even`-th to end where they do; 0: nowhere.
+    sequence has room for `part` more; a cut of it moves by up to `snap` tokens, or the `slack`-th of a share. With
+    `even`, few sequences have blocks of their own, and a share grows by up to its `even`-th to end with equal ones.
     """
 
     width: int

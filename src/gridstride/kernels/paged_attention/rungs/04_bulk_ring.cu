@@ -39,7 +39,7 @@
 #define SHARED 104192  // bytes, as ring.py counts them
 #endif
 #ifndef LEAST
-#define LEAST 16  // tokens of a block's share, or as many as sequences have on average where that is less
+#define LEAST 16  // tokens of a block's share, unless sequences have less on average
 #endif
 #ifndef PART
 #define PART 0  // tokens that memory answers in the time that a part costs besides its own
@@ -49,7 +49,7 @@
 #define SLACK 4  // sequences of less than twice as many are never cut
 #endif
 #ifndef EVEN
-#define EVEN 8  // where sequences are equally long, a share grows by up to an EVEN-th to end with them; 0: nowhere
+#define EVEN 8  // few sequences begin with blocks; a share grows by up to an EVEN-th to end with equal ones; 0: neither
 #endif
 #ifndef EVICT_FIRST
 #define EVICT_FIRST 1  // what is read once a step leaves L2 before what is read by every block
@@ -78,7 +78,7 @@ static_assert(sizeof(Element) == 2 && D % 16 == 0, "tensor cores take 16-bit ele
 static_assert(STAGES % TEAMS == 0, "a warp sees every phase of a slot: of two, parity would tell it none");
 static_assert(BLOCK_SIZE % PIECE == 0, "a copy is of one block of the cache");
 static_assert(TILES % WARPS == 0 || WARPS % TILES == 0, "warps take tiles in turn");
-static_assert(SNAP > PIECE && PART >= 0, "parts begin with a copy, and have more than one");
+static_assert(SNAP >= PIECE && LEAST >= 2 * PIECE && PART >= 0, "parts begin with a copy, and have more than none");
 
 template <class T> constexpr bool BRAIN = false;
 template <> constexpr bool BRAIN<__nv_bfloat16> = true;
@@ -112,24 +112,31 @@ __device__ __forceinline__ float weight(float top, float all)
 
 // -- who does what ----------------------------------------------------------------------------------------------------
 // A walk over the block's stretch of the line, sequence after sequence and key head after key head, each of them PART
-// and its tokens long. Positions on the line are ints: 2^31 of them are more than any GPU's memory holds.
+// and its tokens long; or, where that many blocks are there, as many times LEAST as its tokens need. Positions on the
+// line are ints: 2^31 of them are more than any GPU's memory holds.
 struct Walk {
     const int* lengths;
     int S, K, share, snap;
+    bool few = false;  // there are blocks for all, each with LEAST tokens of one sequence
     int s, kv, length, at;  // where we are, and where on the line that begins
 
-    __device__ static int room(int length) { return length ? length + PART : 0; }
+    __device__ static int rounded(int length) { return (length + LEAST - 1) / LEAST * LEAST; }
+    __device__ int room(int length) const { return few ? rounded(length) : length ? length + PART : 0; }
 
     __device__ Walk(const int* lengths, int S, int K) : lengths(lengths), S(S), K(K)
     {
         const int lane = threadIdx.x % 32, each = (S + 31) / 32;
-        int mine = 0, some = 0, most = 0;
+        int mine = 0, slots = 0, some = 0, most = 0;
 #pragma unroll 4
         for (int i = lane * each; i < min(S, (lane + 1) * each); ++i) {
             mine += room(lengths[i]);
+            slots += rounded(lengths[i]) / LEAST;
             some += lengths[i] > 0;
             most = max(most, room(lengths[i]));
         }
+        const int blocks = gridDim.x;
+        few = EVEN && K * __reduce_add_sync(ALL_LANES, slots) <= blocks;
+        if (few) mine = slots * LEAST;
         int upto = mine;
 #pragma unroll
         for (int offset = 1; offset < 32; offset *= 2) {
@@ -138,10 +145,13 @@ struct Walk {
         }
         const int all = __shfl_sync(ALL_LANES, upto, 31);
         const int average = all / max(1, __reduce_add_sync(ALL_LANES, some));
-        share = max(min(LEAST + PART, average), (K * all + int(gridDim.x) - 1) / int(gridDim.x));
+        share = max(min(LEAST + PART, average), (K * all + blocks - 1) / blocks);
         snap = max(SNAP, share / SLACK);
-        if (EVEN && all && __reduce_max_sync(ALL_LANES, most) - average <= average / 32) {
-            const int parts = max(1, average / share), whole = max(1, (share + average - 1) / average);
+        if (few) {
+            share = LEAST;
+            snap = LEAST / 2 + PIECE;
+        } else if (EVEN && all && __reduce_max_sync(ALL_LANES, most) - average <= average / 32) {
+            const int parts = max(1, average / share), whole = (share + average - 1) / average;
             const int even = share < average ? (average + parts - 1) / parts : whole * average;
             if (even - share <= share / max(1, EVEN)) {
                 share = even;
@@ -161,10 +171,13 @@ struct Walk {
         at += kv * room(length);
     }
 
+    // Where the sequence's own tokens begin.
+    __device__ int from() const { return few ? at : at + PART; }
+
     // Where block c's share begins in this sequence and head: with a copy, and nowhere near an end.
     __device__ int cut(int c) const
     {
-        const int offset = c * share - at - PART;
+        const int offset = c * share - from();
         if (offset >= length) return length;
         return offset < snap ? 0 : offset > length - snap ? length : offset / PIECE * PIECE;
     }
@@ -174,8 +187,8 @@ struct Walk {
     __device__ bool there() const { return s < S && at < (int(blockIdx.x) + 1) * share; }
 
     // Blocks that have parts of a sequence that is cut: from the last whose cut is 0 to the first that reaches its end.
-    __device__ int first() const { return (at + PART + snap - 1) / share; }
-    __device__ int last() const { return (at + PART + length - snap) / share; }
+    __device__ int first() const { return (from() + snap - 1) / share; }
+    __device__ int last() const { return (from() + length - snap) / share; }
 
     __device__ void next()
     {
