@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _COPIES = 8  # of keys, and of values, in a stage
+_AT_ONCE = 16  # records of a merge that a thread reads at once, which registers are left for
 _CUT = 32  # bytes for what a block must know of two sequences that are cut
 _RESERVED = 1024  # bytes of shared memory that a block takes besides its own
 _MOST_HEADS = 16  # of a key head: more need more registers for their output than there are
@@ -51,7 +52,7 @@ class Ring:
             "HEAD_WIDTH": self.width, "GROUP": self.group, "BLOCK_SIZE": self.block_size, "PIECE": self.piece,
             "STAGES": self.stages, "WARPS": self.warps, "RESIDENT": self.resident, "SHARED": self.shared,
             "LEAST": self.least, "PART": self.part, "SNAP": self.snap, "SLACK": self.slack,
-            "EVEN": self.even, "EVICT_FIRST": int(self.evict_first),
+            "EVEN": self.even, "AT_ONCE": _AT_ONCE, "EVICT_FIRST": int(self.evict_first),
         }  # fmt: skip
 
     def records(self, blocks: int) -> tuple[int, int, int]:

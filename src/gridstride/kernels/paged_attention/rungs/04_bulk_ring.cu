@@ -51,6 +51,9 @@
 #ifndef EVEN
 #define EVEN 8  // few sequences begin with blocks; a share grows by up to an EVEN-th to end with equal ones; 0: neither
 #endif
+#ifndef AT_ONCE
+#define AT_ONCE 4  // records that a thread reads before it adds them up
+#endif
 #ifndef EVICT_FIRST
 #define EVICT_FIRST 1  // what is read once a step leaves L2 before what is read by every block
 #endif
@@ -70,7 +73,6 @@ constexpr int TEAMS = WARPS / READERS;  // take stages in turn
 constexpr int COLUMNS = (GROUP + 7) / 8;  // heads in eights
 constexpr int PADDED = D + 4;  // floats: heads 2t and 2t + 1 of lanes t = 0 .. 3 begin in different banks
 constexpr int RECORD = D + 4;  // floats of one head in one part: output, maximum, sum, and two for 16-byte reads
-constexpr int AT_ONCE = 16;  // records that a thread reads before it adds them up
 constexpr int QUADS = GROUP * D / 4;  // of the output of a key head
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr Word ALL_LANES = 0xffffffffu;
@@ -78,6 +80,7 @@ static_assert(sizeof(Element) == 2 && D % 16 == 0, "tensor cores take 16-bit ele
 static_assert(STAGES % TEAMS == 0, "a warp sees every phase of a slot: of two, parity would tell it none");
 static_assert(BLOCK_SIZE % PIECE == 0, "a copy is of one block of the cache");
 static_assert(TILES % WARPS == 0 || WARPS % TILES == 0, "warps take tiles in turn");
+static_assert((LEAST & (LEAST - 1)) == 0, "a mask rounds to it");
 static_assert(SNAP >= PIECE && LEAST >= 2 * PIECE && PART >= 0, "parts begin with a copy, and have more than none");
 
 template <class T> constexpr bool BRAIN = false;
@@ -117,11 +120,10 @@ __device__ __forceinline__ float weight(float top, float all)
 struct Walk {
     const int* lengths;
     int S, K, share, snap;
-    bool few = false;  // there are blocks for all, each with LEAST tokens of one sequence
+    int before = PART, more = PART, mask = -1;  // what tokens begin behind, how much more room they have, its rounding
     int s, kv, length, at;  // where we are, and where on the line that begins
 
-    __device__ static int rounded(int length) { return (length + LEAST - 1) / LEAST * LEAST; }
-    __device__ int room(int length) const { return few ? rounded(length) : length ? length + PART : 0; }
+    __device__ int room(int length) const { return length ? (length + more) & mask : 0; }
 
     __device__ Walk(const int* lengths, int S, int K) : lengths(lengths), S(S), K(K)
     {
@@ -130,12 +132,12 @@ struct Walk {
 #pragma unroll 4
         for (int i = lane * each; i < min(S, (lane + 1) * each); ++i) {
             mine += room(lengths[i]);
-            slots += rounded(lengths[i]) / LEAST;
+            slots += (lengths[i] + LEAST - 1) / LEAST;
             some += lengths[i] > 0;
             most = max(most, room(lengths[i]));
         }
         const int blocks = gridDim.x;
-        few = EVEN && K * __reduce_add_sync(ALL_LANES, slots) <= blocks;
+        const bool few = EVEN && K * __reduce_add_sync(ALL_LANES, slots) <= blocks;
         if (few) mine = slots * LEAST;
         int upto = mine;
 #pragma unroll
@@ -150,6 +152,9 @@ struct Walk {
         if (few) {
             share = LEAST;
             snap = LEAST / 2 + PIECE;
+            before = 0;
+            more = LEAST - 1;
+            mask = -LEAST;
         } else if (EVEN && all && __reduce_max_sync(ALL_LANES, most) - average <= average / 32) {
             const int parts = max(1, average / share), whole = (share + average - 1) / average;
             const int even = share < average ? (average + parts - 1) / parts : whole * average;
@@ -171,13 +176,10 @@ struct Walk {
         at += kv * room(length);
     }
 
-    // Where the sequence's own tokens begin.
-    __device__ int from() const { return few ? at : at + PART; }
-
     // Where block c's share begins in this sequence and head: with a copy, and nowhere near an end.
     __device__ int cut(int c) const
     {
-        const int offset = c * share - from();
+        const int offset = c * share - at - before;
         if (offset >= length) return length;
         return offset < snap ? 0 : offset > length - snap ? length : offset / PIECE * PIECE;
     }
@@ -187,8 +189,8 @@ struct Walk {
     __device__ bool there() const { return s < S && at < (int(blockIdx.x) + 1) * share; }
 
     // Blocks that have parts of a sequence that is cut: from the last whose cut is 0 to the first that reaches its end.
-    __device__ int first() const { return (from() + snap - 1) / share; }
-    __device__ int last() const { return (from() + length - snap) / share; }
+    __device__ int first() const { return (at + before + snap - 1) / share; }
+    __device__ int last() const { return (at + before + length - snap) / share; }
 
     __device__ void next()
     {
