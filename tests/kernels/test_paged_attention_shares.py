@@ -32,7 +32,7 @@ extern "C" __global__ void walk_all(const int* lengths, int* line, int* parts, i
 }
 """
 PLAIN = cut(64, 2, 16, shared_per_block=1 << 17, shared_per_multiprocessor=1 << 18, least=32, snap=32)
-RULES = {
+RULES: dict[str, dict[str, Any]] = {
     "tokens alone": {},
     "parts cost 24 tokens, cuts move a little": {"part": 24, "snap": 16, "slack": 16, "even": 8},
 }
