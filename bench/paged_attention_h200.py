@@ -42,7 +42,7 @@ COPY = 4.2e12  # bytes/s of a large copy within an H200's memory
 COLD = 128_000_000  # bytes that a graph reads: the L2 of an H200 holds 60 MB
 MOST_LAYERS, REPLAYS = 512, 11
 LOW, HIGH = 16, 2048  # tokens of mixed lengths
-LEAST = (128, 256, 64)  # tokens of a split of rung 03, swept
+LEAST = (256, 64)  # tokens of a split of rung 03, swept
 FINE = {"least": 128, "even": 8, "part": 16, "snap": 64, "slack": 16}
 CHANGES: tuple[dict[str, Any], ...] = (
     {}, {"least": 128, "even": 8}, FINE, FINE | {"part": 32}, FINE | {"snap": 32, "slack": 32}, FINE | {"least": 64},
