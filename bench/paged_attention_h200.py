@@ -1,12 +1,13 @@
 """Decoding's attention on a GPU: rungs 03 and 04 of paged_attention over batches, lengths and settings, in one run.
 
-    python bench/paged_attention_h200.py [--sequences 1 8 32 64 128] [--tokens 64 192 512 2048 mixed] [--deadline 75]
+    python bench/paged_attention_h200.py [--sequences 1 8 32 64 128] [--tokens 64 192 512 2048 mixed] [--deadline 45]
 
 The attention of the 0.6 B Llama shape of bench/decode_h200.py: 16 heads, 8 key heads of 128 elements, bf16, blocks of
 16 tokens anywhere in the cache. `mixed` lengths are log-uniform from 16 to 2,048. Each setting is timed as a CUDA graph
 of as many layers as read 128 MB of caches of their own, more than the GPU's L2: the time of one is that of the graph
 over their number, so the way from one launch to the next is in it. Before rung 04 is timed it is held against float32,
-for shapes that the table does not have. What there is at the deadline is kept, whatever is still running then.
+for shapes that the table does not have, and the published figures stand beside those of this run. What there is at the
+deadline is kept, whatever is still running then.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from gridstride.device.physical import PhysicalGPU
+from gridstride.kernels import torch_op
 from gridstride.kernels.paged_attention import op
 from gridstride.kernels.paged_attention.ring import Ring, cut
 
@@ -41,11 +43,11 @@ COPY = 4.2e12  # bytes/s of a large copy within an H200's memory
 COLD = 128_000_000  # bytes that a graph reads: the L2 of an H200 holds 60 MB
 MOST_LAYERS, REPLAYS = 512, 11
 LOW, HIGH = 16, 2048  # tokens of mixed lengths
-LEAST = (128, 256, 64)  # tokens of a split of rung 03, swept
+LEAST = (256, 64)  # tokens of a split of rung 03, swept
+FINE = {"least": 128, "even": 8, "part": 16, "snap": 64, "slack": 16}
 CHANGES: tuple[dict[str, Any], ...] = (
-    {}, {"piece": 4}, {"piece": 2}, {"warps": 2}, {"warps": 8}, {"resident": 1, "warps": 8},
-    {"resident": 1, "warps": 8, "piece": 16}, {"resident": 3}, {"least": 32}, {"least": 128}, {"slack": 2},
-    {"slack": 16}, {"evict_first": False},
+    {}, {"least": 128, "even": 8}, FINE, FINE | {"part": 32}, FINE | {"snap": 32, "slack": 32}, FINE | {"least": 64},
+    FINE | {"resident": 3}, FINE | {"resident": 1, "warps": 8},
 )  # fmt: skip
 """Settings of rung 04: what each changes of those that `cut` would take."""
 
@@ -147,34 +149,40 @@ SHAPES = [  # heads of a key head, head width, block size, type
     (8, 128, 32, torch.bfloat16), (16, 128, 16, torch.bfloat16), (6, 256, 16, torch.float16),
     (3, 192, 8, torch.bfloat16), (5, 80, 5, torch.float16), (2, 64, 1, torch.bfloat16),
 ]  # fmt: skip
-CHECKED = (0, 1, 15, 16, 17, 191, 700, 2048, 3000, 0, 5)
+CHECKED = (0, 1, 15, 16, 17, 191, 700, 2048, 3000, 0, 5), (700,) * 12
+"""Lengths: of all kinds, and equal ones, which have a rule of their own."""
 
 
 def wrong() -> dict[str, float]:
-    """Rung 04's largest difference from float32 for each shape, in its type's eps; infinity where two runs differ."""
+    """Rung 04's largest difference from float32, in its type's eps: of each shape, and of each setting to be timed."""
+    gpu = PhysicalGPU(0).properties
+    shared = gpu.shared_per_block_optin, gpu.shared_per_multiprocessor
     found = {}
     for group, width, size, dtype in SHAPES:
-        gpu = PhysicalGPU(0).properties
-        ring = cut(
-            width, group, size, shared_per_block=gpu.shared_per_block_optin,
-            shared_per_multiprocessor=gpu.shared_per_multiprocessor,
-        )  # fmt: skip
+        ring = cut(width, group, size, shared_per_block=shared[0], shared_per_multiprocessor=shared[1])
         assert isinstance(ring, Ring), ring
-        torch.manual_seed(0)
-        blocks = [-(-length // size) for length in CHECKED]
-        names = torch.randperm(sum(blocks)).split(blocks)
-        tables = torch.nn.utils.rnn.pad_sequence(list(names), batch_first=True).int().cuda()
-        keys, values = torch.randn(2, sum(blocks), 2, size, width, device="cuda").to(dtype)
-        q = torch.randn(len(CHECKED), 2 * group, width, device="cuda").to(dtype)
-        lengths = torch.tensor(CHECKED).int().cuda()
-        expected = op._cpu(q.float(), keys.float(), values.float(), tables, lengths, width**-0.5)
-        outs = torch.full((3, *q.shape), torch.nan, device="cuda", dtype=dtype)
-        for out in outs:  # again: counters of the merge must be back at zero
-            op._by_ring(ring, q, keys, values, tables, lengths, out, width**-0.5)
-        worst = float((outs.float() - expected).abs().max()) / torch.finfo(dtype).eps
-        same = torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
-        found[f"{group} of {width}, blocks of {size}, {dtype}"] = worst if same and worst == worst else math.inf
+        found[f"{group} of {width}, blocks of {size}, {dtype}"] = difference(ring, dtype, CHECKED[0])
+    for name, ring in rings(*shared).items():
+        found[name] = max(difference(ring, torch.bfloat16, lengths) for lengths in CHECKED)
     return found
+
+
+def difference(ring: Ring, dtype: torch.dtype, lengths: Sequence[int]) -> float:
+    """In eps of the type; infinity where two runs differ."""
+    torch.manual_seed(0)
+    blocks = [-(-length // ring.block_size) for length in lengths]
+    names = torch.randperm(sum(blocks)).split(blocks)
+    tables = torch.nn.utils.rnn.pad_sequence(list(names), batch_first=True).int().cuda()
+    keys, values = torch.randn(2, sum(blocks), 2, ring.block_size, ring.width, device="cuda").to(dtype)
+    q = torch.randn(len(lengths), 2 * ring.group, ring.width, device="cuda").to(dtype)
+    on_gpu = torch.tensor(lengths).int().cuda()
+    expected = op._cpu(q.float(), keys.float(), values.float(), tables, on_gpu, ring.width**-0.5)
+    outs = torch.full((3, *q.shape), torch.nan, device="cuda", dtype=dtype)
+    for out in outs:  # again: counters of the merge must be back at zero
+        op._by_ring(ring, q, keys, values, tables, on_gpu, out, ring.width**-0.5)
+    worst = float((outs.float() - expected).abs().max()) / torch.finfo(dtype).eps
+    same = torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
+    return worst if same and worst == worst else math.inf
 
 
 # -- fast --------------------------------------------------------------------------------------------------------------
@@ -210,34 +218,54 @@ def best(times: dict[str, float], rung: str) -> tuple[str, float]:
     return name.partition(", ")[2], mine.get(name, math.inf)
 
 
-def shown(case: Case, times: dict[str, float]) -> common.Row:
-    """A case's line: both rungs at their best, and rung 04 as the op would take it."""
-    (old_name, old), (new_name, new) = best(times, "03"), best(times, "04")
-    as_it_is = times.get("04, as it is", math.inf)
-
-    def told(time: float) -> str:
-        return f"{time:6.1f} us {case.moved / time / 1e3:5.0f} GB/s {case.moved / time / 1e-6 / COPY:4.0%}"
-
-    figure = f"03 {told(old)} ({old_name})  04 {told(as_it_is)}, best {new:.1f} ({new_name})"
-    return common.Row(str(case), figure, "04 < 03", as_it_is < old)
+LETTERS = "abcdefghijklmnop"
 
 
-def ratios(times: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Each setting's time over rung 03's best, the geometric mean over the cases that all settings were timed for."""
+def published() -> dict[str, dict[str, float]]:
+    """Rung 04's times in the last run that was published, as it was then; empty where there is none."""
+    path = common.RESULTS / "paged_attention_h200.json"
+    times = json.loads(path.read_text())["microseconds"] if path.exists() else {}
+    return {case: {"before": row["04, as it is"]} for case, row in times.items()}
+
+
+def shown(case: Case, times: dict[str, float], before: float) -> common.Row:
+    """A case's line, microseconds: rung 03's best, rung 04 as it was and in each setting; then the best one's speed."""
+    each = {name: time for name, time in times.items() if name.startswith("04")}
+    new, letter = min(zip(each.values(), LETTERS, strict=False), default=(math.inf, "-"))
+    speed = f"{letter} {case.moved / new / 1e3:5.0f} GB/s {case.moved / new / 1e-6 / COPY:4.0%}"
+    old, all_new = best(times, "03")[1], " ".join(f"{time:6.1f}" for time in each.values())
+    met = each.get("04, as it is", math.inf) < old
+    return common.Row(str(case), f"03 {old:6.1f}  was {before:6.1f}  04 {all_new}  {speed}", "04 < 03", met)
+
+
+def legend(times: dict[str, float]) -> str:
+    """Which letter stands for which setting of rung 04, in the order of the columns."""
+    names = [name for name in times if name.startswith("04")]
+    return "\n".join(f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False))
+
+
+def ratios(times: dict[str, dict[str, float]], base: Callable[[dict[str, float]], float]) -> dict[str, float]:
+    """Each setting's time over the base, the geometric mean over the cases that all settings were timed for."""
     names = {name for row in times.values() for name in row}
     whole = [row for row in times.values() if set(row) == names]
-    logs = {name: [math.log(row[name] / best(row, "03")[1]) for row in whole] for name in names}
-    return {name: math.exp(statistics.mean(each)) for name, each in sorted(logs.items()) if each}
+    logs = {name: [math.log(row[name] / base(row)) for row in whole] for name in names}
+    means = {name: math.exp(statistics.mean(each)) for name, each in logs.items() if each}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
 
 
 def report(found: dict[str, Any], chosen: Sequence[Case], started: Any, folder: Path) -> None:
     """The table on the screen, all else in a file."""
-    times = found["microseconds"]
-    found["over_03"] = dict(sorted(ratios(times).items(), key=lambda item: item[1]))
+    times, before = found["microseconds"], published()
+    found["over_03"] = ratios(times, lambda row: best(row, "03")[1])
     found["bytes"] = {str(case): case.moved for case in chosen}
+    both = {case: row | before[case] for case, row in times.items() if case in before}
+    over_before = ratios(both, lambda row: row["before"])
     path = common.save("paged_attention_h200", found, started=started, folder=folder)
-    print(common.table([shown(case, times[str(case)]) for case in chosen if str(case) in times]))
-    print("over rung 03's best, geometric mean:", {name: round(ratio, 3) for name, ratio in found["over_03"].items()})
+    rows = [(case, times[str(case)]) for case in chosen if str(case) in times]
+    print(common.table([shown(case, row, before.get(str(case), {}).get("before", math.nan)) for case, row in rows]))
+    print(legend(next(iter(times.values()), {})))
+    for against, means in (("rung 03's best", found["over_03"]), ("rung 04 as published", over_before)):
+        print(f"over {against}, geometric mean:", {name: round(ratio, 3) for name, ratio in means.items()})
     print(path, flush=True)
 
 
@@ -245,7 +273,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 8, 32, 64, 128])
     parser.add_argument("--tokens", nargs="+", default=["64", "192", "512", "2048", "mixed"])
-    parser.add_argument("--deadline", type=float, default=75, help="seconds after which what there is must do")
+    parser.add_argument("--deadline", type=float, default=45, help="seconds after which what there is must do")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
     common.need_gpu("paged_attention_h200.py")

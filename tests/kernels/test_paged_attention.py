@@ -18,8 +18,9 @@ from gridstride.kernels.torch_op import ELEMENTS
 H200 = {"shared_per_block": 232_448, "shared_per_multiprocessor": 233_472}
 RESERVED = 1024  # bytes of a multiprocessor that each block takes besides its own
 JUDGED = Ring(
-    width=64, group=2, block_size=16, stages=6, piece=8, warps=4, resident=2, least=16, slack=4, evict_first=True
-)
+    width=64, group=2, block_size=16, stages=6, piece=8, warps=4, resident=2, least=16, part=0, snap=32, slack=4,
+    even=8, evict_first=True,
+)  # fmt: skip
 
 
 def fitting(width: int = 128, group: int = 2, block_size: int = 16, **more: int) -> Ring:
@@ -82,12 +83,12 @@ def test_the_judged_kernel_is_given_the_shared_memory_that_its_ring_has(rung: Ke
 
 # -- what it computes --------------------------------------------------------------------------------------------------
 LENGTHS = (1, 37, 0, 333, 64)
-SMALL = {"shared_per_block": 16_000, "shared_per_multiprocessor": 1 << 20, "least": 16}
+SMALL = {"shared_per_block": 18_000, "shared_per_multiprocessor": 1 << 20, "least": 16, "snap": 32}
 SHAPES = {
     "teams of one warp": (torch.bfloat16, cut(32, 8, 16, **SMALL, piece=2), False),
     "two columns of heads, nothing divides, the past ahead": (
         torch.float16,
-        cut(16, 11, 5, **SMALL, piece=5, warps=3, slack=100, evict_first=False),
+        cut(16, 11, 5, **SMALL, piece=5, warps=3, part=7, slack=100, even=8, evict_first=False),
         True,
     ),
 }
@@ -114,13 +115,13 @@ def test_any_shape_and_any_grid(rung: KernelFile, name: str) -> None:
     assert isinstance(ring, Ring), ring
     q, keys, values, tables, lengths = given(ring, dtype)
     expected = paged_attention(q.float(), keys.float(), values.float(), tables, lengths, scale=0.2)
-    macros = {**ring.macros, "ELEMENT": ELEMENTS[dtype], "FIXED_PAST": int(fixed_past)}
+    macros = {**ring.macros, "ELEMENT": ELEMENTS[dtype], "FIXED_PAST": int(fixed_past), "AT_ONCE": 3}
     arrived = torch.zeros(len(q), keys.shape[1], dtype=torch.int32)
     # The signature is read before macros are: the kernel's default element stands for both types of 16 bits.
     given_bits = [x.view(torch.float16) for x in (q, keys, values)]
     with gs.use(gs.VirtualGPU("h200", sanitize=True, workers=1)):
         module = gs.cuda(rung.source, [f"-D{macro}={value}" for macro, value in macros.items()], filename=rung.filename)
-        for blocks in (1, 5, 40):
+        for blocks in (1, 5, 60):
             out, partial = torch.full_like(q, torch.nan), torch.full(ring.records(blocks), torch.nan)
             module[rung.entry][blocks, ring.threads, ring.shared](
                 *given_bits, tables, lengths, out.view(torch.float16), partial, arrived, len(q), keys.shape[1],

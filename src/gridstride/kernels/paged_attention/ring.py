@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _COPIES = 8  # of keys, and of values, in a stage
+_AT_ONCE = 16  # records of a merge that a thread reads at once, which registers are left for
+_CUT = 32  # bytes for what a block must know of two sequences that are cut
 _RESERVED = 1024  # bytes of shared memory that a block takes besides its own
 _MOST_HEADS = 16  # of a key head: more need more registers for their output than there are
 _TWO_BLOCKS = 256  # elements of the output, heads in eights times head width, with which two blocks' registers fit
@@ -12,10 +14,11 @@ _TWO_BLOCKS = 256  # elements of the output, heads in eights times head width, w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ring:
-    """One cut for 16-bit elements. Tokens: `piece` of a copy, `least` of a block's share.
+    """One cut for 16-bit elements. Tokens: `piece` of a copy, `least` of a block's share where sequences have as many.
 
-    `warps` look, one more asks; `resident` blocks share a multiprocessor; a cut of the line of tokens may move by a
-    `slack`-th of a share.
+    `warps` look, one more asks; `resident` blocks share a multiprocessor. On the line of tokens that blocks share, each
+    sequence has room for `part` more; a cut of it moves by up to `snap` tokens, or the `slack`-th of a share. With
+    `even`, few sequences have blocks of their own, and a share grows by up to its `even`-th to end with equal ones.
     """
 
     width: int
@@ -26,7 +29,10 @@ class Ring:
     warps: int
     resident: int
     least: int
+    part: int
+    snap: int
     slack: int
+    even: int
     evict_first: bool
 
     @property
@@ -45,17 +51,19 @@ class Ring:
         return {
             "HEAD_WIDTH": self.width, "GROUP": self.group, "BLOCK_SIZE": self.block_size, "PIECE": self.piece,
             "STAGES": self.stages, "WARPS": self.warps, "RESIDENT": self.resident, "SHARED": self.shared,
-            "LEAST": self.least, "SLACK": self.slack, "EVICT_FIRST": int(self.evict_first),
+            "LEAST": self.least, "PART": self.part, "SNAP": self.snap, "SLACK": self.slack,
+            "EVEN": self.even, "AT_ONCE": _AT_ONCE, "EVICT_FIRST": int(self.evict_first),
         }  # fmt: skip
 
     def records(self, blocks: int) -> tuple[int, int, int]:
         """Shape of the fp32 scratch memory of a launch: a block has at most two parts of sequences that are cut."""
-        return 2 * blocks, self.group, self.width + 2
+        return 2 * blocks, self.group, self.width + 4
 
 
 def cut(
     width: int, group: int, block_size: int, *, shared_per_block: int, shared_per_multiprocessor: int, piece: int = 8,
-    warps: int = 4, resident: int = 2, least: int = 64, slack: int = 4, evict_first: bool = True,
+    warps: int = 4, resident: int = 2, least: int = 64, part: int = 0, snap: int = 128, slack: int = 4,
+    even: int = 0, evict_first: bool = True,
 ) -> Ring | str:  # fmt: skip
     """As many stages as the GPU's shared memory holds, of copies of at most `piece` tokens; or why there are none."""
     if width % 16:
@@ -75,7 +83,8 @@ def cut(
         if stages >= 2:
             return Ring(
                 width=width, group=group, block_size=block_size, stages=stages, piece=tokens, warps=warps,
-                resident=resident, least=least, slack=slack, evict_first=evict_first,
+                resident=resident, least=least, part=part, snap=snap, slack=slack, even=even,
+                evict_first=evict_first,
             )  # fmt: skip
     return f"two stages need more than the {budget} bytes of shared memory that a block has"
 
@@ -83,5 +92,6 @@ def cut(
 def _bytes(width: int, group: int, piece: int, warps: int, stages: int) -> int:
     """sizeof(Shared), which the kernel asserts."""
     apart = -(-2 * piece * width // 128) * 128 + 16
+    asked = 2 * _COPIES * apart + group * (2 * width + 16)
     merged = 4 * warps * group * (width + 6)
-    return -(-(stages * (2 * _COPIES * apart + 16) + 2 * width + 16 * _COPIES + merged + 1) // 16) * 16
+    return -(-(stages * (asked + 16) + 2 * width + 16 * _COPIES + merged + _CUT) // 16) * 16

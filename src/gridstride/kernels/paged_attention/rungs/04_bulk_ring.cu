@@ -2,17 +2,17 @@
 //
 // Moves: bytes on their way per multiprocessor, from what registers hold to what shared memory holds, without a thread
 //   that waits for each; instructions per token, since a product of 16 tokens with up to 8 heads is one of a warp's.
-// Mapping: tokens of all sequences and key heads stand in one line, and block b takes the b-th piece of that line: an
-//   equal share whatever the lengths are (Walk). Its last warp reads the table and asks, up to STAGES stages ahead; the
-//   others look. A stage is eight copies of keys and eight of values, of PIECE tokens each, that land 16 bytes further
-//   modulo 128 each: ldmatrix takes a row from each of the eight and finds them in different banks. So a warp's tile of
-//   16 tokens is two rows of every copy. Scores are keys (16 tokens) times queries (8 heads), the output values
-//   (16 elements of all tokens' rows) times weights (8 heads).
+// Mapping: tokens of all sequences and key heads stand in one line, with room for what a part costs besides, and block
+//   b takes the b-th piece of that line: an equal share whatever the lengths are (Walk). Its last warp reads the table
+//   and asks, queries too, up to STAGES stages ahead; the others look. A stage is eight copies of keys and eight of
+//   values, of PIECE tokens each, that land 16 bytes further modulo 128 each: ldmatrix takes a row from each of the
+//   eight and finds them in different banks. So a warp's tile of 16 tokens is two rows of every copy. Scores are keys
+//   (16 tokens) times queries (8 heads), the output values (16 elements of all rows) times weights (8 heads).
 //
 // entry: paged_attention_bulk_ring
 // block: 32*5
 // grid: min(2*SMS, K*S)
-// shared: 6*2*8*(8*128+16) + 128 + 128 + 4*2*(64+6)*4 + 6*16 + 16
+// shared: 6*(2*8*(8*128+16)+2*(128+16)) + 128 + 128 + 4*2*(64+6)*4 + 6*16 + 32
 // needs: 9.0
 
 #include <cuda_bf16.h>
@@ -36,13 +36,23 @@
 #define STAGES 6  // on their way, or being looked at
 #define WARPS 4  // that look
 #define RESIDENT 2  // blocks on a multiprocessor
-#define SHARED 102448  // bytes, as ring.py counts them
+#define SHARED 104192  // bytes, as ring.py counts them
 #endif
 #ifndef LEAST
-#define LEAST 16  // tokens of a block's share; sequences of less than four times as many are never cut
+#define LEAST 16  // tokens of a block's share, unless sequences have less on average
 #endif
-#ifndef SLACK
-#define SLACK 4  // a cut moves by up to a SLACK-th of a share to where a sequence begins: one merge less
+#ifndef PART
+#define PART 0  // tokens that memory answers in the time that a part costs besides its own
+#endif
+#ifndef SNAP
+#define SNAP 32  // a cut moves by so many tokens, or a SLACK-th of a share, to where a sequence begins: a merge less
+#define SLACK 4  // sequences of less than twice as many are never cut
+#endif
+#ifndef EVEN
+#define EVEN 8  // few sequences begin with blocks; a share grows by up to an EVEN-th to end with equal ones; 0: neither
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 4  // records that a thread reads before it adds them up
 #endif
 #ifndef FIXED_PAST
 #define FIXED_PAST 0  // kernels in front write no lengths, no table, and of keys and values only a sequence's last
@@ -65,25 +75,32 @@ constexpr int READERS = TILES < WARPS ? TILES : WARPS;  // warps that look at on
 constexpr int TEAMS = WARPS / READERS;  // take stages in turn
 constexpr int COLUMNS = (GROUP + 7) / 8;  // heads in eights
 constexpr int PADDED = D + 4;  // floats: heads 2t and 2t + 1 of lanes t = 0 .. 3 begin in different banks
-constexpr int RECORD = D + 2;  // floats of one head in one part: output, maximum, sum
-constexpr int AT_ONCE = 8;  // records that a thread reads before it adds them up
+constexpr int RECORD = D + 4;  // floats of one head in one part: output, maximum, sum, and two for 16-byte reads
+constexpr int QUADS = GROUP * D / 4;  // of the output of a key head
 constexpr float LOG2E = 1.4426950408889634f;
 constexpr Word ALL_LANES = 0xffffffffu;
 static_assert(sizeof(Element) == 2 && D % 16 == 0, "tensor cores take 16-bit elements, 16 at a time");
 static_assert(STAGES % TEAMS == 0, "a warp sees every phase of a slot: of two, parity would tell it none");
 static_assert(BLOCK_SIZE % PIECE == 0, "a copy is of one block of the cache");
 static_assert(TILES % WARPS == 0 || WARPS % TILES == 0, "warps take tiles in turn");
-static_assert(LEAST > PIECE, "parts begin with a copy, and have more than one");
+static_assert((LEAST & (LEAST - 1)) == 0, "a mask rounds to it");
+static_assert(SNAP >= PIECE && LEAST >= 2 * PIECE && PART >= 0, "parts begin with a copy, and have more than none");
 
 template <class T> constexpr bool BRAIN = false;
 template <> constexpr bool BRAIN<__nv_bfloat16> = true;
 
+// A sequence that is cut: which, or -1 for none; the blocks that have parts of it; whether this one adds them up.
+struct Shares {
+    int head, from, to, mine;
+};
+
 struct __align__(16) Shared {
     unsigned char ring[STAGES][2][COPIES * APART];
+    unsigned char queries[STAGES][GROUP][ROW + 16];  // of the part that begins with the stage; rows in different banks
     unsigned char zeros[ROW + 16 * COPIES];  // stand for tokens that are not there, 16 bytes on from copy to copy
     float heads[WARPS][GROUP][PADDED], tops[WARPS][GROUP], sums[WARPS][GROUP];
     unsigned long long full[STAGES], empty[STAGES];
-    bool last;
+    Shares cut[2];  // begun by the block before, and left to the block behind
 };
 
 static_assert(sizeof(Shared) == SHARED, "the launch gives what is used");
@@ -100,54 +117,87 @@ __device__ __forceinline__ float weight(float top, float all)
 }
 
 // -- who does what ----------------------------------------------------------------------------------------------------
-// A walk over the block's stretch of the line, sequence after sequence and key head after key head. Positions on the
+// A walk over the block's stretch of the line, sequence after sequence and key head after key head, each of them PART
+// and its tokens long; or, where that many blocks are there, as many times LEAST as its tokens need. Positions on the
 // line are ints: 2^31 of them are more than any GPU's memory holds.
 struct Walk {
     const int* lengths;
     int S, K, share, snap;
+    int before = PART, more = PART, mask = -1;  // what tokens begin behind, how much more room they have, its rounding
     int s, kv, length, at;  // where we are, and where on the line that begins
+
+    __device__ int room(int length) const { return length ? (length + more) & mask : 0; }
 
     __device__ Walk(const int* lengths, int S, int K) : lengths(lengths), S(S), K(K)
     {
         const int lane = threadIdx.x % 32, each = (S + 31) / 32;
-        int mine = 0;
+        int mine = 0, slots = 0, some = 0, most = 0;
 #pragma unroll 4
-        for (int i = lane * each; i < min(S, (lane + 1) * each); ++i) mine += lengths[i];
+        for (int i = lane * each; i < min(S, (lane + 1) * each); ++i) {
+            mine += room(lengths[i]);
+            slots += (lengths[i] + LEAST - 1) / LEAST;
+            some += lengths[i] > 0;
+            most = max(most, room(lengths[i]));
+        }
+        const int blocks = gridDim.x;
+        const bool few = EVEN && K * __reduce_add_sync(ALL_LANES, slots) <= blocks;
+        if (few) mine = slots * LEAST;
         int upto = mine;
 #pragma unroll
         for (int offset = 1; offset < 32; offset *= 2) {
             const int before = __shfl_up_sync(ALL_LANES, upto, offset);
             if (lane >= offset) upto += before;
         }
-        const int all = K * __shfl_sync(ALL_LANES, upto, 31);
-        share = max(LEAST, (all + gridDim.x - 1) / gridDim.x);
-        snap = max(2 * LEAST, share / SLACK);
+        const int all = __shfl_sync(ALL_LANES, upto, 31);
+        const int average = all / max(1, __reduce_add_sync(ALL_LANES, some));
+        share = max(min(LEAST + PART, average), (K * all + blocks - 1) / blocks);
+        snap = max(SNAP, share / SLACK);
+        if (few) {
+            share = LEAST;
+            snap = LEAST / 2 + PIECE;
+            before = 0;
+            more = LEAST - 1;
+            mask = -LEAST;
+        } else if (EVEN && all && __reduce_max_sync(ALL_LANES, most) - average <= average / 32) {
+            const int parts = max(1, average / share), whole = (share + average - 1) / average;
+            const int even = share < average ? (average + parts - 1) / parts : whole * average;
+            if (even - share <= share / max(1, EVEN)) {
+                share = even;
+                snap = min(snap, max(PIECE, share / 4));
+            }
+        }
         const int begin = blockIdx.x * share;
         const Word behind = __ballot_sync(ALL_LANES, upto * K > begin);
         s = behind ? (__ffs(behind) - 1) * each : S;
         at = K * __shfl_sync(ALL_LANES, upto - mine, behind ? __ffs(behind) - 1 : 0);
         if (!behind) return;
-        while (begin - at >= K * (length = lengths[s])) {
-            at += K * length;
+        while (begin - at >= K * room(length = lengths[s])) {
+            at += K * room(length);
             ++s;
         }
-        kv = (begin - at) / length;
-        at += kv * length;
+        kv = (begin - at) / room(length);
+        at += kv * room(length);
     }
 
     // Where block c's share begins in this sequence and head: with a copy, and nowhere near an end.
     __device__ int cut(int c) const
     {
-        const int offset = c * share - at;
+        const int offset = c * share - at - before;
         if (offset >= length) return length;
         return offset < snap ? 0 : offset > length - snap ? length : offset / PIECE * PIECE;
     }
 
+    __device__ int begin() const { return cut(blockIdx.x); }
+    __device__ int end() const { return cut(blockIdx.x + 1); }
     __device__ bool there() const { return s < S && at < (int(blockIdx.x) + 1) * share; }
+
+    // Blocks that have parts of a sequence that is cut: from the last whose cut is 0 to the first that reaches its end.
+    __device__ int first() const { return (at + before + snap - 1) / share; }
+    __device__ int last() const { return (at + before + length - snap) / share; }
 
     __device__ void next()
     {
-        at += length;
+        at += room(length);
         if (++kv < K) return;
         kv = 0;
         do ++s;
@@ -195,33 +245,45 @@ __device__ __forceinline__ void ask(
             ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)) : "memory");
 }
 
-// One warp. Lane l holds where copy l % 8 of stage l / 8 of the next four comes from, and looks up the four after them.
-// `past`: as far as the empty ring goes, all but the copies with a sequence's last token. A second walk asks for these,
-// and for all the rest.
+// One warp. Lane l holds where copy l % 8 of stage l / 8 of the next four comes from, and looks up the four after them:
+// of this part, and of the next one. `past`: as far as the empty ring goes, all but queries and the copies with a
+// sequence's last token. A second walk asks for these, and for all the rest.
 __device__ __forceinline__ void fill(
-    Shared& m, Walk walk, bool past, const Element* keys, const Element* values, const int* tables, int table_width)
+    Shared& m, Walk walk, bool past, const Element* q, const Element* keys, const Element* values, const int* tables,
+    int table_width)
 {
     const int lane = threadIdx.x % 32, copy = lane % COPIES;
     unsigned long long policy = 0;
     if (EVICT_FIRST) asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    for (Word stage = 0; walk.there(); walk.next()) {
-        const int begin = walk.cut(blockIdx.x), end = walk.cut(blockIdx.x + 1);
-        const int* const table = tables + (long long)walk.s * table_width;
-        const auto block_of = [&](int token) { return token < end ? table[token / BLOCK_SIZE] : 0; };
-        int token = begin + lane * PIECE, block = 0, next = block_of(token);
+    const auto block_of = [&](const Walk& in, int token, int end) {
+        return token < end ? tables[(long long)in.s * table_width + token / BLOCK_SIZE] : 0;
+    };
+    const auto first_of = [&](const Walk& in) {
+        return in.there() ? block_of(in, in.begin() + lane * PIECE, in.end()) : 0;
+    };
+    int block = 0, next = first_of(walk);
+    for (Word stage = 0; walk.there();) {
+        const int begin = walk.begin(), end = walk.end();
+        Walk ahead = walk;
+        ahead.next();
+        const int behind = first_of(ahead);
+        const Element* const head = q + ((long long)walk.s * walk.K + walk.kv) * GROUP * D;
+        int token = begin + lane * PIECE;
         for (int base = begin, turn = 0; base < end; base += STEP, ++stage, turn = (turn + 1) % 4) {
             if (turn == 0) {
                 if (base > begin) token += 32 * PIECE;
                 block = next;
-                next = block_of(token + 32 * PIECE);
+                next = block_of(walk, token + 32 * PIECE, end);
             }
             const int slot = stage % STAGES;
+            const bool fresh = base < begin + TEAMS * STEP;  // what the first stage of a part is to each team
             const bool begun = FIXED_PAST && !past && stage < STAGES;
             if (past && stage == STAGES) return;
             if (stage >= STAGES) wait(&m.empty[slot], (stage / STAGES & 1) ^ 1);
             if (lane == 0 && !begun)
                 asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-                             ::"r"(address(&m.full[slot])), "r"(2 * min(end - base, STEP) * ROW) : "memory");
+                             ::"r"(address(&m.full[slot])), "r"((2 * min(end - base, STEP) + GROUP * fresh) * ROW)
+                             : "memory");
             __syncwarp();
             const int tokens = min(end - token, PIECE);
             const bool last = token + tokens == walk.length;
@@ -230,7 +292,11 @@ __device__ __forceinline__ void fill(
                 ask(m.ring[slot][0] + copy * APART, keys + at, tokens * ROW, &m.full[slot], policy);
                 ask(m.ring[slot][1] + copy * APART, values + at, tokens * ROW, &m.full[slot], policy);
             }
+            if (fresh && !past && lane < GROUP)
+                ask(m.queries[slot][lane], head + lane * D, ROW, &m.full[slot], policy);
         }
+        walk = ahead;
+        next = behind;
     }
 }
 
@@ -293,13 +359,13 @@ struct Seen {
 struct Query {
     Word b[COLUMNS][D / 16][2];
 
-    __device__ void load(const Element* q)
+    __device__ void load(const Shared& m, int slot)
     {
         const int lane = threadIdx.x % 32;
 #pragma unroll
         for (int n = 0; n < COLUMNS; ++n) {
             const int head = 8 * n + lane / 4;
-            const Word* row = reinterpret_cast<const Word*>(q + (long long)head * D) + lane % 4;
+            const Word* row = reinterpret_cast<const Word*>(m.queries[slot][head < GROUP ? head : 0]) + lane % 4;
 #pragma unroll
             for (int k = 0; k < D / 16; ++k) {
                 b[n][k][0] = head < GROUP ? row[8 * k] : 0;
@@ -423,6 +489,45 @@ __device__ __forceinline__ float merged(const Shared& m, int g, int d, float& mo
     return x;
 }
 
+// Four elements of all parts of a sequence, added up in order: the same sum whoever is last.
+__device__ __forceinline__ void gather(const float* partial, Element* out, const Shares& cut, int quad)
+{
+    const int g = quad / (D / 4), d = quad % (D / 4) * 4;
+    float most = -INFINITY, total = 0.0f, x[4] = {};
+#pragma unroll 1
+    for (int first = cut.from; first <= cut.to; first += AT_ONCE) {
+        float next = most;
+        float2 ends[AT_ONCE];  // maximum and sum
+        float4 seen[AT_ONCE];
+#pragma unroll
+        for (int c = 0; c < AT_ONCE; ++c) {
+            const int block = first + c;
+            const bool there = block <= cut.to;
+            const float* record = partial + ((2LL * block + (block == cut.from)) * GROUP + g) * RECORD;
+            ends[c] = there ? __ldcg(reinterpret_cast<const float2*>(record + D)) : make_float2(-INFINITY, 0.0f);
+            seen[c] = there ? __ldcg(reinterpret_cast<const float4*>(record + d)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        }
+#pragma unroll
+        for (int c = 0; c < AT_ONCE; ++c) next = fmaxf(next, ends[c].x);
+        const float keep = weight(most, next);
+        most = next;
+        total *= keep;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) x[k] *= keep;
+#pragma unroll
+        for (int c = 0; c < AT_ONCE; ++c) {
+            const float part = weight(ends[c].x, most);
+            total += part * ends[c].y;
+            x[0] += part * seen[c].x;
+            x[1] += part * seen[c].y;
+            x[2] += part * seen[c].z;
+            x[3] += part * seen[c].w;
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) out[((long long)cut.head * GROUP + g) * D + d + k] = Element(x[k] / total);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_bulk_ring(
     const ELEMENT* q, const ELEMENT* keys, const ELEMENT* values, const int* tables, const int* lengths, ELEMENT* out,
     float* partial, int* arrived, int S, int K, int table_width, float scale)
@@ -439,15 +544,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
                          ::"r"(address(&m.empty[i])), "n"(READERS) : "memory");
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        m.cut[0] = m.cut[1] = {-1, 0, 0, 0};
     }
     for (int i = t; i < int(sizeof(m.zeros)) / 4; i += THREADS) reinterpret_cast<Word*>(m.zeros)[i] = 0;
     if (!FIXED_PAST) wait_for_those_in_front();
     Walk walk(lengths, S, K);
     __syncthreads();
     if (warp == WARPS) {
-        if (FIXED_PAST) fill(m, walk, true, keys, values, tables, table_width);
+        if (FIXED_PAST) fill(m, walk, true, q, keys, values, tables, table_width);
         wait_for_those_in_front();
-        fill(m, walk, false, keys, values, tables, table_width);
+        fill(m, walk, false, q, keys, values, tables, table_width);
         return;
     }
     wait_for_those_in_front();
@@ -457,12 +563,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
 #pragma unroll 1
             for (int i = t; i < K * GROUP * D; i += 32 * WARPS) out[(long long)s * K * GROUP * D + i] = Element(0.0f);
 
+    bool cut = false;
     for (Word stage = 0; walk.there(); walk.next()) {
-        const int begin = walk.cut(b), end = walk.cut(b + 1);
+        const int begin = walk.begin(), end = walk.end();
         if (begin >= end) continue;
-        const long long head = ((long long)walk.s * K + walk.kv) * GROUP;
         Query query;
-        query.load(q + head * D);
         Seen seen;
         for (int base = begin; base < end; base += STEP, ++stage) {
             const int slot = stage % STAGES;
@@ -470,6 +575,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
             if (first >= TILES) continue;
             wait(&m.full[slot], stage / STAGES & 1);
             __syncwarp();  // the tensor cores want all lanes at once
+            if (base < begin + TEAMS * STEP) query.load(m, slot);
             for (int tile = first; tile < TILES; tile += WARPS)
                 look(m, slot, tile, end - base, query, seen, scale * LOG2E);
             __syncwarp();
@@ -480,13 +586,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
         meet();  // the part before has been read
         put(m, seen);
         meet();
+        const int head = walk.s * K + walk.kv;
         const bool whole = begin == 0 && end == walk.length;
         for (int i = t; i < GROUP * D; i += 32 * WARPS) {
             const int g = i / D, d = i % D;
             float most, total;
             const float x = merged(m, g, d, most, total);
             if (whole) {
-                out[(head + g) * D + d] = Element(x / total);
+                out[((long long)head * GROUP + g) * D + d] = Element(x / total);
             } else {
                 float* record = partial + ((2LL * b + (begin == 0)) * GROUP + g) * RECORD;
                 record[d] = x;
@@ -494,48 +601,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) paged_attention_
             }
         }
         if (whole) continue;
-
-        int from = b, to = b;  // blocks that have parts of it
-#pragma unroll 1
-        while (walk.cut(from) > 0) --from;
-#pragma unroll 1
-        while (walk.cut(to + 1) < walk.length) ++to;
-        __threadfence();  // this part's record before the count that says it is there
-        meet();
-        if (t == 0) m.last = atomicAdd(&arrived[walk.s * K + walk.kv], 1) == to - from;
-        meet();
-        if (!m.last) continue;
-        __threadfence();
-#pragma unroll 1
-        for (int i = t; i < GROUP * D; i += 32 * WARPS) {
-            const int g = i / D, d = i % D;
-            const auto record = [&](int c) { return partial + ((2LL * c + (c == from)) * GROUP + g) * RECORD; };
-            float most = -INFINITY, total = 0.0f, x = 0.0f;
-#pragma unroll 1
-            for (int first = from; first <= to; first += AT_ONCE) {  // in order: the same sum whoever is last
-                float tops[AT_ONCE], sums[AT_ONCE], seen[AT_ONCE], next = most;
-#pragma unroll
-                for (int c = 0; c < AT_ONCE; ++c) {
-                    const float* of = record(min(first + c, to));
-                    tops[c] = __ldcg(of + D);
-                    sums[c] = __ldcg(of + D + 1);
-                    seen[c] = __ldcg(of + d);
-                    if (first + c > to) tops[c] = -INFINITY;
-                    next = fmaxf(next, tops[c]);
-                }
-                const float keep = weight(most, next);
-                most = next;
-                total *= keep;
-                x *= keep;
-#pragma unroll
-                for (int c = 0; c < AT_ONCE; ++c) {
-                    const float part = weight(tops[c], most);
-                    total += part * sums[c];
-                    x += part * seen[c];
-                }
-            }
-            out[(head + g) * D + d] = Element(x / total);
-        }
-        if (t == 0) arrived[walk.s * K + walk.kv] = 0;  // ready for the next launch
+        cut = true;
+        if (t == 0) m.cut[begin == 0] = {head, walk.first(), walk.last(), 0};
     }
+
+    // At the end, and both at once: what waits for memory here would wait between two parts as well.
+    if (!cut) return;
+    __threadfence();  // the parts' records before the counts that say they are there
+    meet();
+    if (t < 2 && m.cut[t].head >= 0) {
+        int& count = arrived[m.cut[t].head];
+        m.cut[t].mine = atomicAdd(&count, 1) == m.cut[t].to - m.cut[t].from;
+        if (m.cut[t].mine) count = 0;  // ready for the next launch
+    }
+    meet();
+    if (!m.cut[0].mine && !m.cut[1].mine) return;
+    __threadfence();
+#pragma unroll 1
+    for (int i = t; i < 2 * QUADS; i += 32 * WARPS)
+        if (m.cut[i / QUADS].mine) gather(partial, out, m.cut[i / QUADS], i % QUADS);
 }
