@@ -47,8 +47,8 @@ class Cut:
 
     @property
     def threads(self) -> int:
-        """Of a block: 08 has a warp that fetches x."""
-        return 32 * (self.warps + (self.rung == PUSH))
+        """Of a block: in 08, two warps fetch x."""
+        return 32 * (self.warps + 2 * (self.rung == PUSH))
 
     @property
     def tall(self) -> int:

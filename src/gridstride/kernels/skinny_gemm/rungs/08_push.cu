@@ -4,14 +4,14 @@
 //   time barrier.cluster.arrive.release is a MEMBAR.ALL.GPU, which waits for all stores on the chip's memory system,
 //   y's as well. Here each warp sends its sums by st.async to the block that stores them, whose mbarrier counts the
 //   bytes: one way instead of two meetings and a round trip, and a block that has sent and stored may go.
-//   x comes by bulk copies, asked for by a warp of its own, so that the others take their weights into registers while
-//   the kernel in front still runs: what is left behind x is ldmatrix of x and mma.
-// Mapping: as in 06, and a warp more. UNITS of 16 weight rows by 8 rows of x, one float4 of each lane, go to the blocks
-//   of the cluster, EACH to one; shuffles turn them for the store, 16 bytes of y in a row.
-//   With SHARE 2, two neighbours of 16 WARPS weight rows are one cluster, and each fetches half of x for both.
+//   Two warps of their own fetch x, so that the others take their weights into registers while the kernel in front
+//   still runs, and wait for x only: what is left behind it is ldmatrix of x and mma.
+// Mapping: as in 06, and two warps more. UNITS of 16 weight rows by 8 rows of x, one float4 of each lane, go to the
+//   blocks of the cluster, EACH to one; shuffles turn them for the store, 16 bytes of y in a row.
+//   With SHARE 2, two neighbours of 16 WARPS weight rows are one cluster, and each sends half of x to both.
 //
 // entry: skinny_gemm_push
-// block: 288
+// block: 320
 // grid: 4*ceil(N/128) ceil(M/32)
 // shared: 8*2*16*(256+8)*2 + 4*32*128 + 32*(64*ceil(steps/4)+16)
 
@@ -37,7 +37,8 @@
 #define CLUSTER  // older chips have neither clusters nor bulk copies: it compiles, and does not run
 #endif
 
-constexpr int THREADS = 32 * (WARPS + 1);
+constexpr int FETCHERS = 2;  // warps that fetch x: no more than take up registers that are left over anyway
+constexpr int THREADS = 32 * (WARPS + FETCHERS);
 constexpr int BESIDE = WARPS * COLUMNS <= 2048 && ROWS <= 32 ? 2 : 1;  // blocks whose registers a multiprocessor has
 constexpr int LOW = 16;                       // weight rows of a warp
 constexpr int TALL = LOW * WARPS;             // of a block
@@ -63,9 +64,9 @@ __device__ __forceinline__ unsigned int address(const void* shared)
 // -- copies -----------------------------------------------------------------------------------------------------------
 typedef unsigned long long Barrier;
 
-__device__ __forceinline__ void init(Barrier* barrier)
+__device__ __forceinline__ void init(Barrier* barrier, int arrivals)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barrier)) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
@@ -103,16 +104,38 @@ __device__ __forceinline__ void copy(ELEMENT* to, const ELEMENT* from, int bytes
         ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)), "l"(policy) : "memory");
 }
 
-// To the same place in all blocks of `mask`, or in this one.
-__device__ __forceinline__ void copy_x(ELEMENT* to, const ELEMENT* from, int bytes, Barrier* barrier, int mask)
+// A row of x to the same place in all blocks of `mask`; their barriers count its bytes.
+__device__ __forceinline__ void multicast(ELEMENT* to, const ELEMENT* from, int bytes, Barrier* barrier, int mask)
 {
-    if (SHARE > 1)
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
-            "%4;" ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)), "h"((short)mask) : "memory");
-    else
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                     ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)) : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
+        ::"r"(address(to)), "l"(from), "r"(bytes), "r"(address(barrier)), "h"((short)mask) : "memory");
+}
+
+// `columns` of COLUMNS columns of rows of x, every so many rows by a fetcher, 16 bytes of each lane: cheaper to ask for
+// than bulk copies, for which one lane comes after the other.
+__device__ __forceinline__ void fetch(ELEMENT* to, const ELEMENT* x, int pitch, int K, int rows, int columns)
+{
+    constexpr int LANES = COLUMNS > 128 ? 32 : COLUMNS > 64 ? 16 : 8;  // of a row
+    constexpr int AT_ONCE = FETCHERS * 32 / LANES;                     // rows
+    const int thread = threadIdx.x - 32 * WARPS, first = thread / LANES, k = thread % LANES * 8;
+    const ELEMENT* from = x + (size_t)first * K + k;
+    unsigned int there = address(to + first * pitch + k);
+#pragma unroll 8
+    for (int m = first; m < rows; m += AT_ONCE) {
+#pragma unroll
+        for (int more = 0; more < COLUMNS; more += LANES * 8)
+            if (k + more < columns)
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                             ::"r"(there + 2 * more), "l"(from + more) : "memory");
+        from += AT_ONCE * K, there += AT_ONCE * 2 * pitch;  // nothing to multiply between two copies
+    }
+}
+
+// Each lane arrives when what it has asked for is there.
+__device__ __forceinline__ void arrive_behind_copies(Barrier* barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(address(barrier)) : "memory");
 }
 
 // -- products ---------------------------------------------------------------------------------------------------------
@@ -149,19 +172,24 @@ __device__ __forceinline__ void load(Held& a, const ELEMENT* a_row, int width)
         if (i * 16 < width) ldmatrix(a[i], a_row + i * 16);
 }
 
-// All columns of a slot, whose number the compiler knows where WHOLE.
+// All columns of a slot, whose number the compiler knows where WHOLE. AHEAD tiles of x are read before they are needed,
+// as many as registers are left for: an ldmatrix takes as long as four mma.
 template <bool WHOLE> __device__ __forceinline__ void multiply(
     float (&sum)[TILES][4], const Held& a, const ELEMENT* b_row, int pitch, int width)
 {
+    constexpr int AHEAD = COLUMNS <= 192 && TILES > 2 ? 4 : TILES > 1 ? 2 : 1;
 #pragma unroll
     for (int i = 0; i < COLUMNS / 16; i += 2) {
         if (!WHOLE && i * 16 >= width) break;
 #pragma unroll
-        for (int j = 0; j < TILES; ++j) {
-            unsigned int b[4];
-            ldmatrix(b, b_row + j * 8 * pitch + i * 16);
-            mma(sum[j], a[i], b[0], b[1], ELEMENT());
-            mma(sum[j], a[i + 1], b[2], b[3], ELEMENT());
+        for (int first = 0; first < TILES; first += AHEAD) {
+            unsigned int b[AHEAD][4];
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j) ldmatrix(b[j], b_row + (first + j) * 8 * pitch + i * 16);
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j) mma(sum[first + j], a[i], b[j][0], b[j][1], ELEMENT());
+#pragma unroll
+            for (int j = 0; j < AHEAD; ++j) mma(sum[first + j], a[i + 1], b[j][2], b[j][3], ELEMENT());
         }
     }
 }
@@ -262,16 +290,19 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, BESIDE) skinny_gem
     };
     const int first = min(COLUMNS, columns), rest = columns - first;
     if (warp < WARPS) {
-        if (lane < DEPTH) init(&full[warp][lane]);
+        if (lane < DEPTH) init(&full[warp][lane], 1);
         __syncwarp();
         for (int part = 0; part < min(DEPTH, parts); ++part) feed(part);
     } else {
-        if (lane == 0) {
-            init(&x_full[0]), init(&x_full[1]), init(&inbox_full);
-            expect(&x_full[0], rows * 2 * first), expect(&x_full[1], rows * 2 * rest);
+        if (warp == WARPS && lane == 0) {
+            for (int i = 0; i < 2; ++i) {
+                init(&x_full[i], SHARE > 1 ? 1 : 32 * FETCHERS);
+                if (SHARE > 1) expect(&x_full[i], rows * 2 * (i ? rest : first));
+            }
+            init(&inbox_full, 1);
             if (units > 0) expect(&inbox_full, units * SPLITS * (int)sizeof(Unit));
         }
-        for (int m = rows; m < ROWS; ++m)  // no row of x goes there, and tensor cores read it
+        for (int m = rows + warp - WARPS; m < ROWS; m += FETCHERS)  // no row of x goes there, and tensor cores read it
             for (int k = lane * 8; k < columns; k += 32 * 8)
                 *reinterpret_cast<uint4*>(shared_x + m * x_pitch + k) = {};
     }
@@ -279,19 +310,29 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, BESIDE) skinny_gem
     __syncthreads();
     asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");  // barriers are there
 
-    if (warp == WARPS) {
+    if (warp >= WARPS) {
         asm volatile("griddepcontrol.wait;" ::: "memory");  // weights are nobody's result, x is
 #ifdef TIMES
-        if (lane == 0) marks[2] = clock64();
+        if (threadIdx.x == 32 * WARPS) marks[2] = clock64();
 #endif
-        int mask = 0;
-        for (int s = 0; s < SHARE; ++s) mask |= 1 << (rank + s * SPLITS);
-        for (int m = sibling + lane * SHARE; m < rows; m += 32 * SHARE) {
-            const ELEMENT* from = x + (size_t)(first_m + m) * K + begin;
-            copy_x(shared_x + m * x_pitch, from, 2 * first, &x_full[0], mask);
-            if (rest) copy_x(shared_x + m * x_pitch + COLUMNS, from + COLUMNS, 2 * rest, &x_full[1], mask);
+        const ELEMENT* x_rows = x + (size_t)first_m * K + begin;
+        if (SHARE == 1) {
+            fetch(shared_x, x_rows, x_pitch, K, rows, first);
+            arrive_behind_copies(&x_full[0]);
+            for (int at = COLUMNS; at < columns; at += COLUMNS)
+                fetch(shared_x + at, x_rows + at, x_pitch, K, rows, columns - at);
+            arrive_behind_copies(&x_full[1]);
+        } else {
+            int mask = 0;
+            for (int s = 0; s < SHARE; ++s) mask |= 1 << (rank + s * SPLITS);
+            for (int i = 0; i < (rest ? 2 : 1); ++i)
+                for (int m = (threadIdx.x - 32 * WARPS) * SHARE + sibling; m < rows; m += 32 * FETCHERS * SHARE) {
+                    ELEMENT* to = shared_x + m * x_pitch + i * COLUMNS;
+                    const ELEMENT* from = x_rows + (size_t)m * K + i * COLUMNS;
+                    multicast(to, from, 2 * (i ? rest : first), &x_full[i], mask);
+                }
         }
-        wait(&x_full[0], 0), wait(&x_full[1], 0);  // a block that ends while copies to it are on their way is an error
+        wait(&x_full[0], 0), wait(&x_full[1], 0);  // nobody leaves while copies to it are on their way
         return;
     }
 
@@ -334,8 +375,9 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, BESIDE) skinny_gem
     MARK(7)
 #ifdef TIMES
     __syncwarp();
-    marks[4] = marks[3];  // weights were there before x
-    if (threadIdx.x == 0 && blockIdx.x == 0)  // its warp has stored these results itself
+    if (threadIdx.x == 0 && blockIdx.x == 0) {  // its warp has stored these results itself
+        marks[4] = marks[3];                    // weights were there before x
         for (int i = 0; i < 7; ++i) reinterpret_cast<float*>(y)[i] = float(marks[i + 1] - marks[i]);
+    }
 #endif
 }
