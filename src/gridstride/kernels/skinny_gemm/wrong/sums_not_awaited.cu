@@ -41,8 +41,9 @@ extern "C" __global__ void CLUSTER skinny_gemm_sums_not_awaited(
     float sum = 0.0f;
     for (int k = steps * rank / 4 * 32; n < N && k < steps * (rank + 1) / 4 * 32; ++k)
         sum += __half2float(x[(size_t)m * K + k]) * __half2float(weight[(size_t)n * K + k]);
+    const unsigned int place = first_blocks(&inbox[rank][threadIdx.x]), counter = first_blocks(&full);
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
-                 ::"r"(first_blocks(&inbox[rank][threadIdx.x])), "f"(sum), "r"(first_blocks(&full)) : "memory");  // <- here
+                 ::"r"(place), "f"(sum), "r"(counter) : "memory");
     if (rank == 0 && n < N) {
         sum = 0.0f;
         for (int sender = 0; sender < 4; ++sender) sum += inbox[sender][threadIdx.x];  // <- here
