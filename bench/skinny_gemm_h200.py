@@ -112,7 +112,7 @@ class Bench:
         torch.manual_seed(0)
         self.weights = {name: [weight(name) for _ in range(copies(*SHAPES[name]))] for name in SHAPES}
         self.layers = [{name: weight(name) for name in LAYER} for _ in range(LAYERS)]
-        self.multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+        self.multiprocessors = self.found["multiprocessors"] = torch.cuda.get_device_properties(0).multi_processor_count
 
     def say(self, text: str) -> None:
         self.found["notes"].append(text[:400])

@@ -59,6 +59,26 @@ def suggested(products: dict[str, Any]) -> tuple[tuple[int, int, bool], ...]:
     return tuple(sorted(set(found)))
 
 
+def single_rules(found: dict[str, Any]) -> Iterator[str]:
+    """For each row count that was swept, the rule whose worst product is least behind its best cut."""
+    layer = {name: by_rows for name, by_rows in found["products"].items() if name != "head"}
+    for m in found["rules"]:
+        worst = {}
+        for rule in CANDIDATES:
+            behind = {}
+            for name, by_rows in layer.items():
+                made = by_rule(rule, int(m), *SHAPES[name], multiprocessors=found["multiprocessors"])
+                times = by_rows.get(m, {})
+                if made and times.get(made.label, 0) > 0:
+                    behind[name] = times[made.label] / times[best(times, but="cuBLAS")]
+            if len(behind) == len(layer):
+                worst[rule] = behind
+        if worst:
+            rule = min(worst, key=lambda each: max(worst[each].values()))
+            shown = "  ".join(f"{name} {ratio:.2f}" for name, ratio in worst[rule].items())
+            yield f"  M={m:>3}  {rule_label(rule):<28} {shown}"
+
+
 def _misses(name: str, m: int, times: dict[str, float], own: float) -> str:
     """Where the op's rule or FASTER takes something that is more than a twentieth slower than what it might take."""
     mine, choice = best(times, but="cuBLAS"), linear.is_faster(m, *SHAPES[name], gated=name == "gated")
@@ -84,6 +104,8 @@ def table(found: dict[str, Any]) -> Iterator[str]:
             limit = limit_us(int(m), *SHAPES[name])
             shown = f"{own:6.2f}  {times[mine]:6.2f} {mine:<16} {limit:5.2f}{_misses(name, int(m), times, own)}"
             yield f"  {name:<6} M={m:>3}  {times['cuBLAS']:6.2f}  {shown if mine else 'none'}"
+    yield "the one rule that is least behind the best cut of each product, and how far"
+    yield from single_rules(found)
     yield f"FASTER is {linear.FASTER}, by the best cuts {suggested(found['products'])}"
     yield f"cycles of a block, early: {' '.join(MARKS)}"
     for name, cycles in found["marks"].items():

@@ -11,7 +11,7 @@ from gridstride.kernels.skinny_gemm.op import misfit, skinny_gemm
 FASTER: tuple[tuple[int, int, bool], ...] = ((32, 1024, False), (8, 4096, False), (16, 6144, True))
 """(rows, weight rows, whether with a gate) up to which `skinny_gemm` is faster than cuBLAS, or than cuBLAS and then
 silu_mul, on an H200: bench/results/skinny_gemm_h200.json. With few weight rows cuBLAS must split K, and adds up in a
-kernel of its own; the gate is one more."""
+kernel of its own; the gate is one more, whose time is the difference of two chains there."""
 MOST_BYTES = 2 * 6144 * 1024
 """Of the weights: nothing larger has been measured but a head of 311 MB, which cuBLAS reads faster."""
 
