@@ -31,6 +31,7 @@ from typing import Any
 import common
 import torch
 import torch.nn.functional as F
+from skinny_gemm_chains import Work, by, chain, products
 from skinny_gemm_table import MARKS, SHAPES, best, copies, rule_at, rule_label, some_cuts, suggested, table
 from torch import Tensor
 
@@ -38,7 +39,7 @@ from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm import cut as cutting
-from gridstride.kernels.skinny_gemm.cut import CANDIDATES, MOST_ROWS, STEP, Cut, Rule, by_rule
+from gridstride.kernels.skinny_gemm.cut import CANDIDATES, MOST_ROWS, STEP, Cut, Rule
 from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
 from gridstride.serve import linear
@@ -49,9 +50,6 @@ ROWS = (1, 4, 8, 16, 32, 64)
 SWEPT = (32, 16, 8)  # rows for which other cuts are timed, too
 ERROR = {torch.float16: 1e-3, torch.bfloat16: 4e-3}  # relative 2-norm: one rounding to the result's type, no more
 RESERVE = 5  # seconds that a measurement may take: it is not begun with fewer left
-
-Work = Callable[[], None]
-Product = Callable[[Tensor, Tensor, bool], Tensor]
 
 
 def normal(rows: int, columns: int, dtype: torch.dtype = torch.bfloat16, *, scale: float = 1.0) -> Tensor:
@@ -112,6 +110,7 @@ class Bench:
         torch.manual_seed(0)
         self.weights = {name: [weight(name) for _ in range(copies(*SHAPES[name]))] for name in SHAPES}
         self.layers = [{name: weight(name) for name in LAYER} for _ in range(LAYERS)]
+        self.device = torch.device("cuda", torch.cuda.current_device())
         self.multiprocessors = self.found["multiprocessors"] = torch.cuda.get_device_properties(0).multi_processor_count
 
     def say(self, text: str) -> None:
@@ -145,9 +144,16 @@ class Bench:
                 self.failed.add(chosen)
                 self.say(f"{name} M={m} {chosen.label}: {error}")
 
-        wanted = [(name, m, one) for m, name in product(self.rows, SHAPES) for one in self.variants(name, m)]
+        def compile_rung(name: str) -> None:
+            torch.empty(1, device=self.device)  # the thread has a context then
+            launcher("skinny_gemm", name, self.device)
+
+        every = [(name, m, one) for m, name in product(self.rows, SHAPES) for one in self.variants(name, m)]
+        wanted = {(name == "gated", one): (name, m, one) for name, m, one in every}.values()
         with ThreadPoolExecutor(max(1, min(12, len(common.CORES)))) as pool:
+            rungs = [pool.submit(compile_rung, file.name) for file in find("skinny_gemm").rungs()]
             list(pool.map(attempt, wanted))
+            _ = [each.result() for each in rungs]
         torch.cuda.synchronize()
 
     # -- sections ------------------------------------------------------------------------------------------------------
@@ -236,17 +242,15 @@ class Bench:
 
     def marks(self) -> None:
         """Cycles of the first block of each product of a chain, from mark to mark; medians of the layers."""
-        m = 32
-        for rule in dict.fromkeys((rule_at(m), self.best_rule(m))):
-            kept: list[tuple[int, Tensor]] = []
-            if self.late(f"marks of {rule_label(rule)}"):
-                return
-            graph_us(chain(normal(m, 1024), self.layers, by(rule, self.multiprocessors, kept)), samples=1)
-            for name, (n, k) in ((name, SHAPES[name]) for name in LAYER):
-                read = [y.flatten()[:14].view(torch.float32) for size, y in kept[-4 * LAYERS :] if size == n * k]
-                cycles = torch.stack(read).median(dim=0).values.tolist()
-                word = f"{name} {rule_label(rule)}"
-                self.found["marks"][word] = dict(zip(MARKS, map(int, cycles), strict=True))
+        m, kept = 32, list[tuple[int, Tensor]]()
+        rule = self.best_rule(m)
+        if self.late(f"marks of {rule_label(rule)}", seconds=8):
+            return
+        graph_us(chain(normal(m, 1024), self.layers, by(rule, self.multiprocessors, kept)), samples=1)
+        for name, (n, k) in ((name, SHAPES[name]) for name in LAYER):
+            read = [y.flatten()[:14].view(torch.float32) for size, y in kept[-4 * LAYERS :] if size == n * k]
+            cycles = torch.stack(read).median(dim=0).values.tolist()
+            self.found["marks"][f"{name} {rule_label(rule)}"] = dict(zip(MARKS, map(int, cycles), strict=True))
 
     def rungs(self) -> None:
         """Each rung at 32 rows, float16."""
@@ -296,49 +300,6 @@ def run_rung(file: KernelFile, x: Tensor, w: Tensor, bias: Tensor, y: Tensor) ->
     run(shape.grid, shape.block[0], x, w, bias, y, m, n, k // STEP, shared=shape.shared)
 
 
-def products() -> dict[str, Product]:
-    """What is compared: (x, weight, whether a gate belongs behind it) -> what the next product is fed with."""
-    return {
-        "cuBLAS": lambda x, w, gate: silu_mul(F.linear(x, w)) if gate else F.linear(x, w),
-        "plain": lambda x, w, gate: skinny_gemm(x, w, gated=gate),
-        "early": lambda x, w, gate: skinny_gemm(x, w, gated=gate, fixed_weights=True),
-        "served": lambda x, w, gate: linear.gated_linear(x, w) if gate else linear.linear(x, w),
-    }
-
-
-def by(rule: Rule, multiprocessors: int, kept: list[tuple[int, Tensor]] | None = None) -> Product:
-    """Products cut by a rule; into `kept` go their sizes and what blocks say of their cycles, without gates."""
-    more = {} if kept is None else {"TIMES": 1}
-
-    def each(x: Tensor, w: Tensor, gate: bool) -> Tensor:
-        (n, k), gated = w.shape, gate and kept is None
-        chosen = by_rule(rule, len(x), n, k, multiprocessors=multiprocessors)
-        assert chosen is not None
-        y = x.new_empty(len(x), n // 2 if gated else n)
-        launch(chosen, x, w, None, y, gated=gated, fixed_weights=True, **more)
-        if kept is not None:
-            kept.append((n * k, y))
-        return y
-
-    return each
-
-
-def chain(x: Tensor, layers: list[dict[str, Tensor]], each: Product) -> Work:
-    """All layers; of a result that is wider than the next product wants, as many elements as that takes."""
-
-    def part(y: Tensor, width: int) -> Tensor:
-        return y.view(-1, width)[: len(x)]
-
-    def work() -> None:
-        state = x
-        for layer in layers:
-            seen = part(each(state, layer["qkv"], False), 2048)
-            state = each(seen, layer["output"], False)
-            state = each(part(each(state, layer["gated"], True), 3072), layer["down"], False)
-
-    return work
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS), help="of x; at most 128")
@@ -352,7 +313,7 @@ def main() -> None:
     with torch.inference_mode():
         for name, section in (
             ("warm", bench.warm), ("check", bench.check), ("rules", bench.rules), ("products", bench.products),
-            ("chains", bench.chains), ("decode", lambda: decode(bench)), ("marks", bench.marks),
+            ("decode", lambda: decode(bench)), ("chains", bench.chains), ("marks", bench.marks),
             ("rungs", bench.rungs),
         ):  # fmt: skip
             begun = time.monotonic()
