@@ -1,12 +1,14 @@
 """Few rows times a weight matrix on an H200: rungs and cuts against float64 and cuBLAS, and whole chains of layers.
 
-    python bench/skinny_gemm_h200.py [--rows 1 2 4 8 16 32 64 128] [--seconds 100] [--results FOLDER]
+    python bench/skinny_gemm_h200.py [--rows 1 4 8 16 32 64] [--swept 8 16 32] [--seconds 100] [--results FOLDER]
 
 Shapes of a 0.6 B Llama in bf16. A product is timed in a CUDA graph of launches that follow each other, each with its
-own copy of the weights, more than 200 MB of them, so that L2 holds none. A chain is 28 layers of qkv, output, gate_up
-and down, each fed by the one before, in one graph: cuBLAS with and without silu_mul behind gate_up, the op launched
-plainly, launched early (programmatic stream serialisation), and early with the gate inside. Last comes a whole decode
-step of bench/decode_h200.py. What no longer fits into the time is left out and said.
+own copy of the weights, more than 200 MB of them, so that L2 holds none; gate_up with its gate, for cuBLAS silu_mul. A
+chain is 28 layers of qkv, output, gate_up and down, each fed by the one before, in one graph: cuBLAS, the op launched
+plainly and early (programmatic stream serialisation), what serve/linear.py takes, and at the `swept` rows the op by
+each of the rules that cut.py names. Whole decode steps of bench/decode_h200.py come with cuBLAS, with FASTER as it is,
+with the op alone, and with what this run says is best. The table names each case in which a rule chose badly. What no
+longer fits into the time is left out and said.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
@@ -29,28 +31,25 @@ from typing import Any
 import common
 import torch
 import torch.nn.functional as F
-from skinny_gemm_table import MARKS, MMA, SHAPES, copies, label, some_cuts, table
+from skinny_gemm_chains import Work, by, chain, products
+from skinny_gemm_table import MARKS, SHAPES, best, copies, rule_at, rule_label, some_cuts, suggested, table
 from torch import Tensor
 
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels.silu_mul.op import silu_mul
-from gridstride.kernels.skinny_gemm.cut import STEP, Cut, cuts
-from gridstride.kernels.skinny_gemm.op import RUNG, launch, skinny_gemm
+from gridstride.kernels.skinny_gemm import cut as cutting
+from gridstride.kernels.skinny_gemm.cut import CANDIDATES, MOST_ROWS, STEP, Cut, Rule
+from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
 from gridstride.serve import linear
 
-LAYER = ("qkv", "output", "gate_up", "down")
+LAYER = ("qkv", "output", "gated", "down")
 LAYERS = 28
-ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
-SWEPT = (32, 128, 8)  # rows for which other cuts are timed, too,
-SWEEP = 8  #   and how many
+ROWS = (1, 4, 8, 16, 32, 64)
+SWEPT = (32, 16, 8)  # rows for which other cuts are timed, too
 ERROR = {torch.float16: 1e-3, torch.bfloat16: 4e-3}  # relative 2-norm: one rounding to the result's type, no more
 RESERVE = 5  # seconds that a measurement may take: it is not begun with fewer left
-
-Variant = tuple[Cut, str]  # and a rung
-Work = Callable[[], None]
-Product = Callable[[Tensor, Tensor, bool], Tensor]
 
 
 def normal(rows: int, columns: int, dtype: torch.dtype = torch.bfloat16, *, scale: float = 1.0) -> Tensor:
@@ -101,17 +100,18 @@ def graph_us(work: Work, *, samples: int = 5, budget_us: float = 10_000) -> floa
 class Bench:
     """What is measured, and the seconds left for it."""
 
-    def __init__(self, rows: list[int], seconds: float) -> None:
-        self.rows, self.end = rows, time.monotonic() + seconds
-        self.swept, self.failed = [m for m in SWEPT if m in rows], set[Variant]()
+    def __init__(self, rows: list[int], swept: list[int], seconds: float) -> None:
+        self.rows, self.swept, self.end = rows, swept, time.monotonic() + seconds
+        self.failed = set[Cut]()
         self.found: dict[str, Any] = {
             "device": torch.cuda.get_device_name(), "torch": torch.__version__, "errors": {}, "chains": {},
-            "products": {}, "rungs": {}, "decode": {}, "marks": {}, "seconds": {}, "notes": [],
+            "rules": {}, "products": {}, "rungs": {}, "decode": {}, "marks": {}, "seconds": {}, "notes": [],
         }  # fmt: skip
         torch.manual_seed(0)
         self.weights = {name: [weight(name) for _ in range(copies(*SHAPES[name]))] for name in SHAPES}
         self.layers = [{name: weight(name) for name in LAYER} for _ in range(LAYERS)]
-        self.multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+        self.device = torch.device("cuda", torch.cuda.current_device())
+        self.multiprocessors = self.found["multiprocessors"] = torch.cuda.get_device_properties(0).multi_processor_count
 
     def say(self, text: str) -> None:
         self.found["notes"].append(text[:400])
@@ -124,39 +124,47 @@ class Bench:
         self.say(f"out of time before {before}")
         return True
 
-    def variants(self, name: str, m: int, count: int) -> list[Variant]:
-        """The op's own cut and the next ones, then its own with mma.sync; without those that could not be launched."""
-        found = some_cuts(m, *SHAPES[name], self.multiprocessors, count)
-        both = [(each, RUNG) for each in found] + [(each, MMA) for each in found[:1]]
-        return [each for each in both if each not in self.failed]
+    def variants(self, name: str, m: int) -> list[Cut]:
+        """The op's own cut and, for rows that are swept, all others; without those that could not be launched."""
+        found = some_cuts(m, *SHAPES[name], self.multiprocessors)
+        return [
+            each for each in (found if m in self.swept and name != "head" else found[:1]) if each not in self.failed
+        ]
 
-    def warm(self, wanted: Iterable[tuple[str, int, Variant, bool]]) -> None:
+    def warm(self) -> None:
         """Compile side by side; a cut that cannot be launched is said, and not timed."""
 
-        def attempt(one: tuple[str, int, Variant, bool]) -> None:
-            name, m, (chosen, rung), gated = one
-            n, k = SHAPES[name]
+        def attempt(one: tuple[str, int, Cut]) -> None:
+            name, m, chosen = one
+            (n, k), gated = SHAPES[name], name == "gated"
             try:
-                y, w = torch.empty(m, n, device="cuda", dtype=torch.bfloat16), self.weights[name][0]
-                launch(chosen, normal(m, k), w, None, y, gated=gated, fixed_weights=False, rung=rung)
+                y = torch.empty(m, n // 2 if gated else n, device="cuda", dtype=torch.bfloat16)
+                launch(chosen, normal(m, k), self.weights[name][0], None, y, gated=gated, fixed_weights=False)
             except Exception as error:
-                self.failed.add((chosen, rung))
-                self.say(f"{name} M={m} {label(chosen, rung)}: {error}")
+                self.failed.add(chosen)
+                self.say(f"{name} M={m} {chosen.label}: {error}")
 
+        def compile_rung(name: str) -> None:
+            torch.empty(1, device=self.device)  # the thread has a context then
+            launcher("skinny_gemm", name, self.device)
+
+        every = [(name, m, one) for m, name in product(self.rows, SHAPES) for one in self.variants(name, m)]
+        wanted = {(name == "gated", one): (name, m, one) for name, m, one in every}.values()
         with ThreadPoolExecutor(max(1, min(12, len(common.CORES)))) as pool:
+            rungs = [pool.submit(compile_rung, file.name) for file in find("skinny_gemm").rungs()]
             list(pool.map(attempt, wanted))
+            _ = [each.result() for each in rungs]
         torch.cuda.synchronize()
 
     # -- sections ------------------------------------------------------------------------------------------------------
     def check(self) -> None:
         """The op in bf16 and every rung in float16, with and without a tail, on results that were poisoned."""
-        errors, gates = self.found["errors"], {"gate_up": (False, True)}
-        every = [(name, m, g) for name, m in product(LAYER, self.rows) for g in gates.get(name, (False,))]
-        self.warm((name, m, one, gated) for name, m, gated in every for one in self.variants(name, m, 1)[:1])
-        for (name, m, gated), early in product(every, (False, True)):
-            w, x, bias = self.weights[name][0], normal(m, SHAPES[name][1]), normal(1, SHAPES[name][0])[0]
+        errors = self.found["errors"]
+        for name, m, early in product(LAYER, self.rows, (False, True)):
+            (n, k), w, gated = SHAPES[name], self.weights[name][0], name == "gated"
+            x, bias = normal(m, k), normal(1, n)[0]
             y = skinny_gemm(x, w, bias, gated=gated, fixed_weights=early)
-            errors[f"op {name} M={m} gated={gated} early={early}"] = off(y, x, w, bias, gated=gated)
+            errors[f"op {name} M={m} early={early}"] = off(y, x, w, bias, gated=gated)
         for m, file in product((1, 13, 32, 77), find("skinny_gemm").rungs()):
             n, k = 1000, 2080
             x, w, bias = normal(m, k, torch.float16), normal(n, k, torch.float16, scale=k**-0.5), normal(1, n)[0].half()
@@ -178,59 +186,71 @@ class Bench:
                     return
                 self.found["chains"].setdefault(str(m), {})[name] = graph_us(chain(x, self.layers, each)) / LAYERS
 
-    def own(self) -> None:
-        self._products(self.rows, 1)
+    def rules(self) -> None:
+        """The same by each candidate, whose cuts are all launched early."""
+        for m in self.swept:
+            x = normal(m, 1024)
+            for rule in dict.fromkeys((rule_at(m), *CANDIDATES)):
+                if self.late(f"rule {rule_label(rule)} M={m}"):
+                    return
+                each = by(rule, self.multiprocessors)
+                try:
+                    us = graph_us(chain(x, self.layers, each), samples=3) / LAYERS
+                except Exception as error:
+                    self.say(f"rule {rule_label(rule)} M={m}: {error}")
+                    us = float("nan")
+                self.found["rules"].setdefault(str(m), {})[rule_label(rule)] = us
 
-    def sweep(self) -> None:
-        self._products(self.swept, SWEEP)
-
-    def _products(self, rows: Iterable[int], count: int) -> None:
-        every = list(product(rows, SHAPES))
-        self.warm((name, m, one, False) for m, name in every for one in self.variants(name, m, count))
-        for m, name in every:
+    def products(self) -> None:
+        """Each product by itself, the swept rows first."""
+        for m, name in product((*self.swept, *(m for m in self.rows if m not in self.swept)), SHAPES):
             if self.late(f"{name} M={m}"):
                 return
-            self.found["products"].setdefault(name, {})[str(m)] = self._product(name, m, count)
+            self.found["products"].setdefault(name, {})[str(m)] = self._product(name, m)
 
-    def _product(self, name: str, m: int, count: int) -> dict[str, float]:
-        n, k = SHAPES[name]
-        x, y, many = normal(m, k), torch.empty(m, n, device="cuda", dtype=torch.bfloat16), self.weights[name]
-        times = {"cuBLAS": graph_us(lambda: [torch.mm(x, w.T, out=y) for w in many] and None) / len(many)}
-        for chosen, rung in self.variants(name, m, count):
-            start = partial(launch, chosen, rung=rung, gated=False)
+    def _product(self, name: str, m: int) -> dict[str, float]:
+        (n, k), many, gated = SHAPES[name], self.weights[name], name == "gated"
+        x, out = normal(m, k), torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+        y = torch.empty(m, n // 2, device="cuda", dtype=torch.bfloat16) if gated else out
+
+        def cublas() -> None:
+            for w in many:
+                torch.mm(x, w.T, out=out)
+                if gated:
+                    silu_mul(out)
+
+        times = {"cuBLAS": graph_us(cublas) / len(many)}
+        for chosen in self.variants(name, m):
+            start = partial(launch, chosen, gated=gated)
 
             def work(start: Callable[..., None] = start) -> None:
                 for w in many:
                     start(x, w, None, y, fixed_weights=True)
 
-            word = label(chosen, rung)
-            times[word] = graph_us(work) / len(many)
+            times[chosen.label] = graph_us(work, samples=3) / len(many)
             y.fill_(torch.nan)
             start(x, many[0], None, y, fixed_weights=False)
-            if not (error := off(y, x, many[0])) <= ERROR[torch.bfloat16]:
-                self.say(f"WRONG {name} M={m} {word}: {error:.2e}")
-                times[word] = float("nan")
+            if not (error := off(y, x, many[0], gated=gated)) <= ERROR[torch.bfloat16]:
+                self.say(f"WRONG {name} M={m} {chosen.label}: {error:.2e}")
+                times[chosen.label] = float("nan")
         return times
+
+    def best_rule(self, m: int) -> Rule:
+        """What was fastest for a chain of so many rows, or the op's own where nothing was timed."""
+        word = best(self.found["rules"].get(str(m), {}))
+        return next((rule for rule in CANDIDATES if rule_label(rule) == word), rule_at(m))
 
     def marks(self) -> None:
         """Cycles of the first block of each product of a chain, from mark to mark; medians of the layers."""
-        for m in (32, 128):
-            kept: list[tuple[int, Tensor]] = []
-
-            def marked(x: Tensor, w: Tensor, gate: bool, m: int = m, kept: list[tuple[int, Tensor]] = kept) -> Tensor:
-                (n, k), y = w.shape, x.new_empty(m, len(w))
-                launch(cuts(m, n, k, multiprocessors=self.multiprocessors)[0], x, w, None, y, gated=False,
-                       fixed_weights=True, TIMES=1)  # fmt: skip
-                kept.append((n * k, y))
-                return y
-
-            if self.late(f"marks M={m}"):
-                return
-            graph_us(chain(normal(m, 1024), self.layers, marked), samples=1)
-            for name, (n, k) in ((name, SHAPES[name]) for name in LAYER):
-                read = [y.flatten()[:14].view(torch.float32) for size, y in kept[-4 * LAYERS :] if size == n * k]
-                cycles = torch.stack(read).median(dim=0).values.tolist()
-                self.found["marks"][f"{name} M={m}"] = dict(zip(MARKS, map(int, cycles), strict=True))
+        m, kept = 32, list[tuple[int, Tensor]]()
+        rule = self.best_rule(m)
+        if self.late(f"marks of {rule_label(rule)}", seconds=8):
+            return
+        graph_us(chain(normal(m, 1024), self.layers, by(rule, self.multiprocessors, kept)), samples=1)
+        for name, (n, k) in ((name, SHAPES[name]) for name in LAYER):
+            read = [y.flatten()[:14].view(torch.float32) for size, y in kept[-4 * LAYERS :] if size == n * k]
+            cycles = torch.stack(read).median(dim=0).values.tolist()
+            self.found["marks"][f"{name} {rule_label(rule)}"] = dict(zip(MARKS, map(int, cycles), strict=True))
 
     def rungs(self) -> None:
         """Each rung at 32 rows, float16."""
@@ -251,18 +271,24 @@ class Bench:
 
 @torch.inference_mode(False)
 def decode(bench: Bench) -> None:
-    """Milliseconds of a whole decode step of bench/decode_h200.py at 32 sequences, cuBLAS and the op."""
+    """Milliseconds of a whole decode step of bench/decode_h200.py at 32 sequences."""
     import decode_h200
 
-    for name, faster in (("cuBLAS", ()), ("skinny_gemm", ((128, 1 << 26),))):
-        if bench.late(f"decode with {name}", seconds=20):
-            return
-        linear.FASTER = faster
+    always = ((MOST_ROWS, 1 << 20, False), (MOST_ROWS, 1 << 20, True))
+    fastest, rules, faster = ((MOST_ROWS, bench.best_rule(32)),), cutting.RULES, linear.FASTER
+    for name, listed, cut_by in (
+        ("cuBLAS", (), rules), ("FASTER", faster, rules), ("best rule, as suggested",
+        suggested(bench.found["products"]), fastest), ("best rule, always", always, fastest),
+    ):  # fmt: skip
+        if bench.late(f"decode with {name}", seconds=8):
+            break
+        linear.FASTER, cutting.RULES = listed, cut_by
         engine = decode_h200.runner(32, one_launch=False)
         bench.found["decode"][name] = decode_h200.ours(engine, 32)
         del engine
         gc.collect()
         torch.cuda.empty_cache()
+    linear.FASTER, cutting.RULES = faster, rules
 
 
 def run_rung(file: KernelFile, x: Tensor, w: Tensor, bias: Tensor, y: Tensor) -> None:
@@ -274,46 +300,21 @@ def run_rung(file: KernelFile, x: Tensor, w: Tensor, bias: Tensor, y: Tensor) ->
     run.serial(shape.grid, shape.block[0], x, w, bias, y, m, n, k // STEP, shared=shape.shared)
 
 
-def products() -> dict[str, Product]:
-    """What is compared: (x, weight, whether a gate belongs behind it) -> what the next product is fed with."""
-    return {
-        "cuBLAS": lambda x, w, gate: F.linear(x, w),
-        "plain": lambda x, w, gate: skinny_gemm(x, w),
-        "early": lambda x, w, gate: skinny_gemm(x, w, fixed_weights=True),
-        "cuBLAS+silu": lambda x, w, gate: silu_mul(F.linear(x, w)) if gate else F.linear(x, w),
-        "early+silu": lambda x, w, gate: skinny_gemm(x, w, gated=gate, fixed_weights=True),
-    }
-
-
-def chain(x: Tensor, layers: list[dict[str, Tensor]], each: Product) -> Work:
-    """All layers; of a result that is wider than the next product wants, as many elements as that takes."""
-
-    def part(y: Tensor, width: int) -> Tensor:
-        return y.view(-1, width)[: len(x)]
-
-    def work() -> None:
-        state = x
-        for layer in layers:
-            seen = part(each(state, layer["qkv"], False), 2048)
-            state = each(seen, layer["output"], False)
-            state = each(part(each(state, layer["gate_up"], True), 3072), layer["down"], False)
-
-    return work
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS), help="of x; at most 128")
+    parser.add_argument("--swept", type=int, nargs="*", default=list(SWEPT), help="of these, with which all cuts are")
     parser.add_argument("--seconds", type=float, default=100, help="for everything")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
     words = parser.parse_args()
     common.need_gpu("skinny_gemm_h200.py")
     started = common.machine()
-    bench = Bench(words.rows, words.seconds)
+    bench = Bench(words.rows, [m for m in words.swept if m in words.rows], words.seconds)
     with torch.inference_mode():
         for name, section in (
-            ("check", bench.check), ("chains", bench.chains), ("own", bench.own), ("marks", bench.marks),
-            ("decode", lambda: decode(bench)), ("rungs", bench.rungs), ("sweep", bench.sweep),
+            ("warm", bench.warm), ("check", bench.check), ("rules", bench.rules), ("products", bench.products),
+            ("decode", lambda: decode(bench)), ("chains", bench.chains), ("marks", bench.marks),
+            ("rungs", bench.rungs),
         ):  # fmt: skip
             begun = time.monotonic()
             try:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gridstride.kernels.skinny_gemm.cut import Cut, cuts
+from gridstride.kernels.skinny_gemm.cut import CANDIDATES, RULES, Cut, Rule, by_rule, cut
+from gridstride.serve import linear
 
-SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gate_up": (6144, 1024), "down": (1024, 3072),
+SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gated": (6144, 1024), "down": (1024, 3072),
           "head": (151_936, 1024)}  # fmt: skip
 COLD = 200e6  # bytes of weights that a graph goes through at least
 COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
-MMA = "06_dependent"  # the rung with mma.sync that is cut as the one that ships
 MARKS = ("asked", "waited", "x", "weights", "multiplied", "met", "stored")
+NEAR = 1.05  # of the best time: as good
 
 
 def copies(n: int, k: int) -> int:
@@ -25,36 +26,90 @@ def limit_us(m: int, n: int, k: int) -> float:
     return 2 * (n * k + m * k + m * n) / COPY * 1e6
 
 
-def some_cuts(m: int, n: int, k: int, multiprocessors: int, count: int) -> list[Cut]:
-    """The op's own cut and the next ones by its model, the deepest ring of each."""
-    found: dict[tuple[int, ...], Cut] = {}
-    for one in cuts(m, n, k, multiprocessors=multiprocessors):
-        found.setdefault((one.splits, one.warps, one.columns), one)
-    return list(found.values())[:count]
+def rule_at(m: int) -> Rule:
+    """The op's own for m rows."""
+    return next(rule for most, rule in RULES if m <= most)
 
 
-def label(one: Cut, rung: str) -> str:
-    """Splits, warps, columns and depth in one word, and whether by mma.sync."""
-    return f"{one.splits}s{one.warps}w{one.columns}c{one.depth}d{'m' if rung == MMA else ''}"
+def some_cuts(m: int, n: int, k: int, multiprocessors: int) -> list[Cut]:
+    """The op's own cut and what the candidates make of the product, each once."""
+    own = cut(m, n, k, multiprocessors=multiprocessors)
+    others = (by_rule(rule, m, n, k, multiprocessors=multiprocessors) for rule in CANDIDATES)
+    return list(dict.fromkeys(each for each in (own, *others) if each))
+
+
+def rule_label(rule: Rule) -> str:
+    """What all products have in common."""
+    return f"{rule.rung[:2]} {f'tall {rule.tall}' if rule.tall else 'spread'} slots {rule.slots} share {rule.share}"
+
+
+def best(times: dict[str, float], *, but: str = "") -> str:
+    """The fastest; what was wrong has NaN for a time."""
+    found = {key: us for key, us in times.items() if key != but and us == us}
+    return min(found, key=found.__getitem__, default="")
+
+
+def suggested(products: dict[str, Any]) -> tuple[tuple[int, int, bool], ...]:
+    """What FASTER would be by the best cuts: for each product the most rows at which one is faster than cuBLAS."""
+    found = []
+    for name, by_rows in products.items():
+        rows = [int(m) for m, times in by_rows.items() if best(times) not in ("", "cuBLAS")]
+        if rows and name != "head":
+            found.append((max(rows), SHAPES[name][0], name == "gated"))
+    return tuple(sorted(set(found)))
+
+
+def single_rules(found: dict[str, Any]) -> Iterator[str]:
+    """For each row count that was swept, the rule whose worst product is least behind its best cut."""
+    layer = {name: by_rows for name, by_rows in found["products"].items() if name != "head"}
+    for m in found["rules"]:
+        worst = {}
+        for rule in CANDIDATES:
+            behind = {}
+            for name, by_rows in layer.items():
+                made = by_rule(rule, int(m), *SHAPES[name], multiprocessors=found["multiprocessors"])
+                times = by_rows.get(m, {})
+                if made and times.get(made.label, 0) > 0:
+                    behind[name] = times[made.label] / times[best(times, but="cuBLAS")]
+            if len(behind) == len(layer):
+                worst[rule] = behind
+        if worst:
+            rule = min(worst, key=lambda each: max(worst[each].values()))
+            shown = "  ".join(f"{name} {ratio:.2f}" for name, ratio in worst[rule].items())
+            yield f"  M={m:>3}  {rule_label(rule):<28} {shown}"
+
+
+def _misses(name: str, m: int, times: dict[str, float], own: float) -> str:
+    """Where the op's rule or FASTER takes something that is more than a twentieth slower than what it might take."""
+    mine, choice = best(times, but="cuBLAS"), linear.is_faster(m, *SHAPES[name], gated=name == "gated")
+    taken = own if choice else times["cuBLAS"]
+    slow = f"  cut {own / times[mine]:.2f}" if own > NEAR * times[mine] else ""
+    wrong = f"  FASTER {taken / min(own, times['cuBLAS']):.2f}"
+    return slow + (wrong if taken > NEAR * min(own, times["cuBLAS"]) else "")
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:
     """What was measured, as short as it goes."""
     yield f"right: {found.get('right')}"
-    yield "us of a layer's four products, 28 layers in one graph"
+    yield "us of a layer's four products with the gate, 28 layers in one graph"
     for m, times in found["chains"].items():
         yield f"  M={m:>3}  " + "  ".join(f"{name} {us:.1f}" for name, us in times.items())
-    yield "us of a product: cuBLAS, own cut, with mma.sync, best cut, limit"
+    yield "us of the same by one rule for all products, the op's own first"
+    for word in next(iter(found["rules"].values()), {}):
+        yield f"  {word:<28}" + "  ".join(f"M={m} {times.get(word, 0):5.1f}" for m, times in found["rules"].items())
+    yield "us of a product: cuBLAS, own cut, best cut, limit; misses: of the rule, of FASTER, by how much"
     for name, by_rows in found["products"].items():
         for m, times in by_rows.items():
-            mine = {key: us for key, us in times.items() if key != "cuBLAS" and us == us}
-            best = min(mine, key=mine.__getitem__, default="")
-            mma = next((us for key, us in mine.items() if key.endswith("m")), float("nan"))
-            shown = f"{next(iter(mine.values())):6.2f}  {mma:6.2f}  {mine[best]:6.2f} {best}" if mine else "none"
-            yield f"  {name:<8} M={m:>3}  {times['cuBLAS']:6.2f}  {shown}  {limit_us(int(m), *SHAPES[name]):.2f}"
+            mine, own = best(times, but="cuBLAS"), next((us for key, us in times.items() if key != "cuBLAS"), 0.0)
+            limit = limit_us(int(m), *SHAPES[name])
+            shown = f"{own:6.2f}  {times[mine]:6.2f} {mine:<16} {limit:5.2f}{_misses(name, int(m), times, own)}"
+            yield f"  {name:<6} M={m:>3}  {times['cuBLAS']:6.2f}  {shown if mine else 'none'}"
+    yield "the one rule that is least behind the best cut of each product, and how far"
+    yield from single_rules(found)
+    yield f"FASTER is {linear.FASTER}, by the best cuts {suggested(found['products'])}"
     yield f"cycles of a block, early: {' '.join(MARKS)}"
     for name, cycles in found["marks"].items():
-        yield f"  {name:<14}" + " ".join(f"{count:6}" for count in cycles.values())
+        yield f"  {name:<18}" + " ".join(f"{count:6}" for count in cycles.values())
     for name, step in found["decode"].items():
         yield f"ms of a decode step, 32 sequences: {name} {step['step_ms']:.3f}"
     yield "us of a product at M=32, float16"

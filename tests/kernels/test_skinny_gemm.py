@@ -1,7 +1,8 @@
-"""The last rung as the op launches it, and how the op cuts its products."""
+"""The rungs that are cut by macros as the op launches them, and how the op cuts its products."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,24 @@ from torch import Tensor
 
 import gridstride as gs
 from gridstride.judge.find import find
-from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Cut, cut
+from gridstride.kernels.skinny_gemm.cut import (
+    CANDIDATES,
+    DEPENDENT,
+    MOST_ROWS,
+    PUSH,
+    STEP,
+    WARPGROUP,
+    Cut,
+    Rule,
+    by_rule,
+    cut,
+)
 from gridstride.kernels.torch_op import ELEMENTS
 
+BENCH = Path(__file__).parents[2] / "bench" / "results"
 CHIP = 132
 SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gate and up": (6144, 1024), "down": (1024, 3072)}
-RUNGS = pytest.mark.parametrize("rung", ["06_dependent", "07_warpgroup"])
+RUNGS = pytest.mark.parametrize(("rung", "share"), [(DEPENDENT, 1), (WARPGROUP, 1), (PUSH, 1), (PUSH, 2)])
 DRAW = torch.Generator().manual_seed(5)
 
 
@@ -24,17 +37,17 @@ def normal(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=DRAW)
 
 
-def launched(rung: str, chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
+def launched(chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
     """y as the virtual GPU computes it, with nothing to find for its sanitizer."""
     (m, k), n, element = x.shape, len(w), ELEMENTS[x.dtype]
-    source = Path(find("skinny_gemm").path / "rungs" / f"{rung}.cu").read_text()
+    source = Path(find("skinny_gemm").path / "rungs" / f"{chosen.rung}.cu").read_text()
     macros = chosen.macros | {"ELEMENT": element, "GATED": int(gated)}
     options = [f"-D{name}={value}" for name, value in macros.items()]
     with gs.use(gs.VirtualGPU("h200", sanitize=True)):
         module = gs.cuda(source.replace("ELEMENT*", f"{element}*"), options)  # a launch holds arrays to spelled types
         y = torch.zeros(m, n // 2 if gated else n, dtype=x.dtype)
-        kernel = module[f"skinny_gemm_{rung[3:]}"]
-        run = kernel.observe(chosen.blocks(n), 32 * chosen.warps, chosen.shared(k))(x, w, bias, y, m, n, k // STEP)
+        kernel = module[f"skinny_gemm_{chosen.rung[3:]}"]
+        run = kernel.observe(chosen.blocks(n), chosen.threads, chosen.shared(k))(x, w, bias, y, m, n, k // STEP)
     assert run.findings == ()
     assert gated or run.counters.bank_conflicts == 0  # gates lie 8 floats apart in the sums: read with conflicts
     return y
@@ -42,19 +55,25 @@ def launched(rung: str, chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
 @RUNGS
-def test_gates_in_bfloat16_with_a_bias_through_a_ring_that_is_filled_again(rung: str) -> None:
-    chosen = Cut(warps=4, rows=16, splits=2, columns=32, depth=2)
+def test_gates_in_bfloat16_with_a_bias_through_a_ring_that_is_filled_again(rung: str, share: int) -> None:
+    chosen = Cut(rung=rung, warps=4, rows=16, splits=2, columns=32, depth=2, share=share)
     x, w, bias = (normal(*shape).bfloat16() for shape in ((11, 192), (2 * 27, 192), (2 * 27,)))
-    y = launched(rung, chosen, x, w, bias, gated=True)
+    y = launched(chosen, x, w, bias, gated=True)
     gate, up = F.linear(x.double(), w.double(), bias.double()).chunk(2, dim=1)
     torch.testing.assert_close(y.double(), F.silu(gate) * up, rtol=2**-8, atol=1e-3)
 
 
 @RUNGS
-def test_many_rows_without_a_split_or_a_bias(rung: str) -> None:
-    chosen = Cut(warps=4, rows=64, splits=1, columns=160, depth=1)
+def test_many_rows_without_a_split_or_a_bias(rung: str, share: int) -> None:
+    chosen = Cut(rung=rung, warps=4, rows=64, splits=1, columns=160, depth=1, share=share)
     x, w = (normal(*shape).mul(2).round().half() for shape in ((35, 160), (70, 160)))
-    assert torch.equal(launched(rung, chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
+    assert torch.equal(launched(chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
+
+
+def test_fewer_units_of_sums_than_blocks_that_could_store_them() -> None:
+    chosen = Cut(rung=PUSH, warps=4, rows=8, splits=8, columns=32, depth=1)
+    x, w = (normal(*shape).mul(2).round().half() for shape in ((3, 256), (70, 256)))
+    assert torch.equal(launched(chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
 
 
 # -- the cut -----------------------------------------------------------------------------------------------------------
@@ -62,17 +81,49 @@ def test_many_rows_without_a_split_or_a_bias(rung: str) -> None:
 @pytest.mark.parametrize("m", [1, 8, 31, 32, 64, 128])
 def test_a_small_products_weights_are_asked_for_at_once_by_one_block_on_each_multiprocessor(name: str, m: int) -> None:
     n, k = SHAPES[name]
-    chosen = cut(m, n, k, multiprocessors=CHIP)
+    chosen = by_rule(Rule(rung=DEPENDENT), m, n, k, multiprocessors=CHIP)
     assert chosen is not None
     assert 0.95 * CHIP < chosen.blocks(n) <= CHIP
     assert chosen.columns * chosen.depth >= chosen.chunk(k)
     assert chosen.rows >= m
 
 
+@pytest.mark.parametrize("rung", [DEPENDENT, PUSH])
 @pytest.mark.parametrize("m", [1, 32])
-def test_two_products_that_follow_each_other_have_room_on_one_multiprocessor(m: int) -> None:
-    needed = [cut(m, n, k, multiprocessors=CHIP).shared(k) + 2048 for n, k in SHAPES.values()]
+def test_two_products_that_follow_each_other_have_room_on_one_multiprocessor(m: int, rung: str) -> None:
+    rule = Rule(rung=rung)
+    needed = [by_rule(rule, m, n, k, multiprocessors=CHIP).shared(k) + 2048 for n, k in SHAPES.values()]
     assert all(one + next_one <= 228 * 1024 for one, next_one in zip(needed, needed[1:] + needed[:1], strict=True))
+
+
+@pytest.mark.parametrize(("k", "splits"), [(256, 1), (1024, 2), (2048, 4), (3072, 8), (8192, 8)])
+def test_a_tall_cut_has_the_fewest_splits_whose_columns_are_no_more_than_said(k: int, splits: int) -> None:
+    chosen = by_rule(Rule(rung=WARPGROUP, tall=512, slots=2), 32, 4096, k, multiprocessors=CHIP)
+    assert (chosen.warps, chosen.splits) == (8, splits)
+
+
+def test_as_many_blocks_share_x_as_have_room_in_a_cluster_of_eight() -> None:
+    shared = [by_rule(Rule(rung=PUSH, tall=256, share=2), 32, *SHAPES[name], multiprocessors=CHIP) for name in SHAPES]
+    assert [each.share for each in shared] == [2, 1, 2, 1]
+    assert all(each.blocks(n) % (each.splits * each.share) == 0 for each in shared for n in (1, 4096, 4097))
+
+
+@pytest.mark.parametrize("m", [8, 16, 32])
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_registers_of_two_blocks_of_any_candidate_fit(name: str, m: int) -> None:
+    made = [by_rule(rule, m, *SHAPES[name], multiprocessors=CHIP) for rule in CANDIDATES if rule.rung == PUSH]
+    assert all(each.warps * each.columns <= 2048 for each in made)  # as 08_push has it in BESIDE
+
+
+RECORDED = json.loads((BENCH / "skinny_gemm_h200.json").read_text())["products"]
+LAYER = [(name, int(m)) for name in RECORDED if name != "head" for m in RECORDED[name] if int(m) <= 32]
+
+
+@pytest.mark.parametrize(("name", "m"), LAYER)
+def test_the_ops_cut_is_nearly_the_fastest_that_was_timed(name: str, m: int) -> None:
+    n, k = SHAPES["gate and up" if name in ("gate_up", "gated") else name]
+    times = {word: us for word, us in RECORDED[name][str(m)].items() if word != "cuBLAS"}
+    assert times[cut(m, n, k, multiprocessors=CHIP).label] <= 1.05 * min(times.values())
 
 
 @pytest.mark.parametrize("n", [1, 16, 17, 2112, 151_936])

@@ -14,8 +14,6 @@ _LIBRARY.define(
     "skinny_gemm(Tensor x, Tensor weight, Tensor? bias, bool gated=False, bool fixed_weights=False) -> Tensor"
 )
 _CLUSTERS = (9, 0)  # compute capability from which there are clusters, bulk copies and dependent launches
-RUNG = "07_warpgroup"
-"""The rung that ships; "06_dependent" does the same with mma.sync. Neither has been timed."""
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -51,14 +49,14 @@ def _cut(x: Tensor, weight: Tensor) -> Cut | None:
 
 def launch(
     chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool,
-    rung: str = RUNG, **macros: object,
+    **macros: object,
 ) -> None:  # fmt: skip
     """One launch, cut as given; the caller answers for shapes and dtypes. `macros` are further ones of the kernel."""
     macros |= {**chosen.macros, "ELEMENT": element(x), "GATED": int(gated)}
-    kernel = launcher("skinny_gemm", rung, x.device, **macros)
+    kernel = launcher("skinny_gemm", chosen.rung, x.device, **macros)
     (m, k), n = x.shape, len(weight)
     start = kernel if fixed_weights else kernel.serial
-    start((chosen.blocks(n), 1, 1), 32 * chosen.warps, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))
+    start((chosen.blocks(n), 1, 1), chosen.threads, x, weight, bias, y, m, n, k // STEP, shared=chosen.shared(k))
 
 
 @torch.library.impl(_LIBRARY, "skinny_gemm", "CUDA")
