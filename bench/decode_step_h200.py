@@ -30,13 +30,13 @@ from gridstride.serve.cuda_runner import STEPS_ALONE as STEPS
 VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {}),
     (SPECIALISED, {}),
-    *[(SPECIALISED, {"LAYER_CYCLES": cycles}) for cycles in (0, 15_000, 17_000, 17_500, 18_500, 19_000)],
-    *[(SPECIALISED, {"PIECES": pieces}) for pieces in (1, 4)],
-    *[(SPECIALISED, {"WINDOW": window}) for window in (2, 3, 6)],
-    *[(SPECIALISED, {"DELAY": delay}) for delay in (0, 300, 800)],
-    *[(SPECIALISED, {"LATER": later}) for later in (0, 700, 1300)],
-    *[(SPECIALISED, {"QUERY": query}) for query in (0, 800, 1100)],
-    (SPECIALISED, {"AHEAD": 1}),
+    *[(SPECIALISED, {"LAYER_CYCLES": cycles}) for cycles in (0, 17_000, 17_500, 18_500, 19_000)],
+    *[(SPECIALISED, {"PIECES": 4, "LAYER_CYCLES": cycles}) for cycles in (17_000, 17_500, 18_000, 18_500, 19_000)],
+    (SPECIALISED, {"PIECES": 1}),
+    *[(SPECIALISED, {"WINDOW": window}) for window in (3, 6)],
+    *[(SPECIALISED, {"DELAY": delay}) for delay in (500, 1100)],
+    *[(SPECIALISED, {"LATER": later}) for later in (1000, 1600)],
+    *[(SPECIALISED, {"QUERY": query}) for query in (500, 1100)],
     *[(replace(SPECIALISED, copies=copies), {}) for copies in (1, 4)],
 ]
 REPEATS = 5

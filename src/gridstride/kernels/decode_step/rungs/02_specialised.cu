@@ -45,13 +45,13 @@
 #endif
 // Cycles before a warp first looks for a message: it cannot be there at once, and an answer takes a thousand cycles.
 #ifndef DELAY
-#define DELAY 500  // for the residual stream
+#define DELAY 800  // for the residual stream
 #endif
 #ifndef LATER
-#define LATER 1000  // for what heads saw and for hidden units
+#define LATER 1300  // for what heads saw and for hidden units
 #endif
 #ifndef QUERY
-#define QUERY 500  // for a query
+#define QUERY 800  // for a query
 #endif
 #ifndef AHEAD
 #define AHEAD 2  // tokens whose keys and values a lane has on their way
