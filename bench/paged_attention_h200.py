@@ -44,10 +44,9 @@ COLD = 128_000_000  # bytes that a graph reads: the L2 of an H200 holds 60 MB
 MOST_LAYERS, REPLAYS = 512, 11
 LOW, HIGH = 16, 2048  # tokens of mixed lengths
 LEAST = (256, 64)  # tokens of a split of rung 03, swept
-FINE = {"least": 128, "even": 8, "part": 16, "snap": 64, "slack": 16}
 CHANGES: tuple[dict[str, Any], ...] = (
-    {}, {"least": 128, "even": 8}, FINE, FINE | {"part": 32}, FINE | {"snap": 32, "slack": 32}, FINE | {"least": 64},
-    FINE | {"resident": 3}, FINE | {"resident": 1, "warps": 8},
+    {}, {"part": 16}, {"part": 64}, {"snap": 32, "slack": 32}, {"least": 64}, {"resident": 3},
+    {"resident": 1, "warps": 8}, {"least": 64, "part": 0, "snap": 128, "slack": 4, "even": 0},
 )  # fmt: skip
 """Settings of rung 04: what each changes of those that `cut` would take."""
 

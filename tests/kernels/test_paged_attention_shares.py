@@ -31,7 +31,9 @@ extern "C" __global__ void walk_all(const int* lengths, int* line, int* parts, i
     if (threadIdx.x == 0 && blockIdx.x == 0) line[0] = walk.share, line[1] = walk.snap;
 }
 """
-PLAIN = cut(64, 2, 16, shared_per_block=1 << 17, shared_per_multiprocessor=1 << 18, least=32, snap=32)
+PLAIN = cut(
+    64, 2, 16, shared_per_block=1 << 17, shared_per_multiprocessor=1 << 18, least=32, part=0, snap=32, slack=4, even=0
+)
 RULES: dict[str, dict[str, Any]] = {
     "tokens alone": {},
     "parts cost 24 tokens, cuts move a little": {"part": 24, "snap": 16, "slack": 16, "even": 8},

@@ -62,8 +62,8 @@ class Ring:
 
 def cut(
     width: int, group: int, block_size: int, *, shared_per_block: int, shared_per_multiprocessor: int, piece: int = 8,
-    warps: int = 4, resident: int = 2, least: int = 64, part: int = 0, snap: int = 128, slack: int = 4,
-    even: int = 0, evict_first: bool = True,
+    warps: int = 4, resident: int = 2, least: int = 128, part: int = 32, snap: int = 64, slack: int = 16,
+    even: int = 8, evict_first: bool = True,
 ) -> Ring | str:  # fmt: skip
     """As many stages as the GPU's shared memory holds, of copies of at most `piece` tokens; or why there are none."""
     if width % 16:
