@@ -43,15 +43,18 @@
 #ifndef COPIES
 #define COPIES 1  // of what all blocks wait for, each for its part of the blocks: a line of L2 serves one at a time
 #endif
-// Cycles before a warp first looks for a message: it cannot be there at once, and an answer takes a thousand cycles.
-#ifndef DELAY
-#define DELAY 800  // for the residual stream
-#endif
-#ifndef LATER
-#define LATER 1300  // for what heads saw and for hidden units
-#endif
+// Cycles before a message is first looked for: it cannot be there at once, and an answer takes a thousand cycles.
 #ifndef QUERY
-#define QUERY 800  // for a query
+#define QUERY 800  // by each warp behind its queries, keys and values
+#endif
+#ifndef DELAY
+#define DELAY 500  // behind what this block sent of the same
+#endif
+#ifndef DELAY_SEEN
+#define DELAY_SEEN 1500  // behind what the block's warps saw, before splits are merged
+#endif
+#ifndef BETWEEN
+#define BETWEEN 500  // from the first listener's look to the second's
 #endif
 #ifndef AHEAD
 #define AHEAD 2  // tokens whose keys and values a lane has on their way
@@ -63,7 +66,8 @@ typedef unsigned long long Message;  // low half: a float's or an int's bits; hi
 
 __host__ __device__ constexpr int most(int a, int b) { return a > b ? a : b; }
 
-constexpr int TALKER = WARPS, FEEDER = WARPS + 1, THREADS = 32 * (WARPS + 2);
+constexpr int TALKER = WARPS, FEEDER = WARPS + 1, LISTENER = WARPS + 2, LISTENERS = 2;
+constexpr int THREADS = 32 * (LISTENER + LISTENERS);
 constexpr int TILE = 16 * 32 * 2;  // bytes: 16 rows by 32 columns
 constexpr int STAGE_TILES = 16;
 constexpr int STAGE = STAGE_TILES * TILE;
@@ -143,16 +147,23 @@ constexpr int PAD = 32;  // elements between the parts of an input: their loads 
 constexpr int MOST_ACTIVE = most(
     2 * most(Qkv::SLICE + PAD, Up::SLICE + PAD), 4 * most(Out::SLICE + PAD, Down::SLICE + PAD));
 
+constexpr int INPUT = most(most(HIDDEN, SEEN), WIDTH + WARPS * D);
+
 struct __align__(16) Shared {
     unsigned char ring[STAGES * STAGE];
     Element active[WARPS][MOST_ACTIVE];  // a warp's input: of each half its upper, then its lower bits
     float sums[2][MOST_ROWS * SUM_STRIDE];
     float squares[2][WARPS];
-    float seen[WARPS][D];
+    // What the listeners heard; behind what the residual stream takes of it, what the warps saw.
+    float input[INPUT];
     float tops[WARPS], weights[WARPS];
     int token;
+    unsigned int delivered;  // inputs
+    unsigned long long given;
     unsigned long long full[STAGES], empty[STAGES];
     unsigned long long ready[3], taken[3];  // of both sets of sums, and of what the warps saw
+
+    __device__ __forceinline__ float* seen(int warp) { return input + INPUT - (WARPS - warp) * D; }
 };
 
 static_assert(sizeof(Shared) <= 227 * 1024, "a Hopper multiprocessor has no more");
@@ -338,16 +349,13 @@ template <class P> __device__ __forceinline__ bool has(int i)
     return P::QUADS % 32 == 0 || i * 32 + threadIdx.x % 32 < P::QUADS;
 }
 
-template <class P> __device__ __forceinline__ void receive_input(const Word* from, Word odd, float4 (&x)[P::LOADS])
+// A warp's own columns of a product's input, once a listener has heard all of it.
+template <class P> __device__ __forceinline__ void take_input(Shared& s, unsigned int& inputs, float4 (&x)[P::LOADS])
 {
-    const Word* at[P::LOADS];
-    bool wanted[P::LOADS];
+    wait(s.given, inputs++ & 1);
 #pragma unroll
-    for (int i = 0; i < P::LOADS; ++i) {
-        wanted[i] = has<P>(i);
-        at[i] = from + column_of<P>(i);
-    }
-    receive<(P::LOADS > 1 ? LATER : DELAY)>(at, wanted, odd, x);
+    for (int i = 0; i < P::LOADS; ++i)
+        if (has<P>(i)) x[i] = *reinterpret_cast<const float4*>(s.input + column_of<P>(i));
 }
 
 // A product's input as the tensor cores take it: B, in its first column the upper bits of each value, in its second the
@@ -637,7 +645,7 @@ __device__ __forceinline__ void attend(
     }
     wait(s.taken[2], times & 1 ^ 1);
     if (row == 0) {
-        float4* to = reinterpret_cast<float4*>(&s.seen[warp][at.column]);
+        float4* to = reinterpret_cast<float4*>(s.seen(warp) + at.column);
         to[0] = {seen[0], seen[1], seen[2], seen[3]};
         to[1] = {seen[4], seen[5], seen[6], seen[7]};
         if (lane == 0) {
@@ -745,7 +753,7 @@ struct Talker {
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) {
             const float p = power_of_two(s.tops[w] - top);
-            const float4 seen = *reinterpret_cast<const float4*>(&s.seen[w][lane % HEAD_QUADS * 4]);
+            const float4 seen = *reinterpret_cast<const float4*>(s.seen(w) + lane % HEAD_QUADS * 4);
             total += p * s.weights[w];
             x = {x.x + p * seen.x, x.y + p * seen.y, x.z + p * seen.z, x.w + p * seen.w};
         }
@@ -859,10 +867,10 @@ struct Model {
     float eps, scale;
 };
 
-// Talking and multiplying warps know the next token.
+// Talking, listening and multiplying warps know the next token.
 __device__ __forceinline__ void step_ends()
 {
-    asm volatile("bar.sync 1, %0;" ::"n"(32 * (WARPS + 1)) : "memory");
+    asm volatile("bar.sync 1, %0;" ::"n"(32 * (WARPS + 1 + LISTENERS)) : "memory");
 }
 
 __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int turn, unsigned int said, int token)
@@ -925,9 +933,108 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
     }
 }
 
+// -- listening --------------------------------------------------------------------------------------------------------
+// Both listeners look for the same words, one half an answer's time behind the other: a look that comes just too early
+// costs half as much. Who has all first delivers them.
+struct Listener {
+    Shared& s;
+    unsigned int inputs, products;
+
+    // The talker has heard the last product, whose input nobody reads any more.
+    __device__ __forceinline__ void product_ends()
+    {
+        wait(s.taken[products & 1], products >> 1 & 1);
+        ++products;
+    }
+
+    __device__ __forceinline__ bool late() const
+    {
+        unsigned int delivered;
+        asm volatile("ld.relaxed.cta.shared::cta.u32 %0, [%1];" : "=r"(delivered) : "r"(address(&s.delivered)) : "memory");
+        return delivered != inputs;
+    }
+
+    template <int N> __device__ __forceinline__ void deliver(const uint4 (&m)[N], int quads)
+    {
+        const int lane = threadIdx.x % 32;
+        unsigned int first = 0;
+        if (lane == 0) first = atomicCAS_block(&s.delivered, inputs, inputs + 1) == inputs;
+        if (__shfl_sync(ALL_LANES, first, 0)) {
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                if (i * 32 + lane < quads) reinterpret_cast<uint4*>(s.input)[i * 32 + lane] = m[i];
+            __syncwarp();
+            if (lane == 0) arrive(s.given);
+        }
+        __syncwarp();
+        ++inputs;
+    }
+
+    template <int COLUMNS, int CYCLES> __device__ __forceinline__ void hear(const Word* from, Word odd)
+    {
+        constexpr int QUADS = COLUMNS / 4, N = (QUADS + 31) / 32;
+        const int lane = threadIdx.x % 32;
+        if (threadIdx.x / 32 == LISTENER) pause<CYCLES>(); else pause<CYCLES + BETWEEN>();
+        uint4 m[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) m[i] = uint4{odd, odd, odd, odd};
+        bool missing = true, again = false;
+        do {
+            if (missing) {
+#pragma unroll
+                for (int i = 0; i < N; ++i)
+                    if (QUADS % 32 == 0 || i * 32 + lane < QUADS)
+                        asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                                     : "=r"(m[i].x), "=r"(m[i].y), "=r"(m[i].z), "=r"(m[i].w)
+                                     : "l"(from + 4 * (i * 32 + lane)) : "memory");
+                Word other = 0;
+#pragma unroll
+                for (int i = 0; i < N; ++i) other |= (m[i].x ^ odd) | (m[i].y ^ odd) | (m[i].z ^ odd) | (m[i].w ^ odd);
+                missing = other & 1;
+            }
+            again = __any_sync(ALL_LANES, missing);
+        } while (again && !__any_sync(ALL_LANES, late()));
+        deliver(m, QUADS);
+    }
+};
+
+__device__ __forceinline__ void listen(Shared& s, const Model& m, unsigned int turn, int token)
+{
+    constexpr int N = (WIDTH / 4 + 31) / 32;
+    const int copy = blockIdx.x % COPIES, lane = threadIdx.x % 32;
+    Listener listener = {s, 0, 0};
+    unsigned int times = 0;
+    for (int step = 0; step < m.steps; ++step) {
+        uint4 x[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            if (i * 32 + lane < WIDTH / 4) {
+                const float4 v = embedded(m.embedding + (size_t)token * WIDTH, 4 * (i * 32 + lane));
+                x[i] = {__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w)};
+            }
+        }
+        listener.deliver(x, WIDTH / 4);
+        for (int layer = 0; layer < m.layers; ++layer, ++times) {
+            const unsigned int odd = ++turn & 1;
+            listener.product_ends();
+            wait(s.taken[2], times & 1);
+            listener.hear<SEEN, DELAY_SEEN>(m.mail + MAIL_SEEN + copy * SEEN, odd);
+            listener.product_ends();
+            listener.hear<WIDTH, DELAY>(m.mail + MAIL_MIDDLE + copy * WIDTH, odd);
+            listener.product_ends();
+            listener.hear<HIDDEN, DELAY>(m.mail + MAIL_HIDDEN + copy * HIDDEN, odd);
+            listener.product_ends();
+            listener.hear<WIDTH, DELAY>(m.mail + MAIL_END + copy * WIDTH, odd);
+        }
+        listener.products += m.head_tiles / HEAD_GROUP;
+        step_ends();
+        token = s.token;
+    }
+}
+
 __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int turn, int token)
 {
-    const int copy = blockIdx.x % COPIES;
+    unsigned int inputs = 0;
     Place place = {0, 0};
     Turn products = {0};
     unsigned int times = 0;
@@ -938,9 +1045,6 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
         uint2 norm[Qkv::LOADS];
         load_norm(norm, m.norms);
         float4 x[Qkv::LOADS];
-#pragma unroll
-        for (int i = 0; i < Qkv::LOADS; ++i)
-            if (has<Qkv>(i)) x[i] = embedded(m.embedding + (size_t)token * WIDTH, column_of<Qkv>(i));
 
         for (int layer = 0; layer < m.layers; ++layer, ++times) {
             ++turn;
@@ -948,7 +1052,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Qkv> weights;
                 weights.take(s, place);
                 MARK(0)
-                if (layer > 0) receive_input<Qkv>(m.mail + MAIL_END + copy * WIDTH, turn - 1 & 1, x);
+                take_input<Qkv>(s, inputs, x);
                 MARK(1)
                 const float squares = normed(x, norm);
                 Input<Qkv> input;
@@ -976,7 +1080,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 seen[Out::LOADS];
                 MARK(4)
-                receive_input<Out>(m.mail + MAIL_SEEN + copy * SEEN, turn & 1, seen);
+                take_input<Out>(s, inputs, seen);
                 MARK(5)
                 Input<Out> input;
                 input.put(s, seen);
@@ -986,7 +1090,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Up> weights;
                 weights.take(s, place);
                 MARK(6)
-                receive_input<Up>(m.mail + MAIL_MIDDLE + copy * WIDTH, turn & 1, x);
+                take_input<Up>(s, inputs, x);
                 MARK(7)
                 const float squares = normed(x, norm);
                 Input<Up> input;
@@ -1000,7 +1104,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 hidden[Down::LOADS];
                 MARK(9)
-                receive_input<Down>(m.mail + MAIL_HIDDEN + copy * HIDDEN, turn & 1, hidden);
+                take_input<Down>(s, inputs, hidden);
                 MARK(10)
                 Input<Down> input;
                 input.put(s, hidden);
@@ -1009,7 +1113,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             MARK(11)
         }
 
-        receive_input<Head>(m.mail + MAIL_END + copy * WIDTH, turn & 1, x);
+        take_input<Head>(s, inputs, x);
         const float squares = normed(x, norm);
         Input<Head> input;
         input.put(s, x);
@@ -1040,6 +1144,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_specialised
             init(s.full[i], 1);
             init(s.empty[i], WARPS);
         }
+        init(s.given, 1);
+        s.delivered = 0;
         for (int i = 0; i < 3; ++i) {
             init(s.ready[i], WARPS);
             init(s.taken[i], 1);
@@ -1056,6 +1162,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_specialised
              per_step * steps);
     else if (warp == TALKER)
         talk(s, m, turn, said, token);
+    else if (warp >= LISTENER)
+        listen(s, m, turn, token);
     else
         work(s, m, turn, token);
 
