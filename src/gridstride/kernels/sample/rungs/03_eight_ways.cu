@@ -121,6 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sample_eight_ways(
 
     unsigned int best = 0;
     int place = 0x7fffffff;
+#pragma unroll 8  // logits on their way at a time
     for (int i = t; i < V; i += THREADS) {
         const unsigned int key = key_of(float(row.logits[i]));
         if (key > best || (key == best && i < place)) {
@@ -162,6 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sample_eight_ways(
     for (bool cut = top_p[m] < 1.0f;; cut = false) {  // with top-p: first the weight of all, then of those it keeps
         const int stretch = (V + WARPS - 1) / WARPS, begin = warp * stretch, end = min(V, begin + stretch);
         Weight sum = 0;
+#pragma unroll 8
         for (int i = begin + lane; i < end; i += 32) {
             const float x = float(row.logits[i]);
             if (key_of(x) >= floor_key) sum += row.weight(x);
