@@ -45,7 +45,7 @@
 #endif
 // Cycles before a message is first looked for: it cannot be there at once, and an answer takes a thousand cycles.
 #ifndef QUERY
-#define QUERY 800  // by each warp behind its queries, keys and values
+#define QUERY 500  // behind this block's queries, keys and values
 #endif
 #ifndef DELAY
 #define DELAY 500  // behind what this block sent of the same
@@ -147,7 +147,7 @@ constexpr int PAD = 32;  // elements between the parts of an input: their loads 
 constexpr int MOST_ACTIVE = most(
     2 * most(Qkv::SLICE + PAD, Up::SLICE + PAD), 4 * most(Out::SLICE + PAD, Down::SLICE + PAD));
 
-constexpr int INPUT = most(most(HIDDEN, SEEN), WIDTH + WARPS * D);
+constexpr int INPUT = most(most(HIDDEN, SEEN), most(WIDTH, 3 * D) + WARPS * D);
 
 struct __align__(16) Shared {
     unsigned char ring[STAGES * STAGE];
@@ -544,8 +544,7 @@ __device__ __forceinline__ float power_of_two(float x)
 
 // What the warp's tokens say, into s.seen, with their top score and the sum of their weights.
 __device__ __forceinline__ void attend(
-    Shared& s, const Cache& cache, const Gaze& at, const Word* mail, unsigned int turn, unsigned int times, int position,
-    float scale)
+    Shared& s, const Cache& cache, const Gaze& at, unsigned int& inputs, unsigned int times, int position, float scale)
 {
     const int head = blockIdx.x / SPLITS, kv = head / GROUP;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / LANES;
@@ -565,15 +564,16 @@ __device__ __forceinline__ void attend(
         for (int i = 0; i < 2; ++i) sine[i] = {-sine[i].x, -sine[i].y, -sine[i].z, -sine[i].w};
 
     const bool mine = position >= at.first && (position - at.first) % STEP == 0;  // the new token
-    const Word* q = mail + MAIL_QKV + head * D;
-    const Word* k = mail + MAIL_QKV + (HEADS + kv) * D;
-    const Word* v = k + KV_HEADS * D;
-    const Word* const from[10] = {q + at.column, q + at.column + 4, q + at.partner, q + at.partner + 4,
-                                  k + at.column, k + at.column + 4, k + at.partner, k + at.partner + 4,
-                                  v + at.column, v + at.column + 4};
-    const bool wanted[10] = {true, true, true, true, mine, mine, mine, mine, mine, mine};
-    float4 found[10];
-    receive<QUERY>(from, wanted, turn & 1, found);
+    wait(s.given, inputs++ & 1);
+    const float *q = s.input, *k = q + D, *v = k + D;
+    const int places[4] = {at.column, at.column + 4, at.partner, at.partner + 4};
+    float4 found[10] = {};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        found[i] = *reinterpret_cast<const float4*>(q + places[i]);
+        if (mine) found[4 + i] = *reinterpret_cast<const float4*>(k + places[i]);
+        if (mine && i < 2) found[8 + i] = *reinterpret_cast<const float4*>(v + places[i]);
+    }
     float4 query[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -970,9 +970,11 @@ struct Listener {
         ++inputs;
     }
 
-    template <int COLUMNS, int CYCLES> __device__ __forceinline__ void hear(const Word* from, Word odd)
+    // Fours of words from where `from` says; those that are `wanted`.
+    template <int QUADS, int CYCLES, class From, class Wanted> __device__ __forceinline__ void hear(
+        Word odd, From from, Wanted wanted)
     {
-        constexpr int QUADS = COLUMNS / 4, N = (QUADS + 31) / 32;
+        constexpr int N = (QUADS + 31) / 32;
         const int lane = threadIdx.x % 32;
         if (threadIdx.x / 32 == LISTENER) pause<CYCLES>(); else pause<CYCLES + BETWEEN>();
         uint4 m[N];
@@ -982,11 +984,12 @@ struct Listener {
         do {
             if (missing) {
 #pragma unroll
-                for (int i = 0; i < N; ++i)
-                    if (QUADS % 32 == 0 || i * 32 + lane < QUADS)
+                for (int i = 0; i < N; ++i) {
+                    const int quad = i * 32 + lane;
+                    if ((QUADS % 32 == 0 || quad < QUADS) && wanted(quad))
                         asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                                     : "=r"(m[i].x), "=r"(m[i].y), "=r"(m[i].z), "=r"(m[i].w)
-                                     : "l"(from + 4 * (i * 32 + lane)) : "memory");
+                                     : "=r"(m[i].x), "=r"(m[i].y), "=r"(m[i].z), "=r"(m[i].w) : "l"(from(quad)) : "memory");
+                }
                 Word other = 0;
 #pragma unroll
                 for (int i = 0; i < N; ++i) other |= (m[i].x ^ odd) | (m[i].y ^ odd) | (m[i].z ^ odd) | (m[i].w ^ odd);
@@ -995,6 +998,22 @@ struct Listener {
             again = __any_sync(ALL_LANES, missing);
         } while (again && !__any_sync(ALL_LANES, late()));
         deliver(m, QUADS);
+    }
+
+    template <int COLUMNS, int CYCLES> __device__ __forceinline__ void hear_all(const Word* from, Word odd)
+    {
+        hear<COLUMNS / 4, CYCLES>(odd, [=](int quad) { return from + 4 * quad; }, [](int) { return true; });
+    }
+
+    // The head's query, and behind it the new key and value where the new token is one of this block's.
+    __device__ __forceinline__ void hear_query(const Word* mail, bool new_here, Word odd)
+    {
+        const int head = blockIdx.x / SPLITS, kv = head / GROUP;
+        const auto from = [=](int quad) {
+            const int which = quad / HEAD_QUADS, row = which == 0 ? head : HEADS + (which - 1) * KV_HEADS + kv;
+            return mail + MAIL_QKV + row * D + quad % HEAD_QUADS * 4;
+        };
+        hear<3 * HEAD_QUADS, QUERY>(odd, from, [=](int quad) { return new_here || quad < HEAD_QUADS; });
     }
 };
 
@@ -1014,17 +1033,19 @@ __device__ __forceinline__ void listen(Shared& s, const Model& m, unsigned int t
             }
         }
         listener.deliver(x, WIDTH / 4);
+        const bool new_here = (m.start + step) / (WARPS * ROWS) % SPLITS == blockIdx.x % SPLITS;
         for (int layer = 0; layer < m.layers; ++layer, ++times) {
             const unsigned int odd = ++turn & 1;
             listener.product_ends();
+            listener.hear_query(m.mail, new_here, odd);
             wait(s.taken[2], times & 1);
-            listener.hear<SEEN, DELAY_SEEN>(m.mail + MAIL_SEEN + copy * SEEN, odd);
+            listener.hear_all<SEEN, DELAY_SEEN>(m.mail + MAIL_SEEN + copy * SEEN, odd);
             listener.product_ends();
-            listener.hear<WIDTH, DELAY>(m.mail + MAIL_MIDDLE + copy * WIDTH, odd);
+            listener.hear_all<WIDTH, DELAY>(m.mail + MAIL_MIDDLE + copy * WIDTH, odd);
             listener.product_ends();
-            listener.hear<HIDDEN, DELAY>(m.mail + MAIL_HIDDEN + copy * HIDDEN, odd);
+            listener.hear_all<HIDDEN, DELAY>(m.mail + MAIL_HIDDEN + copy * HIDDEN, odd);
             listener.product_ends();
-            listener.hear<WIDTH, DELAY>(m.mail + MAIL_END + copy * WIDTH, odd);
+            listener.hear_all<WIDTH, DELAY>(m.mail + MAIL_END + copy * WIDTH, odd);
         }
         listener.products += m.head_tiles / HEAD_GROUP;
         step_ends();
@@ -1061,7 +1082,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             }
             MARK(2)
             load_norm(norm, m.norms + (size_t)(2 * layer + 1) * WIDTH);  // comes while others are waited for
-            attend(s, cache, at, m.mail, turn, times, position, m.scale * LOG2E);
+            attend(s, cache, at, inputs, times, position, m.scale * LOG2E);
             MARK(3)
             cache.keys += m.layer_elements;
             cache.values += m.layer_elements;
