@@ -970,7 +970,7 @@ struct Listener {
         ++inputs;
     }
 
-    // Fours of words from where `from` says; those that are `wanted`.
+    // Fours of words: this lane's i-th from where `from` says, if it is `wanted`.
     template <int QUADS, int CYCLES, class From, class Wanted> __device__ __forceinline__ void hear(
         Word odd, From from, Wanted wanted)
     {
@@ -985,10 +985,9 @@ struct Listener {
             if (missing) {
 #pragma unroll
                 for (int i = 0; i < N; ++i) {
-                    const int quad = i * 32 + lane;
-                    if ((QUADS % 32 == 0 || quad < QUADS) && wanted(quad))
+                    if ((QUADS % 32 == 0 || i * 32 + lane < QUADS) && wanted(i))
                         asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                                     : "=r"(m[i].x), "=r"(m[i].y), "=r"(m[i].z), "=r"(m[i].w) : "l"(from(quad)) : "memory");
+                                     : "=r"(m[i].x), "=r"(m[i].y), "=r"(m[i].z), "=r"(m[i].w) : "l"(from(i)) : "memory");
                 }
                 Word other = 0;
 #pragma unroll
@@ -1002,18 +1001,21 @@ struct Listener {
 
     template <int COLUMNS, int CYCLES> __device__ __forceinline__ void hear_all(const Word* from, Word odd)
     {
-        hear<COLUMNS / 4, CYCLES>(odd, [=](int quad) { return from + 4 * quad; }, [](int) { return true; });
+        const Word* mine = from + threadIdx.x % 32 * 4;
+        hear<COLUMNS / 4, CYCLES>(odd, [=](int i) { return mine + i * 128; }, [](int) { return true; });
     }
 
     // The head's query, and behind it the new key and value where the new token is one of this block's.
     __device__ __forceinline__ void hear_query(const Word* mail, bool new_here, Word odd)
     {
         const int head = blockIdx.x / SPLITS, kv = head / GROUP;
-        const auto from = [=](int quad) {
-            const int which = quad / HEAD_QUADS, row = which == 0 ? head : HEADS + (which - 1) * KV_HEADS + kv;
+        const auto from = [=](int i) {
+            const int quad = i * 32 + threadIdx.x % 32, which = quad / HEAD_QUADS;
+            const int row = which == 0 ? head : HEADS + (which - 1) * KV_HEADS + kv;
             return mail + MAIL_QKV + row * D + quad % HEAD_QUADS * 4;
         };
-        hear<3 * HEAD_QUADS, QUERY>(odd, from, [=](int quad) { return new_here || quad < HEAD_QUADS; });
+        const auto wanted = [=](int i) { return new_here || i * 32 + int(threadIdx.x % 32) < HEAD_QUADS; };
+        hear<3 * HEAD_QUADS, QUERY>(odd, from, wanted);
     }
 };
 
