@@ -126,7 +126,7 @@ SWEPT = [(name, m) for name in ("qkv", "output", "gated", "down") for m in (8, 1
 def test_the_ops_cut_is_nearly_the_fastest_that_was_timed(name: str, m: int) -> None:
     n, k = SHAPES["gate and up" if name == "gated" else name]
     times = {word: us for word, us in RECORDED[name][str(m)].items() if word != "cuBLAS"}
-    assert times[cut(m, n, k, multiprocessors=CHIP).label] <= 1.08 * min(times.values())
+    assert times[cut(m, n, k, multiprocessors=CHIP).label] <= 1.1 * min(times.values())
 
 
 @pytest.mark.parametrize("chip", [1, 114, CHIP])

@@ -30,15 +30,16 @@ def test_the_op_multiplies_up_to_32_rows_by_no_larger_a_matrix_than_was_measured
 def test_a_decode_step_with_all_products_by_the_op_was_the_fastest() -> None:
     steps = {name: step["step_ms"] for name, step in RECORDED["decode"].items()}
     assert min(steps, key=steps.__getitem__) != "cuBLAS"
-    assert steps["best rule, always"] <= NEAR * min(steps.values()) <= 0.8 * steps["cuBLAS"]
+    assert steps.get("served", steps["best rule, always"]) <= NEAR * min(steps.values()) <= 0.8 * steps["cuBLAS"]
 
 
 @pytest.mark.parametrize("m", RECORDED["rules"])
 def test_chains_of_products_by_the_ops_rule_were_faster_than_cublas(m: str) -> None:
-    """Those with eight warps, whatever the product, are enough for that."""
+    """Where those were not timed, eight warps for every product."""
     rule = next(rule for most, rule in RULES if int(m) <= most)
     times = RECORDED["rules"][m]
-    chained = times[f"{rule.rung[:2]} tall {rule.tall} slots {rule.slots} share {rule.share}"]
+    label = f"{rule.rung[:2]} tall {rule.tall} slots {rule.slots} share {rule.share}"
+    chained = times.get(f"{label} warps 4/8", times[label])
     assert chained <= NEAR * min(times.values())
     assert chained < 0.8 * RECORDED["chains"][m]["cuBLAS"]
 
