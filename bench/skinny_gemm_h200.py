@@ -6,9 +6,9 @@ Shapes of a 0.6 B Llama in bf16. A product is timed in a CUDA graph of launches 
 own copy of the weights, more than 200 MB of them, so that L2 holds none; gate_up with its gate, for cuBLAS silu_mul. A
 chain is 28 layers of qkv, output, gate_up and down, each fed by the one before, in one graph: cuBLAS, the op launched
 plainly and early (programmatic stream serialisation), what serve/linear.py takes, and at the `swept` rows the op by
-each of the rules that cut.py names. Whole decode steps of bench/decode_h200.py come with cuBLAS, with FASTER as it is,
-with the op alone, and with what this run says is best. The table names each case in which a rule chose badly. What no
-longer fits into the time is left out and said.
+each of the rules that cut.py names. Whole decode steps of bench/decode_h200.py come with cuBLAS, as served, and with
+the op by the rule that this run says is best. The table names each case in which a rule chose badly. What no longer
+fits into the time is left out and said.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import common
 import torch
 import torch.nn.functional as F
 from skinny_gemm_chains import Work, by, chain, products
-from skinny_gemm_table import MARKS, SHAPES, best, copies, rule_at, rule_label, some_cuts, suggested, table
+from skinny_gemm_table import MARKS, SHAPES, best, copies, rule_at, rule_label, some_cuts, table
 from torch import Tensor
 
 from gridstride.judge.find import find
@@ -90,7 +90,7 @@ def graph_us(work: Work, *, samples: int = 5, budget_us: float = 10_000) -> floa
             graph.replay()
         end.record()
         end.synchronize()
-        return start.elapsed_time(end) * 1e3 / repeats
+        return float(start.elapsed_time(end)) * 1e3 / repeats
 
     once(1)
     repeats = max(1, min(50, int(budget_us / max(once(2), 1.0))))
@@ -269,26 +269,24 @@ class Bench:
             self.found["rungs"].setdefault(file.name, {})[name] = graph_us(work, samples=3) / len(many)
 
 
-@torch.inference_mode(False)
 def decode(bench: Bench) -> None:
     """Milliseconds of a whole decode step of bench/decode_h200.py at 32 sequences."""
     import decode_h200
 
-    always = ((MOST_ROWS, 1 << 20, False), (MOST_ROWS, 1 << 20, True))
-    fastest, rules, faster = ((MOST_ROWS, bench.best_rule(32)),), cutting.RULES, linear.FASTER
-    for name, listed, cut_by in (
-        ("cuBLAS", (), rules), ("FASTER", faster, rules), ("best rule, as suggested",
-        suggested(bench.found["products"]), fastest), ("best rule, always", always, fastest),
+    rules, rows, fastest = cutting.RULES, linear.MOST_ROWS, bench.best_rule(32)
+    for name, most, cut_by in (
+        ("cuBLAS", 0, rules), ("served", rows, rules), ("best rule, always", MOST_ROWS, ((MOST_ROWS, fastest),)),
     ):  # fmt: skip
         if bench.late(f"decode with {name}", seconds=8):
             break
-        linear.FASTER, cutting.RULES = listed, cut_by
-        engine = decode_h200.runner(32, one_launch=False)
-        bench.found["decode"][name] = decode_h200.ours(engine, 32)
+        linear.MOST_ROWS, cutting.RULES = most, cut_by
+        with torch.inference_mode(False):
+            engine = decode_h200.runner(32, one_launch=False)
+            bench.found["decode"][name] = decode_h200.ours(engine, 32)
         del engine
         gc.collect()
         torch.cuda.empty_cache()
-    linear.FASTER, cutting.RULES = faster, rules
+    linear.MOST_ROWS, cutting.RULES = rows, rules
 
 
 def run_rung(file: KernelFile, x: Tensor, w: Tensor, bias: Tensor, y: Tensor) -> None:

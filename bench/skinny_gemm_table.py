@@ -40,23 +40,16 @@ def some_cuts(m: int, n: int, k: int, multiprocessors: int) -> list[Cut]:
 
 def rule_label(rule: Rule) -> str:
     """What all products have in common."""
-    return f"{rule.rung[:2]} {f'tall {rule.tall}' if rule.tall else 'spread'} slots {rule.slots} share {rule.share}"
+    more = f" warps {'/'.join(map(str, rule.warps))}" if len(rule.warps) > 1 else ""
+    return (
+        f"{rule.rung[:2]} {f'tall {rule.tall}' if rule.tall else 'spread'} slots {rule.slots} share {rule.share}{more}"
+    )
 
 
 def best(times: dict[str, float], *, but: str = "") -> str:
     """The fastest; what was wrong has NaN for a time."""
     found = {key: us for key, us in times.items() if key != but and us == us}
     return min(found, key=found.__getitem__, default="")
-
-
-def suggested(products: dict[str, Any]) -> tuple[tuple[int, int, bool], ...]:
-    """What FASTER would be by the best cuts: for each product the most rows at which one is faster than cuBLAS."""
-    found = []
-    for name, by_rows in products.items():
-        rows = [int(m) for m, times in by_rows.items() if best(times) not in ("", "cuBLAS")]
-        if rows and name != "head":
-            found.append((max(rows), SHAPES[name][0], name == "gated"))
-    return tuple(sorted(set(found)))
 
 
 def single_rules(found: dict[str, Any]) -> Iterator[str]:
@@ -80,11 +73,11 @@ def single_rules(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _misses(name: str, m: int, times: dict[str, float], own: float) -> str:
-    """Where the op's rule or FASTER takes something that is more than a twentieth slower than what it might take."""
-    mine, choice = best(times, but="cuBLAS"), linear.is_faster(m, *SHAPES[name], gated=name == "gated")
+    """Where the rule or serve/linear.py takes something more than a twentieth slower than what it might take."""
+    mine, choice = best(times, but="cuBLAS"), linear.is_faster(m, *SHAPES[name])
     taken = own if choice else times["cuBLAS"]
     slow = f"  cut {own / times[mine]:.2f}" if own > NEAR * times[mine] else ""
-    wrong = f"  FASTER {taken / min(own, times['cuBLAS']):.2f}"
+    wrong = f"  choice {taken / min(own, times['cuBLAS']):.2f}"
     return slow + (wrong if taken > NEAR * min(own, times["cuBLAS"]) else "")
 
 
@@ -97,7 +90,7 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     yield "us of the same by one rule for all products, the op's own first"
     for word in next(iter(found["rules"].values()), {}):
         yield f"  {word:<28}" + "  ".join(f"M={m} {times.get(word, 0):5.1f}" for m, times in found["rules"].items())
-    yield "us of a product: cuBLAS, own cut, best cut, limit; misses: of the rule, of FASTER, by how much"
+    yield "us of a product: cuBLAS, own cut, best cut, limit; misses: of the rule, of serve/linear.py, by how much"
     for name, by_rows in found["products"].items():
         for m, times in by_rows.items():
             mine, own = best(times, but="cuBLAS"), next((us for key, us in times.items() if key != "cuBLAS"), 0.0)
@@ -106,7 +99,7 @@ def table(found: dict[str, Any]) -> Iterator[str]:
             yield f"  {name:<6} M={m:>3}  {times['cuBLAS']:6.2f}  {shown if mine else 'none'}"
     yield "the one rule that is least behind the best cut of each product, and how far"
     yield from single_rules(found)
-    yield f"FASTER is {linear.FASTER}, by the best cuts {suggested(found['products'])}"
+    yield f"served by the op: up to {linear.MOST_ROWS} rows and {linear.MOST_BYTES} bytes of weights"
     yield f"cycles of a block, early: {' '.join(MARKS)}"
     for name, cycles in found["marks"].items():
         yield f"  {name:<18}" + " ".join(f"{count:6}" for count in cycles.values())

@@ -49,8 +49,8 @@ def rung(problem: str, name: str) -> KernelFile:
 
 
 # -- the rule, held against the machine code that each rung becomes ----------------------------------------------------
-def before_the_wait(ptx: str) -> Iterator[Instruction | None]:
-    """What some thread may execute without having waited; None where it ends so."""
+def before_the_wait(ptx: str, *others: str) -> Iterator[Instruction | None]:
+    """What some thread may execute without having waited, be it for `others`; None where it ends so."""
     (entry,) = parse(ptx).entries
     blocks, seen, open_blocks = build(entry).blocks, set(), [0]
     while open_blocks:
@@ -59,7 +59,7 @@ def before_the_wait(ptx: str) -> Iterator[Instruction | None]:
             continue
         seen.add(index)
         for instruction in blocks[index].instructions:
-            if instruction.name == "griddepcontrol.wait":
+            if instruction.name in ("griddepcontrol.wait", *others):
                 break
             yield instruction
             if instruction.opcode in ("ret", "exit"):
@@ -71,7 +71,7 @@ def before_the_wait(ptx: str) -> Iterator[Instruction | None]:
 
 
 def of_global_memory(found: list[Instruction | None], *opcodes: str) -> list[str]:
-    own = {"shared", "shared::cta", "local", "param", "const"}
+    own = {"shared", "shared::cta", "shared::cluster", "local", "param", "const"}
     return [i.name for i in found if i and i.opcode in opcodes and not own & set(i.modifiers) and "bulk" not in i.name]
 
 
@@ -90,6 +90,18 @@ def test_what_reads_ahead_waits_all_the_same_and_writes_nothing_before(problem: 
     assert None not in found
     assert of_global_memory(found, "st", "atom", "red") == []
     assert of_global_memory(found, "ld") or any(i and "bulk" in i.name for i in found), "it reads nothing ahead"
+
+
+@pytest.mark.parametrize("gated", [0, 1])
+def test_warps_that_do_not_wait_touch_results_only_behind_sums_of_what_was_waited_for(gated: int) -> None:
+    macros = {"WARPS": 4, "ROWS": 32, "SPLITS": 8, "COLUMNS": 192, "DEPTH": 2, "SHARE": 1, "GATED": gated}
+    options = [f"-D{name}={value}" for name, value in macros.items()]
+    ptx = compile_cuda(rung("skinny_gemm", "08_push").source, arch="sm_90a", options=options).ptx
+    sums = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"  # of all blocks, each made of an x that waited
+    found = list(before_the_wait(ptx, sums))
+    assert of_global_memory(found, "ld", "st", "atom", "red", "cp") == []
+    assert [i.name for i in found if i and "cp.async.bulk" in i.name], "it reads nothing ahead"
+    assert of_global_memory(list(before_the_wait(ptx.replace(sums, "mbarrier.try_wait.parity.b64"), sums)), "st") != []
 
 
 @pytest.mark.parametrize(("problem", "name"), PATIENT)

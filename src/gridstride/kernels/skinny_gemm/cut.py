@@ -16,6 +16,8 @@ _SPLITS = (1, 2, 4, 8)
 _TILE = 16  # weight rows of a warp
 _GROUP = 4  # warps that multiply together
 _MOST_WARPS = 16
+_EIGHT = 2 * _GROUP
+_PUSHED_ROWS = 32  # of x, the most for which 08 has registers: a warp holds its weights and the sums of all rows
 _HELD = 2048  # columns of all warps together that 08 holds in registers, if two blocks are to lie side by side
 _WHOLE, _PART = 512, 256  # columns of a block up to which slots divide them evenly; slots of more columns are so wide
 
@@ -83,42 +85,50 @@ class Rule:
     """How every product of so many rows is cut, whatever its shape.
 
     `tall` 0: one block on each multiprocessor where the weights are few, in the splits that move the fewest bytes once
-    x is there. Else eight warps, in the fewest splits that leave a block at most so many columns.
+    x is there. Else the fewest splits that leave a block at most so many columns, and the first number of `warps`
+    that makes no more blocks than there are multiprocessors, or the last.
     """
 
     rung: str
     tall: int = 0
     slots: int = 1  # in which a block's columns come, at least
     share: int = 1  # of the blocks that want the same part of x, where there is room in a cluster
+    warps: tuple[int, ...] = (_EIGHT,)
 
 
-RULES: tuple[tuple[int, Rule], ...] = ((16, Rule(rung=DEPENDENT)), (MOST_ROWS, Rule(rung=WARPGROUP, tall=512, slots=2)))
-"""(rows of x up to which, rule): within 5 % of the best cut that bench/results/skinny_gemm_h200.json has for a layer's
-four matrices and at most 32 rows, beyond which cuBLAS is faster anyway. 08_push has not been timed."""
+RULES: tuple[tuple[int, Rule], ...] = (
+    (16, Rule(rung=PUSH, tall=256, slots=1, warps=(_GROUP, _EIGHT))),
+    (_PUSHED_ROWS, Rule(rung=PUSH, tall=256, slots=2, warps=(_GROUP, _EIGHT))),
+    (MOST_ROWS, Rule(rung=WARPGROUP, tall=512, slots=2)),
+)
+"""(rows of x up to which, rule): up to 32 rows, by bench/results/skinny_gemm_h200.json, as fast as any in chains of a
+layer's products (timed with eight warps for all), and within 8 % of the best cut of each product. Beyond, cuBLAS is
+faster. A later rule stands in where K is too long for one."""
 CANDIDATES = (
     *(rule for _, rule in RULES),
-    *(Rule(rung=PUSH, tall=t, slots=s, share=e) for t in (0, 256) for s in (1, 2) for e in (1, 2)),
-    *(Rule(rung=PUSH, tall=512, slots=2, share=e) for e in (1, 2)),
+    Rule(rung=DEPENDENT),
+    *(Rule(rung=PUSH, tall=256, slots=s, share=e, warps=(_GROUP, _EIGHT)) for s in (1, 2) for e in (1, 2)),
+    *(Rule(rung=PUSH, tall=256, slots=s) for s in (1, 2)),
+    Rule(rung=PUSH, tall=512, slots=2),
+    Rule(rung=PUSH),
 )
 """What bench/skinny_gemm_h200.py times against each other."""
 
 
 def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
     """What x [m, k] against n weight rows is cut into; None where nothing fits."""
-    if not 0 < m <= MOST_ROWS:
-        return None
-    rule = next(rule for most, rule in RULES if m <= most)
-    return by_rule(rule, m, n, k, multiprocessors=multiprocessors)
+    made = (by_rule(rule, m, n, k, multiprocessors=multiprocessors) for most, rule in RULES if m <= most)
+    return next((each for each in made if each), None)
 
 
 @functools.cache
 def by_rule(rule: Rule, m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
-    """The cut that a rule makes, with the deepest ring that fits; None where none does."""
-    if not 0 < m <= MOST_ROWS or k % STEP or not n:
+    """The cut that a rule makes, with the deepest ring that fits; None where none does, or for 08 above 32 rows."""
+    if not 0 < m <= (_PUSHED_ROWS if rule.rung == PUSH else MOST_ROWS) or k < STEP or k % STEP or n < 1:
         return None
     rows = 8 << (-(-m // 8) - 1).bit_length()
     splits = [each for each in _SPLITS if each * STEP <= k]
-    shapes = _tall(splits, k, rule.tall) if rule.tall else _spread(splits, n, multiprocessors)
+    shapes = _tall(rule, splits, n, k, multiprocessors) if rule.tall else _spread(splits, n, multiprocessors)
     found = [each for s, warps in shapes if (each := _deepest(rule, rows, warps, s, k))]
     if rule.tall:
         return found[0] if found else None
@@ -130,13 +140,15 @@ def _spread(splits: list[int], n: int, multiprocessors: int) -> Iterator[tuple[i
     """(splits, warps): as many warps as make one block of every multiprocessor, or eight."""
     for each in splits:
         alone = -(-n * each // (multiprocessors * _TILE * _GROUP)) * _GROUP
-        yield from ((each, warps) for warps in sorted({alone, 2 * _GROUP} if alone <= _MOST_WARPS else {2 * _GROUP}))
+        yield from ((each, warps) for warps in sorted({alone, _EIGHT} if alone <= _MOST_WARPS else {_EIGHT}))
 
 
-def _tall(splits: list[int], k: int, most: int) -> Iterator[tuple[int, int]]:
+def _tall(rule: Rule, splits: list[int], n: int, k: int, multiprocessors: int) -> Iterator[tuple[int, int]]:
     """(splits, warps), the one with the fewest splits first, of those with at most so many columns; else the most."""
-    fitting = [each for each in splits if -(-k // STEP // each) * STEP <= most]
-    yield from ((each, 2 * _GROUP) for each in fitting or splits[-1:])
+    fitting = [each for each in splits if -(-k // STEP // each) * STEP <= rule.tall]
+    for each in fitting or splits[-1:]:
+        on_chip = (warps for warps in rule.warps if -(-n // (_TILE * warps)) * each <= multiprocessors)
+        yield each, next(on_chip, rule.warps[-1])
 
 
 def _deepest(rule: Rule, rows: int, warps: int, splits: int, k: int) -> Cut | None:

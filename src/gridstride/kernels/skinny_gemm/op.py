@@ -13,7 +13,7 @@ _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
     "skinny_gemm(Tensor x, Tensor weight, Tensor? bias, bool gated=False, bool fixed_weights=False) -> Tensor"
 )
-_CLUSTERS = (9, 0)  # compute capability from which there are clusters, bulk copies and dependent launches
+_HOPPER = 9  # major compute capability: older GPUs have no clusters, newer ones no wgmma, and some less shared memory
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -34,11 +34,13 @@ def misfit(x: Tensor, weight: Tensor) -> str:
     if x.dtype not in _HALVES:
         return f"{x.dtype} is not one of {', '.join(map(str, _HALVES))}"
     gpu = properties(x.device)
-    if gpu.compute_capability < _CLUSTERS:
-        return f"{gpu.name} has no clusters: compute capability 9.0 is needed"
+    if gpu.compute_capability[0] != _HOPPER:
+        major, minor = gpu.compute_capability
+        return f"{gpu.name} has compute capability {major}.{minor}, and the kernel is written for 9.0"
     if _cut(x, weight) is None:
         m, k = x.shape
-        return f"{m} x {k} times {len(weight)} x {k}: 1 to {MOST_ROWS} rows and a multiple of {STEP} columns fit"
+        fits = f"1 to {MOST_ROWS} rows and a multiple of {STEP} columns, as many as shared memory holds, fit"
+        return f"{m} x {k} times {len(weight)} x {k}: {fits}"
     return ""
 
 
