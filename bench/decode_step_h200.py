@@ -30,14 +30,14 @@ from gridstride.serve.cuda_runner import STEPS_ALONE as STEPS
 VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {}),
     (SPECIALISED, {}),
-    (SPECIALISED, {"LAYER_CYCLES": 0}),
-    (SPECIALISED, {"PIECES": 1}),
-    *[(SPECIALISED, {"WINDOW": 3, "QUERY": query}) for query in (800, 1100, 1400)],
-    *[(SPECIALISED, {"WINDOW": 3, "QUERY": 1100, "LATER": later}) for later in (800, 1000, 1600)],
-    *[(SPECIALISED, {"WINDOW": 3, "QUERY": 1100, "DELAY": delay}) for delay in (0, 650, 950)],
-    *[(SPECIALISED, {"WINDOW": 3, "QUERY": 1100, "LAYER_CYCLES": cycles}) for cycles in (17_500, 18_500)],
-    *[(SPECIALISED, {"WINDOW": window, "QUERY": 1100}) for window in (4, 6)],
-    *[(replace(SPECIALISED, copies=copies), {"WINDOW": 3, "QUERY": 1100}) for copies in (1, 2, 8)],
+    *[(SPECIALISED, {"LAYER_CYCLES": cycles}) for cycles in (0, 17_000, 19_000)],
+    *[(SPECIALISED, {"PIECES": pieces}) for pieces in (1, 4)],
+    *[(SPECIALISED, {"WINDOW": window}) for window in (2, 4, 6)],
+    *[(SPECIALISED, {"QUERY": query}) for query in (800, 1400)],
+    *[(SPECIALISED, {"LATER": later}) for later in (800, 1300)],
+    *[(SPECIALISED, {"DELAY": delay}) for delay in (0, 650, 950)],
+    (SPECIALISED, {"AHEAD": 1}),
+    *[(replace(SPECIALISED, copies=copies), {}) for copies in (1, 2, 8)],
 ]
 REPEATS = 5
 PLACES = (

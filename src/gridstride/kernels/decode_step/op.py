@@ -28,7 +28,7 @@ class Rung:
 
 
 STREAMED = Rung("01_streamed", 0, torch.int64, by_warp=False)
-SPECIALISED = Rung("02_specialised", 4, torch.int32, by_warp=True, copies=4)
+SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True, copies=4)
 
 
 def geometry(

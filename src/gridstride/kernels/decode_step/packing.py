@@ -59,9 +59,8 @@ class Geometry:
         active = 4 * max(self.seen, self.hidden, self.width) + 256 * self.warps
         rows = max(self.qkv // 16, self.hidden // 8, self.width // 8) // self.blocks
         sums = 4 * (32 * self.warps + 128) * max(rows, self.head_group)
-        heard = 4 * max(self.hidden, self.seen, max(self.width, 3 * self.head_width) + self.warps * self.head_width)
-        attention = self.head_width * (4 + 4 + 12)
-        return STAGES * STAGE_TILES * 1024 + active + sums + heard + attention + 2048
+        attention = self.head_width * (4 * self.warps + 4 + 4 + 12)
+        return STAGES * STAGE_TILES * 1024 + active + sums + attention + 2048
 
     @property
     def head_group(self) -> int:

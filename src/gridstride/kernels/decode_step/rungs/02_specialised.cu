@@ -2,7 +2,7 @@
 //
 // Moves: polling, from every thread for 8-byte messages to one 16-byte load of four values a thread; block-wide barriers,
 //   from ten a layer to none; the weights of the next product from shared memory into registers while its input is
-//   still on its way; the queue in front of L2, from a whole ring of copies to WINDOW of them.
+//   still on its way; the queue in front of L2, from a whole ring of copies to WINDOW of them, in paces.
 // Mapping: rows and columns over blocks and warps as in 01; a warp's tiles of a product lie together (packing.py,
 //   by_warp). A multiplying warp waits for its own columns of the input only and leaves its partial sums; the talking
 //   warp adds them up, ends the product and sends.
@@ -32,7 +32,7 @@
 #define HEAD_GROUP 3  // row tiles of the output projection at a time
 #endif
 #ifndef WINDOW
-#define WINDOW 4  // copies of weights on their way at a time: more only lengthen the queue that messages wait in
+#define WINDOW 3  // copies of weights on their way at a time: more only lengthen the queue that messages wait in
 #endif
 #ifndef PIECES
 #define PIECES 2  // copies of which a stage is made
@@ -43,18 +43,15 @@
 #ifndef COPIES
 #define COPIES 1  // of what all blocks wait for, each for its part of the blocks: a line of L2 serves one at a time
 #endif
-// Cycles before a message is first looked for: it cannot be there at once, and an answer takes a thousand cycles.
-#ifndef QUERY
-#define QUERY 500  // behind this block's queries, keys and values
-#endif
+// Cycles before a warp first looks for a message: it cannot be there at once, and an answer takes a thousand cycles.
 #ifndef DELAY
-#define DELAY 500  // behind what this block sent of the same
+#define DELAY 800  // for the residual stream
 #endif
-#ifndef DELAY_SEEN
-#define DELAY_SEEN 1500  // behind what the block's warps saw, before splits are merged
+#ifndef LATER
+#define LATER 1000  // for what heads saw and for hidden units
 #endif
-#ifndef BETWEEN
-#define BETWEEN 500  // from the first listener's look to the second's
+#ifndef QUERY
+#define QUERY 1100  // for a query
 #endif
 #ifndef AHEAD
 #define AHEAD 2  // tokens whose keys and values a lane has on their way
@@ -66,8 +63,7 @@ typedef unsigned long long Message;  // low half: a float's or an int's bits; hi
 
 __host__ __device__ constexpr int most(int a, int b) { return a > b ? a : b; }
 
-constexpr int TALKER = WARPS, FEEDER = WARPS + 1, LISTENER = WARPS + 2, LISTENERS = 2;
-constexpr int THREADS = 32 * (LISTENER + LISTENERS);
+constexpr int TALKER = WARPS, FEEDER = WARPS + 1, THREADS = 32 * (WARPS + 2);
 constexpr int TILE = 16 * 32 * 2;  // bytes: 16 rows by 32 columns
 constexpr int STAGE_TILES = 16;
 constexpr int STAGE = STAGE_TILES * TILE;
@@ -147,23 +143,16 @@ constexpr int PAD = 32;  // elements between the parts of an input: their loads 
 constexpr int MOST_ACTIVE = most(
     2 * most(Qkv::SLICE + PAD, Up::SLICE + PAD), 4 * most(Out::SLICE + PAD, Down::SLICE + PAD));
 
-constexpr int INPUT = most(most(HIDDEN, SEEN), most(WIDTH, 3 * D) + WARPS * D);
-
 struct __align__(16) Shared {
     unsigned char ring[STAGES * STAGE];
     Element active[WARPS][MOST_ACTIVE];  // a warp's input: of each half its upper, then its lower bits
     float sums[2][MOST_ROWS * SUM_STRIDE];
     float squares[2][WARPS];
-    // What the listeners heard; behind what the residual stream takes of it, what the warps saw.
-    float input[INPUT];
+    float seen[WARPS][D];
     float tops[WARPS], weights[WARPS];
     int token;
-    unsigned int delivered;  // inputs
-    unsigned long long given;
     unsigned long long full[STAGES], empty[STAGES];
     unsigned long long ready[3], taken[3];  // of both sets of sums, and of what the warps saw
-
-    __device__ __forceinline__ float* seen(int warp) { return input + INPUT - (WARPS - warp) * D; }
 };
 
 static_assert(sizeof(Shared) <= 227 * 1024, "a Hopper multiprocessor has no more");
@@ -349,13 +338,16 @@ template <class P> __device__ __forceinline__ bool has(int i)
     return P::QUADS % 32 == 0 || i * 32 + threadIdx.x % 32 < P::QUADS;
 }
 
-// A warp's own columns of a product's input, once a listener has heard all of it.
-template <class P> __device__ __forceinline__ void take_input(Shared& s, unsigned int& inputs, float4 (&x)[P::LOADS])
+template <class P> __device__ __forceinline__ void receive_input(const Word* from, Word odd, float4 (&x)[P::LOADS])
 {
-    wait(s.given, inputs++ & 1);
+    const Word* at[P::LOADS];
+    bool wanted[P::LOADS];
 #pragma unroll
-    for (int i = 0; i < P::LOADS; ++i)
-        if (has<P>(i)) x[i] = *reinterpret_cast<const float4*>(s.input + column_of<P>(i));
+    for (int i = 0; i < P::LOADS; ++i) {
+        wanted[i] = has<P>(i);
+        at[i] = from + column_of<P>(i);
+    }
+    receive<(P::LOADS > 1 ? LATER : DELAY)>(at, wanted, odd, x);
 }
 
 // A product's input as the tensor cores take it: B, in its first column the upper bits of each value, in its second the
@@ -544,7 +536,8 @@ __device__ __forceinline__ float power_of_two(float x)
 
 // What the warp's tokens say, into s.seen, with their top score and the sum of their weights.
 __device__ __forceinline__ void attend(
-    Shared& s, const Cache& cache, const Gaze& at, unsigned int& inputs, unsigned int times, int position, float scale)
+    Shared& s, const Cache& cache, const Gaze& at, const Word* mail, unsigned int turn, unsigned int times, int position,
+    float scale)
 {
     const int head = blockIdx.x / SPLITS, kv = head / GROUP;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / LANES;
@@ -564,16 +557,15 @@ __device__ __forceinline__ void attend(
         for (int i = 0; i < 2; ++i) sine[i] = {-sine[i].x, -sine[i].y, -sine[i].z, -sine[i].w};
 
     const bool mine = position >= at.first && (position - at.first) % STEP == 0;  // the new token
-    wait(s.given, inputs++ & 1);
-    const float *q = s.input, *k = q + D, *v = k + D;
-    const int places[4] = {at.column, at.column + 4, at.partner, at.partner + 4};
-    float4 found[10] = {};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        found[i] = *reinterpret_cast<const float4*>(q + places[i]);
-        if (mine) found[4 + i] = *reinterpret_cast<const float4*>(k + places[i]);
-        if (mine && i < 2) found[8 + i] = *reinterpret_cast<const float4*>(v + places[i]);
-    }
+    const Word* q = mail + MAIL_QKV + head * D;
+    const Word* k = mail + MAIL_QKV + (HEADS + kv) * D;
+    const Word* v = k + KV_HEADS * D;
+    const Word* const from[10] = {q + at.column, q + at.column + 4, q + at.partner, q + at.partner + 4,
+                                  k + at.column, k + at.column + 4, k + at.partner, k + at.partner + 4,
+                                  v + at.column, v + at.column + 4};
+    const bool wanted[10] = {true, true, true, true, mine, mine, mine, mine, mine, mine};
+    float4 found[10];
+    receive<QUERY>(from, wanted, turn & 1, found);
     float4 query[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -645,7 +637,7 @@ __device__ __forceinline__ void attend(
     }
     wait(s.taken[2], times & 1 ^ 1);
     if (row == 0) {
-        float4* to = reinterpret_cast<float4*>(s.seen(warp) + at.column);
+        float4* to = reinterpret_cast<float4*>(&s.seen[warp][at.column]);
         to[0] = {seen[0], seen[1], seen[2], seen[3]};
         to[1] = {seen[4], seen[5], seen[6], seen[7]};
         if (lane == 0) {
@@ -753,7 +745,7 @@ struct Talker {
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) {
             const float p = power_of_two(s.tops[w] - top);
-            const float4 seen = *reinterpret_cast<const float4*>(s.seen(w) + lane % HEAD_QUADS * 4);
+            const float4 seen = *reinterpret_cast<const float4*>(&s.seen[w][lane % HEAD_QUADS * 4]);
             total += p * s.weights[w];
             x = {x.x + p * seen.x, x.y + p * seen.y, x.z + p * seen.z, x.w + p * seen.w};
         }
@@ -867,10 +859,10 @@ struct Model {
     float eps, scale;
 };
 
-// Talking, listening and multiplying warps know the next token.
+// Talking and multiplying warps know the next token.
 __device__ __forceinline__ void step_ends()
 {
-    asm volatile("bar.sync 1, %0;" ::"n"(32 * (WARPS + 1 + LISTENERS)) : "memory");
+    asm volatile("bar.sync 1, %0;" ::"n"(32 * (WARPS + 1)) : "memory");
 }
 
 __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int turn, unsigned int said, int token)
@@ -933,131 +925,9 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
     }
 }
 
-// -- listening --------------------------------------------------------------------------------------------------------
-// Both listeners look for the same words, one half an answer's time behind the other: a look that comes just too early
-// costs half as much. Who has all first delivers them.
-struct Listener {
-    Shared& s;
-    unsigned int inputs, products;
-
-    // The talker has heard the last product, whose input nobody reads any more.
-    __device__ __forceinline__ void product_ends()
-    {
-        wait(s.taken[products & 1], products >> 1 & 1);
-        ++products;
-    }
-
-    __device__ __forceinline__ bool late() const
-    {
-        unsigned int delivered;
-        asm volatile("ld.relaxed.cta.shared::cta.u32 %0, [%1];" : "=r"(delivered) : "r"(address(&s.delivered)) : "memory");
-        return delivered != inputs;
-    }
-
-    template <int N> __device__ __forceinline__ void deliver(const uint4 (&m)[N], int quads)
-    {
-        const int lane = threadIdx.x % 32;
-        unsigned int first = 0;
-        if (lane == 0) first = atomicCAS_block(&s.delivered, inputs, inputs + 1) == inputs;
-        if (__shfl_sync(ALL_LANES, first, 0)) {
-#pragma unroll
-            for (int i = 0; i < N; ++i)
-                if (i * 32 + lane < quads) reinterpret_cast<uint4*>(s.input)[i * 32 + lane] = m[i];
-            __syncwarp();
-            if (lane == 0) arrive(s.given);
-        }
-        __syncwarp();
-        ++inputs;
-    }
-
-    // Fours of words: this lane's i-th from where `from` says, if it is `wanted`.
-    template <int QUADS, int CYCLES, class From, class Wanted> __device__ __forceinline__ void hear(
-        Word odd, From from, Wanted wanted)
-    {
-        constexpr int N = (QUADS + 31) / 32;
-        const int lane = threadIdx.x % 32;
-        if (threadIdx.x / 32 == LISTENER) pause<CYCLES>(); else pause<CYCLES + BETWEEN>();
-        uint4 m[N];
-#pragma unroll
-        for (int i = 0; i < N; ++i) m[i] = uint4{odd, odd, odd, odd};
-        bool missing = true, again = false;
-        do {
-            if (missing) {
-#pragma unroll
-                for (int i = 0; i < N; ++i) {
-                    if ((QUADS % 32 == 0 || i * 32 + lane < QUADS) && wanted(i))
-                        asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                                     : "=r"(m[i].x), "=r"(m[i].y), "=r"(m[i].z), "=r"(m[i].w) : "l"(from(i)) : "memory");
-                }
-                Word other = 0;
-#pragma unroll
-                for (int i = 0; i < N; ++i) other |= (m[i].x ^ odd) | (m[i].y ^ odd) | (m[i].z ^ odd) | (m[i].w ^ odd);
-                missing = other & 1;
-            }
-            again = __any_sync(ALL_LANES, missing);
-        } while (again && !__any_sync(ALL_LANES, late()));
-        deliver(m, QUADS);
-    }
-
-    template <int COLUMNS, int CYCLES> __device__ __forceinline__ void hear_all(const Word* from, Word odd)
-    {
-        const Word* mine = from + threadIdx.x % 32 * 4;
-        hear<COLUMNS / 4, CYCLES>(odd, [=](int i) { return mine + i * 128; }, [](int) { return true; });
-    }
-
-    // The head's query, and behind it the new key and value where the new token is one of this block's.
-    __device__ __forceinline__ void hear_query(const Word* mail, bool new_here, Word odd)
-    {
-        const int head = blockIdx.x / SPLITS, kv = head / GROUP;
-        const auto from = [=](int i) {
-            const int quad = i * 32 + threadIdx.x % 32, which = quad / HEAD_QUADS;
-            const int row = which == 0 ? head : HEADS + (which - 1) * KV_HEADS + kv;
-            return mail + MAIL_QKV + row * D + quad % HEAD_QUADS * 4;
-        };
-        const auto wanted = [=](int i) { return new_here || i * 32 + int(threadIdx.x % 32) < HEAD_QUADS; };
-        hear<3 * HEAD_QUADS, QUERY>(odd, from, wanted);
-    }
-};
-
-__device__ __forceinline__ void listen(Shared& s, const Model& m, unsigned int turn, int token)
-{
-    constexpr int N = (WIDTH / 4 + 31) / 32;
-    const int copy = blockIdx.x % COPIES, lane = threadIdx.x % 32;
-    Listener listener = {s, 0, 0};
-    unsigned int times = 0;
-    for (int step = 0; step < m.steps; ++step) {
-        uint4 x[N];
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            if (i * 32 + lane < WIDTH / 4) {
-                const float4 v = embedded(m.embedding + (size_t)token * WIDTH, 4 * (i * 32 + lane));
-                x[i] = {__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w)};
-            }
-        }
-        listener.deliver(x, WIDTH / 4);
-        const bool new_here = (m.start + step) / (WARPS * ROWS) % SPLITS == blockIdx.x % SPLITS;
-        for (int layer = 0; layer < m.layers; ++layer, ++times) {
-            const unsigned int odd = ++turn & 1;
-            listener.product_ends();
-            listener.hear_query(m.mail, new_here, odd);
-            wait(s.taken[2], times & 1);
-            listener.hear_all<SEEN, DELAY_SEEN>(m.mail + MAIL_SEEN + copy * SEEN, odd);
-            listener.product_ends();
-            listener.hear_all<WIDTH, DELAY>(m.mail + MAIL_MIDDLE + copy * WIDTH, odd);
-            listener.product_ends();
-            listener.hear_all<HIDDEN, DELAY>(m.mail + MAIL_HIDDEN + copy * HIDDEN, odd);
-            listener.product_ends();
-            listener.hear_all<WIDTH, DELAY>(m.mail + MAIL_END + copy * WIDTH, odd);
-        }
-        listener.products += m.head_tiles / HEAD_GROUP;
-        step_ends();
-        token = s.token;
-    }
-}
-
 __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int turn, int token)
 {
-    unsigned int inputs = 0;
+    const int copy = blockIdx.x % COPIES;
     Place place = {0, 0};
     Turn products = {0};
     unsigned int times = 0;
@@ -1068,6 +938,9 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
         uint2 norm[Qkv::LOADS];
         load_norm(norm, m.norms);
         float4 x[Qkv::LOADS];
+#pragma unroll
+        for (int i = 0; i < Qkv::LOADS; ++i)
+            if (has<Qkv>(i)) x[i] = embedded(m.embedding + (size_t)token * WIDTH, column_of<Qkv>(i));
 
         for (int layer = 0; layer < m.layers; ++layer, ++times) {
             ++turn;
@@ -1075,7 +948,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Qkv> weights;
                 weights.take(s, place);
                 MARK(0)
-                take_input<Qkv>(s, inputs, x);
+                if (layer > 0) receive_input<Qkv>(m.mail + MAIL_END + copy * WIDTH, turn - 1 & 1, x);
                 MARK(1)
                 const float squares = normed(x, norm);
                 Input<Qkv> input;
@@ -1084,7 +957,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             }
             MARK(2)
             load_norm(norm, m.norms + (size_t)(2 * layer + 1) * WIDTH);  // comes while others are waited for
-            attend(s, cache, at, inputs, times, position, m.scale * LOG2E);
+            attend(s, cache, at, m.mail, turn, times, position, m.scale * LOG2E);
             MARK(3)
             cache.keys += m.layer_elements;
             cache.values += m.layer_elements;
@@ -1103,7 +976,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 seen[Out::LOADS];
                 MARK(4)
-                take_input<Out>(s, inputs, seen);
+                receive_input<Out>(m.mail + MAIL_SEEN + copy * SEEN, turn & 1, seen);
                 MARK(5)
                 Input<Out> input;
                 input.put(s, seen);
@@ -1113,7 +986,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Up> weights;
                 weights.take(s, place);
                 MARK(6)
-                take_input<Up>(s, inputs, x);
+                receive_input<Up>(m.mail + MAIL_MIDDLE + copy * WIDTH, turn & 1, x);
                 MARK(7)
                 const float squares = normed(x, norm);
                 Input<Up> input;
@@ -1127,7 +1000,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 hidden[Down::LOADS];
                 MARK(9)
-                take_input<Down>(s, inputs, hidden);
+                receive_input<Down>(m.mail + MAIL_HIDDEN + copy * HIDDEN, turn & 1, hidden);
                 MARK(10)
                 Input<Down> input;
                 input.put(s, hidden);
@@ -1136,7 +1009,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             MARK(11)
         }
 
-        take_input<Head>(s, inputs, x);
+        receive_input<Head>(m.mail + MAIL_END + copy * WIDTH, turn & 1, x);
         const float squares = normed(x, norm);
         Input<Head> input;
         input.put(s, x);
@@ -1167,8 +1040,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_specialised
             init(s.full[i], 1);
             init(s.empty[i], WARPS);
         }
-        init(s.given, 1);
-        s.delivered = 0;
         for (int i = 0; i < 3; ++i) {
             init(s.ready[i], WARPS);
             init(s.taken[i], 1);
@@ -1185,8 +1056,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode_step_specialised
              per_step * steps);
     else if (warp == TALKER)
         talk(s, m, turn, said, token);
-    else if (warp >= LISTENER)
-        listen(s, m, turn, token);
     else
         work(s, m, turn, token);
 

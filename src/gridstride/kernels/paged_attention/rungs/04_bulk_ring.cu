@@ -116,6 +116,21 @@ __device__ __forceinline__ float weight(float top, float all)
     return top == -INFINITY ? 0.0f : exp2f(top - all);
 }
 
+// In one instruction, which the compiler has no name for before compute capability 8.0.
+__device__ __forceinline__ int warp_sum(int value)
+{
+    int sum;
+    asm volatile("redux.sync.add.s32 %0, %1, 0xffffffff;" : "=r"(sum) : "r"(value));
+    return sum;
+}
+
+__device__ __forceinline__ int warp_most(int value)
+{
+    int most;
+    asm volatile("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(value));
+    return most;
+}
+
 // -- who does what ----------------------------------------------------------------------------------------------------
 // A walk over the block's stretch of the line, sequence after sequence and key head after key head, each of them PART
 // and its tokens long; or, where that many blocks are there, as many times LEAST as its tokens need. Positions on the
@@ -140,7 +155,7 @@ struct Walk {
             most = max(most, room(lengths[i]));
         }
         const int blocks = gridDim.x;
-        const bool few = EVEN && K * __reduce_add_sync(ALL_LANES, slots) <= blocks;
+        const bool few = EVEN && K * warp_sum(slots) <= blocks;
         if (few) mine = slots * LEAST;
         int upto = mine;
 #pragma unroll
@@ -149,7 +164,7 @@ struct Walk {
             if (lane >= offset) upto += before;
         }
         const int all = __shfl_sync(ALL_LANES, upto, 31);
-        const int average = all / max(1, __reduce_add_sync(ALL_LANES, some));
+        const int average = all / max(1, warp_sum(some));
         share = max(min(LEAST + PART, average), (K * all + blocks - 1) / blocks);
         snap = max(SNAP, share / SLACK);
         if (few) {
@@ -158,7 +173,7 @@ struct Walk {
             before = 0;
             more = LEAST - 1;
             mask = -LEAST;
-        } else if (EVEN && all && __reduce_max_sync(ALL_LANES, most) - average <= average / 32) {
+        } else if (EVEN && all && warp_most(most) - average <= average / 32) {
             const int parts = max(1, average / share), whole = (share + average - 1) / average;
             const int even = share < average ? (average + parts - 1) / parts : whole * average;
             if (even - share <= share / max(1, EVEN)) {
