@@ -102,7 +102,7 @@ RULES: tuple[tuple[int, Rule], ...] = (
     (MOST_ROWS, Rule(rung=WARPGROUP, tall=512, slots=2)),
 )
 """(rows of x up to which, rule): up to 32 rows, by bench/results/skinny_gemm_h200.json, as fast as any in chains of a
-layer's products (timed with eight warps for all), and within 8 % of the best cut of each product. Beyond, cuBLAS is
+layer's products (there with eight warps for all), and within 8 % of the best cut of each product. Beyond, cuBLAS is
 faster. A later rule stands in where K is too long for one."""
 CANDIDATES = (
     *(rule for _, rule in RULES),
