@@ -43,6 +43,7 @@ def test_other_threads_hold_nothing() -> None:
 TIDY = """
 import os, signal, sys
 from gridstride.commands.terminal import tidy_when_terminated
+signal.signal(signal.{name}, signal.{before})
 with tidy_when_terminated():
     try:
         os.kill(os.getpid(), signal.{name})
@@ -56,5 +57,13 @@ print("outlived it")
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_what_was_begun_is_cleared_away_before_a_signal_ends_the_process(name: str) -> None:
-    done = subprocess.run([sys.executable, "-c", TIDY.format(name=name)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TIDY.format(name=name, before="SIG_DFL")], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout, done.stderr) == (-getattr(signal, name), "tidied\n", "")
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_so_as_under_nohup() -> None:
+    words = TIDY.format(name="SIGHUP", before="SIG_IGN")
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "went on\ntidied\noutlived it\n")
