@@ -11,8 +11,11 @@ from torch import nn
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.train import config, optimiser
+from gridstride.train.muon import WideMuon
+from gridstride.train.precision import Precision
 
 SETTINGS = config.load().optimiser
+FP32, BF16 = Precision("fp32", "cpu"), Precision("bf16", "cpu")
 
 
 def decoder() -> Decoder:
@@ -25,7 +28,7 @@ def decoder() -> Decoder:
 @pytest.mark.parametrize("kind", ["muon", "adamw"])
 def test_only_matrices_of_layers_decay_and_all_weights_learn(kind: str) -> None:
     model = decoder()
-    built = optimiser.build(model, replace(SETTINGS, kind=kind))
+    built = optimiser.build(model, replace(SETTINGS, kind=kind), BF16)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     groups = [group for part in built.parts for group in part.param_groups]
     decayed = {names[id(p)] for group in groups if group["weight_decay"] for p in group["params"]}
@@ -35,10 +38,15 @@ def test_only_matrices_of_layers_decay_and_all_weights_learn(kind: str) -> None:
 
 
 def test_scale_sets_every_rate_to_a_share_of_its_own_peak() -> None:
-    built = optimiser.build(decoder(), SETTINGS)
+    built = optimiser.build(decoder(), SETTINGS, FP32)
     built.scale(0.5)
     assert built.scale(0.25) == pytest.approx(SETTINGS.matrix_lr / 4)
     assert built.parts[1].param_groups[0]["lr"] == pytest.approx(SETTINGS.lr / 4)
+
+
+def test_muon_multiplies_in_fp32_where_the_run_does_so_on_a_processor() -> None:
+    made = [optimiser.build(decoder(), SETTINGS, p).parts[0] for p in (FP32, BF16, Precision("fp32", "cuda"))]
+    assert [type(part) for part in made] == [WideMuon, torch.optim.Muon, torch.optim.Muon]
 
 
 def grads(*values: list[float]) -> list[nn.Parameter]:

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from gridstride.train import config as settings
+from gridstride.train.muon import WideMuon
+from gridstride.train.precision import Precision
 
 _TABLES = ("embed_tokens", "embed_positions", "lm_head")
 
@@ -41,14 +43,16 @@ class Optimisers:
         return (group for part in self.parts for group in part.param_groups)
 
 
-def build(model: nn.Module, config: settings.Optimiser) -> Optimisers:
-    """Weight decay for matrices only: norms and biases are scales and shifts, and tables see most rows rarely."""
+def build(model: nn.Module, config: settings.Optimiser, precision: Precision) -> Optimisers:
+    """Weight decay for matrices only: norms and biases are scales and shifts, and tables see most rows rarely.
+
+    PyTorch's Muon multiplies in bf16, so it is for devices where that is fast.
+    """
     matrices, tables, others = _sorted(model)
     rest = [{"params": tables, "weight_decay": 0.0}, {"params": others, "weight_decay": 0.0}]
     if config.kind == "muon":
-        muon = torch.optim.Muon(
-            matrices, lr=config.matrix_lr, weight_decay=config.weight_decay, momentum=config.momentum
-        )
+        kind = WideMuon if (precision.device, precision.name) == ("cpu", "fp32") else torch.optim.Muon
+        muon = kind(matrices, lr=config.matrix_lr, weight_decay=config.weight_decay, momentum=config.momentum)
         return Optimisers([muon, _adamw(rest, config)])
     decayed = {"params": matrices, "weight_decay": config.weight_decay}
     return Optimisers([_adamw([decayed, *rest], config)])

@@ -61,7 +61,7 @@ class Trainer:
         self.precision = together.decided(partial(choose, run.precision, self.device))  # it may measure
         self.parallel = _spread(config, prepared.vocabulary, self.precision, self.device)
         self.decoder, self.module = self.parallel.decoder, self.parallel.model
-        self.optimisers = optimiser.build(self.decoder, config.optimiser)
+        self.optimisers = optimiser.build(self.decoder, config.optimiser, self.precision)
         self.scaler = self.precision.scaler()
         self.sampler = sampler(config, prepared)
         self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
