@@ -76,3 +76,11 @@ def test_a_matrix_without_a_gradient_stays_and_a_closure_is_asked() -> None:
     assert WideMuon([still, moving], lr=0.1).step(closure) == 0.25
     assert (still == 1).all()
     assert not (moving == 1).all()
+
+
+def test_a_rule_for_rates_that_it_does_not_have_is_refused() -> None:
+    matrix = nn.Parameter(torch.ones(2, 2))
+    matrix.grad = torch.eye(2)
+    with pytest.raises(ValueError, match="'match_rms_adamw': only 'original'"):
+        WideMuon([matrix], adjust_lr_fn="match_rms_adamw").step()
+    assert (matrix == 1).all()

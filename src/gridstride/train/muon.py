@@ -31,6 +31,8 @@ class WideMuon(torch.optim.Muon):
         return loss
 
     def _update(self, matrix: Tensor, group: dict[str, Any]) -> None:
+        if group["adjust_lr_fn"] not in (None, "original"):
+            raise ValueError(f"adjust_lr_fn {group['adjust_lr_fn']!r}: only 'original' is done in fp32")
         state, lr, momentum = self.state[matrix], float(group["lr"]), group["momentum"]
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = torch.zeros_like(matrix.grad, memory_format=torch.preserve_format)

@@ -20,8 +20,6 @@ _FEW, _MANY = {"UNROLL": 4, "RESIDENT": 5}, {"UNROLL": 2, "RESIDENT": 8}
 """Rows on their way per lane, and blocks on a multiprocessor: few blocks need many rows each, measured on an H200."""
 _MOST_SPLITS = 32
 _SIXTEEN_BITS = torch.float16, torch.bfloat16
-_BULK_RING = True
-"""Whether rung 04 runs where it can: 0.84 of rung 03's time on an H200, bench/results/paged_attention_h200.json."""
 _LEAST = 256  # tokens of a split on the H200: below, the merge takes longer than the tokens
 
 _ARRIVED: dict[torch.device, Tensor] = {}
@@ -50,7 +48,7 @@ def _cuda(
     if not len(q):
         return out
     group, block_size = q.shape[1] // keys.shape[1], keys.shape[2]
-    ring = _ring(q.device, q.shape[2], group, block_size) if _BULK_RING and q.dtype in _SIXTEEN_BITS else ""
+    ring = _ring(q.device, q.shape[2], group, block_size) if q.dtype in _SIXTEEN_BITS else ""
     if isinstance(ring, Ring):
         _by_ring(ring, q, keys, values, tables, lengths, out, scale, fixed_past)
     else:
@@ -60,7 +58,10 @@ def _cuda(
 
 @functools.cache
 def _ring(device: torch.device, width: int, group: int, block_size: int) -> Ring | str:
-    """How rung 04 is cut for this GPU, or why it cannot run: bulk copies came with compute capability 9.0."""
+    """How rung 04 is cut for this GPU, or why it cannot run: bulk copies came with compute capability 9.0.
+
+    Where it can it does: it takes 0.81 of rung 03's time on an H200 (bench/results/paged_attention_h200.json).
+    """
     gpu = properties(device)
     if gpu.compute_capability < (9, 0):
         return f"{gpu.name} has no bulk copies"
