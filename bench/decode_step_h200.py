@@ -30,14 +30,15 @@ from gridstride.serve.cuda_runner import STEPS_ALONE as STEPS
 VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {}),
     (SPECIALISED, {}),
-    *[(SPECIALISED, {"LAYER_CYCLES": cycles}) for cycles in (0, 17_000, 19_000)],
-    *[(SPECIALISED, {"PIECES": pieces}) for pieces in (1, 4)],
-    *[(SPECIALISED, {"WINDOW": window}) for window in (2, 4, 6)],
-    *[(SPECIALISED, {"QUERY": query}) for query in (800, 1400)],
-    *[(SPECIALISED, {"LATER": later}) for later in (800, 1300)],
-    *[(SPECIALISED, {"DELAY": delay}) for delay in (0, 650, 950)],
-    (SPECIALISED, {"AHEAD": 1}),
+    *[(replace(SPECIALISED, line=line), {"LAYER_CYCLES": cycles}) for line in (1, 16) for cycles in (17_000, 18_000)],
     *[(replace(SPECIALISED, copies=copies), {}) for copies in (1, 2, 8)],
+    *[(SPECIALISED, {"LAYER_CYCLES": cycles}) for cycles in (0, 16_000, 18_000)],
+    *[(SPECIALISED, {"PIECES": pieces}) for pieces in (1, 4)],
+    *[(SPECIALISED, {"WINDOW": window}) for window in (2, 4)],
+    *[(SPECIALISED, {"QUERY": query}) for query in (800, 1400)],
+    *[(SPECIALISED, {"LATER": later}) for later in (800, 1200)],
+    *[(SPECIALISED, {"DELAY": delay}) for delay in (0, 300, 800)],
+    (SPECIALISED, {"AHEAD": 1}),
 ]
 REPEATS = 5
 PLACES = (
@@ -110,6 +111,7 @@ def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[
         "rung": rung.name,
         "macros": macros,
         "copies": rung.copies,
+        "line": rung.line,
         "ms": statistics.median(times[1:]),
         "all_ms": times,
     }
@@ -156,7 +158,8 @@ def main() -> None:
         one["difference"] = float((logits - expected).norm() / expected.norm())
         one["of_limit"] = limit / one["ms"]
         found.append(one)
-        print(f"{rung.name} x{rung.copies} {macros}: {one['ms']:.4f} ms, {one['of_limit']:.1%} of the limit, "
+        print(f"{rung.name} x{rung.copies} line {rung.line} {macros}: {one['ms']:.4f} ms, "
+              f"{one['of_limit']:.1%} of the limit, "
               f"logits differ by {one['difference']:.1e}", file=sys.stderr, flush=True)  # fmt: skip
         if "marks" in one:
             print(json.dumps(one["marks"], indent=1), file=sys.stderr, flush=True)

@@ -1,10 +1,11 @@
 """`gridstride load --compare` on a GPU: the same traffic over HTTP under each policy, in one run.
 
-    python bench/load_h200.py [--requests 256] [--device cpu]
+    python bench/load_h200.py [--requests 1024] [--device cpu]
 
 The 0.6 B Llama shape of bench/decode_h200.py with random weights, which says as many tokens as are asked for. Prompts
-and answers of mixed lengths, log-normal with a median of 90 tokens, up to 512; all requests at once. `--device cpu`
-serves a tiny shape, to try the script. It needs what the extra `serve` installs.
+and answers of mixed lengths, log-normal with a median of 90 tokens, up to 512. 1024 requests at once: with fewer, the
+time until all have come and the last long answers are most of what is measured. `--device cpu` serves a tiny shape, to
+try the script. It needs what the extra `serve` installs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from gridstride.train import config, corpus, tokenizer
 TINY = {"vocabulary": 3000, "width": 128, "layers": 2, "heads": 4, "kv_heads": 2, "head_width": 64, "hidden": 256,
         "context": 1024}  # fmt: skip
 LENGTHS = "lognormal:90:1.1:512"
-RUNNING = 128
+RUNNING = 256
 LEAST_RATIO = 10.0
 
 
@@ -46,7 +47,16 @@ def write_model(folder: Path, shape: dict[str, Any], device: str) -> None:
         if p.dim() == 2:
             torch.nn.init.normal_(p, std=0.02)
     files = tokenizer.files(words, context=decoder.config.context)
+    files["tokenizer.json"] = with_words(files["tokenizer.json"], decoder.config.vocabulary)
     folders.save(decoder.cpu(), folder, eos=(words.token_to_id(tokenizer.END),), files=files)
+
+
+def with_words(tokenizer_json: str, vocabulary: int) -> str:
+    """The tokenizer with a word for every token of the model: one that says nothing would not be streamed."""
+    spelled: dict[str, Any] = json.loads(tokenizer_json)
+    words = spelled["model"]["vocab"]
+    words |= {f"Ġword{token}": token for token in range(len(words), vocabulary)}
+    return json.dumps(spelled)
 
 
 def compare(folder: Path, requests: int, device: str) -> dict[str, Any]:
@@ -67,7 +77,7 @@ def compare(folder: Path, requests: int, device: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
-    parser.add_argument("--requests", type=int, default=256)
+    parser.add_argument("--requests", type=int, default=1024)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     words = parser.parse_args()
     if words.device == "cuda":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import settings
 
 # Each of pytest's processes has a core: PyTorch's and NumPy's threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What is tested finds signals as in a terminal, though a shell's background job (`make test &`) begins without Ctrl-C.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("patient", deadline=None)  # a busy machine is slow, which is no fault of the code
 settings.load_profile("patient")

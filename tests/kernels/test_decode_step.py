@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -88,6 +89,10 @@ def test_a_warps_columns_of_all_row_tiles_lie_together() -> None:
         ({"blocks": 6}, "blocks over heads"),
         ({"hidden": 16384, "blocks": 4}, "the ring"),
         ({"hidden": 65536}, "shared memory"),
+        (
+            {"width": 2560, "blocks": 20, "heads": 20, "kv_heads": 20, "hidden": 2560},
+            "a group of the head has 5 stages",
+        ),
     ],
 )
 def test_sizes_that_do_not_divide_are_named(change: dict[str, int], said: str) -> None:
@@ -148,7 +153,7 @@ def bf16(x: Tensor) -> np.ndarray:
 def test_eight_blocks_that_talk_decode_as_one_decoder_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two launches of three greedy tokens each, then the logits of the next; a ring shorter than a layer, sanitized."""
     monkeypatch.setattr(packing, "STAGES", 4)
-    model, rung = Float64(), op.SPECIALISED
+    model, rung = Float64(), replace(op.SPECIALISED, copies=2)
     prompt = np.random.default_rng(1).integers(0, 300, PROMPT + 1).tolist()
     model.logits(prompt[:-1], 0)
     table = np.random.default_rng(2).permutation(PAGES).astype(np.int32)
@@ -170,7 +175,8 @@ def test_eight_blocks_that_talk_decode_as_one_decoder_in_float64(monkeypatch: py
     file = read_kernel(RUNGS / f"{rung.name}.cu")
     macros = {
         "BLOCKS": 8, "WARPS": 4, "WIDTH": 256, "HIDDEN": 256, "HEADS": 4, "KV_HEADS": 2, "HEAD_WIDTH": 64,
-        "BLOCK_SIZE": PAGE, "STAGES": packing.STAGES, "HEAD_GROUP": SMALL.head_group, "COPIES": 2,
+        "BLOCK_SIZE": PAGE, "STAGES": packing.STAGES, "HEAD_GROUP": SMALL.head_group, "COPIES": rung.copies,
+        "LINE": rung.line,
     }  # fmt: skip
     with gs.use(gs.VirtualGPU(sanitize=True)):
         kernel = gs.cuda(file.source, [f"-D{name}={value}" for name, value in macros.items()], filename=file.filename)
@@ -180,7 +186,7 @@ def test_eight_blocks_that_talk_decode_as_one_decoder_in_float64(monkeypatch: py
             *(gs.to_device(x) for x in (packed, bf16(torch.stack([*norms, w["norm.weight"]])))),
             *(gs.to_device(x) for x in (bf16(w["embed_tokens.weight"]), model.cosine, model.sine, *cache, table)),
         ]
-        state = [gs.to_device(np.zeros(4096, np.uint32)), gs.to_device(np.zeros(2, np.uint32))]
+        state = [gs.to_device(np.zeros(n, np.uint32)) for n in (rung.messages(SMALL), 2)]
         at, next_token = PROMPT, prompt[-1]
         for steps, greedy in ((STEPS, 1), (STEPS, 1), (1, 0)):
             numbers = (2, 300, SMALL.head_tiles(300), cache[0, 0].size, steps, greedy, CONFIG.norm_eps, 64**-0.5)

@@ -17,18 +17,29 @@ _WARPS = (8, 16)
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie, and how
-    often what all blocks wait for is sent."""
+    """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie, how often
+    what all blocks wait for is sent, and at every how many messages what a block sends may begin."""
 
     name: str
     extra_warps: int
     message: torch.dtype
     by_warp: bool
     copies: int = 1
+    line: int = 1
+
+    def messages(self, cut: Geometry) -> int:
+        """Of all blocks together."""
+        part, own, units = cut.seen // cut.blocks, cut.width // cut.blocks, cut.hidden // cut.blocks
+        partial = cut.splits * self._lined(part + 4)
+        everybodys = self._lined(part) + 2 * self._lined(own) + self._lined(units)
+        return cut.qkv + cut.blocks * (partial + self.copies * everybodys + 4)
+
+    def _lined(self, messages: int) -> int:
+        return -(-messages // self.line) * self.line
 
 
 STREAMED = Rung("01_streamed", 0, torch.int64, by_warp=False)
-SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True, copies=4)
+SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True, copies=4, line=32)
 
 
 def geometry(
@@ -64,10 +75,8 @@ class DecodeStep:
         self._stream = stream(cut, layers, head, by_warp=rung.by_warp)
         self._norms, self._embedding, self._cosine, self._sine = norms.contiguous(), embedding, cosine, sine
         self.vocabulary, device = len(head), head.device
-        everybodys = rung.copies * (cut.seen + 2 * cut.width + cut.hidden)
-        messages = cut.qkv + cut.blocks * (cut.head_width + 4 * cut.splits + 4) + everybodys
         times = 64 * cut.blocks if "TIMES" in macros else 0
-        self._mail = torch.zeros(messages + times, dtype=rung.message, device=device)
+        self._mail = torch.zeros(rung.messages(cut) + times, dtype=rung.message, device=device)
         self._turns = torch.zeros(2, dtype=torch.int32, device=device)
         self.logits = torch.empty((1, self.vocabulary), dtype=torch.float32, device=device)
         self._run = launcher(
@@ -75,7 +84,8 @@ class DecodeStep:
             **{
                 "BLOCKS": cut.blocks, "WARPS": cut.warps, "WIDTH": cut.width, "HIDDEN": cut.hidden, "HEADS": cut.heads,
                 "KV_HEADS": cut.kv_heads, "HEAD_WIDTH": cut.head_width, "BLOCK_SIZE": block_size, "STAGES": STAGES,
-                "HEAD_GROUP": cut.head_group, "COPIES": rung.copies, **macros,
+                "HEAD_GROUP": cut.head_group, "COPIES": rung.copies,
+                "LINE": rung.line, **macros,
             },
         )  # fmt: skip
 

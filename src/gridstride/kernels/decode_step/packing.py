@@ -92,6 +92,9 @@ class Geometry:
         two = max(first + second for first, second in pairwise((*self.tiles, self.tiles[0])))
         if two > STAGES * STAGE_TILES:
             wrong.append(f"two products in a row have {two} tiles in a block, the ring {STAGES * STAGE_TILES}")
+        stages = self.head_group * self.chunks // STAGE_TILES
+        if 2 * stages != STAGES and 3 * stages > STAGES:
+            wrong.append(f"a group of the head has {stages} stages: two must fill the ring of {STAGES}, or three fit")
         if self.shared > SHARED:
             wrong.append(f"{self.shared} bytes of shared memory are needed, there are {SHARED}")
         if self.head_width not in (64, 128):

@@ -2,7 +2,8 @@
 //
 // Moves: polling, from every thread for 8-byte messages to one 16-byte load of four values a thread; block-wide barriers,
 //   from ten a layer to none; the weights of the next product from shared memory into registers while its input is
-//   still on its way; the queue in front of L2, from a whole ring of copies to WINDOW of them, in paces.
+//   still on its way; the queue in front of L2, from a whole ring of copies to WINDOW of them, in paces; writers of a
+//   line of L2 that others ask for, from four or more to one.
 // Mapping: rows and columns over blocks and warps as in 01; a warp's tiles of a product lie together (packing.py,
 //   by_warp). A multiplying warp waits for its own columns of the input only and leaves its partial sums; the talking
 //   warp adds them up, ends the product and sends.
@@ -38,14 +39,17 @@
 #define PIECES 2  // copies of which a stage is made
 #endif
 #ifndef LAYER_CYCLES
-#define LAYER_CYCLES 18000  // over which a layer's weights are spread: a burst of copies is a queue before every message
+#define LAYER_CYCLES 17000  // over which a layer's weights are spread: a burst of copies is a queue before every message
 #endif
 #ifndef COPIES
 #define COPIES 1  // of what all blocks wait for, each for its part of the blocks: a line of L2 serves one at a time
 #endif
+#ifndef LINE
+#define LINE 32  // words: what a block sends begins a line, as every write to a line holds up all who ask for it
+#endif
 // Cycles before a warp first looks for a message: it cannot be there at once, and an answer takes a thousand cycles.
 #ifndef DELAY
-#define DELAY 800  // for the residual stream
+#define DELAY 500  // for the residual stream
 #endif
 #ifndef LATER
 #define LATER 1000  // for what heads saw and for hidden units
@@ -62,6 +66,7 @@ typedef unsigned int Word;
 typedef unsigned long long Message;  // low half: a float's or an int's bits; high half: the step it belongs to
 
 __host__ __device__ constexpr int most(int a, int b) { return a > b ? a : b; }
+__host__ __device__ constexpr int lined(int words) { return (words + LINE - 1) / LINE * LINE; }
 
 constexpr int TALKER = WARPS, FEEDER = WARPS + 1, THREADS = 32 * (WARPS + 2);
 constexpr int TILE = 16 * 32 * 2;  // bytes: 16 rows by 32 columns
@@ -110,16 +115,31 @@ constexpr unsigned int PACE = LAYER_CYCLES / (LAYER_STAGES * PIECES);  // cycles
 // same stage, the first would take the last round's copy for its own.
 static_assert(most(most(Qkv::USED + Out::USED, Out::USED + Up::USED), most(Up::USED + Down::USED, Down::USED + Qkv::USED))
               <= STAGES, "the ring holds two products in a row");
+// Groups of the output projection wait for no input, so a warp may be two ahead of another. It must find the ring full
+// then, or have room for a third; else it gives back stages of a group that the other has yet to take.
+static_assert(2 * Head::USED == STAGES || 3 * Head::USED <= STAGES, "the ring holds two groups exactly, or three");
+
+// A vector that all blocks wait for, COPIES times: of each block EACH values, which begin a line.
+template <int EACH_> struct Mail {
+    static constexpr int EACH = EACH_, COPY = BLOCKS * lined(EACH);
+
+    // Where a block's values lie in the copy that so many others read.
+    static __device__ __forceinline__ int from(int block, int copy) { return copy * COPY + block * lined(EACH); }
+    static __device__ __forceinline__ int at(int column) { return column / EACH * lined(EACH) + column % EACH; }
+};
+typedef Mail<PART> Seen;
+typedef Mail<OWN> Residual;
+typedef Mail<UNITS> Hidden;
 
 // Where words lie; a turn's parity is in each.
 constexpr int MAIL_QKV = 0;
-constexpr int PARTIAL = SPLITS * (PART + 4);  // of one block: from each split its part of the output, top and total
+constexpr int SPLIT = lined(PART + 4);  // of one split: its part of the output, top and total
 constexpr int MAIL_PARTIAL = MAIL_QKV + QKV;
-constexpr int MAIL_SEEN = MAIL_PARTIAL + BLOCKS * PARTIAL;
-constexpr int MAIL_MIDDLE = MAIL_SEEN + COPIES * SEEN;  // residual stream behind attention
-constexpr int MAIL_HIDDEN = MAIL_MIDDLE + COPIES * WIDTH;
-constexpr int MAIL_END = MAIL_HIDDEN + COPIES * HIDDEN;  // residual stream behind the layer
-constexpr int MAIL_BEST = MAIL_END + COPIES * WIDTH;  // messages: each block's likeliest token: logit, token
+constexpr int MAIL_SEEN = MAIL_PARTIAL + BLOCKS * SPLITS * SPLIT;
+constexpr int MAIL_MIDDLE = MAIL_SEEN + COPIES * Seen::COPY;  // residual stream behind attention
+constexpr int MAIL_HIDDEN = MAIL_MIDDLE + COPIES * Residual::COPY;
+constexpr int MAIL_END = MAIL_HIDDEN + COPIES * Hidden::COPY;  // residual stream behind the layer
+constexpr int MAIL_BEST = MAIL_END + COPIES * Residual::COPY;  // messages: each block's likeliest token: logit, token
 constexpr int MAIL_TIMES = MAIL_BEST + 4 * BLOCKS;
 
 // Compiled with -DTIMES=n, each block leaves behind the mail at which clock it came where in layer n: its first
@@ -338,14 +358,15 @@ template <class P> __device__ __forceinline__ bool has(int i)
     return P::QUADS % 32 == 0 || i * 32 + threadIdx.x % 32 < P::QUADS;
 }
 
-template <class P> __device__ __forceinline__ void receive_input(const Word* from, Word odd, float4 (&x)[P::LOADS])
+template <class P, class M> __device__ __forceinline__ void receive_input(const Word* mail, Word odd, float4 (&x)[P::LOADS])
 {
+    const Word* from = mail + M::from(0, blockIdx.x % COPIES);
     const Word* at[P::LOADS];
     bool wanted[P::LOADS];
 #pragma unroll
     for (int i = 0; i < P::LOADS; ++i) {
         wanted[i] = has<P>(i);
-        at[i] = from + column_of<P>(i);
+        at[i] = from + M::at(column_of<P>(i));
     }
     receive<(P::LOADS > 1 ? LATER : DELAY)>(at, wanted, odd, x);
 }
@@ -713,7 +734,7 @@ struct Talker {
             if (r < OWN) {
                 own[i] += upper(r) + lower(r);
 #pragma unroll
-                for (int c = 0; c < COPIES; ++c) send(mail + place + c * WIDTH + blockIdx.x * OWN + r, own[i], odd);
+                for (int c = 0; c < COPIES; ++c) send(mail + place + Residual::from(blockIdx.x, c) + r, own[i], odd);
             }
         }
         heard();
@@ -727,7 +748,7 @@ struct Talker {
             const float gate = upper(r) * scale, up = lower(r) * scale;
             const float unit = __fdividef(gate, 1.0f + __expf(-gate)) * up;
 #pragma unroll
-            for (int c = 0; c < COPIES; ++c) send(mail + MAIL_HIDDEN + c * HIDDEN + blockIdx.x * UNITS + r, unit, odd);
+            for (int c = 0; c < COPIES; ++c) send(mail + MAIL_HIDDEN + Hidden::from(blockIdx.x, c) + r, unit, odd);
         }
         heard();
     }
@@ -750,14 +771,14 @@ struct Talker {
             x = {x.x + p * seen.x, x.y + p * seen.y, x.z + p * seen.z, x.w + p * seen.w};
         }
         if (lane < HEAD_QUADS) {
-            Word* to = mail + MAIL_PARTIAL + (head * SPLITS + part) * PARTIAL + split * (PART + 4);
+            Word* to = mail + MAIL_PARTIAL + ((head * SPLITS + part) * SPLITS + split) * SPLIT;
             send(to + quad, x, odd);
             if (quad == 0) send(to + PART, float4{top, total, 0.0f, 0.0f}, odd);
         }
         __syncwarp();
         if (lane == 0) arrive(s.taken[2]);
         __syncwarp();
-        const Word* peer = mail + MAIL_PARTIAL + blockIdx.x * PARTIAL + part % SPLITS * (PART + 4);
+        const Word* peer = mail + MAIL_PARTIAL + (blockIdx.x * SPLITS + part % SPLITS) * SPLIT;
         const Word* const from[2] = {peer + quad, peer + PART};
         const bool has_part = lane < HEAD_QUADS, both[2] = {has_part, has_part};
         float4 found[2];
@@ -781,7 +802,7 @@ struct Talker {
         if (lane < PART_QUADS) {
 #pragma unroll
             for (int c = 0; c < COPIES; ++c)
-                send(mail + MAIL_SEEN + c * SEEN + head * D + split * PART + quad,
+                send(mail + MAIL_SEEN + Seen::from(blockIdx.x, c) + quad,
                      float4{x.x * share, x.y * share, x.z * share, x.w * share}, odd);
         }
     }
@@ -927,7 +948,6 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
 
 __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int turn, int token)
 {
-    const int copy = blockIdx.x % COPIES;
     Place place = {0, 0};
     Turn products = {0};
     unsigned int times = 0;
@@ -948,7 +968,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Qkv> weights;
                 weights.take(s, place);
                 MARK(0)
-                if (layer > 0) receive_input<Qkv>(m.mail + MAIL_END + copy * WIDTH, turn - 1 & 1, x);
+                if (layer > 0) receive_input<Qkv, Residual>(m.mail + MAIL_END, turn - 1 & 1, x);
                 MARK(1)
                 const float squares = normed(x, norm);
                 Input<Qkv> input;
@@ -976,7 +996,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 seen[Out::LOADS];
                 MARK(4)
-                receive_input<Out>(m.mail + MAIL_SEEN + copy * SEEN, turn & 1, seen);
+                receive_input<Out, Seen>(m.mail + MAIL_SEEN, turn & 1, seen);
                 MARK(5)
                 Input<Out> input;
                 input.put(s, seen);
@@ -986,7 +1006,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 Weights<Up> weights;
                 weights.take(s, place);
                 MARK(6)
-                receive_input<Up>(m.mail + MAIL_MIDDLE + copy * WIDTH, turn & 1, x);
+                receive_input<Up, Residual>(m.mail + MAIL_MIDDLE, turn & 1, x);
                 MARK(7)
                 const float squares = normed(x, norm);
                 Input<Up> input;
@@ -1000,7 +1020,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
                 weights.take(s, place);
                 float4 hidden[Down::LOADS];
                 MARK(9)
-                receive_input<Down>(m.mail + MAIL_HIDDEN + copy * HIDDEN, turn & 1, hidden);
+                receive_input<Down, Hidden>(m.mail + MAIL_HIDDEN, turn & 1, hidden);
                 MARK(10)
                 Input<Down> input;
                 input.put(s, hidden);
@@ -1009,7 +1029,7 @@ __device__ __forceinline__ void work(Shared& s, const Model& m, unsigned int tur
             MARK(11)
         }
 
-        receive_input<Head>(m.mail + MAIL_END + copy * WIDTH, turn & 1, x);
+        receive_input<Head, Residual>(m.mail + MAIL_END, turn & 1, x);
         const float squares = normed(x, norm);
         Input<Head> input;
         input.put(s, x);
