@@ -32,6 +32,17 @@ def test_a_stream_of_any_tokens_is_the_whole_decode(kind: str, data: st.DataObje
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_many_tokens_at_a_time_give_the_same_text(kind: str, data: st.DataObject) -> None:
+    tokenizer = Tokenizer(KINDS[kind]())
+    groups = data.draw(st.lists(st.lists(st.integers(0, tokenizer.vocabulary + 2), max_size=12), max_size=6))
+    alone, together = tokenizer.stream(), tokenizer.stream()
+    for group in groups:
+        assert together.push(*group) == "".join(alone.push(id) for id in group)
+    assert together.finish() == alone.finish()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @given(text=st.text(max_size=30).filter(lambda text: "\ufffd" not in text))
 def test_no_piece_of_a_text_holds_half_a_character(kind: str, text: str) -> None:
     tokenizer = Tokenizer(KINDS[kind]())

@@ -24,8 +24,8 @@ class Bytes:
         self.kept = ""
         return self
 
-    def push(self, id: int) -> str:
-        text, self.kept = self.kept + chr(id), ""
+    def push(self, *ids: int) -> str:
+        text, self.kept = self.kept + "".join(map(chr, ids)), ""
         if text.endswith("\\"):
             text, self.kept = text[:-1], "\\"
         return text

@@ -48,7 +48,7 @@ class Tokenizer:
         return text
 
     def stream(self) -> Stream:
-        """A decoder that takes one token after another."""
+        """A decoder that takes tokens as they come."""
         return Stream(self)
 
     def id(self, token: str) -> int | None:
@@ -84,31 +84,31 @@ class Stream:
         self._pending: list[int] = []
         self._given = 0  # characters of context and pending that have been given
 
-    def push(self, id: int) -> str:
-        """The text that is certain now and was not before."""
-        if id in self._tokenizer.special or self._tokenizer.token(id) is None:
-            return ""  # as decode leaves them out
-        self._pending.append(id)
-        if id in self._tokenizer.byte_tokens:
+    def push(self, *ids: int) -> str:
+        """The text that is certain now and was not before. Many tokens together cost little more than one."""
+        tokenizer = self._tokenizer
+        shown = [id for id in ids if id not in tokenizer.special and tokenizer.token(id) is not None]  # as decode does
+        self._pending += shown
+        whole = len(self._pending)  # tokens whose text does not wait for the next one's
+        while whole and self._pending[whole - 1] in tokenizer.byte_tokens:
+            whole -= 1
+        if len(self._pending) - whole >= len(shown):
             return ""
-        text = self._text()
+        text = tokenizer.decode(self._context + self._pending[:whole])
         # An unfinished character shows as one replacement at the end; those before it will stay what they are.
         certain = len(text) - text.endswith(_REPLACEMENT)
         piece = text[self._given : certain]
         self._given = max(self._given, certain)
         if piece and certain == len(text):
-            self._context, self._pending = self._pending, []
-            self._given = len(self._text())
+            self._context, self._pending = self._pending[:whole], self._pending[whole:]
+            self._given = len(tokenizer.decode(self._context))
         return piece
 
     def finish(self) -> str:
         """The rest, when no more tokens come."""
-        text = self._text()
+        text = self._tokenizer.decode(self._context + self._pending)
         piece, self._given = text[self._given :], len(text)
         return piece
-
-    def _text(self) -> str:
-        return self._tokenizer.decode(self._context + self._pending)
 
 
 def _read(path: Path) -> Any:

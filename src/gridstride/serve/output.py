@@ -11,7 +11,7 @@ from gridstride.serve.messages import Finish, Update
 
 
 class Stream(Protocol):
-    def push(self, id: int) -> str: ...
+    def push(self, *ids: int) -> str: ...
     def finish(self) -> str: ...
 
 
@@ -50,14 +50,17 @@ class Output:
     def push(self, update: Update) -> Piece:
         if self._done:
             return Piece("")
-        finish, text = update.finish, self._held
-        for count, token in enumerate(update.tokens, 1):
-            last = count == len(update.tokens)
-            if not (last and finish == "stop" and token in self._silent):
+        finish, text, tokens = update.finish, self._held, update.tokens
+        if tokens and finish == "stop" and tokens[-1] in self._silent:
+            tokens = tokens[:-1]
+        if self._stop:
+            for count, token in enumerate(tokens, 1):
                 text += self._stream.push(token)
-            found = self._find(text)
-            if found is not None:
-                return self._finish(update, count, text[:found], "stop")
+                found = self._find(text)
+                if found is not None:
+                    return self._finish(update, count, text[:found], "stop")
+        else:
+            text += self._stream.push(*tokens)
         if finish is not None:
             text += self._stream.finish()
             found = self._find(text)

@@ -7,10 +7,13 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
 from live import fake
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 import gridstride.serve
-from gridstride.serve.http.metrics import Metrics
+from gridstride.serve.http.metrics import Metrics, Repeated
 from gridstride.serve.messages import Stats
 
 NAMES = (
@@ -52,6 +55,24 @@ def test_every_promised_name_is_there_and_has_the_model() -> None:
     for name in NAMES:
         assert re.search(rf'^gridstride:{name}{{.*model_name="a model"', text, re.MULTILINE), name
     assert "_created" not in text
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 1.0, 7.0]), st.integers(1, 9))))
+def test_a_value_many_times_is_that_many_values(values: list[tuple[float, int]]) -> None:
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    repeated = Repeated("gaps", "Between.", (0.1, 1), label=("model", "m"))
+    ours.register(repeated)
+    library = Histogram("gaps", "Between.", ["model"], registry=theirs, buckets=(0.1, 1)).labels("m")
+    for value, times in values:
+        repeated.observe(value, times)
+        for _ in range(times):
+            library.observe(value)
+    assert _lines(ours) == _lines(theirs)
+
+
+def _lines(registry: CollectorRegistry) -> dict[str, float]:
+    lines = [line.rsplit(" ", 1) for line in generate_latest(registry).decode().splitlines() if "_created" not in line]
+    return {name: round(float(value), 6) for name, value in lines if not name.startswith("#")}
 
 
 def test_the_dashboard_asks_for_nothing_that_is_not_there() -> None:

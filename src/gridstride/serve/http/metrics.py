@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import HistogramMetricFamily
 
 from gridstride.serve.messages import Finish, Stats, Update
 from gridstride.serve.process.client import Stream
@@ -23,6 +27,26 @@ _NOTHING = Stats(
     running=0, waiting=0, blocks_total=0, blocks_used=0, blocks_cached=0, slots_wasted=0,
     preemptions=0, prefix_queries=0, prefix_hits=0, steps=0,
 )  # fmt: skip
+
+
+class Repeated:
+    """A histogram that takes the same value many times at once, as the library's own does not."""
+
+    def __init__(self, name: str, words: str, bounds: tuple[float, ...], *, label: tuple[str, str]) -> None:
+        self._name, self._words, self._bounds, self._label = name, words, bounds, label
+        self._counts, self._sum = [0] * (len(bounds) + 1), 0.0  # of each bucket, the last without a bound
+
+    def observe(self, value: float, times: int) -> None:
+        self._counts[bisect_left(self._bounds, value)] += times
+        self._sum += value * times
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        """For the registry."""
+        name, value = self._label
+        family = HistogramMetricFamily(self._name, self._words, labels=[name])
+        bounds = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
+        family.add_metric([value], list(zip(bounds, accumulate(self._counts), strict=True)), self._sum)
+        yield family
 
 
 class Metrics:
@@ -70,8 +94,8 @@ class Metrics:
             gap = 0.0
         else:
             gap = (now - stream.last_token) / count
-        for _ in range(count):
-            self._between.observe(gap)
+        if count:
+            self._between.observe(gap, count)
 
     def ended(self, stream: Stream, finish: Finish, now: float) -> None:
         self._success[finish].inc()
@@ -117,7 +141,9 @@ class Metrics:
 
     def _histograms(self) -> None:
         self._first = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST)
-        self._between = self._histogram("inter_token_latency_seconds", "Between two tokens.", _BETWEEN)
+        self._between = Repeated(f"{_P}inter_token_latency_seconds", "Between two tokens.", _BETWEEN,
+                                 label=(_LABEL, self._model))  # fmt: skip
+        self._registry.register(self._between)
         self._whole = self._histogram("e2e_request_latency_seconds", "From arrival to the end.", _WHOLE)
         self._queue = self._histogram("request_queue_time_seconds", "From arrival to the first batch.", _FIRST)
         self._prompt_sizes = self._histogram("request_prompt_tokens", "Tokens of a prompt.", _TOKENS)
