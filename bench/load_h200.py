@@ -88,6 +88,9 @@ def main() -> None:
         write_model(folder, SHAPE if words.device == "cuda" else TINY, words.device)
         found = compare(folder, words.requests, words.device)
     figures = found["policies"]
+    del found["model"]
+    for each in figures.values():
+        del each["url"], each["model"]  # of a server that was there for this run
     rows = []
     for other in ("fifo", "static"):
         ratio = found["ratios"][f"continuous over {other}"]["output_tokens_per_second"]
