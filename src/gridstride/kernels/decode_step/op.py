@@ -18,7 +18,7 @@ _WARPS = (8, 16)
 @dataclass(frozen=True, slots=True)
 class Rung:
     """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie, how often
-    what all blocks wait for is sent, and at every how many messages what a block sends may begin."""
+    what all blocks wait for is sent, and the messages of a line, of which what a block sends fills whole ones."""
 
     name: str
     extra_warps: int

@@ -20,7 +20,7 @@ from gridstride.serve.load.traffic import Planned
 _SAMPLE = 40_000  # characters that are tokenised to learn a vocabulary, or to cut prompts from
 _TOLD = 200  # characters of an error that are shown
 _LINE_AT_MOST = 1 << 24  # bytes
-_POOLS = 32  # of connections: a request looks at every other one of its pool
+_POOL = 32  # connections: a request looks at every other one of its pool
 _STARTS_WITHIN = 60  # seconds in which a server may say 503 before the load begins
 GONE = "connection"  # the kind of error that a server which is not there gives
 
@@ -36,9 +36,9 @@ class Wishes:
 
 
 class Server:
-    """Connections to one server; `url` with or without its /v1."""
+    """Connections to one server, about so many at a time; `url` with or without its /v1."""
 
-    def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0) -> None:
+    def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0, connections: int = 1) -> None:
         base = url.rstrip("/").removesuffix("/v1")
         try:
             parsed = httpx.URL(base)
@@ -56,7 +56,7 @@ class Server:
             httpx.AsyncClient(
                 base_url=base, headers=headers, limits=limits, timeout=times, trust_env=False, verify=trust
             )
-            for _ in range(_POOLS)
+            for _ in range(-(-connections // _POOL))
         ]
         self._next = itertools.cycle(self._clients)
 
