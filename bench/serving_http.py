@@ -1,0 +1,154 @@
+"""What HTTP costs: the real server in front of an engine that thinks nothing, under the real load.
+
+    python bench/serving_http.py [--requests 1024] [--seconds-a-call 0.013]
+
+The engine gives every running sequence eight tokens a call, as on a GPU; what is left is JSON, text, metrics and
+sockets. Processor time of the server's process and of the load's, for a request of one token and for a further token,
+by two runs: one of single tokens, one of mixed lengths. Where there are two cores, the load has one to itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+
+from gridstride.serve.batch import Batch, Sampled
+from gridstride.serve.engine import Engine
+from gridstride.serve.process.protocol import Build, Ready
+
+VOCABULARY, CONTEXT, BLOCKS, BLOCK, RUNNING, STEPS = 2000, 4096, 20_000, 16, 256, 8
+MIXED, ONE = "lognormal:90:1.1:512", "1"
+REPEATS = 3
+
+
+class Nothing:
+    """A runner that waits, and then says tokens that are words."""
+
+    steps = steps_alone = STEPS
+    blocks, block_size, context, vocabulary = BLOCKS, BLOCK, CONTEXT, VOCABULARY
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def execute(self, batch: Batch) -> Sampled:
+        time.sleep(self._seconds * batch.steps / STEPS)
+        count = len(batch.draws)
+        tokens = np.arange(count * batch.steps).reshape(count, batch.steps) * 7 % (VOCABULARY - 300) + 300
+        return Sampled(tokens.astype(np.int64), (None,) * count)
+
+
+def engine(*, seconds: float) -> tuple[Engine, Ready]:
+    """Made in the engine's process."""
+    made = Engine(Nothing(seconds), max_running=RUNNING, max_batch_tokens=2048)
+    return made, Ready(context=CONTEXT, blocks=BLOCKS, block_size=BLOCK, vocabulary=VOCABULARY, max_running=RUNNING,
+                       device="none")  # fmt: skip
+
+
+def serve(folder: str, seconds: float) -> None:
+    """The server's process: says its address, and ends with SIGTERM."""
+    from gridstride.models.tokenizer import Tokenizer
+    from gridstride.serve.http import lifecycle
+    from gridstride.serve.http.listen import listening, url_of
+    from gridstride.serve.http.settings import Settings
+    from gridstride.serve.process.child import Child
+
+    build = Build(factory="serving_http:engine", options={"seconds": seconds})
+    settings = Settings(names=("nothing",))
+    listener = listening("127.0.0.1", 0, patience=settings.write_timeout)
+    lifecycle.run(
+        build, Tokenizer.load(folder), listener, settings=settings, max_queue=1 << 16, first=Child(build),
+        on_ready=lambda server: print(url_of(listener), flush=True),
+    )  # fmt: skip
+
+
+def write_tokenizer(folder: Path) -> None:
+    from gridstride.train import config, corpus, tokenizer
+
+    texts = (
+        document.text for document, _ in zip(corpus.documents(config.load().data.source), range(100), strict=False)
+    )
+    for name, text in tokenizer.files(tokenizer.train(texts, vocabulary=VOCABULARY), context=CONTEXT).items():
+        (folder / name).write_text(text)
+
+
+def processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def under_load(server: subprocess.Popen[str], url: str, requests: int, outputs: str) -> dict[str, float]:
+    """Tokens, seconds on the clock, and of the processor for the server and for the load."""
+    from gridstride.serve.load.lengths import lengths
+    from gridstride.serve.load.run import Load, run
+
+    load = Load(requests=requests, concurrency=requests, prompt_lengths=lengths(MIXED), output_lengths=lengths(outputs),
+                temperature=0.0)  # fmt: skip
+    before = processor_seconds(server.pid), own_seconds()
+    figures: dict[str, Any] = asyncio.run(run(url, load))
+    after = processor_seconds(server.pid), own_seconds()
+    assert figures["succeeded"] == requests, figures["errors"]
+    return {"tokens": figures["output_tokens"], "seconds": figures["seconds"], "server": after[0] - before[0],
+            "load": after[1] - before[1]}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=1024)
+    parser.add_argument("--seconds-a-call", type=float, default=0.013)
+    parser.add_argument("--serve", metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--results", type=Path, default=common.RESULTS)
+    words = parser.parse_args()
+    if words.serve:
+        serve(words.serve, words.seconds_a_call)
+        return
+    started = common.machine()
+    runs: dict[str, list[dict[str, float]]] = {ONE: [], MIXED: []}
+    with tempfile.TemporaryDirectory() as folder:
+        write_tokenizer(Path(folder))
+        command = [sys.executable, __file__, "--serve", folder, "--seconds-a-call", str(words.seconds_a_call)]
+        if len(common.CORES) > 1:
+            os.sched_setaffinity(0, {common.CORES[0]})
+            command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                assert server.stdout is not None
+                url = server.stdout.readline().strip()
+                under_load(server, url, words.requests, ONE)  # what is slow once
+                for _ in range(REPEATS):
+                    for outputs, found in runs.items():
+                        found.append(under_load(server, url, words.requests, outputs))
+            finally:
+                server.terminate()
+    one, mixed = ({key: statistics.median(run[key] for run in found) for key in found[0]} for found in runs.values())
+    made: dict[str, Any] = {"requests": words.requests, "tokens_per_second": mixed["tokens"] / mixed["seconds"]}
+    rows = [common.Row("through HTTP", f"{made['tokens_per_second']:.0f} tok/s")]
+    for who in ("server", "load"):
+        made[who] = each = {
+            "request_us": one[who] / words.requests * 1e6,
+            "token_us": (mixed[who] - one[who]) / (mixed["tokens"] - one["tokens"]) * 1e6,
+        }
+        rows.append(common.Row(f"the {who}'s process", f"{each['request_us']:.0f} us a request, "
+                               f"{each['token_us']:.1f} us a token"))  # fmt: skip
+    print(common.table(rows))
+    print(common.save("serving_http", {**made, "runs": runs}, started=started, folder=words.results))
+
+
+if __name__ == "__main__":
+    main()
