@@ -4,7 +4,9 @@
 
 The engine gives every running sequence eight tokens a call, as on a GPU; what is left is JSON, text, metrics and
 sockets. Processor time of the server's process and of the load's, for a request of one token and for a further token,
-by two runs: one of single tokens, one of mixed lengths. Where there are two cores, the load has one to itself.
+by two runs: one of single tokens, one of mixed lengths. Where there are two cores, the load has one to itself. What a
+further token costs hangs on how many come at a time, and that on who is faster; so the server's two parts that see
+every token, text and metrics, are timed alone as well, eight tokens at a time.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import common
@@ -30,7 +33,7 @@ from gridstride.serve.process.protocol import Build, Ready
 
 VOCABULARY, CONTEXT, BLOCKS, BLOCK, RUNNING, STEPS = 2000, 4096, 20_000, 16, 256, 8
 MIXED, ONE = "lognormal:90:1.1:512", "1"
-REPEATS = 3
+REPEATS, UPDATES = 3, 500
 
 
 class Nothing:
@@ -83,6 +86,38 @@ def write_tokenizer(folder: Path) -> None:
         (folder / name).write_text(text)
 
 
+def parts(folder: str) -> dict[str, float]:
+    """Microseconds a token for its text and for its place in the metrics, in an update of STEPS tokens."""
+    from gridstride.models.tokenizer import Tokenizer
+    from gridstride.serve.http.metrics import Metrics
+    from gridstride.serve.messages import Update
+    from gridstride.serve.output import Output
+
+    tokenizer, metrics = Tokenizer.load(folder), Metrics("nothing")
+    stream = SimpleNamespace(generated=0, last_token=0.0, arrived=0.0)  # what of it the metrics see
+    words = [int(word) for word in np.random.default_rng(0).integers(300, VOCABULARY, STEPS * UPDATES)]
+    updates = [Update(id="a", tokens=tuple(words[i : i + STEPS])) for i in range(0, len(words), STEPS)]
+
+    def text() -> None:
+        output = Output(tokenizer)
+        for update in updates:
+            output.push(update)
+
+    def noted() -> None:
+        for update in updates:
+            metrics.updated(stream, update, 0.01)  # type: ignore[arg-type]
+
+    found = {}
+    for name, work in (("text_us", text), ("metrics_us", noted)):
+        times = []
+        for _ in range(9):
+            start = time.process_time()
+            work()
+            times.append(time.process_time() - start)
+        found[name] = statistics.median(times) / len(words) * 1e6
+    return found
+
+
 def processor_seconds(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -126,6 +161,7 @@ def main() -> None:
         if len(common.CORES) > 1:
             os.sched_setaffinity(0, {common.CORES[0]})
             command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
+        alone = parts(folder)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             try:
                 assert server.stdout is not None
@@ -137,7 +173,8 @@ def main() -> None:
             finally:
                 server.terminate()
     one, mixed = ({key: statistics.median(run[key] for run in found) for key in found[0]} for found in runs.values())
-    made: dict[str, Any] = {"requests": words.requests, "tokens_per_second": mixed["tokens"] / mixed["seconds"]}
+    made: dict[str, Any] = {"requests": words.requests, "tokens_per_second": mixed["tokens"] / mixed["seconds"],
+                            "parts": alone}  # fmt: skip
     rows = [common.Row("through HTTP", f"{made['tokens_per_second']:.0f} tok/s")]
     for who in ("server", "load"):
         made[who] = each = {
@@ -146,6 +183,8 @@ def main() -> None:
         }
         rows.append(common.Row(f"the {who}'s process", f"{each['request_us']:.0f} us a request, "
                                f"{each['token_us']:.1f} us a token"))  # fmt: skip
+    said = f"{alone['text_us']:.1f} us a token for text, {alone['metrics_us']:.2f} for metrics"
+    rows.append(common.Row("eight tokens at a time", said))
     print(common.table(rows))
     print(common.save("serving_http", {**made, "runs": runs}, started=started, folder=words.results))
 
