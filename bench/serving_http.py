@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import common
@@ -92,9 +91,12 @@ def parts(folder: str) -> dict[str, float]:
     from gridstride.serve.http.metrics import Metrics
     from gridstride.serve.messages import Update
     from gridstride.serve.output import Output
+    from gridstride.serve.process.client import Stream, Wanted
+    from gridstride.serve.sampling import Sampling
 
     tokenizer, metrics = Tokenizer.load(folder), Metrics("nothing")
-    stream = SimpleNamespace(generated=0, last_token=0.0, arrived=0.0)  # what of it the metrics see
+    stream = Stream(Wanted("a", (1,), Sampling()), 0.0, asyncio.Event())
+    stream.last_token = 0.0
     words = [int(word) for word in np.random.default_rng(0).integers(300, VOCABULARY, STEPS * UPDATES)]
     updates = [Update(id="a", tokens=tuple(words[i : i + STEPS])) for i in range(0, len(words), STEPS)]
 
@@ -105,7 +107,7 @@ def parts(folder: str) -> dict[str, float]:
 
     def noted() -> None:
         for update in updates:
-            metrics.updated(stream, update, 0.01)  # type: ignore[arg-type]
+            metrics.updated(stream, update, 0.01)
 
     found = {}
     for name, work in (("text_us", text), ("metrics_us", noted)):
@@ -166,6 +168,8 @@ def main() -> None:
             try:
                 assert server.stdout is not None
                 url = server.stdout.readline().strip()
+                if not url:
+                    raise SystemExit("the server did not start; what it said stands above")
                 under_load(server, url, words.requests, ONE)  # what is slow once
                 for _ in range(REPEATS):
                     for outputs, found in runs.items():

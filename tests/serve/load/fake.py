@@ -30,11 +30,13 @@ class Fake:
     model: Any = "fake"
     bodies: list[dict[str, Any]] = field(default_factory=list)
     most: int = 0  # requests at a time
+    connections: int = 0
     url: str = ""
     running: int = 0
     _server: asyncio.Server | None = None
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 lines = head.decode().split("\r\n")

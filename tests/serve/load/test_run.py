@@ -67,6 +67,19 @@ def test_the_first_text_is_waited_for_and_not_the_first_event() -> None:
     assert made["e2e_ms"]["p50"] >= 350
 
 
+def test_requests_one_after_another_share_a_connection() -> None:
+    with serving() as fake:
+        load(fake, requests=2 * client._POOL, concurrency=1)
+    assert fake.connections == 1
+
+
+def test_more_run_at_a_time_than_one_pool_holds() -> None:
+    many = 2 * client._POOL + 1
+    with serving(first=0.5) as fake:
+        made = load(fake, requests=many, concurrency=many)
+    assert (made["succeeded"], fake.most) == (many, many)
+
+
 def test_so_many_run_at_a_time() -> None:
     with serving(first=0.3) as fake:
         load(fake, requests=12, concurrency=4)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ from gridstride.serve.load.traffic import Planned
 _SAMPLE = 40_000  # characters that are tokenised to learn a vocabulary, or to cut prompts from
 _TOLD = 200  # characters of an error that are shown
 _LINE_AT_MOST = 1 << 24  # bytes
-_POOL = 32  # connections: a request looks at every other one of its pool
+_POOL = 32  # requests at a time: each looks at all connections of its pool
+_REST = 1.0  # seconds that an answer has to end behind its last event
 _STARTS_WITHIN = 60  # seconds in which a server may say 503 before the load begins
 GONE = "connection"  # the kind of error that a server which is not there gives
 
@@ -36,9 +37,9 @@ class Wishes:
 
 
 class Server:
-    """Connections to one server, about so many at a time; `url` with or without its /v1."""
+    """Connections to one server; `url` with or without its /v1."""
 
-    def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0, connections: int = 1) -> None:
+    def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0) -> None:
         base = url.rstrip("/").removesuffix("/v1")
         try:
             parsed = httpx.URL(base)
@@ -47,22 +48,35 @@ class Server:
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise LoadError(f"{url!r} is no address of a server: http://127.0.0.1:8000, say")
         self.url = base
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        times = httpx.Timeout(timeout, connect=min(timeout, 30.0), pool=None)
-        trust = httpx.create_ssl_context(trust_env=False)  # takes 40 ms
-        # The environment's proxies and .netrc are not asked: what is measured is this server.
-        self._clients = [
-            httpx.AsyncClient(
-                base_url=base, headers=headers, limits=limits, timeout=times, trust_env=False, verify=trust
-            )
-            for _ in range(-(-connections // _POOL))
-        ]
-        self._next = itertools.cycle(self._clients)
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._times = httpx.Timeout(timeout, connect=min(timeout, 30.0), pool=None)
+        self._trust = httpx.create_ssl_context(trust_env=False)  # takes 40 ms, so once
+        self._pools: list[httpx.AsyncClient] = []
+        self._busy: list[int] = []  # requests of each pool
 
     async def close(self) -> None:
-        for client in self._clients:
-            await client.aclose()
+        for pool in self._pools:
+            await pool.aclose()
+
+    @contextmanager
+    def _pool(self) -> Iterator[httpx.AsyncClient]:
+        """The first that has room, so that few requests at a time find the connections of those before them."""
+        place = next((place for place, busy in enumerate(self._busy) if busy < _POOL), len(self._pools))
+        if place == len(self._pools):
+            # The environment's proxies and .netrc are not asked: what is measured is this server.
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+            self._pools.append(
+                httpx.AsyncClient(
+                    base_url=self.url, headers=self._headers, limits=limits, timeout=self._times, trust_env=False,
+                    verify=self._trust,
+                )
+            )  # fmt: skip
+            self._busy.append(0)
+        self._busy[place] += 1
+        try:
+            yield self._pools[place]
+        finally:
+            self._busy[place] -= 1
 
     async def model(self) -> tuple[str, int | None]:
         """The first model that the server has, and the tokens of its longest request where it says so."""
@@ -93,12 +107,13 @@ class Server:
         record = Record(due=due, sent=time.perf_counter())
         path = "/v1/chat/completions" if wishes.chat else "/v1/completions"
         try:
-            async with next(self._next).stream("POST", path, json=_body(planned, wishes)) as response:
-                if response.status_code != 200:
-                    record.error = f"HTTP {response.status_code}"
-                    record.told = _message(await response.aread())
-                else:
-                    await _read(response, record)
+            with self._pool() as pool:
+                async with pool.stream("POST", path, json=_body(planned, wishes)) as response:
+                    if response.status_code != 200:
+                        record.error = f"HTTP {response.status_code}"
+                        record.told = _message(await response.aread())
+                    else:
+                        await _read(response, record)
         except httpx.TimeoutException:
             record.error = "timeout"
         except httpx.ConnectError:
@@ -107,12 +122,13 @@ class Server:
             record.error = "broken stream" if record.chunks else GONE
         except (ValueError, LookupError, TypeError, AttributeError):
             record.error = "malformed answer"
-        record.end = time.perf_counter()
+        record.end = record.end or time.perf_counter()
         return record
 
     async def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
         try:
-            return await self._clients[0].request(method, path, json=body)
+            with self._pool() as pool:
+                return await pool.request(method, path, json=body)
         except httpx.TransportError as error:
             raise ServerGone(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
 
@@ -164,10 +180,13 @@ def _told(thing: Any) -> str:
 
 
 async def _read(response: httpx.Response, record: Record) -> None:
-    async for data in _events(response):
+    events = _events(response)
+    async for data in events:
         if data == b"[DONE]":
+            record.end = time.perf_counter()
             if not record.counted:
                 record.output_tokens = len(record.chunks)
+            await _drain(events)
             return
         _note(json.loads(data), record)
         if record.error:
@@ -187,6 +206,14 @@ def _note(chunk: dict[str, Any], record: Record) -> None:
         if text:
             record.chunks.append(time.perf_counter())
         record.finish = choice.get("finish_reason") or record.finish
+
+
+async def _drain(events: AsyncIterator[bytes]) -> None:
+    """To the answer's end, so that its connection serves the next request; one that does not end is given up."""
+    with suppress(TimeoutError, httpx.TransportError):
+        async with asyncio.timeout(_REST):
+            async for _ in events:
+                pass
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -45,9 +45,8 @@ class Load:
 
 async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, Any]:
     """The figures, with what was sent; ServerGone, or LoadError for what the server cannot be asked."""
-    connections = load.requests if load.concurrency is None else load.concurrency
-    _allow_connections(connections)
-    server = Server(url, key=load.key, timeout=load.timeout, connections=connections)
+    _allow_connections(load.requests if load.concurrency is None else load.concurrency)
+    server = Server(url, key=load.key, timeout=load.timeout)
     try:
         first, longest = await server.model()
         wishes = Wishes(
