@@ -153,7 +153,8 @@ def bf16(x: Tensor) -> np.ndarray:
 def test_eight_blocks_that_talk_decode_as_one_decoder_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two launches of three greedy tokens each, then the logits of the next; a ring shorter than a layer, sanitized."""
     monkeypatch.setattr(packing, "STAGES", 4)
-    model, rung = Float64(), replace(op.SPECIALISED, copies=2)
+    model = Float64()
+    rung = replace(op.SPECIALISED, copies=2, line=64)  # lines that what a block sends does not fill
     prompt = np.random.default_rng(1).integers(0, 300, PROMPT + 1).tolist()
     model.logits(prompt[:-1], 0)
     table = np.random.default_rng(2).permutation(PAGES).astype(np.int32)

@@ -84,8 +84,8 @@ class DecodeStep:
             **{
                 "BLOCKS": cut.blocks, "WARPS": cut.warps, "WIDTH": cut.width, "HIDDEN": cut.hidden, "HEADS": cut.heads,
                 "KV_HEADS": cut.kv_heads, "HEAD_WIDTH": cut.head_width, "BLOCK_SIZE": block_size, "STAGES": STAGES,
-                "HEAD_GROUP": cut.head_group, "COPIES": rung.copies,
-                "LINE": rung.line, **macros,
+                "HEAD_GROUP": cut.head_group, "COPIES": rung.copies, "LINE": rung.line,
+                **macros,
             },
         )  # fmt: skip
 
