@@ -2,29 +2,42 @@
 
 VENV := .venv
 PEERS := .venv-bench
+LOWEST := .venv-lowest
 GPU_BENCHES := $(wildcard bench/*_h200.py)
 BENCHES := $(filter-out bench/common.py $(GPU_BENCHES),$(wildcard bench/*.py))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 WORKERS ?= 2
 
+# What takes over 20 s of processor time (pytest.mark.slow) is counted as skipped, unless SLOW=1 asks for it.
+SLOW ?=
+PYTEST := python -m pytest $(if $(SLOW),--slow)
+
+# What says soonest that a version does not fit: the command line, compilers, devices, the judge, the server's API.
+LOWEST_TESTS := tests/test_cli.py tests/test_cli_explain.py tests/test_cli_train.py tests/commands tests/compiler tests/device \
+	tests/judge/test_verdict.py tests/judge/test_verify.py tests/judge/test_sandbox.py tests/virtual/test_language.py \
+	tests/virtual/lowering/test_aarch64.py tests/virtual/test_numba_kernels.py tests/models tests/train/test_digits.py \
+	tests/serve/http tests/serve/test_grammar.py tests/testing
+LOWEST_PIP := $(LOWEST)/bin/python -m pip --disable-pip-version-check install --quiet
+
 # torch's CPU build: Linux's build on PyPI brings gigabytes of CUDA libraries, of other versions than ours.
 TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: help run setup stack test lint bench gpu-bench gpu-test clean
+.PHONY: help run setup stack test test-lowest lint bench gpu-bench gpu-test clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run       set up, then climb the matrix-multiply ladder (virtual GPU where there is no other)"
-	@echo "make test      set up, then ruff, mypy and all tests (WORKERS=$(WORKERS))"
+	@echo "make test      set up, then ruff, mypy and the tests (WORKERS=$(WORKERS)); SLOW=1 runs those over 20 s, too"
+	@echo "make test-lowest  the tests that versions decide, with the lowest ones that pyproject.toml allows, in $(LOWEST)"
 	@echo "make setup     only the virtual environment, in $(VENV)"
 	@echo "make stack     that, with PyTorch: for gridstride train, generate, chat, serve, load"
 	@echo "make lint      ruff and mypy"
 	@echo "make bench     every benchmark that needs no GPU; results go to bench/results"
 	@echo "make gpu-test  the tests that need an NVIDIA GPU"
 	@echo "make gpu-bench the benchmarks that need one"
-	@echo "make clean     remove $(VENV), $(PEERS) and what the tools cached"
+	@echo "make clean     remove $(VENV), $(PEERS), $(LOWEST) and what the tools cached"
 
 run: $(VENV)/.core
 	@$(BIN)/gridstride climb matmul
@@ -34,7 +47,10 @@ setup: $(VENV)/.core
 stack: $(VENV)/.stack
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/$(PYTEST) -n $(WORKERS)
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/$(PYTEST) -n $(WORKERS) $(LOWEST_TESTS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -48,10 +64,10 @@ gpu-bench: $(VENV)/.test
 	@for script in $(GPU_BENCHES); do echo "== $$script" >&2; $(BIN)/python "$$script" || exit 1; done
 
 gpu-test: $(VENV)/.test
-	$(BIN)/python -m pytest -m gpu -rs
+	$(BIN)/python -m pytest -m gpu -rs --slow
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Stamps: what they depend on says when to install again.
 $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
@@ -87,6 +103,17 @@ $(PEERS)/.installed: bench/peers/requirements.txt | $(BIN)/python
 		$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet "$$peer" || failed="$$failed $$peer"; \
 	done < $<; \
 	if [ -n "$$failed" ]; then echo "could not install:$$failed; the rows that need it will say so" >&2; else touch $@; fi
+
+# The lowest versions have an environment of their own, too. PyTorch stays at the version that set-up installs.
+$(LOWEST)/.installed: pyproject.toml constraints.txt tests/lowest_versions.py | $(BIN)/python
+	@echo "installing the lowest versions that pyproject.toml allows into $(LOWEST)" >&2
+	@test -x $(LOWEST)/bin/python || $(BIN)/python -m venv $(LOWEST)
+	@$(BIN)/python tests/lowest_versions.py > $(LOWEST)/requirements.txt
+	@$(LOWEST_PIP) torch==$(TORCH)+cpu 2>/dev/null \
+		|| $(LOWEST_PIP) torch==$(TORCH)+cpu --extra-index-url $(TORCH_INDEX) 2>/dev/null \
+		|| $(LOWEST_PIP) torch==$(TORCH)
+	@$(LOWEST_PIP) --requirement $(LOWEST)/requirements.txt --editable .
+	@touch $@
 
 # The first Python of 3.11 or later that can make virtual environments; PYTHON=... chooses one.
 $(BIN)/python:

@@ -55,10 +55,12 @@ def write(folder: Path, shape: str, device: str) -> None:
     from gridstride.models.config import DecoderConfig
     from gridstride.models.decoder import Decoder
     from gridstride.serve.load.prompts import library_source
-    from gridstride.train import config, model, tokenizer
+    from gridstride.train import model
+    from gridstride.train.config import run_config
+    from gridstride.train.data import tokenizer
 
     bpe = tokenizer.train([library_source()], vocabulary=VOCABULARY)
-    sizes = DecoderConfig(**SHAPE_06B) if shape == "0.6b" else model.shape(config.load(), VOCABULARY)
+    sizes = DecoderConfig(**SHAPE_06B) if shape == "0.6b" else model.shape(run_config.load(), VOCABULARY)
     with torch.device("cuda" if device.startswith("cuda") else "cpu"):
         decoder = Decoder(sizes)
     model.initialise(decoder)

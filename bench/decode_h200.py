@@ -36,9 +36,9 @@ import torch
 from gridstride.kernels import torch_op
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve.batch import Batch, Draw
-from gridstride.serve.cuda_runner import CudaRunner
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.engine.batch import Batch, Draw
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 
 PROMPT, NEW, STEPS, BLOCK = 128, 128, 16, 16
 COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines

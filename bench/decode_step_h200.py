@@ -25,7 +25,7 @@ from decode_h200 import BLOCK, COPY, NEW, PROMPT, SHAPE
 from torch import Tensor
 
 from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeStep, Rung, geometry
-from gridstride.serve.cuda_runner import STEPS_ALONE as STEPS
+from gridstride.serve.runner.cuda.cuda_runner import STEPS_ALONE as STEPS
 
 VARIANTS: list[tuple[Rung, dict[str, int]]] = [
     (STREAMED, {}),

@@ -22,11 +22,11 @@ import common
 import numpy as np
 from serving_h200 import BLOCK, HIGH, REQUESTS, SHAPE, requests
 
-from gridstride.serve.batch import Batch, Sampled
-from gridstride.serve.cuda_runner import BUCKETS, PASS
-from gridstride.serve.engine import Engine
-from gridstride.serve.prompts import TOKENS, needed, recorded
-from gridstride.serve.split import parts
+from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.runner.cuda.batch_parts import parts
+from gridstride.serve.runner.cuda.cuda_runner import BUCKETS, PASS
+from gridstride.serve.runner.cuda.prompts import TOKENS, needed, recorded
 
 PLACES = 192  # tokens of each sequence in the recorded decoding steps
 SMALL_STEP_MS = 1.45  # of 2 sequences, from a graph: the launches; estimated

@@ -99,7 +99,7 @@ def rung(which: tuple[str, str]) -> dict[str, Any]:
     """A rung on every case, in the order of the judge."""
     folder = find(which[0])
     file = next(each for each in folder.rungs() if each.name == which[1])
-    cases = all_cases(folder.problem, seed=SEED, hidden=8)
+    cases = all_cases(folder.problem, seed=SEED)
     runnable = build(folder.problem, file, gs.VirtualGPU(workers=1, sanitize=True))
     return told("/".join(which), verify(folder.problem, runnable, prepare(folder.problem, cases)).findings, len(cases))
 

@@ -26,7 +26,8 @@ from decode_h200 import SHAPE
 from gridstride.models import folder as folders
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train import config, corpus, tokenizer
+from gridstride.train.config import run_config
+from gridstride.train.data import corpus, tokenizer
 
 TINY = {"vocabulary": 3000, "width": 128, "layers": 2, "heads": 4, "kv_heads": 2, "head_width": 64, "hidden": 256,
         "context": 1024}  # fmt: skip
@@ -37,7 +38,7 @@ LEAST_RATIO = 10.0
 
 def write_model(folder: Path, shape: dict[str, Any], device: str) -> None:
     """A folder that `gridstride serve` takes; the tokenizer has fewer words than the model."""
-    source = config.load().data.source
+    source = run_config.load().data.source
     texts = (document.text for document, _ in zip(corpus.documents(source), range(100), strict=False))
     words = tokenizer.train(texts, vocabulary=2000)
     torch.manual_seed(0)

@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import gridstride as gs
 from gridstride.judge.buffers import Buffers
-from gridstride.judge.cases import hidden_cases
+from gridstride.judge.cases import drawn_cases
 from gridstride.judge.data import generate
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
@@ -234,7 +234,7 @@ def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: Kerne
     """What a mutant that passed does differently in many more cases, in words."""
     problem, device = folder.problem, ladder.device
     right, other = (build(problem, each, device) for each in (file, changed))
-    for case in hidden_cases(problem, seed=SEED + 1, count=MORE_CASES):
+    for case in drawn_cases(problem, seed=SEED + 1, count=MORE_CASES):
         whole = replace(case, data="whole") if "whole" not in problem.without else case
         try:
             wanted, given = (results(ladder, each, whole) for each in (right, other))

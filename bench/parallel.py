@@ -19,7 +19,7 @@ from typing import Any
 import common
 
 from gridstride.models.config import DecoderConfig
-from gridstride.train.arrangement import Arrangement
+from gridstride.train.config.arrangement import Arrangement
 
 SMALL = DecoderConfig(
     family="qwen3", vocabulary=2048, width=512, layers=4, heads=8, kv_heads=4, head_width=64, hidden=1408, context=256,
@@ -61,7 +61,7 @@ def main() -> None:
 
 def launched(world: int) -> dict[str, dict[str, Any]]:
     """All cases that take so many GPUs, in one job."""
-    from gridstride.train import processes
+    from gridstride.train.distributed import processes
 
     out = Path(os.environ.get("OUT") or common.RESULTS) / f".parallel-{world}.json"
     try:
@@ -99,8 +99,8 @@ def nccl() -> str | None:
 def rank(out: Path) -> None:
     import torch
 
-    from gridstride.train.outcome import told
-    from gridstride.train.processes import joined
+    from gridstride.train.distributed.outcome import told
+    from gridstride.train.distributed.processes import joined
 
     found: dict[str, dict[str, Any]] = {}
     with told(), joined("cpu" if TINY else "cuda") as device:
@@ -157,8 +157,9 @@ class Run:
         import torch
 
         from gridstride.models.decoder import Decoder
-        from gridstride.train import model, parallel
-        from gridstride.train.precision import Precision
+        from gridstride.train import model
+        from gridstride.train.distributed import parallel
+        from gridstride.train.optim.precision import Precision
         from gridstride.train.trainer import WithLoss
 
         self.torch, self.config, self.device = torch, config, device
@@ -174,7 +175,7 @@ class Run:
         self.adam = torch.optim.AdamW(self.spread.decoder.parameters(), lr=1e-3, fused=True)
 
     def step(self, step: int, *, rows: int, micro: int, clip: float) -> tuple[Any, Any]:
-        from gridstride.train import optimiser
+        from gridstride.train.optim import optimiser
 
         torch, spread = self.torch, self.spread
         tokens = torch.randint(0, self.config.vocabulary, (rows, self.config.context + 1), generator=generator(step))

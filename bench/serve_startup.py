@@ -36,10 +36,11 @@ def write_model(folder: Path, sizes: dict[str, int]) -> int:
     """A model of the default configuration with random weights; how many they are."""
     from gridstride.models import folder as folders
     from gridstride.models.decoder import Decoder
-    from gridstride.train import config, corpus, tokenizer
+    from gridstride.train.config import run_config
+    from gridstride.train.data import corpus, tokenizer
     from gridstride.train.model import initialise, shape
 
-    settings = config.load()
+    settings = run_config.load()
     settings = replace(settings, model=replace(settings.model, **sizes))
     texts = (document.text for document, _ in zip(corpus.documents(settings.data.source), range(200), strict=False))
     words = tokenizer.train(texts, vocabulary=settings.data.vocabulary)

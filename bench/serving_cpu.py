@@ -23,12 +23,12 @@ from common import Row, machine, publish
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve.batch import Batch, Runner, Sampled
-from gridstride.serve.build import BLOCK_SIZE
-from gridstride.serve.engine import Engine
-from gridstride.serve.messages import Submit
-from gridstride.serve.runner import TorchRunner
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.engine.batch import Batch, Runner, Sampled
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.messages import Submit
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.build import BLOCK_SIZE
+from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 MODEL = DecoderConfig(
     vocabulary=4096, width=256, layers=4, heads=4, kv_heads=4, head_width=64, hidden=704, context=512, tied=True

@@ -29,14 +29,14 @@ from decode_h200 import SHAPE
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve.batch import Batch, Sampled
-from gridstride.serve.cuda_runner import CudaRunner, Inputs
-from gridstride.serve.engine import Engine
-from gridstride.serve.graphs import Step
-from gridstride.serve.messages import Submit
-from gridstride.serve.sampling import Sampling
-from gridstride.serve.split import Part
-from gridstride.serve.static import Static
+from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.messages import Submit
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.cuda.batch_parts import Part
+from gridstride.serve.runner.cuda.cuda_runner import CudaRunner, Inputs
+from gridstride.serve.runner.cuda.graph_inputs import Static
+from gridstride.serve.runner.cuda.graphs import Step
 
 REQUESTS, RUNNING, LOW, HIGH, BLOCK = 256, 128, 16, 512, 16
 BUDGET = 2048  # tokens of a step, as `gridstride serve` has it

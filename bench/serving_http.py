@@ -26,8 +26,8 @@ from typing import Any
 import common
 import numpy as np
 
-from gridstride.serve.batch import Batch, Sampled
-from gridstride.serve.engine import Engine
+from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.engine import Engine
 from gridstride.serve.process.protocol import Build, Ready
 
 VOCABULARY, CONTEXT, BLOCKS, BLOCK, RUNNING, STEPS = 2000, 4096, 20_000, 16, 256, 8
@@ -76,10 +76,11 @@ def serve(folder: str, seconds: float) -> None:
 
 
 def write_tokenizer(folder: Path) -> None:
-    from gridstride.train import config, corpus, tokenizer
+    from gridstride.train.config import run_config
+    from gridstride.train.data import corpus, tokenizer
 
     texts = (
-        document.text for document, _ in zip(corpus.documents(config.load().data.source), range(100), strict=False)
+        document.text for document, _ in zip(corpus.documents(run_config.load().data.source), range(100), strict=False)
     )
     for name, text in tokenizer.files(tokenizer.train(texts, vocabulary=VOCABULARY), context=CONTEXT).items():
         (folder / name).write_text(text)
@@ -88,11 +89,11 @@ def write_tokenizer(folder: Path) -> None:
 def parts(folder: str) -> dict[str, float]:
     """Microseconds a token for its text and for its place in the metrics, in an update of STEPS tokens."""
     from gridstride.models.tokenizer import Tokenizer
+    from gridstride.serve.client.output import Output
+    from gridstride.serve.engine.messages import Update
+    from gridstride.serve.engine.sampling import Sampling
     from gridstride.serve.http.metrics import Metrics
-    from gridstride.serve.messages import Update
-    from gridstride.serve.output import Output
     from gridstride.serve.process.client import Stream, Wanted
-    from gridstride.serve.sampling import Sampling
 
     tokenizer, metrics = Tokenizer.load(folder), Metrics("nothing")
     stream = Stream(Wanted("a", (1,), Sampling()), 0.0, asyncio.Event())

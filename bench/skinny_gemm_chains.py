@@ -10,7 +10,7 @@ from torch import Tensor
 from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm.cut import Rule, by_rule
 from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
-from gridstride.serve import linear
+from gridstride.serve.runner.cuda import linear
 
 Work = Callable[[], None]
 Product = Callable[[Tensor, Tensor, bool], Tensor]

@@ -5,10 +5,10 @@
 Shapes of a 0.6 B Llama in bf16. A product is timed in a CUDA graph of launches that follow each other, each with its
 own copy of the weights, more than 200 MB of them, so that L2 holds none; gate_up with its gate, for cuBLAS silu_mul. A
 chain is 28 layers of qkv, output, gate_up and down, each fed by the one before, in one graph: cuBLAS, the op launched
-plainly and early (programmatic stream serialisation), what serve/linear.py takes, and at the `swept` rows the op by
-each of the rules that cut.py names. Whole decode steps of bench/decode_h200.py come with cuBLAS, as served, and with
-the op by the rule that this run says is best. The table names each case in which a rule chose badly. What no longer
-fits into the time is left out and said.
+plainly and early (programmatic stream serialisation), what serve/runner/cuda/linear.py takes, and at the `swept` rows
+the op by each of the rules that cut.py names. Whole decode steps of bench/decode_h200.py come with cuBLAS, as served,
+and with the op by the rule that this run says is best. The table names each case in which a rule chose badly. What no
+longer fits into the time is left out and said.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from gridstride.kernels.skinny_gemm import cut as cutting
 from gridstride.kernels.skinny_gemm.cut import CANDIDATES, MOST_ROWS, STEP, Cut, Rule
 from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
-from gridstride.serve import linear
+from gridstride.serve.runner.cuda import linear
 
 LAYER = ("qkv", "output", "gated", "down")
 LAYERS = 28

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridstride.kernels.skinny_gemm.cut import CANDIDATES, RULES, Cut, Rule, by_rule, cut
-from gridstride.serve import linear
+from gridstride.serve.runner.cuda import linear
 
 SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gated": (6144, 1024), "down": (1024, 3072),
           "head": (151_936, 1024)}  # fmt: skip
@@ -73,7 +73,8 @@ def single_rules(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _misses(name: str, m: int, times: dict[str, float], own: float) -> str:
-    """Where the rule or serve/linear.py takes something more than a twentieth slower than what it might take."""
+    """Where the rule or serve/runner/cuda/linear.py takes something more than a twentieth slower than what it might
+    take."""
     mine, choice = best(times, but="cuBLAS"), linear.is_faster(m, *SHAPES[name])
     taken = own if choice else times["cuBLAS"]
     slow = f"  cut {own / times[mine]:.2f}" if own > NEAR * times[mine] else ""
@@ -90,7 +91,7 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     yield "us of the same by one rule for all products, the op's own first"
     for word in next(iter(found["rules"].values()), {}):
         yield f"  {word:<28}" + "  ".join(f"M={m} {times.get(word, 0):5.1f}" for m, times in found["rules"].items())
-    yield "us of a product: cuBLAS, own cut, best cut, limit; misses: of the rule, of serve/linear.py, by how much"
+    yield "us of a product: cuBLAS, own cut, best cut, limit; misses: of the rule, of linear.py, by how much"
     for name, by_rows in found["products"].items():
         for m, times in by_rows.items():
             mine, own = best(times, but="cuBLAS"), next((us for key, us in times.items() if key != "cuBLAS"), 0.0)

@@ -1,14 +1,19 @@
-"""What all tests share: a cache of their own, and GPU tests skipped where there is no GPU."""
+"""What all tests share: a cache of their own, what is skipped (slow tests, GPU tests), who is slow."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
+
+SLOW = 20.0
+"""Seconds of processor time, its fixtures' included, above which a test is to be marked slow."""
+
+_BEGAN = pytest.StashKey[float]()
 
 # Each of pytest's processes has a core: PyTorch's and NumPy's threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -34,11 +39,48 @@ def _why_no_gpu() -> str | None:
     return None if count.value else "the CUDA driver finds no GPU"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run tests that are marked slow, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    for item in (item for item in slow if not item.get_closest_marker("timeout")):
+        item.add_marker(pytest.mark.timeout(600))  # a busy machine, or an emulated one, takes its time
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = _why_no_gpu() if marked else None
     for item in marked if reason else []:
         item.add_marker(pytest.mark.skip(reason=f"needs a GPU: {reason}"))
+    if not config.getoption("--slow"):
+        reason = f"takes over {SLOW:.0f} s of processor time: `make test SLOW=1` (--slow) runs it"
+        for item in slow:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those it started and has waited for."""
+    return sum(os.times()[:4])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_BEGAN] = _processor_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    if call.when == "teardown" and _BEGAN in item.stash:
+        item.user_properties.append(("processor_seconds", _processor_seconds() - item.stash[_BEGAN]))
+    return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names the tests that should be marked slow and are not: each makes `make test` longer for everybody."""
+    for report in terminalreporter.getreports(""):
+        seconds = dict(report.user_properties).get("processor_seconds", 0.0)
+        if report.when == "teardown" and seconds > SLOW and "slow" not in report.keywords:
+            terminalreporter.line(f"{report.nodeid} took {seconds:.0f} s of processor time: mark it slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

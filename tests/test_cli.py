@@ -274,6 +274,27 @@ def test_check_shows_what_does_not_compile_with_a_caret(run: Run, tmp_path: Path
     assert re.search(r"^ +\^$", outcome.out, re.MULTILINE)
 
 
+WARNED = RIGHT.replace("    if", "    float z;\n    if (i < -1) c[0] = z;\n    if")
+"""Right, but for what never happens."""
+
+
+@pytest.mark.parametrize("sandbox", [(), ("--no-sandbox",)])
+def test_check_shows_what_the_compiler_warns_of_behind_a_verdict_that_stands(
+    run: Run, tmp_path: Path, sandbox: tuple[str, ...]
+) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text(WARNED)
+    outcome = run("check", str(path), "--problem", "vector_add", *sandbox)
+    assert outcome.code == 0
+    assert outcome.out.startswith("pass")
+    assert f'{path}:6:24: warning: variable "z" is used before its value is set' in outcome.out
+    assert "warning" not in outcome.err
+    outcome = run("check", str(path), "--problem", "vector_add", "--json", *sandbox)
+    message = 'variable "z" is used before its value is set'
+    assert outcome.json["warnings"] == [{"file": str(path), "line": 6, "column": 24, "message": message}]
+    assert outcome.json["verdict"] == "pass"
+
+
 @pytest.mark.parametrize(
     ("chip", "code", "limit", "workers"),
     [("a100", 0, "", 1), ("A100", 0, "", 1), ("b7", 2, "", 1), ("a100", 0, "9", 1)],
@@ -319,10 +340,20 @@ def test_a_template_without_arguments_is_asked_for_them(run: Run, tmp_path: Path
     assert "the kernel is a template, add<int N>: give its arguments in a line `// entry: add<…>`" in outcome.out
 
 
-def test_host_code_in_a_submission_is_named_as_such(run: Run, tmp_path: Path) -> None:
-    outcome = run("check", kernel(tmp_path, RIGHT + "int main() { return 0; }\n"), "-p", "vector_add")
+def test_a_swapped_argument_order_is_named_in_the_verdict(run: Run, tmp_path: Path) -> None:
+    source = RIGHT.replace("const float* a, const float* b, float* c", "float* c, const float* a, const float* b")
+    assert source != RIGHT
+    outcome = run("check", kernel(tmp_path, source), "-p", "vector_add")
     assert outcome.code == 1
-    assert "leave main() and all that runs on the host out" in outcome.out
+    assert "parameters 1, 2, 3 seem to stand in another order: c, a, b" in outcome.out
+
+
+def test_a_program_is_judged_by_its_kernel(run: Run, tmp_path: Path) -> None:
+    program = (
+        RIGHT + '#include <vector>\nint main() { std::vector<float> v(9); printf("x"); add<<<1, 2>>>(); return 0; }\n'
+    )
+    outcome = run("check", kernel(tmp_path, program), "-p", "vector_add")
+    assert outcome.code == 0
 
 
 @pytest.mark.parametrize(
@@ -332,6 +363,10 @@ def test_host_code_in_a_submission_is_named_as_such(run: Run, tmp_path: Path) ->
         (b"//" + b" " * 4_000_000, "has 4,000,002 bytes, more than the 4,000,000 of a source"),
         (b"\x7fELF\0\1", "is a binary file"),
         (b"", "there is no __global__ function in it"),
+        (
+            RIGHT.encode().replace(b"//", b"// needs: 99.0\n//", 1),
+            "odd.cu:1: needs 99.0, and NVIDIA H200 has 9.0: no chip",
+        ),
     ],
 )
 def test_a_file_that_is_no_source_is_refused(run: Run, tmp_path: Path, data: bytes, said: str) -> None:
@@ -339,6 +374,41 @@ def test_a_file_that_is_no_source_is_refused(run: Run, tmp_path: Path, data: byt
     outcome = run("check", str(tmp_path / "odd.cu"), "-p", "vector_add")
     assert outcome.code == 2
     assert said in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(b"\x7fELF\0\1", "is a binary file, source text"), (b"import triton\n\xff", "line 2 is not UTF-8 text")],
+)
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_python_file_that_is_no_text_is_refused(
+    run: Run, tmp_path: Path, command: str, data: bytes, said: str
+) -> None:
+    (tmp_path / "odd.py").write_bytes(data)
+    outcome = run(command, str(tmp_path / "odd.py"), "-p", "vector_add")
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+@pytest.mark.parametrize("name", ["mine\udcff.cu", "two\nlines.cu"])
+def test_a_file_name_that_cannot_be_shown_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(RIGHT)
+    outcome = run("check", str(tmp_path / name), "-p", "vector_add")
+    assert outcome.code == 2
+    assert "rename it" in outcome.err
+
+
+def test_a_chip_that_has_what_a_file_needs_is_named(run: Run, tmp_path: Path) -> None:
+    outcome = run("check", kernel(tmp_path, "// needs: 8.0\n" + RIGHT), "-p", "vector_add", "--chip", "t4")
+    assert outcome.code == 2
+    assert "needs 8.0, and NVIDIA T4 has 7.5: --chip a100 has it" in outcome.err
+
+
+def test_an_include_from_elsewhere_is_told_what_a_submission_may_hold(run: Run, tmp_path: Path) -> None:
+    outcome = run("check", kernel(tmp_path, RIGHT + '#include "/etc/passwd"\n'), "-p", "vector_add", "--json")
+    assert outcome.code == 1
+    assert "a submission is one file" in outcome.json["findings"][0]["message"]
+    assert "include_paths" not in outcome.json["findings"][0]["message"]
 
 
 def test_a_pipe_is_refused_and_not_waited_for(run: Run, tmp_path: Path) -> None:
@@ -396,8 +466,11 @@ def test_check_stops_a_kernel_that_never_ends(run: Run, tmp_path: Path, monkeypa
         (["climb", "matmul", "--report", "/no/such/folder/x.html"], "there is no folder /no/such/folder"),
         (["climb", "matmul", "--report", "/"], "is a folder"),
         (["check", "no_such_file.cu", "-p", "matmul"], "no_such_file.cu cannot be read: No such file"),
+        (["climb", " "], "the problem's name ' ' is empty: there are aos_to_soa, box_blur"),
         (["check", "/", "-p", "matmul"], "'/' is a folder: give the file of the kernel in it"),
-        (["check", "", "-p", "matmul"], "'' is a folder"),
+        (["check", "", "-p", "matmul"], "no file is named"),
+        (["problem", "new", "class"], "'class' is a keyword of Python"),
+        (["problem", "new", "float"], "'float' is a keyword of C++"),
         (["check", "/dev/null", "-p", "matmul"], "/dev/null is a pipe or a device"),
         (["check", "x.cu"], "--problem"),
         (["problems", "--bogus"], "--bogus"),

@@ -102,3 +102,13 @@ def test_wrong_usage_says_what_was_wrong(run: Run, words: tuple[str, ...], said:
     assert code == 2
     assert said in json.loads(out)["error"]
     assert said in err
+
+
+def test_what_the_compiler_warns_of_stands_behind_the_verdict(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "warned.cu"
+    path.write_text(RIGHT.replace("    if", "    float z;\n    if (i < -1) c[0] = z;\n    if"))
+    code, out, _ = run(str(path))
+    assert code == 0
+    assert 'warning: variable "z" is used before its value is set' in out
+    assert out.index("pass") < out.index("warning") < out.index("limit")
+    assert json.loads(run(str(path), "--json")[1])["warnings"][0]["line"] == 6

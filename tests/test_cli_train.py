@@ -78,7 +78,7 @@ def test_a_run_goes_on_in_the_precision_it_began_in(
 ) -> None:
     for faster, more in (("fp32", ()), ("bf16", ("--resume",))):
         rates = [1.0, 9.0] if faster == "fp32" else [9.0, 1.0]
-        monkeypatch.setattr("gridstride.train.precision.matmul_rates", lambda *_, rates=rates, **__: rates)
+        monkeypatch.setattr("gridstride.train.optim.precision.matmul_rates", lambda *_, rates=rates, **__: rates)
         given = words("--name", "a", "--set", "run.steps=2", "--set", "run.precision=auto")
         code, out, _ = call(capsys, *(given if not more else ("train", "--name", "a", *more)), "--json")
         assert (code, json.loads(out)["precision"]) == (0, "fp32")
@@ -139,7 +139,7 @@ def test_a_run_is_overwritten_only_by_one_that_can_begin(folder: Path, capsys: p
 def test_a_disk_that_fills_up_is_said_with_how_to_go_on(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gridstride.train.log import Log
+    from gridstride.train.report.log import Log
 
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -174,8 +174,8 @@ def test_what_does_not_fit_into_memory_is_said_with_what_takes_less(
 
 
 def test_before_the_first_step_a_signal_ends_at_once_and_after_it_saves() -> None:
+    from gridstride.commands.text.train_display import Silent
     from gridstride.commands.train import _signals
-    from gridstride.commands.train_display import Silent
 
     with pytest.raises(KeyboardInterrupt), _signals(Silent(), alone=True):
         os.kill(os.getpid(), signal.SIGINT)
@@ -265,7 +265,7 @@ def test_the_configuration_is_written_explained_and_never_over_a_file(
 def test_a_signal_while_trigrams_are_counted_ends_and_the_rest_is_made_when_it_goes_on(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gridstride.train import baselines
+    from gridstride.train.report import baselines
 
     count = baselines.unigram_nats
 

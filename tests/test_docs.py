@@ -1,4 +1,4 @@
-"""The documents name what there is: kinds of findings, counters, and files."""
+"""The documents name what there is: rooms, files, kinds of findings, counters, options, chips."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.virtual.machine.layout import FAULTS
+from gridstride.serve.engine.sampling import REQUESTED
+from gridstride.virtual import chips
+from gridstride.virtual.abi.finding_kinds import KINDS
 from gridstride.virtual.observe.counters import Counters
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 VIRTUAL = (ROOT / "docs/virtual-gpu.md").read_text()
+
+
+SOURCE = ROOT / "src/gridstride"
+ROOMS = sorted(room.name for room in SOURCE.iterdir() if room.is_dir() and room.name != "__pycache__")
+ROOTED = re.compile(rf"(?<![\w./~-])(?:src|tests|docs|bench|{'|'.join(ROOMS)})/[\w./*-]*\w/?")
+"""Paths as pages name them, from the repository's root or from src/gridstride."""
+PLACEHOLDERS = re.compile(r"NAME|NNN|…|\.\.\.")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -23,7 +32,34 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind not in ("none", "interrupted")])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_that_a_page_names_are_there(page: Path) -> None:
+    text = re.sub(r"\]\([^)]*\)", "]", page.read_text())  # links have a test of their own
+    names = {name for name in ROOTED.findall(text) if not PLACEHOLDERS.search(name)}
+    assert {name for name in names if not any([*base.glob(name)] for base in (ROOT, SOURCE))} == set()
+    files = {name for span in re.findall(r"`([^`\n]+)`", text) for name in re.findall(r"^[\w/]+\.py$", span)}
+    known = {str(path.relative_to(ROOT)) for top in ("src", "tests", "bench") for path in (ROOT / top).rglob("*.py")}
+    assert {name for name in files if not any(f"/{path}".endswith(f"/{name}") for path in known)} == set()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+def test_the_table_of_rooms_names_every_folder(page: str) -> None:
+    named = set(re.findall(r"^\| `([\w/]+)/` \| \S", (ROOT / page).read_text(), re.MULTILINE)) - {"src/gridstride"}
+    inner = [each for room in ROOMS for each in sorted((SOURCE / room).iterdir()) if each.is_dir()]
+    folders = {str(each.relative_to(SOURCE)) for each in inner if any(each.rglob("*.*")) and each.name != "__pycache__"}
+    folders = {name for name in folders if not name.startswith("kernels/")}  # one line stands for all of them
+    if page == "README.md":  # there the virtual GPU is shown to two levels, the rest to one
+        assert named == {*ROOMS, *(each for each in folders if each.startswith("virtual/"))} - {"virtual"}
+    else:
+        assert named == {*ROOMS, *folders}
+
+
+@pytest.mark.parametrize("chip", chips.names())
+def test_every_chip_is_named(chip: str) -> None:
+    assert re.search(rf"\b{chip}\b", VIRTUAL.partition("## What runs")[0])
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"interrupted"}))
 def test_every_kind_of_finding_is_explained(kind: str) -> None:
     assert f"`{kind}`" in VIRTUAL
 
@@ -33,6 +69,11 @@ def test_counters_have_the_names_they_are_explained_by() -> None:
     names = [n for row in section.splitlines() if row.startswith("| `") for n in re.findall(r"`([\w{},]+)`", row)]
     whole = [n for name in names for n in _spelled(name) if n in dir(Counters())]
     assert len(whole) == len([n for name in names for n in _spelled(name)]) > 25
+
+
+@pytest.mark.parametrize("option", sorted(REQUESTED))
+def test_every_sampling_option_of_a_request_is_explained(option: str) -> None:
+    assert f"`{option}`" in (ROOT / "docs/serving.md").read_text()
 
 
 def _spelled(name: str) -> list[str]:

@@ -8,8 +8,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
-LEVELS = tuple("protocol compiler virtual device testing judge kernels profile models train serve commands cli".split())
+LEVELS = (
+    *"plain protocol compiler virtual device testing judge kernels programs profile".split(),
+    *"models train serve course commands cli".split(),
+)
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 
 
@@ -45,3 +50,146 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = f"import gridstride, sys; print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# -- floors inside a room ---------------------------------------------------------------------------------------------
+FLOORS = {
+    "virtual": (
+        "errors chips abi ptx ir runtime "
+        "lowering.analysis lowering lowering.instructions lowering.observed lowering.dispatch lowering.kernel "
+        "machine findings observe launch gpu"
+    ).split(),
+    "serve": "engine runner client process local http load".split(),
+    "train": "errors config optim data distributed model checkpoint evaluate report trainer loop run digits".split(),
+}
+"""In the order of the house's list: each imports only what stands before it, and itself."""
+
+UPWARD: dict[str, dict[tuple[str, str], str]] = {
+    "virtual": {
+        (
+            "lowering.calls",
+            "lowering.instructions.calls.builtins",
+        ): "a builtin of CUDA is called as any function is: the table could reach calls.py through the program",
+    },
+    "serve": {},
+    "train": {},
+}
+"""Imports that still run upwards, those inside functions too; the list only gets shorter."""
+
+UPWARD_TYPES: dict[str, dict[tuple[str, str], str]] = {
+    "virtual": {
+        ("launch.loaded", "gpu"): "a device loads modules, and a module is of one device",
+    },
+    "serve": {},
+    "train": {},
+}
+"""The same of imports that only annotations need: they want a Protocol of what they use."""
+
+CYCLES: dict[str, list[set[str]]] = {
+    "virtual": [
+        # registers, operands, calls and special registers of one function are written by one another
+        {
+            "lowering.access",
+            "lowering.calls",
+            "lowering.function",
+            "lowering.instructions.calls.builtins",
+            "lowering.instructions.calls.device_runtime",
+            "lowering.instructions.lane_arrays",
+            "lowering.program",
+            "lowering.special_registers",
+        },
+    ],
+    "serve": [],
+    "train": [],
+}
+"""Modules that still import one another, inside functions too."""
+
+
+def arrows(room: str) -> Iterator[tuple[str, str, int, bool]]:
+    """Module, what it imports, line, and whether only for types; inside a room, whose name is left out."""
+    folder, start = SOURCE / room, f"gridstride.{room}."
+    files = {module_name(file): file for file in folder.rglob("*.py")}
+    for name, file in files.items():
+        tree = ast.parse(file.read_text())
+        typed = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            targets = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                each = {f"{node.module}.{alias.name}" for alias in node.names}
+                targets = [t if t in files else node.module for t in each]
+            elif isinstance(node, ast.Import):
+                targets = [alias.name for alias in node.names]
+            for target in sorted({t for t in targets if t in files} - {name}):
+                yield name.removeprefix(start), target.removeprefix(start), node.lineno, id(node) in typed
+
+
+def module_name(file: Path) -> str:
+    parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def floor_of(room: str, module: str) -> int:
+    """The floor with the longest name that the module's begins with."""
+    floors = [floor for floor in FLOORS[room] if module == floor or module.startswith(f"{floor}.")]
+    assert floors, f"{room}.{module} is on no floor: FLOORS in this file says which there are"
+    return FLOORS[room].index(max(floors, key=len))
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_a_floor_imports_only_what_lies_above(room: str) -> None:
+    upwards = {(a, b) for a, b, _, typed in arrows(room) if not typed and floor_of(room, a) < floor_of(room, b)}
+    assert upwards == set(UPWARD[room])
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_annotations_name_only_what_lies_above(room: str) -> None:
+    upwards = {(a, b) for a, b, _, typed in arrows(room) if typed and floor_of(room, a) < floor_of(room, b)}
+    assert upwards == set(UPWARD_TYPES[room])
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_no_modules_of_a_room_import_one_another(room: str) -> None:
+    graph: dict[str, set[str]] = {}
+    for a, b, _, typed in arrows(room):
+        if not typed:
+            graph.setdefault(a, set()).add(b)
+    rings = [sorted(ring) for ring in rings_of(graph)]
+    assert sorted(rings) == sorted(sorted(ring) for ring in CYCLES[room])
+
+
+def rings_of(graph: dict[str, set[str]]) -> Iterator[set[str]]:
+    """Sets of modules each of which reaches all others of its set."""
+    reached = {module: _reached(graph, module) for module in graph}
+    seen: set[str] = set()
+    for module in graph:
+        ring = {other for other in reached[module] if module in reached.get(other, set())}
+        if ring and module not in seen:
+            seen |= ring
+            yield ring
+
+
+def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    work = [start]
+    while work:
+        for other in graph.get(work.pop(), set()) - found:
+            found.add(other)
+            work.append(other)
+    return found
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_no_folder_of_a_room_is_long(room: str) -> None:
+    folders = [SOURCE / room, *(SOURCE / room).rglob("*")]
+    sizes = {str(each.relative_to(SOURCE)): len([*each.glob("*.py")]) for each in folders}
+    assert {folder: size for folder, size in sizes.items() if size > 22} == {}
+
+
+def test_no_two_files_of_the_virtual_gpu_have_one_name() -> None:
+    names = [file.name for file in (SOURCE / "virtual").rglob("*.py") if file.name != "__init__.py"]
+    assert {name for name in names if names.count(name) > 1} == set()

@@ -38,8 +38,9 @@ import numpy as np  # noqa: E402
 
 import gridstride as gs  # noqa: E402
 from gridstride.compiler import nvrtc  # noqa: E402
+from gridstride.virtual.launch import loaded  # noqa: E402
 from gridstride.virtual.lowering import kernel  # noqa: E402
-from gridstride.virtual.machine import engine, loaded  # noqa: E402
+from gridstride.virtual.machine import engine  # noqa: E402
 
 IMPORTED = time.process_time()
 clock(nvrtc, "_compile", "nvrtc")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.observe import run as observing
+from gridstride.virtual.launch import observed_launch
 
 _seen: dict[str, Any] = {"launches": 0, "found": []}
-_observe = observing.observe
+_observe = observed_launch.observe
 
 
 def _counted(*given: Any, **named: Any) -> Any:
@@ -30,7 +30,7 @@ def _counted(*given: Any, **named: Any) -> Any:
 def pytest_configure() -> None:
     """From now on there is no virtual GPU without the sanitizer."""
     gs.VirtualGPU.sanitize = property(lambda self: True, lambda self, value: None)  # type: ignore[assignment]
-    observing.observe = _counted
+    observed_launch.observe = _counted
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,12 +6,16 @@ Names are imported when first used, so that `import gridstride` and the command 
 from __future__ import annotations
 
 import importlib
+import sys
+
+WINDOWS = "GridStride runs on Linux; on Windows run it in WSL2: `wsl --install`, then pip install gridstride there"
 
 TYPE_CHECKING = False  # type checkers take the name for true; importing typing would cost half of the start-up
 if TYPE_CHECKING:
     from typing import Any
 
     from gridstride.compiler import CompileError as CompileError
+    from gridstride.compiler import CompileWarning as CompileWarning
     from gridstride.device.arrays import DeviceArray as DeviceArray
     from gridstride.device.arrays import empty as empty
     from gridstride.device.arrays import to_device as to_device
@@ -36,28 +40,33 @@ if TYPE_CHECKING:
     from gridstride.protocol import LaunchError as LaunchError
     from gridstride.protocol import LinkError as LinkError
     from gridstride.protocol import NoDevice as NoDevice
+    from gridstride.protocol import OutOfAddressSpace as OutOfAddressSpace
     from gridstride.protocol import OutOfDeviceMemory as OutOfDeviceMemory
     from gridstride.protocol import UnknownName as UnknownName
     from gridstride.virtual.errors import UnsupportedInstruction as UnsupportedInstruction
     from gridstride.virtual.errors import UnsupportedTarget as UnsupportedTarget
+    from gridstride.virtual.findings.finding import KernelFault as KernelFault
     from gridstride.virtual.gpu import VirtualGPU as VirtualGPU
-    from gridstride.virtual.observe.findings import KernelFault as KernelFault
-    from gridstride.virtual.ptx.errors import PtxError as PtxError
+    from gridstride.virtual.machine.schedule import Schedule as Schedule
+    from gridstride.virtual.ptx.syntax_errors import PtxError as PtxError
 
 _HOMES = {
     "CompileError": "compiler",
+    "CompileWarning": "compiler",
     "DeviceArray": "device.arrays",
     "DeviceError": "protocol",
     "DeviceLost": "protocol",
     "Kernel": "device.kernel",
-    "KernelFault": "virtual.observe.findings",
+    "KernelFault": "virtual.findings.finding",
     "LaunchError": "protocol",
     "LinkError": "protocol",
     "Module": "device.module",
     "NoDevice": "protocol",
+    "OutOfAddressSpace": "protocol",
     "OutOfDeviceMemory": "protocol",
     "PhysicalGPU": "device.physical",
-    "PtxError": "virtual.ptx.errors",
+    "PtxError": "virtual.ptx.syntax_errors",
+    "Schedule": "virtual.machine.schedule",
     "Surface": "device.textures",
     "TensorMap": "device.tensor_map",
     "Texture": "device.textures",
@@ -87,6 +96,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"gridstride has no {name!r}; it has {', '.join(__all__)}")
+    if sys.platform == "win32":
+        raise ImportError(WINDOWS)
     value = globals()[name] = getattr(importlib.import_module(f"gridstride.{home}"), name)
     return value
 

@@ -14,13 +14,16 @@ import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from gridstride.commands.terminal import WrongUse, interrupts_end_at_once
+from gridstride import WINDOWS
+from gridstride.commands.terminal import WrongUse, interrupts_end_at_once, print_stderr
+from gridstride.plain import plain
 
 with interrupts_end_at_once():
     import typer
 
-    from gridstride.commands import stack_words
-    from gridstride.commands.words import FAILED, INTERRUPTED, WRONG_USE, Json, call
+    from gridstride.commands import course_words
+    from gridstride.commands.options import program_options, stack_options
+    from gridstride.commands.options.shared_options import FAILED, INTERRUPTED, WRONG_USE, Json, call
 
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
@@ -121,7 +124,7 @@ def problems(as_json: Json = False) -> int:
 
 
 problem = typer.Typer(name="problem", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(problem, help="Write a problem of your own, and prove that it can judge.")
+app.add_typer(problem, help="What a problem asks for; write and prove one of your own.")
 
 
 @problem.command("new")
@@ -134,6 +137,20 @@ def problem_new(
 ) -> int:
     """Write a problem that works, to be changed into your own."""
     return call("problem", "new", name, folder=folder, as_json=as_json)
+
+
+@problem.command("show")
+def problem_show(
+    name: Annotated[str, typer.Argument(metavar="PROBLEM", help="A name (`gridstride problems`) or a folder.")],
+    starter: Annotated[bool, typer.Option("--starter", help="Only a kernel file to start from.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Show what a problem asks for.
+
+    Statement, formula, signature, sizes, data, tolerance, what every verdict must have seen, and a file to start from:
+    `gridstride problem show saxpy --starter > mine.cu`.
+    """
+    return call("problem", "show", name, starter=starter, as_json=as_json)
 
 
 @problem.command("prove")
@@ -195,12 +212,16 @@ def doctor(as_json: Json = False) -> int:
     return call("doctor", as_json=as_json)
 
 
-stack_words.add(app)
+program_options.add(app)
+course_words.add(app)
+stack_options.add(app)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if words is None else words)
+    if sys.platform == "win32":
+        sys.exit(_refused(WINDOWS, given))
     gc.set_threshold(20_000, *gc.get_threshold()[1:])  # imports make many objects and no rubbish to look for
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
@@ -212,7 +233,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    print_stderr(f"warning: {message}")
 
 
 def _installed_version() -> str:
@@ -237,10 +258,12 @@ def _outcome(words: list[str]) -> int:
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (the interpreter flushes it at exit)
         return FAILED
+    except MemoryError as error:
+        return _refused(f"this process has no more memory ({error}): free some, or raise its limit (ulimit -v)", words)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        print_stderr(f"error: the output cannot be written: {error.strerror}")
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return FAILED
     except Exception as error:
@@ -253,7 +276,7 @@ def _outcome(words: list[str]) -> int:
 
 def _refused(message: str, words: list[str]) -> int:
     """Say what was wrong on stderr, and as the one object on stdout where JSON was asked for."""
-    print(f"error: {message}", file=sys.stderr)
+    print_stderr(f"error: {message}")
     if "--json" in words:
-        print(json.dumps({"error": message}))
+        print(json.dumps({"error": plain(message)}))
     return WRONG_USE

@@ -6,7 +6,7 @@ Dimensions are (x, y, z), sizes are bytes, times are milliseconds unless a name 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -30,6 +30,17 @@ class DeviceLost(DeviceError):
 
 class OutOfDeviceMemory(DeviceError, MemoryError):
     """An allocation larger than what is free on the device."""
+
+
+class OutOfAddressSpace(MemoryError):
+    """A limit of this process's keeps the virtual GPU from reserving what it needs; the message names it.
+
+    No DeviceError: no kernel is to blame, and no verdict can be given.
+    """
+
+
+class RacesNotWatched(UserWarning):
+    """A launch under the sanitizer for whose shadow of global memory there is no room."""
 
 
 class LaunchError(ValueError):
@@ -250,6 +261,9 @@ class Device(Protocol):
 
     def free(self, address: int) -> None:
         """Give back what `allocate` gave."""
+
+    def abandon(self, end: Callable[..., object], *args: object) -> None:
+        """Call `end` of something that is gone, soon and without an error: what finalizers do."""
 
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copy a C-contiguous array to the device; returns when it has arrived."""

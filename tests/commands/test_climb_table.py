@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.commands.climb_table import _footnotes
+from gridstride.commands.text.climb_table import _footnotes
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
 from gridstride.virtual.gpu import VirtualGPU

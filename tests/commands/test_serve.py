@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.cli import main
-from gridstride.commands import serve_options
+from gridstride.commands.options import serve_options
 from gridstride.commands.terminal import WrongUse
 
 Refused = Callable[..., str]

@@ -74,6 +74,10 @@ def test_a_value_that_nvrtc_refuses_is_a_value_error_with_the_option(option: str
     assert option.lstrip("-") in str(caught.value)
 
 
+NEWER = ("fmax-errors",)
+"""Options that NVRTC did not have in 13.0."""
+
+
 def test_every_option_let_through_is_known_to_nvrtc() -> None:
     values = {
         "std": "c++17", "fmad": "true", "ftz": "true", "prec-div": "true", "prec-sqrt": "true", "maxrregcount": "32",
@@ -85,4 +89,10 @@ def test_every_option_let_through_is_known_to_nvrtc() -> None:
     for name, takes_value in _ALLOWED.items():
         option = f"--{name}={values[name]}" if takes_value else f"--{name}"
         arch = "sm_100" if name == "device-float128" else "sm_90"
-        assert ".entry" in compile_cuda("__global__ void k() {}", options=[option], arch=arch).ptx, option
+        try:
+            made = compile_cuda("__global__ void k() {}", options=[option], arch=arch)
+        except ValueError as error:
+            if name in NEWER and "unrecognized option" in str(error):
+                continue
+            raise
+        assert ".entry" in made.ptx, option

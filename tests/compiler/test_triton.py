@@ -104,10 +104,30 @@ def test_a_constexpr_without_a_value_is_named() -> None:
         gs.triton(without_a_default, signature={"x_ptr": "*fp32"})
 
 
-@pytest.mark.parametrize("given", [3, "scale", triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])(scale)])
+@pytest.mark.parametrize("given", [3, "scale"])
 def test_what_is_no_triton_function_is_refused(given) -> None:
-    with pytest.raises(ValueError, match=r"gs.triton takes a function|scale is wrapped in an Autotuner"):
+    with pytest.raises(ValueError, match=r"gs\.triton takes a function"):
         gs.triton(given, signature=TYPES)
+
+
+CONFIGS = [triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128}, num_warps=8)]
+
+
+@pytest.mark.parametrize(("constants", "block", "warps"), [({}, 64, 2), ({"BLOCK": 128}, 128, 8)])
+def test_of_autotune_the_first_configuration_that_agrees_is_taken(constants: dict, block: int, warps: int) -> None:
+    function = triton_function(triton.autotune(CONFIGS, key=["n"])(scale), signature=TYPES, constants=constants)
+    assert (function.constants["BLOCK"], function.num_warps) == (block, warps)
+    assert f"of 2 of @triton.autotune: BLOCK={block} num_warps={warps}" in function.notes[0]
+
+
+def test_constants_that_no_configuration_has_are_taken_where_they_are_all() -> None:
+    function = triton_function(triton.autotune(CONFIGS, key=["n"])(scale), signature=TYPES, constants={"BLOCK": 32})
+    assert (function.constants["BLOCK"], function.num_warps, function.notes) == (32, 4, ())
+
+
+def test_a_heuristic_over_constants_is_worked_out() -> None:
+    wrapped = triton.heuristics({"BLOCK": lambda args: 16})(scale)
+    assert triton_function(wrapped, signature=TYPES).constants["BLOCK"] == 16
 
 
 @triton.jit

@@ -110,6 +110,9 @@ class FakeDevice:
         self.live[address] = nbytes
         return address
 
+    def abandon(self, end: Callable[..., object], *args: object) -> None:
+        end(*args)
+
     def free(self, address: int) -> None:
         del self.live[address]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -153,3 +154,87 @@ def test_numpy_integers_are_a_shape(fake, shape, dimensions):
 def test_a_shape_that_is_no_whole_number_is_refused(fake, shape):
     with pytest.raises(TypeError, match="is neither a whole number nor a tuple of them"):
         gs.empty(shape)
+
+
+HOST = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+PARTS = [
+    np.s_[0], np.s_[-1], np.s_[1:3], np.s_[...], np.s_[1, 2], np.s_[1, 2, 3], np.s_[1, 1:3], np.s_[0, 0, 1:4],
+    np.s_[None], np.s_[1:2, 2:3], np.s_[2, 1:2, 1:4], np.s_[3:], np.s_[..., :], np.s_[np.int64(2)], np.s_[:, :, :],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", PARTS, ids=str)
+def test_a_part_without_gaps_is_a_view(fake, key):
+    array = gs.to_device(HOST)
+    part = array[key]
+    np.testing.assert_array_equal(part.numpy(), HOST[key])
+    assert part.shape == HOST[key].shape
+    part.copy_from(np.full(part.shape, -1, np.float32))
+    want = HOST.copy()
+    want[key] = -1
+    np.testing.assert_array_equal(array.numpy(), want)
+
+
+@pytest.mark.parametrize("key", [np.s_[:, 0], np.s_[::2], np.s_[..., 0], np.s_[::-1], np.s_[:, 1:3]], ids=str)
+def test_a_part_with_gaps_is_refused_with_the_way_out(fake, key):
+    with pytest.raises(
+        ValueError, match=r"has gaps in memory .* slice the first dimension .*gs.to_device\(d.numpy\(\)"
+    ):
+        gs.to_device(HOST)[key]
+
+
+@pytest.mark.parametrize("key", [[0, 1], HOST > 3, "a", True, 1.5], ids=lambda key: type(key).__name__)
+def test_other_indices_are_refused(fake, key):
+    with pytest.raises(TypeError, match="indexed by whole numbers and slices"):
+        gs.to_device(HOST)[key]
+
+
+def test_an_index_out_of_range(fake):
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
+        gs.to_device(HOST)[3]
+
+
+def test_a_view_keeps_the_memory_alive(fake):
+    part = gs.to_device(np.arange(8.0))[4:]
+    gc.collect()
+    gs.to_device(np.zeros(8))
+    np.testing.assert_array_equal(part.numpy(), np.arange(4.0, 8.0))
+
+
+def test_rows_numbers_and_iteration(fake):
+    array = gs.to_device(HOST)
+    assert [row.shape for row in array] == [(4, 5)] * 3
+    assert (float(array[1, 2, 3]), int(array[0, 0, 4]), array[2, 0, 0].item()) == (33.0, 4, 40.0)
+
+
+def test_reshape_and_view_share_the_memory(fake):
+    array = gs.to_device(HOST)
+    assert array.reshape(-1).shape == (60,)
+    assert array.reshape((6, -1)).shape == (6, 10)
+    assert array.reshape(12, 5)[3].address == array.address + 60
+    np.testing.assert_array_equal(array.view(np.int32).numpy(), HOST.view(np.int32))
+    assert array.view("u1").shape == (3, 4, 20)
+    with pytest.raises(ValueError, match=r"has 60 elements, which do not fit \(7, -1\)"):
+        array.reshape(7, -1)
+    with pytest.raises(ValueError, match="no whole number of float64"):
+        array.view(np.float64)
+
+
+@pytest.mark.parametrize("use", [lambda d: d + 1, lambda d: 2 * d, lambda d: -d, lambda d: d @ d, lambda d: d / 2])
+def test_arithmetic_says_the_way_out(fake, use):
+    with pytest.raises(TypeError, match=r"no arithmetic: copy it to the host .* or let a kernel do it"):
+        use(gs.to_device(HOST))
+
+
+def test_assignment_says_the_way_out(fake):
+    with pytest.raises(TypeError, match=r"d\[key\].copy_from\(host\)"):
+        gs.to_device(HOST)[0] = 1
+
+
+def test_a_kernel_takes_a_view():
+    with gs.use(gs.VirtualGPU(workers=1)):
+        array = gs.to_device(HOST)
+        gs.cuda("__global__ void add(float *x) { x[threadIdx.x] += 100; }")["add"][1, 5](array[1, 2])
+        want = HOST.copy()
+        want[1, 2] += 100
+        np.testing.assert_array_equal(array.numpy(), want)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride import compiler
+from gridstride.compiler import compile_cuda
 from gridstride.device.entries import entry_parameters
 from gridstride.protocol import ParameterLayout
 
@@ -40,13 +42,31 @@ def test_templates_are_compiled_on_demand(fake, module):
     assert [each.name[:7] for each in fake.launches] == ["_Z4tile", "_Z4tile", "_Z9defa"]
 
 
+def test_instances_asked_for_in_a_list_are_compiled_in_one_run(fake, module, monkeypatch):
+    asked = []
+    monkeypatch.setattr(compiler, "compile_cuda", lambda *a, **k: asked.append(k["names"]) or compile_cuda(*a, **k))
+    names = ["tile<short, 16>", "saxpy", "tile<double, 2>", "tile<short, 16>"]
+    kernels = module[names]
+    assert [kernel.name for kernel in kernels] == names
+    assert asked == [("tile<short, 16>", "tile<double, 2>")]
+    kernels[2][1, 1](None, None, 2.5)
+    kernels[3][1, 1](np.ones(2, np.int16), np.ones(2, np.int16), 3)
+    assert [each.name[:8] for each in fake.launches] == ["_Z4tileI", "_Z4tileI"]
+    assert module["tile<double, 2>"] is kernels[2]
+
+
+def test_a_list_with_a_name_that_is_no_kernel_says_which(module):
+    with pytest.raises(gs.UnknownName, match="has no kernel 'tiles<8>'"):
+        module[["tile<short, 16>", "tiles<8>"]]
+
+
 def test_template_parameters_are_checked_by_their_arguments(module):
-    with pytest.raises(gs.LaunchError, match=r"tile<float, 16>: in is const T\*, an array of float64"):
+    with pytest.raises(gs.LaunchError, match=r"tile<float, 16>: in is const float\*, an array of float64"):
         module["tile<float, 16>"][1, 1](np.ones(2), None, 1.0)
-    with pytest.raises(gs.LaunchError, match=r"tile<int, 16>: scale is T, 1.5 is a float"):
+    with pytest.raises(gs.LaunchError, match=r"tile<int, 16>: scale is int, 1.5 is a float"):
         module["tile<int, 16>"][1, 1](None, None, 1.5)
     with pytest.raises(
-        gs.LaunchError, match=r"tile<unsigned char, 1>: scale = -1 does not fit T, which holds 0 to 255"
+        gs.LaunchError, match=r"tile<unsigned char, 1>: scale = -1 does not fit unsigned char, which holds 0 to 255"
     ):
         module["tile<unsigned char, 1>"][1, 1](None, None, -1)
 
@@ -115,7 +135,9 @@ def test_a_file_may_open_with_a_byte_order_mark(fake, tmp_path):
 
 
 def test_one_string_of_options_is_refused_in_words(fake):
-    with pytest.raises(ValueError, match=r"options must be a sequence of strings, not one string: \('-DWITH',\)"):
+    with pytest.raises(
+        ValueError, match=r"options must be a sequence of strings, not one string: options=\('-DWITH',\)"
+    ):
         gs.cuda("__global__ void f() {}", options="-DWITH")
 
 

@@ -46,8 +46,6 @@ def gpu() -> Iterator[gs.VirtualGPU]:
         (IMAGE.astype(np.uint8), {"filter": "linear"}, "integers are filtered as floats only"),
         (IMAGE.astype(np.int32), {"read": "normalized_float"}, "only 8- and 16-bit integers become floats"),
         (IMAGE, {"srgb": True}, "srgb=True is for uint8"),
-        (IMAGE, {"address": "wrap"}, "address='wrap' needs normalized=True"),
-        (IMAGE, {"address": ("clamp", "mirror")}, "address='mirror' needs normalized=True"),
         (IMAGE, {"address": "repeat"}, "address='repeat': it is 'clamp', 'wrap', 'mirror', 'border'"),
         (IMAGE, {"filter": "cubic"}, "filter='cubic'"),
         (IMAGE, {"read": "float"}, "read='float'"),
@@ -144,3 +142,14 @@ def test_memory_comes_back(gpu: gs.VirtualGPU) -> None:
 def test_many_objects_come_and_go() -> None:
     handles = {gs.texture(IMAGE).handle for _ in range(300)}
     assert len(handles) == 300
+
+
+@pytest.mark.parametrize("mode", ["wrap", "mirror"])
+def test_what_goes_round_clamps_where_coordinates_count_texels(mode: str) -> None:
+    """As CUDA does it: without normalizedCoords these modes are switched to clamp."""
+    texture = gs.texture(IMAGE, address=(mode, "border"))
+    assert texture.sampling.address[:2] == ("clamp", "border")
+    out = np.zeros(8, np.float32)
+    gs.cuda(SOURCE)["k"][1, 8](texture, gs.surface(IMAGE), out)
+    np.testing.assert_array_equal(out, IMAGE[0, [0, 1, 2, 3, 3, 3, 3, 3]])
+    assert gs.texture(IMAGE, address=mode, normalized=True).sampling.address[:2] == (mode, mode)

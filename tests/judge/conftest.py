@@ -39,6 +39,8 @@ class HostDevice:
 
     def free(self, address: int) -> None: ...
 
+    def abandon(self, end: object, *args: object) -> None: ...
+
     def copy_in(self, address: int, host: np.ndarray) -> None:
         self.memory[address : address + host.nbytes] = host.reshape(-1).view(np.uint8)
 
@@ -128,7 +130,7 @@ def pitched() -> Problem:
         public=({"rows": 5, "columns": 33, "pitch": 36}, {"rows": 3, "columns": 16, "pitch": 16}),
         largest={"rows": 20, "columns": 40, "pitch": 60},
         observed={"rows": 8, "columns": 32, "pitch": 33},
-        timed={"rows": 64, "columns": 64, "pitch": 65},
+        timed={"rows": 1024, "columns": 1024, "pitch": 1025},
         strides={"pitch": "columns"},
         flops="rows*columns",
         bytes="8*rows*columns",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gridstride as gs
+from gridstride.judge.expected import check_parameters
 from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Problem
 from gridstride.judge.runnable import RefusedError, build
@@ -39,3 +40,37 @@ def test_names_signs_and_widths_of_numbers_are_the_kernels_own(doubling: Problem
     source = f"// block: 32\n// grid: 1\n__global__ void k({parameters}) {{}}"
     runnable = build(doubling, parse_kernel(source), gs.VirtualGPU())
     assert runnable.shape({"n": 5}).block == (32, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ("float* y, int n, const float* x", "parameters 1, 2, 3 seem to stand in another order: y, n, x"),
+        ("const float* a, int b, float* c", "parameters 2 and 3 seem swapped: b and c"),
+    ],
+)
+def test_an_order_in_which_all_would_fit_is_said(doubling: Problem, parameters: str, said: str) -> None:
+    assert f": {said}. The problem gives" in refusal(doubling, parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "note"),
+    [
+        ("float* y, const float* x, int n", "parameters 1 and 2 seem swapped: y and x. The problem gives __global__"),
+        ("float* output, const float* input, int size", "parameters 1 and 2 seem swapped: output and input"),
+        ("const float* x, float* y, int n", ""),
+        ("const float* p, float* q, int count", ""),
+    ],
+)
+def test_names_that_stand_in_another_order_are_doubted(doubling: Problem, parameters: str, note: str) -> None:
+    source = f"// block: 32\n// grid: 1\n__global__ void k({parameters}) {{}}"
+    notes = build(doubling, parse_kernel(source), gs.VirtualGPU()).facts.notes
+    assert " ".join(notes).startswith(note)
+    assert bool(notes) == bool(note)
+
+
+def test_an_output_that_the_kernel_declares_const_is_doubted(doubling: Problem) -> None:
+    with gs.use("virtual"):
+        kernel = gs.cuda("__global__ void k(float* r, const float* u, int n) { r[n] = u[n]; }")["k"]
+        note = check_parameters(doubling.signature, "k", kernel.bound().parameters)
+    assert "parameter 2, const float* u, is const where the problem passes its output y" in note

@@ -92,3 +92,10 @@ def test_marked_lines_belong_to_the_expectation() -> None:
 
 def test_a_launch_prints_the_dimensions_that_count() -> None:
     assert str(LaunchShape((4, 1, 1), (16, 16, 1))) == "grid 4, block 16×16"
+
+
+def test_a_cooperative_launch_is_asked_for_with_yes() -> None:
+    header = "// grid: 4\n// block: 32\n// cooperative: {}\n__global__ void k() {{}}"
+    assert [parse_kernel(header.format(each)).launch.cooperative for each in ("yes", "no")] == [True, False]
+    with pytest.raises(HeaderError, match=r"kernel.cu:3: cooperative true: yes or no belongs there"):
+        parse_kernel(header.format("true"))

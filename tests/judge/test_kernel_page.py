@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.commands.explain_text import measured_text
+from gridstride.commands.text.explain_text import measured_text
 from gridstride.judge.explain import explain, nsight
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile, parse_kernel

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from gridstride.judge.patterns import Evidence, Pattern, describe
+from gridstride.judge.patterns import PATTERNS, Evidence, Pattern, describe
 
 RIGHT = np.random.default_rng(0).standard_normal((40, 24)).astype(np.float32)
 
@@ -29,6 +33,16 @@ def put(where: object) -> Callable[[np.ndarray], None]:
         got[where] += 1 + np.abs(got[where])
 
     return change
+
+
+def test_elements_that_are_nan_are_those_that_the_sentence_is_about() -> None:
+    got = RIGHT.copy()
+    got[0, 0] += 5
+    got[3, 4] = np.nan
+    pattern = seen(got)
+    assert "element (3, 4) was NaN or Inf" in pattern.text
+    assert pattern.elements is not None
+    assert np.argwhere(pattern.elements).tolist() == [[3, 4]]
 
 
 def test_a_tail_that_was_never_written_points_at_the_grid() -> None:
@@ -124,3 +138,125 @@ def test_whole_number_outputs() -> None:
     wrong = got != right
     pattern = describe(Evidence(got, right, wrong, np.zeros_like(wrong)))
     assert pattern.name == "columns_above"
+
+
+def products(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(a * x, np.float32)
+
+
+def test_zero_times_infinity_that_came_out_as_zero_is_no_permutation() -> None:
+    x = np.random.default_rng(4).standard_normal(900).astype(np.float32)
+    x[::50] = 0
+    right = products(np.float32(np.inf), x)
+    pattern = seen(np.where(x == 0, np.float32(0), right), right)
+    assert pattern.name == "nonfinite_lost"
+    assert "18 of 900 elements, the first at 0, were numbers where NaN belongs" in pattern.text
+    assert "0 · Inf" in pattern.mistake
+
+
+def test_a_few_lost_nans_among_right_elements() -> None:
+    right = RIGHT.copy()
+    right[11, 3] = np.nan
+    got = right.copy()
+    got[11, 3] = 0.3
+    pattern = seen(got, right)
+    assert pattern.name == "nonfinite_lost"
+    assert "element (11, 3) was a number where NaN belongs" in pattern.text
+
+
+def test_lost_precision_with_cancellation_is_no_permutation() -> None:
+    flat = (RIGHT.reshape(-1) * np.geomspace(1, 1e3, RIGHT.size)).astype(np.float32)
+    noise = 5e-4 * np.random.default_rng(5).uniform(-1, 1, flat.size)
+    noise[::50] = 0.1  # what is left of two large terms: a rounding error there is any size
+    pattern = seen((flat * (1 + noise)).astype(np.float32), flat)
+    assert pattern.name == "precision", pattern
+    assert "bits only" in pattern.text
+
+
+def test_a_permutation_of_some_elements_is_one() -> None:
+    flat = RIGHT.reshape(-1)
+    got = flat.copy()
+    places = np.arange(0, 900, 30)
+    got[places] = flat[np.roll(places, 7)]
+    assert seen(got, flat).name == "permuted"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"), [(np.float32, "denormals were flushed to zero"), (np.float16, "a formula that gives 0")]
+)
+def test_zeros_for_denormals_are_called_flushed_where_hardware_flushes(dtype: type, said: str) -> None:
+    tiny = float(np.finfo(dtype).tiny)
+    right = (np.random.default_rng(7).uniform(0.1, 0.9, 300) * tiny).astype(dtype)
+    wrong = np.ones(300, bool)
+    pattern = describe(Evidence(np.zeros(300, dtype), right.astype(np.float64), wrong, ~wrong))
+    assert pattern.name == "flushed"
+    assert "all 300 elements were 0" in pattern.text
+    assert said in pattern.mistake
+    assert ("flushed" in pattern.mistake) == (dtype is np.float32)
+
+
+def test_errors_that_pile_up_are_not_taken_for_half_precision() -> None:
+    noise = np.random.default_rng(8).uniform(0.5, 1, RIGHT.shape).astype(np.float32)
+    right = 1 + np.abs(RIGHT)
+    piled = seen((right * (1 + 2e-6 * noise)).astype(np.float32), right)
+    assert piled.name == "precision"
+    assert "pile up" in piled.mistake
+    assert "half" in seen(right.astype(np.float16).astype(np.float32), right).mistake
+
+
+def test_nan_where_inf_belongs_says_which_is_which() -> None:
+    got, right = RIGHT.copy(), RIGHT.copy()
+    got[2, 3], right[2, 3] = np.nan, np.inf
+    assert "element (2, 3) was NaN or Inf, but not the right one: nan, should be inf" in seen(got, right).text
+
+
+def test_nan_of_other_bits_is_not_said_to_be_nan_that_should_be_nan() -> None:
+    got = np.full(8, np.nan, np.float32)
+    pattern = describe(Evidence(got, got.astype(np.float64), np.ones(8, bool), np.zeros(8, bool)))
+    assert "NaN, as they should be, but with other bits" in pattern.text
+
+
+def test_zeros_in_the_place_of_ordinary_numbers_are_not_flushed_ones() -> None:
+    assert seen(np.zeros_like(RIGHT)).name == "constant"
+
+
+def test_expected_values_without_a_finite_one_are_described_too() -> None:
+    right = np.full(64, np.inf, np.float32)
+    assert seen(np.arange(64, dtype=np.float32), right).name == "nonfinite_lost"
+    assert "Inf belongs" in seen(np.arange(64, dtype=np.float32), right).text
+
+
+def test_every_pattern_that_is_seen_has_a_name_that_a_header_may_give() -> None:
+    assert {"tail", "precision", "flushed", "permuted", "rows_every"} <= set(PATTERNS)
+
+
+SIGNALLING = np.array([0x7FA5A5A5], np.uint32).view(np.float32)[0]
+ODD = st.sampled_from([0.0, -0.0, 1.0, 1.001, -2.5, 1e-40, 3e38, np.inf, -np.inf, np.nan])
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    got=arrays(np.float32, (2, 2), elements=ODD.map(np.float32)),
+    expected=arrays(np.float32, (2, 2), elements=ODD.map(np.float32)),
+    signalling=arrays(np.bool_, (2, 2, 2)),
+    wrong=arrays(np.bool_, (2, 2)),
+)
+def test_no_value_is_an_invalid_operation(
+    got: np.ndarray, expected: np.ndarray, signalling: np.ndarray, wrong: np.ndarray
+) -> None:
+    """NaN, Inf and signalling NaNs, such as the poison, on either side: told of without a warning of NumPy's."""
+    sides = [np.where(odd, SIGNALLING, side) for odd, side in zip(signalling, (got, expected), strict=True)]
+    for wide in (np.float32, np.float64):
+        with np.errstate(invalid="ignore"):
+            there = sides[1].astype(wide)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            assert describe(Evidence(sides[0], there, wrong, np.zeros_like(wrong))).name in PATTERNS
+
+
+def test_the_precision_of_wrong_elements_is_told_beside_nan_and_inf_elsewhere() -> None:
+    expected = RIGHT.astype(np.float64).copy()
+    expected[0, 0], expected[0, 1] = np.nan, np.inf
+    got = expected.astype(np.float16).astype(np.float32)
+    assert seen(got, expected).name == "precision"

@@ -89,3 +89,26 @@ def test_what_is_put_in_is_ptx_with_guards_of_both_kinds() -> None:
     again = parse(probe.probed(text, module, "k", found, 64, lambda site: NOTHING))
     assert len(probe.sites(again, "k")) == len(found) == 2
     assert probe.VARIABLE in again.variables
+
+
+LINE_0 = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 x)
+{
+    .reg .b64 %rd<3>;
+    .loc 1 7 3
+    ld.param.u64 %rd1, [x];
+    cvta.to.global.u64 %rd2, %rd1;
+    .loc 1 0 3
+    st.global.u32 [%rd2], 1;
+    ret;
+}
+.file 1 "mine.cu"
+"""
+
+
+def test_an_access_on_the_compilers_line_0_is_on_the_line_before() -> None:
+    with gs.use("virtual"):
+        kernel: Any = gs.ptx(LINE_0)["k"].bound().kernel
+        assert [site.line for site in probe.sites(kernel.module.parsed, "k")] == [7]

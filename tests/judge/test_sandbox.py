@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import signal
@@ -21,9 +22,9 @@ import gridstride as gs
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder, check
 from gridstride.judge.sandbox import calls, landlock, records, seccomp
-from gridstride.judge.sandbox.client import StoppedError, Worker
+from gridstride.judge.sandbox.client import CannotJudge, Worker
 from gridstride.judge.sandbox.limits import Limits
-from gridstride.judge.sandbox.wire import Message, Reader, WireError, packed
+from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
 
 OWN = 4242  # the process that the filter is made for
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -46,6 +47,8 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
             return k
         if code == 0x20:
             accumulator = data[k]
+        elif code == 0x54:
+            accumulator &= k
         else:
             at += yes if (accumulator == k if code == 0x15 else accumulator & k) else no
 
@@ -57,7 +60,8 @@ def test_the_numbers_of_calls_are_those_of_the_system(column: int) -> None:
         pytest.skip(f"needs {header}")
     known = {m[1]: int(m[2]) for m in re.finditer(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())}
     named = {**calls.PLAIN, "clone": calls.CLONE, "clone3": calls.CLONE3, "ioctl": calls.IOCTL, "prctl": calls.PRCTL,
-             "prlimit64": calls.PRLIMIT64, "kill": calls.KILL, "tgkill": calls.TGKILL}  # fmt: skip
+             "prlimit64": calls.PRLIMIT64, "open": calls.OPEN, "openat": calls.OPENAT, "mmap": calls.MMAP,
+             "madvise": calls.MADVISE, "fcntl": calls.FCNTL, "kill": calls.KILL, "tgkill": calls.TGKILL}  # fmt: skip
     for name, numbers in named.items():
         there = known.get(name, known.get(name.removeprefix("new")))
         assert numbers[column] in (there, calls.NONE), name
@@ -67,7 +71,9 @@ def test_the_numbers_of_calls_are_those_of_the_system(column: int) -> None:
 def test_the_filter_lets_through_what_is_listed_and_nothing_else(machine: str, column: int) -> None:
     listed = {numbers[column] for numbers in calls.PLAIN.values()} - {calls.NONE}
     passes = {number for number in range(600) if verdict(machine, number) == ALLOWED}
-    with_no_arguments = {calls.PRLIMIT64[column]}  # asks for limits, sets none
+    # Asks for limits and sets none, opens to read, maps what is its own, copies a descriptor.
+    some = (calls.PRLIMIT64, calls.OPEN, calls.OPENAT, calls.MMAP, calls.FCNTL, calls.MADVISE)
+    with_no_arguments = {numbers[column] for numbers in some} - {calls.NONE}
     assert passes == listed | with_no_arguments
 
 
@@ -75,6 +81,8 @@ def test_the_filter_lets_through_what_is_listed_and_nothing_else(machine: str, c
 def test_threads_may_start_and_processes_may_not(machine: str, column: int) -> None:
     assert verdict(machine, calls.CLONE[column], 0x3D0F00) == ALLOWED  # as pthread_create asks
     assert verdict(machine, calls.CLONE[column], signal.SIGCHLD) != ALLOWED
+    assert verdict(machine, calls.CLONE[column], 0x3D0F00 & ~0x400) != ALLOWED  # with descriptors of its own
+    assert verdict(machine, calls.CLONE[column], 0x3D0F00 | 0x20000) != ALLOWED  # with mounts of its own
     assert verdict(machine, calls.CLONE3[column]) != ALLOWED
 
 
@@ -90,19 +98,63 @@ def test_limits_can_be_asked_for_and_not_raised() -> None:
     assert verdict("x86_64", calls.PRLIMIT64[0], 0, 7, 0) == ALLOWED
     assert verdict("x86_64", calls.PRLIMIT64[0], 0, 7, 0x1000) != ALLOWED
     assert verdict("x86_64", calls.PRLIMIT64[0], 0, 7, 1 << 40) != ALLOWED
+    assert verdict("x86_64", calls.PRLIMIT64[0], OWN, 7, 0) == ALLOWED
+    assert verdict("x86_64", calls.PRLIMIT64[0], OWN + 1, 7, 0) != ALLOWED
+
+
+@pytest.mark.parametrize(("machine", "column"), [("x86_64", 0), ("aarch64", 1)])
+def test_a_descriptor_cannot_have_signals_sent(machine: str, column: int) -> None:
+    fcntl = calls.FCNTL[column]
+    copies_and_flags = {0, 1, 2, 3, 4, 1030}  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC
+    assert {command for command in range(2048) if verdict(machine, fcntl, 3, command) == ALLOWED} == copies_and_flags
+    assert verdict(machine, fcntl, 3, 4, os.O_NONBLOCK) == ALLOWED
+    assert verdict(machine, fcntl, 3, 4, os.O_ASYNC | os.O_NONBLOCK) != ALLOWED
+
+
+@pytest.mark.parametrize(("machine", "column"), [("x86_64", 0), ("aarch64", 1)])
+def test_files_are_opened_by_name_and_with_a_right_that_landlock_knows(machine: str, column: int) -> None:
+    """Whatever the version: 3 as access mode, O_TRUNC without writing, O_PATH and O_TMPFILE ask it for too little."""
+    openat = calls.OPENAT[column]
+    for flags in (
+        os.O_RDONLY,
+        os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+        os.O_RDWR | os.O_APPEND,
+        os.O_RDONLY | os.O_CLOEXEC,
+    ):
+        assert verdict(machine, openat, 0, 0, flags) == ALLOWED
+    for flags in (3, 3 | os.O_TRUNC, os.O_RDONLY | os.O_TRUNC, os.O_PATH, os.O_TMPFILE | os.O_RDWR):
+        assert verdict(machine, openat, 0, 0, flags) != ALLOWED
+
+
+def test_memory_that_is_shared_and_no_files_is_refused() -> None:
+    private, shared, validated, anonymous = 2, 1, 3, 0x20
+    assert verdict("x86_64", calls.MMAP[0], 0, 0, 0, private | anonymous) == ALLOWED
+    assert verdict("x86_64", calls.MMAP[0], 0, 0, 0, shared) == ALLOWED
+    assert verdict("x86_64", calls.MMAP[0], 0, 0, 0, shared | anonymous) != ALLOWED
+    assert verdict("x86_64", calls.MMAP[0], 0, 0, 0, validated | anonymous) != ALLOWED
+    assert verdict("x86_64", calls.MMAP[0], 0, 0, 0, private | anonymous | 0x40000) != ALLOWED  # huge pages
+
+
+def test_memory_is_not_pushed_out_nor_taken_from_the_machine() -> None:
+    page_out, merge, poison, offline, remove = 21, 12, 100, 101, 9
+    for advice in (page_out, merge, poison, offline, remove):
+        assert verdict("x86_64", calls.MADVISE[0], 0, 0, advice) != ALLOWED
+    for advice in (mmap.MADV_DONTNEED, mmap.MADV_HUGEPAGE, mmap.MADV_FREE):
+        assert verdict("x86_64", calls.MADVISE[0], 0, 0, advice) == ALLOWED
 
 
 def test_calls_of_another_architecture_end_the_process() -> None:
     assert verdict("x86_64", 0, architecture=0x40000003) == KILLED
 
 
+BOUNDS = Bounds(words=1 << 20, buffers=4, nbytes=1 << 20)
 words = st.dictionaries(st.text(max_size=8), st.integers() | st.text() | st.none() | st.booleans(), max_size=4)
 
 
 @given(words, st.lists(st.binary(max_size=200), max_size=4), st.integers(1, 50))
 def test_a_message_arrives_as_it_was_sent_however_it_is_cut(said: Any, buffers: list[bytes], step: int) -> None:
     data = packed(Message(said, buffers))
-    reader, found = Reader(1 << 20), None
+    reader, found = Reader(BOUNDS), None
     for start in range(0, len(data), step):
         found = reader.feed(data[start : start + step])
     assert found == Message(said, buffers)
@@ -111,7 +163,7 @@ def test_a_message_arrives_as_it_was_sent_however_it_is_cut(said: Any, buffers: 
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_message_are_refused_or_waited_on(data: bytes) -> None:
     try:
-        found = Reader(1 << 20).feed(data)
+        found = Reader(BOUNDS).feed(data)
     except WireError:
         return
     assert found is None or isinstance(found.words, dict)
@@ -132,7 +184,8 @@ def worker() -> Iterator[Worker]:
 
 def test_the_worker_locks_itself_in_with_all_that_the_system_offers(worker: Worker) -> None:
     worker.wait_until_ready()
-    assert worker.locked == {"landlock": landlock.version(), "seccomp": seccomp.available()}
+    own = {"landlock": landlock.version(), "seccomp": seccomp.available()}
+    assert {name: worker.locked[name] for name in own} == own
 
 
 def test_a_request_that_makes_no_sense_is_answered(worker: Worker) -> None:
@@ -141,7 +194,7 @@ def test_a_request_that_makes_no_sense_is_answered(worker: Worker) -> None:
 
 
 def test_a_worker_that_ends_is_a_reason_in_words() -> None:
-    with Worker(Limits(), chip="no such chip", workers=1) as one, pytest.raises(StoppedError, match="no such chip"):
+    with Worker(Limits(), chip="no such chip", workers=1) as one, pytest.raises(CannotJudge, match="no such chip"):
         one.wait_until_ready()
 
 
@@ -178,13 +231,20 @@ def test_what_is_right_is_never_said_to_the_worker(monkeypatch: pytest.MonkeyPat
     folder = find("vector_add")
     ladder = Ladder(folder, device=gs.VirtualGPU(), seed=5, rungs=["01"], sandbox=True)
     result = next(iter(ladder))
-    outputs = [each.values for case in ladder.cases() for each in case.expected.values()]
-    expected = {each.astype("float32").tobytes() for each in outputs if each.size}
+    cases = ladder.cases()
+    outputs = [each.values for case in cases for each in case.expected.values()]
+    given = {
+        each.tobytes() for case in cases for each in case.inputs.values() if hasattr(each, "tobytes")
+    }  # a + 0 is an input, too
+    expected = {each.astype("float32").tobytes() for each in outputs if each.size > 16 and each.any()} - given
     ladder.close()
     assert result.verdict == "pass"
     assert len(said) > 10
+    assert len(expected) > 10
     assert not expected & {bytes(buffer) for message in said for buffer in message.buffers}
-    assert all("seed" not in str(message.words.get("case")) for message in said)
+    sent = [words for message in said if (words := message.words.get("case"))]
+    assert sent
+    assert all("seed" not in words for words in sent)
 
 
 @pytest.mark.parametrize("after", [0.0, 0.1, 0.5])

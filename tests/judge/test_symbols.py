@@ -82,3 +82,8 @@ def test_no_text_raises_anything_else(text: str) -> None:
 
 def test_names_are_the_sizes_without_the_functions() -> None:
     assert names("ceil(M/16) + min(N, 3)") == {"M", "N"}
+
+
+def test_what_is_not_understood_is_quoted_as_it_stands() -> None:
+    with pytest.raises(ExpressionError, match=r"^1e400 in n \+ 1e400 is not understood"):
+        evaluate("n + 1e400", {"n": 3})

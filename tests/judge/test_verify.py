@@ -13,7 +13,7 @@ import gridstride as gs
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Problem, array, size
-from gridstride.judge.runnable import Runnable, build
+from gridstride.judge.runnable import RefusedError, Runnable, build
 from gridstride.judge.verify import Verification, prepare, verify
 
 Runs = Callable[[Callable[..., None]], Runnable]
@@ -45,6 +45,15 @@ def test_progress_names_each_case(doubling: Problem, runs: Runs) -> None:
     verify(doubling, runs(right), prepare(doubling, public_cases(doubling)), progress=said.append)
     assert said[0] == "n=8, normal data"
     assert len(said) == len(public_cases(doubling))
+
+
+def test_launches_that_all_end_and_take_too_long_end_the_verdict(doubling: Problem, runs: Runs) -> None:
+    prepared = prepare(doubling, public_cases(doubling))
+    late = verify(doubling, runs(right), prepared, seconds=-1)
+    assert [found.kind for found in late.findings] == ["timeout"]
+    assert f"0 of {len(prepared)} cases" in late.findings[0].message
+    assert "GRIDSTRIDE_TIME_LIMIT" in late.findings[0].message
+    assert verify(doubling, runs(right), prepared, seconds=3600).findings == ()
 
 
 def test_elements_left_alone_are_named(judge: Callable[..., Verification]) -> None:
@@ -221,3 +230,89 @@ def test_a_launch_that_cannot_be_is_a_finding(doubling: Problem, runs: Runs) -> 
     (finding,) = verify(doubling, runnable, prepare(doubling, public_cases(doubling))).findings
     assert finding.kind == "launch"
     assert "grid n//64 is 0 for n=8" in finding.message
+
+
+@pytest.mark.parametrize(("out", "x"), [("float* out", "float* in"), ("float* r", "const float* u")])
+def test_an_output_that_is_read_asks_for_the_order_of_the_parameters(doubling: Problem, out: str, x: str) -> None:
+    names = out.split("* ")[1], x.split("* ")[1]
+    source = f"""// grid: ceil(n/32)
+// block: 32
+__global__ void twice({out}, {x}, int n)
+{{
+    const int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n) {names[0]}[i] = 2 * {names[1]}[i];
+}}"""
+    kernel = build(doubling, parse_kernel(source), gs.VirtualGPU())
+    (finding,) = verify(doubling, kernel, prepare(doubling, public_cases(doubling))).findings
+    assert finding.kind == "uninitialised_read"
+    assert f"reads {names[1]}[0] of 8 elements, which neither" in finding.message
+    assert "It is y, an output of the problem" in finding.message
+    assert "in the problem's order, x, y, n?" in finding.message
+    assert "have to be filled first" not in finding.message
+
+
+COPIES = """__global__ void twice(const float* x, float* y, int n)
+{
+    const int i = threadIdx.x;
+    if (i < n) y[i] = 2 * x[i];
+}"""
+
+
+def test_an_empty_size_is_named_where_its_result_was_not_written(doubling: Problem) -> None:
+    from gridstride.judge.patterns import Pattern
+    from gridstride.judge.problem import Case
+    from gridstride.judge.verify import _hint
+
+    kernel = build(doubling, parse_kernel("// grid: 1\n// block: 32\n" + COPIES), gs.VirtualGPU())
+    unwritten = Pattern("never_written", "", "")
+    assert "With K=0 there is nothing to go over" in _hint(kernel, Case({"M": 3, "K": 0}, "normal", 1), unwritten)
+    assert _hint(kernel, Case({"M": 3, "K": 1}, "normal", 1), unwritten) == ""
+
+
+def test_a_float_index_is_named_where_it_is_no_longer_exact(doubling: Problem) -> None:
+    from gridstride.judge.patterns import Pattern
+    from gridstride.judge.problem import Case
+    from gridstride.judge.verify import _hint
+
+    source = COPIES.replace("threadIdx.x", "(int)(float)(blockIdx.x * 32 + threadIdx.x)")
+    kernel = build(doubling, parse_kernel("// grid: 1\n// block: 32\n" + source), gs.VirtualGPU())
+    assert kernel.facts.float_index
+    tail = Pattern("never_written", "", "")
+    assert "exact up to 16,777,216 only" in _hint(kernel, Case({"n": 1 << 25}, "normal", 1), tail)
+    assert _hint(kernel, Case({"n": 1000}, "normal", 1), tail) == ""
+
+
+GRID_BARRIER = """// block: 32
+// grid: ceil(n/32)
+// cooperative: YES
+__device__ unsigned arrived, generation;
+__global__ void twice(const float* x, float* y, int n)
+{
+    const int i = blockIdx.x * 32 + threadIdx.x;
+    if (i < n) y[i] = x[i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        const unsigned mine = atomicAdd(&generation, 0u);
+        if (atomicAdd(&arrived, 1u) == gridDim.x - 1) { arrived = 0; __threadfence(); atomicAdd(&generation, 1u); }
+        else while (atomicAdd(&generation, 0u) == mine) {}
+        __threadfence();
+    }
+    __syncthreads();
+    if (i < n) y[i] += x[i];
+}"""
+
+
+@pytest.mark.parametrize(("cooperative", "kinds"), [("yes", set()), ("no", {"deadlock"})])
+def test_who_waits_for_all_blocks_needs_a_cooperative_launch(doubling: Problem, cooperative: str, kinds: set) -> None:
+    kernel = build(doubling, parse_kernel(GRID_BARRIER.replace("YES", cooperative)), gs.VirtualGPU(time_limit=5))
+    found = verify(doubling, kernel, prepare(doubling, all_cases(doubling, seed=1))).findings
+    assert {finding.kind for finding in found} == kinds
+
+
+def test_a_launch_shape_below_code_is_not_overlooked_in_silence(doubling: Problem) -> None:
+    source = f"#include <cuda_fp16.h>\n// grid: ceil(n/32)\n// block: 32\n{COPIES}"
+    with pytest.raises(RefusedError) as refused:
+        build(replace(doubling, launch=None), parse_kernel(source), gs.VirtualGPU())
+    assert refused.value.finding.line == 2
+    assert "line 2 is too far down: move it" in refused.value.finding.message

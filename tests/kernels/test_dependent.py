@@ -21,7 +21,7 @@ from gridstride.kernels.rms_norm.op import add_rms_norm
 from gridstride.kernels.rotary_cache.op import rotary_cache
 from gridstride.protocol import ParameterLayout, Shape
 from gridstride.virtual.ptx import parse
-from gridstride.virtual.ptx.cfg import build
+from gridstride.virtual.ptx.flow.cfg import build
 from gridstride.virtual.ptx.module import Instruction
 
 WAIT = 'asm volatile("griddepcontrol.wait;" ::: "memory");'

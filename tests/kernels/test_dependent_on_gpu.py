@@ -15,7 +15,7 @@ from gridstride.kernels.sample.op import sample
 from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve.fused import FusedDecoder
+from gridstride.serve.runner.cuda.fused import FusedDecoder
 
 
 def pause() -> None:

@@ -117,14 +117,12 @@ def test_any_shape_and_any_grid(rung: KernelFile, name: str) -> None:
     expected = paged_attention(q.float(), keys.float(), values.float(), tables, lengths, scale=0.2)
     macros = {**ring.macros, "ELEMENT": ELEMENTS[dtype], "FIXED_PAST": int(fixed_past), "AT_ONCE": 3}
     arrived = torch.zeros(len(q), keys.shape[1], dtype=torch.int32)
-    # The signature is read before macros are: the kernel's default element stands for both types of 16 bits.
-    given_bits = [x.view(torch.float16) for x in (q, keys, values)]
     with gs.use(gs.VirtualGPU("h200", sanitize=True, workers=1)):
         module = gs.cuda(rung.source, [f"-D{macro}={value}" for macro, value in macros.items()], filename=rung.filename)
         for blocks in (1, 5, 60):
             out, partial = torch.full_like(q, torch.nan), torch.full(ring.records(blocks), torch.nan)
             module[rung.entry][blocks, ring.threads, ring.shared](
-                *given_bits, tables, lengths, out.view(torch.float16), partial, arrived, len(q), keys.shape[1],
+                q, keys, values, tables, lengths, out, partial, arrived, len(q), keys.shape[1],
                 tables.shape[1], 0.2,
             )  # fmt: skip
             torch.testing.assert_close(out.float(), expected, rtol=0, atol=4 * torch.finfo(dtype).eps)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +49,15 @@ def test_magnitudes_bound_the_values(name: str) -> None:
                 assert (np.abs(expected.values) <= expected.scale * (1 + 1e-7))[finite].all(), one.case
 
 
+WITHOUT_LOOPS = {"paged_attention", "rms_norm", "rotary_cache", "sample", "silu_mul", "skinny_gemm"}
+"""Ops of the decoder: their rungs are held against PyTorch in test_ops.py. No new one belongs here."""
+
+
+@pytest.mark.parametrize("name", sorted(set(problem_names()) - WITHOUT_LOOPS))
+def test_every_problem_is_held_against_plain_loops(name: str) -> None:
+    assert name in re.findall(r'reference\(\s*"(\w+)"', Path(__file__).read_text())
+
+
 def test_matmul() -> None:
     a, b = DRAW.standard_normal((3, 5)), DRAW.standard_normal((5, 4))
     c = [[sum(a[i, k] * b[k, j] for k in range(5)) for j in range(4)] for i in range(3)]
@@ -69,6 +81,26 @@ def test_transpose() -> None:
     x = DRAW.standard_normal((3, 4))
     turned = reference("transpose", **{"in": x})["out"]
     assert all(turned[j, i] == x[i, j] for i, j in itertools.product(range(3), range(4)))
+
+
+def test_aos_to_soa_puts_each_field_side_by_side() -> None:
+    records = DRAW.standard_normal((5, 8))
+    fields = reference("aos_to_soa", records=records)["fields"]
+    assert all(fields[f, i] == records[i, f] for i, f in itertools.product(range(5), range(8)))
+
+
+def test_calibrate_gives_each_channel_its_own_curve() -> None:
+    x = DRAW.uniform(-1, 1, 11)
+    y = reference("calibrate", x=x)["y"]
+    for i, v in enumerate(x.tolist()):
+        if i % 4 == 0:
+            assert y[i] == pytest.approx(sum(v**k / math.factorial(k) for k in range(11)))
+        elif i % 4 == 3:
+            assert y[i] == pytest.approx(math.sqrt(1 + v * v))
+        else:
+            for _ in range(6 if i % 4 == 1 else 8):
+                v = v * (1.5 - v * v / 2) if i % 4 == 1 else v + v * v / 8
+            assert y[i] == pytest.approx(v)
 
 
 def test_grayscale_is_within_half_a_step_of_the_real_formula() -> None:

@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
-from gridstride.serve.batch import Batch, Sampled, TokenLogprobs
-from gridstride.serve.engine import Engine
+from gridstride.serve.engine.batch import Batch, Sampled, TokenLogprobs
+from gridstride.serve.engine.engine import Engine
 from gridstride.serve.process.protocol import Ready
 
 FAILS, DIES, HANGS = 3, 4, 5

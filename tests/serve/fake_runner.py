@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridstride.serve.batch import Batch, Sampled, TokenLogprobs
-from gridstride.serve.blocks import BlockPool
-from gridstride.serve.engine import Engine
-from gridstride.serve.messages import Submit, Update
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.engine.batch import Batch, Sampled, TokenLogprobs
+from gridstride.serve.engine.blocks import BlockPool
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.messages import Submit, Update
+from gridstride.serve.engine.sampling import Sampling
 
 VOCABULARY = 40
 RAISES, NOT_FINITE = 38, 39

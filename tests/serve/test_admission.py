@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fake_runner import FakeRunner, submit
 
-from gridstride.serve.admission import Refused, check
+from gridstride.serve.engine.admission import Refused, check
 
 RUNNER = FakeRunner(blocks=10, block_size=4, context=64)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.serve.blocks import START, BlockPool
+from gridstride.serve.engine.blocks import START, BlockPool
 
 SIZE = 2
 

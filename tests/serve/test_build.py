@@ -10,8 +10,8 @@ from families import saved
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.errors import ModelError
-from gridstride.serve import build
-from gridstride.serve.memory import available, for_cache
+from gridstride.serve.runner import build
+from gridstride.serve.runner.memory import available, for_cache
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=128)
 TOKEN = 2 * 2 * 2 * 8 * 4  # keys and values, layers, heads, width, bytes

@@ -14,9 +14,9 @@ import pytest
 from terminal import Terminal
 from tiny import write_model
 
-from gridstride.commands import chat, talkers
+from gridstride.commands import chat, chat_backends
 from gridstride.commands.model import Wishes
-from gridstride.serve.conversation import Conversation
+from gridstride.serve.client.conversation import Conversation
 
 from .load.fake import serving
 
@@ -38,12 +38,12 @@ class Echo:
         self.heard.append(conversation.messages())
         last = conversation.turns[-1]["content"]
         if "refuse" in last:
-            raise talkers.CannotAnswer("no")
+            raise chat_backends.CannotAnswer("no")
         yield last.upper()
         if "stop" in last:
             raise KeyboardInterrupt
         if "break" in last:
-            raise talkers.CannotAnswer("gone")
+            raise chat_backends.CannotAnswer("gone")
         yield "!"
 
 
@@ -134,8 +134,8 @@ def test_bytes_that_are_no_text_do_not_end_the_chat(said: Said) -> None:
 # With a model
 
 
-def here(path: Path, **wishes: Any) -> talkers.Talker:
-    return talkers.local(str(path), Wishes(**wishes), device="cpu", dtype="auto")
+def here(path: Path, **wishes: Any) -> chat_backends.Talker:
+    return chat_backends.local(str(path), Wishes(**wishes), device="cpu", dtype="auto")
 
 
 def test_the_oldest_is_forgotten_with_a_note_when_the_context_is_full(
@@ -163,7 +163,9 @@ def test_a_message_that_cannot_fit_is_told_and_nothing_forgotten(path: Path) -> 
     conversation.say("a")
     conversation.answered("b")
     conversation.say("xyz " * 99)
-    with pytest.raises(talkers.CannotAnswer, match=r"the message has \d+ tokens; 128 fit, with 32 for the answer"):
+    with pytest.raises(
+        chat_backends.CannotAnswer, match=r"the message has \d+ tokens; 128 fit, with 32 for the answer"
+    ):
         list(here(path).answer(conversation))
     assert len(conversation.turns) == 3
 
@@ -182,7 +184,7 @@ def test_a_server_that_finds_it_too_long_gets_less_of_it(capsys: pytest.CaptureF
         conversation.answered(text)
     conversation.say("d")
     with serving(most_messages=3) as fake:
-        talker = talkers.remote(fake.url, None, Wishes(max_tokens=2, temperature=0.5), key=None)
+        talker = chat_backends.remote(fake.url, None, Wishes(max_tokens=2, temperature=0.5), key=None)
         assert "".join(talker.answer(conversation)) == "x x "
     assert contents(conversation.turns) == ["c", "c", "d"]
     assert "the oldest 4 messages are forgotten" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.serve.conversation import Conversation
+from gridstride.serve.client.conversation import Conversation
 
 
 def talk(*texts: str, system: str | None = None) -> Conversation:

@@ -13,15 +13,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve import cuda_runner
-from gridstride.serve.batch import Batch, Draw, Runner
-from gridstride.serve.cuda_runner import CudaRunner
-from gridstride.serve.engine import NOT_FINITE, Engine
-from gridstride.serve.messages import Submit
-from gridstride.serve.prompts import sized
-from gridstride.serve.runner import TorchRunner
-from gridstride.serve.sampling import Sampling
-from gridstride.serve.split import Limits
+from gridstride.serve.engine.batch import Batch, Draw, Runner
+from gridstride.serve.engine.engine import NOT_FINITE, Engine
+from gridstride.serve.engine.messages import Submit
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.cuda import cuda_runner
+from gridstride.serve.runner.cuda.batch_parts import Limits
+from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
+from gridstride.serve.runner.cuda.prompts import sized
+from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 SHAPES = {

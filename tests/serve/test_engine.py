@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from fake_runner import NOT_FINITE, RAISES, FakeRunner, expected, run, submit, tokens
 
-from gridstride.serve.admission import Refused
-from gridstride.serve.batch import Batch, Sampled
-from gridstride.serve.engine import Engine
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.engine.admission import Refused
+from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.sampling import Sampling
 
 
 def roomy(**options: Any) -> tuple[FakeRunner, Engine]:

@@ -9,10 +9,10 @@ from fake_runner import NOT_FINITE, RAISES, FakeRunner, expected, submit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridstride.serve.admission import Refused
-from gridstride.serve.engine import Engine
-from gridstride.serve.messages import Submit, Update
-from gridstride.serve.policies import POLICIES
+from gridstride.serve.engine.admission import Refused
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.messages import Submit, Update
+from gridstride.serve.engine.policies import POLICIES
 
 EOS = frozenset({5})
 HEADS = [], [1] * 8, [1] * 8 + [2] * 8, [1, 2, 3, 4] * 5  # few beginnings, so that prefixes are often shared

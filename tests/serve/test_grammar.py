@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tiny import VOCABULARY, write_tokenizer
 
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.serve.admission import Refused
-from gridstride.serve.batch import Batch, Sampled
-from gridstride.serve.engine import Engine
-from gridstride.serve.grammar import Grammars
-from gridstride.serve.messages import Update
-from gridstride.serve.sampler import sample
+from gridstride.serve.engine.admission import Refused
+from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.grammar import Grammars
+from gridstride.serve.engine.messages import Update
+from gridstride.serve.runner.torch.sampler import sample
 
 
 class Chatter:

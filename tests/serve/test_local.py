@@ -11,9 +11,9 @@ from tiny import write_model
 
 from gridstride.models import folder
 from gridstride.models.errors import ModelError
-from gridstride.serve.admission import Refused
+from gridstride.serve.engine.admission import Refused
+from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.local import Local
-from gridstride.serve.sampling import Sampling
 
 PROMPT = list(range(40, 52))
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.serve.batch import TokenLogprobs
-from gridstride.serve.messages import Update
-from gridstride.serve.output import Output, Piece
+from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.engine.batch import TokenLogprobs
+from gridstride.serve.engine.messages import Update
 
 END = 255
 

@@ -17,10 +17,10 @@ from families import make
 
 from gridstride.models import folder
 from gridstride.models.decoder import Decoder
-from gridstride.serve.engine import Engine
-from gridstride.serve.messages import Submit
-from gridstride.serve.runner import TorchRunner
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.messages import Submit
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 STEPS = 256
 CONTEXT = 384

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from gridstride.serve.batch import Batch, Draw
-from gridstride.serve.packed import PIECE
-from gridstride.serve.prompts import MOST_KEYS, Prompts, Size, cut, recorded, sized, slots_of
-from gridstride.serve.sampling import Sampling
+from gridstride.serve.engine.batch import Batch, Draw
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.cuda.packed_attention import PIECE
+from gridstride.serve.runner.cuda.prompts import MOST_KEYS, Prompts, Size, cut, recorded, sized, slots_of
 
 TOKENS = (64, 256, 1024)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.serve.remote import Remote, RemoteError, TooLong
+from gridstride.serve.client.remote import Remote, RemoteError, TooLong
 
 from .load.fake import serving
 

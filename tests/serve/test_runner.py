@@ -10,8 +10,8 @@ from fake_runner import run, submit, tokens
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve.engine import NOT_FINITE, Engine
-from gridstride.serve.runner import TorchRunner
+from gridstride.serve.engine.engine import NOT_FINITE, Engine
+from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=128)
 POISON = 60

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from gridstride.serve.batch import Draw
-from gridstride.serve.sampler import inverse, sample
-from gridstride.serve.sampling import Sampling, uniforms
+from gridstride.serve.engine.batch import Draw
+from gridstride.serve.engine.random_numbers import uniforms
+from gridstride.serve.engine.sampling import RULES, Sampling
+from gridstride.serve.runner.torch.sampler import inverse, sample
 
 LOGITS = torch.tensor([1.0, 3.0, -2.0, 2.5, 0.0, 2.0, -1.0, 0.5])
 SIZE = len(LOGITS)
@@ -219,3 +220,35 @@ def test_random_numbers_are_the_same_in_every_release() -> None:
 def test_what_needs_more_than_the_logits_is_not_plain(sampling: Sampling) -> None:
     assert not sampling.plain
     assert Sampling(temperature=0.3, top_k=4, top_p=0.5, min_p=0.1, seed=7).plain
+
+
+TRIALS: dict[str, dict[str, Any]] = {
+    "temperature": {"temperature": 0.3},
+    "top_k": {"top_k": 2},
+    "top_p": {"top_p": 0.5},
+    "min_p": {"min_p": 0.5},
+    "seed": {"seed": 7},
+    "presence_penalty": {"presence_penalty": 2.0},
+    "frequency_penalty": {"frequency_penalty": 2.0},
+    "repetition_penalty": {"repetition_penalty": 2.0},
+    "logit_bias": {"logit_bias": {2: 5.0}},
+}
+"""A value of each option at which other tokens come than without it."""
+
+
+@pytest.mark.parametrize("option", [name for name, rule in RULES.items() if rule.use in ("draw", "adjust")])
+def test_every_option_changes_what_is_drawn(option: str) -> None:
+    assert option in TRIALS, "TRIALS has a value for each option"
+    rows = [
+        [draw(index=i, output=(1, 1, 3), **wishes) for i in range(200)] for wishes in ({}, TRIALS[option])
+    ]  # fmt: skip
+    plain, changed = (sample(LOGITS.expand(200, -1), each).tokens for each in rows)
+    assert (plain != changed).any()
+
+
+@pytest.mark.parametrize("option", [name for name, rule in RULES.items() if rule.use not in ("draw", "end")])
+def test_what_the_recorded_steps_do_not_know_takes_the_slow_way(option: str) -> None:
+    value = TRIALS.get(option, {"logprobs": {"logprobs": 0}, "schema": {"schema": ""}}.get(option))
+    assert value is not None
+    assert Sampling().plain
+    assert not Sampling(**value).plain

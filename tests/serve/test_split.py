@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.serve.batch import Batch, Draw, Sampled, TokenLogprobs
-from gridstride.serve.sampling import Sampling
-from gridstride.serve.split import Limits, Part, joined, parts
+from gridstride.serve.engine.batch import Batch, Draw, Sampled, TokenLogprobs
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.runner.cuda.batch_parts import Limits, Part, joined, parts
 
 sequences = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)
 """New tokens, tokens before them, whether the next one is wanted."""

@@ -145,3 +145,59 @@ def test_the_plugin_costs_a_pytest_without_gpu_tests_nothing(project: Path) -> N
 
 def test_the_guide_shows_the_example_as_it_is() -> None:
     assert (EXAMPLE / "test_saxpy.py").read_text() in (EXAMPLE / "README.md").read_text()
+
+
+THREADS = RACE.replace(
+    "def test_reverse(gpu):",
+    """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+pool = ThreadPoolExecutor(1)
+pool.submit(int).result()  # its thread is there before any test
+
+def launched():
+    gs.cuda(SOURCE)["reverse"][1, 64](np.arange(64, dtype=np.float32))
+
+def test_thread(gpu):
+    thread = threading.Thread(target=launched)
+    thread.start()
+    thread.join()
+
+def test_pool(gpu):
+    pool.submit(launched).exception()
+
+def test_device(gpu):
+    assert pool.submit(gs.device).result() is gpu
+    other = gs.VirtualGPU()
+    def own():
+        with gs.use(other):
+            return gs.device()
+    assert pool.submit(own).result() is other
+
+def test_taken(gpu):
+    assert pool.submit(launched).exception() is gpu.faults[0]
+    gpu.faults.clear()
+
+def test_after():
+    assert not gs.device().sanitize if gs.device().kind == "virtual" else True
+    assert pool.submit(gs.device).result() is gs.device()
+
+def test_reverse(gpu):""",
+)
+
+
+def test_the_device_holds_for_every_thread_of_the_test_and_what_they_raise_fails_it(project: Path) -> None:
+    (project / "test_launches.py").write_text(THREADS)
+    code, output = run(project, "-p", "no:threadexception", "-k", "thread or pool", file="test_launches.py")
+    assert code == 1
+    assert "2 errors" in output, output
+    assert "raised in another thread:" in output
+    assert ">    5 |     x[threadIdx.x] = tile[63 - threadIdx.x];" in output
+
+
+def test_a_thread_may_choose_another_device_and_a_test_may_take_what_a_thread_raised(project: Path) -> None:
+    (project / "test_launches.py").write_text(THREADS)
+    code, output = run(project, "-k", "device or taken or after", file="test_launches.py")
+    assert code == 0, output
+    assert "3 passed" in output

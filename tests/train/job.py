@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from gridstride.train import outcome
+from gridstride.train.distributed import outcome
+from gridstride.train.distributed.signals import end_with_parent
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.signals import end_with_parent
 
 RANK, FOLDER = int(os.environ["RANK"]), Path(sys.argv[2])
 LONG = 300

@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from gridstride.train import config as settings
-from gridstride.train.folder import begin, opened
-from gridstride.train.prepare import Prepared, prepare
+from gridstride.train.checkpoint.folder import begin, opened
+from gridstride.train.config import run_config as settings
+from gridstride.train.data.prepare import Prepared, prepare
 from gridstride.train.trainer import Trainer
 
 TINY = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gridstride.models.config import DecoderConfig
-from gridstride.train.arrangement import Arrangement
+from gridstride.train.config.arrangement import Arrangement
 from gridstride.train.errors import TrainError
 
 MODEL = DecoderConfig(vocabulary=64, width=32, layers=2, heads=4, kv_heads=4, head_width=8, hidden=48, context=16)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridstride.train.baselines import as_bytes, trigram_nats, unigram_nats
+from gridstride.train.report.baselines import as_bytes, trigram_nats, unigram_nats
 
 STREAM = st.lists(st.integers(0, 4), min_size=1, max_size=40)
 

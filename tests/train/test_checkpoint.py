@@ -18,7 +18,7 @@ import ranks
 import torch
 import workers
 
-from gridstride.train.checkpoint import CheckpointError, Checkpoints
+from gridstride.train.checkpoint.checkpoints import CheckpointError, Checkpoints
 
 
 def tensors(seed: int = 0) -> dict[str, Any]:

@@ -8,35 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.train import config
+from gridstride.train.config import run_config
 from gridstride.train.errors import TrainError
 
 
 def test_every_default_is_explained() -> None:
-    lines = config.DEFAULTS.read_text().splitlines()
+    lines = run_config.DEFAULTS.read_text().splitlines()
     keys = [line for line in lines if re.match(r"\w+ = ", line)]
-    assert len(keys) == sum(len(section) for section in asdict(config.load()).values())
+    assert len(keys) == sum(len(section) for section in asdict(run_config.load()).values())
     assert [line for line in keys if " # " not in line] == []
 
 
 def test_presets_are_valid() -> None:
-    assert config.presets()
-    for name in config.presets():
-        config.load(name)
+    assert run_config.presets()
+    for name in run_config.presets():
+        run_config.load(name)
 
 
 def test_a_file_holds_only_what_differs(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("[optimiser]\nlr = 1\n")
-    found = config.load(tmp_path / "c.toml", changes=["model.layers=3", "seed=7", "data.source=some/folder"])
+    found = run_config.load(tmp_path / "c.toml", changes=["model.layers=3", "seed=7", "data.source=some/folder"])
     assert (found.optimiser.lr, found.model.layers, found.run.seed) == (1.0, 3, 7)
     assert found.data.source == "some/folder"
-    assert found.model.width == config.load().model.width
+    assert found.model.width == run_config.load().model.width
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    chosen = config.load(changes=['data.source="a \\"b\\" ü"', "run.profile_steps=[2, 3]", "run.compile=true"])
-    (tmp_path / "c.toml").write_text(config.text(chosen))
-    assert config.load(tmp_path / "c.toml") == chosen
+    chosen = run_config.load(changes=['data.source="a \\"b\\" ü"', "run.profile_steps=[2, 3]", "run.compile=true"])
+    (tmp_path / "c.toml").write_text(run_config.text(chosen))
+    assert run_config.load(tmp_path / "c.toml") == chosen
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 )
 def test_a_mistake_is_refused_by_name(change: str, message: str) -> None:
     with pytest.raises(TrainError, match=message):
-        config.load(changes=[change])
+        run_config.load(changes=[change])
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_a_mistake_is_refused_by_name(change: str, message: str) -> None:
 def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "c.toml").write_bytes(content)
     with pytest.raises(TrainError, match=message):
-        config.load(tmp_path / "c.toml")
+        run_config.load(tmp_path / "c.toml")
 
 
 def test_a_missing_file_names_those_that_come_along() -> None:
     with pytest.raises(TrainError, match="gpu-100m"):
-        config.load("gpu-100")
+        run_config.load("gpu-100")

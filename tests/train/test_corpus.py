@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.train.corpus import PIECE, documents
+from gridstride.train.data.corpus import PIECE, documents
 from gridstride.train.errors import TrainError
 
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.train.data import Sampler, windows_in_order
+from gridstride.train.data.sequences import Sampler, windows_in_order
 
 
 def sampler(*, length: int = 1000, rank: int = 0, world: int = 1, batch: int = 12, seed: int = 3) -> Sampler:

@@ -14,16 +14,30 @@ from gridstride.train.digits.fit import Settings
 from gridstride.train.digits.run import _save, train
 from gridstride.train.errors import TrainFailed
 
+RECORDED = Path(__file__).parents[2] / "bench/results/digits.json"
+WORST, MEAN = 0.975, 0.985
+"""What every seed and what ten seeds are to reach on any processor: bench/digits.py."""
+
 
 @pytest.mark.timeout(600)
-def test_it_reads_at_least_97_of_100_digits_it_has_never_seen(tmp_path: Path) -> None:
+def test_it_reads_39_of_40_digits_it_has_never_seen(tmp_path: Path) -> None:
     record = train(tmp_path / "digits", Settings(), device="cpu", precision="fp32", say=lambda text: None)
-    assert record["test_accuracy"] >= 0.97
+    assert record["test_accuracy"] >= WORST
     assert json.loads((tmp_path / "digits" / "result.json").read_text()) == record
     assert (tmp_path / "digits" / "confusion.png").read_bytes().startswith(b"\x89PNG")
     counts = torch.tensor(record["confusion"])
     assert counts.sum() == record["test_images"] == 450
     assert counts.diagonal().sum() / counts.sum() == pytest.approx(record["test_accuracy"])
+
+
+def test_ten_seeds_reached_it_whatever_instructions_the_processor_had() -> None:
+    rows = json.loads(RECORDED.read_text())["rows"]
+    assert {row["detail"]["instructions"] for row in rows} == {"DEFAULT", "AVX2", "AVX512"}
+    for row in rows:
+        accuracies = row["detail"]["test_accuracy"]
+        assert len(accuracies) == 10
+        assert min(accuracies) >= WORST
+        assert sum(accuracies) / 10 >= MEAN
 
 
 def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

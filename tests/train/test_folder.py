@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.train import config as settings
-from gridstride.train.folder import command
+from gridstride.train.checkpoint.folder import command
+from gridstride.train.config import run_config as settings
 
 
 def test_the_command_that_goes_on_names_the_run_it_means() -> None:

@@ -16,9 +16,9 @@ import pytest
 import ranks
 import workers
 
-from gridstride.train.checkpoint import Checkpoints
+from gridstride.train.checkpoint.checkpoints import Checkpoints
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.slow]
 EVERY = 5  # steps between checkpoints
 ENDLESS, MORE = 100_000, 20  # steps of a job that does not end before it is stopped, and of what goes on with it
 TOLERANCE = 5e-6  # of losses near 5 in fp32

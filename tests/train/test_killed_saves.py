@@ -10,7 +10,7 @@ import ranks
 import torch
 import workers
 
-from gridstride.train.checkpoint import Checkpoints
+from gridstride.train.checkpoint.checkpoints import Checkpoints
 
 
 def killed(world: int, rank: int, at: int, folder: Path, tmp_path: Path) -> bool:

@@ -13,10 +13,13 @@ from small import Show, trainer
 
 from gridstride.models import folder as models
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.train import checkpoint, clock, evaluate, speed
+from gridstride.train import evaluate
+from gridstride.train.checkpoint import checkpoints
+from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.folder import RunFolder
 from gridstride.train.loop import Ended, Loop
+from gridstride.train.optim import speed
+from gridstride.train.report import clock
 from gridstride.train.trainer import Trainer
 
 
@@ -201,7 +204,7 @@ def test_a_full_disk_during_a_save_loses_nothing(tmp_path: Path, monkeypatch: py
 
     def stopped() -> bool:
         if made.progress.step == 6:
-            monkeypatch.setattr(checkpoint.manifest, "write", full)
+            monkeypatch.setattr(checkpoints.manifest, "write", full)
         return False
 
     with pytest.raises(TrainFailed, match=r"step 10 .*the disk is full.*those before are kept.*--resume"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gridstride.train.muon import WideMuon, orthogonal
+from gridstride.train.optim.muon import WideMuon, orthogonal
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 SHAPES = [(8, 24), (24, 8), (16, 16)]

@@ -10,11 +10,12 @@ from torch import nn
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train import config, optimiser
-from gridstride.train.muon import WideMuon
-from gridstride.train.precision import Precision
+from gridstride.train.config import run_config
+from gridstride.train.optim import optimiser
+from gridstride.train.optim.muon import WideMuon
+from gridstride.train.optim.precision import Precision
 
-SETTINGS = config.load().optimiser
+SETTINGS = run_config.load().optimiser
 FP32, BF16 = Precision("fp32", "cpu"), Precision("bf16", "cpu")
 
 

@@ -11,7 +11,7 @@ import torch
 import workers
 from workers import TINY
 
-from gridstride.train.arrangement import Arrangement
+from gridstride.train.config.arrangement import Arrangement
 
 pytestmark = pytest.mark.timeout(900)
 STEPS = 5
@@ -59,11 +59,13 @@ def losses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Losses]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOGETHER)
 def test_losses_and_norms_are_those_of_one_process(name: str, losses: dict[str, Losses]) -> None:
     assert losses[name] == same(losses[f"alone, {name.split(', ')[1]}"])
 
 
+@pytest.mark.slow
 def test_training_learns(losses: dict[str, Losses]) -> None:
     assert all(found[-1][0] < found[0][0] - 0.05 for found in losses.values())
 
@@ -79,6 +81,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [1, 4])
 def test_what_two_ranks_saved_goes_on_at_one_and_at_four(
     world: int, saved: Path, losses: dict[str, Losses], tmp_path: Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gridstride.train import precision
-from gridstride.train.precision import choose, matmul_rates
+from gridstride.train.optim import precision
+from gridstride.train.optim.precision import choose, matmul_rates
 
 CPU = torch.device("cpu")
 

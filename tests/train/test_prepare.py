@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from small import write_text
 
-from gridstride.train import baselines, prepare, tokenizer
+from gridstride.train.data import prepare, tokenizer
+from gridstride.train.data.prepare import Prepared
 from gridstride.train.errors import TrainError
-from gridstride.train.prepare import Prepared
+from gridstride.train.report import baselines
 
 
 @pytest.fixture(autouse=True)

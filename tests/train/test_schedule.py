@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.train import config
-from gridstride.train.schedule import Plan, factor, plan_by_time, planned
+from gridstride.train.config import run_config
+from gridstride.train.optim.schedule import Plan, factor, plan_by_time, planned
 
-WSD = replace(config.load().schedule, warmup=10, decay_share=0.4, floor=0.1)
+WSD = replace(run_config.load().schedule, warmup=10, decay_share=0.4, floor=0.1)
 COSINE = replace(WSD, shape="cosine")
 
 
@@ -31,7 +31,7 @@ def test_cosine_is_half_way_at_half_time() -> None:
 
 
 @given(steps=st.integers(1, 500), shape=st.sampled_from([WSD, COSINE]))
-def test_the_rate_is_never_above_its_peak_nor_zero_before_the_end(steps: int, shape: config.Schedule) -> None:
+def test_the_rate_is_never_above_its_peak_nor_zero_before_the_end(steps: int, shape: run_config.Schedule) -> None:
     plan = planned(shape, steps)
     assert all(0 < factor(shape, step, plan) <= 1 for step in range(steps))
 

@@ -18,10 +18,11 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train import parallel, processes, state, together
-from gridstride.train.arrangement import Arrangement
-from gridstride.train.checkpoint import CheckpointError, Checkpoints
-from gridstride.train.optimiser import clip
+from gridstride.train.checkpoint import state
+from gridstride.train.checkpoint.checkpoints import CheckpointError, Checkpoints
+from gridstride.train.config.arrangement import Arrangement
+from gridstride.train.distributed import collectives, parallel, processes
+from gridstride.train.optim.optimiser import clip
 from gridstride.train.trainer import WithLoss, _prepared_layer
 
 
@@ -29,9 +30,9 @@ def spread(seed: int) -> dict[str, Any]:
     """A state that is sharded over all ranks (a row count no number of ranks divides), and one replicated."""
     generator = torch.Generator().manual_seed(seed)
     rows, whole = torch.randn(13, 4, generator=generator), torch.randn(6, generator=generator)
-    if together.world() == 1:
+    if collectives.world() == 1:
         return {"rows": rows, "whole": whole, "plain": whole.clone(), "lr": 0.1 * seed}
-    mesh = init_device_mesh("cpu", (together.world(),))
+    mesh = init_device_mesh("cpu", (collectives.world(),))
     return {
         "rows": distribute_tensor(rows, mesh, [Shard(0)]),
         "whole": distribute_tensor(whole, mesh, [Replicate()]),
@@ -45,15 +46,15 @@ def full(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def save_spread(folder: Path, seed: int) -> None:
-    Checkpoints(folder).save(7, spread(seed), meta={"seed": seed}, own=together.rank())
+    Checkpoints(folder).save(7, spread(seed), meta={"seed": seed}, own=collectives.rank())
 
 
 def save_with_a_full_disk(folder: Path, rank: int) -> str:
     """What a save says where files of one rank cannot grow beyond 64 KiB."""
-    if together.rank() == rank:
+    if collectives.rank() == rank:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
-    rows = distribute_tensor(torch.zeros(1 << 18), init_device_mesh("cpu", (together.world(),)), [Shard(0)])
+    rows = distribute_tensor(torch.zeros(1 << 18), init_device_mesh("cpu", (collectives.world(),)), [Shard(0)])
     with pytest.raises(CheckpointError) as refused:
         Checkpoints(folder).save(8, {"rows": rows}, meta={})
     return str(refused.value)
@@ -67,7 +68,7 @@ def load_spread(folder: Path) -> tuple[dict[str, Any], dict[str, Any], list[Any]
 
 def save_until_killed(folder: Path, at: int, rank: int) -> None:
     """Save step 2 over what is there; the given rank is killed before its `at`-th change to the file system."""
-    if together.rank() == rank:
+    if collectives.rank() == rank:
         _kill_at(folder, at)
     Checkpoints(folder, keep=1).save(2, spread(2), meta={"seed": 2})
 

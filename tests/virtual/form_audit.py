@@ -11,9 +11,9 @@ from llvmlite import binding
 
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.lowering import kernel
+from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.program import Family
-from gridstride.virtual.lowering.transfer import BlockShape
+from gridstride.virtual.lowering.program import Emitter
 from gridstride.virtual.ptx import PtxError, parse
 from gridstride.virtual.ptx.module import Instruction
 
@@ -66,15 +66,15 @@ def _refused(texts: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def _collecting(found: dict[str, str], texts: Sequence[str]) -> Iterator[None]:
-    def wrapped(family: Family) -> Family:
+    def wrapped(emitter: Emitter) -> Emitter:
         def lower(cx: Lowering, ins: Instruction) -> None:
             try:
-                family(cx, ins)
+                emitter(cx, ins)
             except UnsupportedInstruction as error:
                 found[texts[ins.ptx_line - FIRST_LINE]] = str(error)
 
         return lower
 
-    families = {opcode: wrapped(family) for opcode, family in kernel.FAMILIES.items()}
-    with mock.patch.object(kernel, "FAMILIES", families):
+    families = {opcode: wrapped(emitter) for opcode, emitter in kernel.EMITTERS.items()}
+    with mock.patch.object(kernel, "EMITTERS", families):
         yield

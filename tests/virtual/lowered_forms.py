@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gridstride.virtual.lowering import kernel
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.program import Family
+from gridstride.virtual.lowering.program import Emitter
 from gridstride.virtual.ptx.module import Instruction
 
 FOLDER = "GRIDSTRIDE_LOWERED_FORMS"
@@ -20,9 +20,9 @@ def install() -> None:
     """Wraps every family for the rest of the process; what was seen is written when it ends."""
     seen: dict[str, set[str]] = defaultdict(set)
 
-    def wrapped(family: Family) -> Family:
+    def wrapped(emitter: Emitter) -> Emitter:
         def lower(cx: Lowering, ins: Instruction) -> None:
-            family(cx, ins)
+            emitter(cx, ins)
             seen[os.environ.get("PYTEST_CURRENT_TEST", "").split("[")[0].split(" ")[0]].add(ins.name)
 
         return lower
@@ -31,5 +31,5 @@ def install() -> None:
         found = {Path(test).name: sorted(names) for test, names in seen.items()}
         (Path(os.environ[FOLDER]) / f"{os.getpid()}.json").write_text(json.dumps(found))
 
-    kernel.FAMILIES = {opcode: wrapped(family) for opcode, family in kernel.FAMILIES.items()}
+    kernel.EMITTERS = {opcode: wrapped(emitter) for opcode, emitter in kernel.EMITTERS.items()}
     atexit.register(write)

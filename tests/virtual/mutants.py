@@ -11,7 +11,7 @@ import numpy as np
 import gridstride as gs
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.ptx import PtxError
-from gridstride.virtual.ptx.lexer import Tokens
+from gridstride.virtual.ptx.parsing.lexer import Tokens
 
 HEAD = """.version 8.8
 .target sm_90a

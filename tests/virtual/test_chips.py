@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from gridstride.virtual import chips
 from gridstride.virtual.chips import chip, names
 
 KB = 1024
@@ -34,6 +38,26 @@ SHEETS = {
 
 def test_the_chips_are_those_of_the_data_sheets() -> None:
     assert names() == sorted(SHEETS)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_chip_has_the_same_figures(name: str) -> None:
+    sections = [(each.rates, each.latency, each.allocation, each.prediction) for each in (chip(name), chip("h200"))]
+    assert [set(section) for section in sections[0]] == [set(section) for section in sections[1]]
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_figure_has_a_source(name: str) -> None:
+    """Behind the figure, or behind the head of its section."""
+    text = (Path(chips.__file__).parent / f"{name}.toml").read_text()
+    without, section = [], False
+    for line in text.splitlines():
+        sourced = re.search(r"#.*(\[\w+\]|fitted|estimated)", line) is not None
+        if line.startswith("["):
+            section = sourced
+        elif "=" in line and not line.startswith(("#", "name", "compute_capability")) and not (sourced or section):
+            without.append(line)
+    assert without == []
 
 
 @pytest.mark.parametrize("name", names())
@@ -114,5 +138,5 @@ def test_a_name_may_be_in_capitals() -> None:
 def test_an_unknown_chip_gets_the_nearest_name() -> None:
     with pytest.raises(ValueError, match="unknown chip 'h20'; did you mean 'h200'"):
         chip("h20")
-    with pytest.raises(ValueError, match=r"unknown chip 'zzz'\. There are: a100, h100, h200, rtx4090, t4"):
+    with pytest.raises(ValueError, match=r"unknown chip 'zzz'\. There are: " + ", ".join(names())):
         chip("zzz")

@@ -194,7 +194,7 @@ def test_a_barrier_of_another_block_that_nobody_completes(gpu: gs.VirtualGPU) ->
     ("text", "what"),
     [
         ("st.async.weak{}.b8 [%r1], %h1, [%r2];", "needs one of .b32"),
-        ("red.async.relaxed.cluster{}.add.f32 [%r1], %f1, [%r2];", "needs one of .b32"),
+        ("red.async.relaxed.cluster{}.add.f32 [%r1], %f1, [%r2];", "needs one of .s32, .u32, .u64"),
         ("st.async.release.cluster{}.b32 [%r1], %r2, [%r2];", "cannot have '.async'"),
     ],
 )  # fmt: skip

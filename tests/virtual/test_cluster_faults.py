@@ -61,7 +61,6 @@ READS = """extern "C" __global__ void k(int *o) {
     %s
 }"""
 FAULTS = [
-    ("cluster.map_shared_rank(s, 1)[threadIdx.x]", "", "exited_block", r"rank 1, which has ended"),
     ("cluster.map_shared_rank(s, 2)[0]", "cluster.sync();", "out_of_bounds", r"rank 2: the cluster has 2 blocks"),
     ("cluster.map_shared_rank(s, 1)[threadIdx.x + 1]", "cluster.sync();", "out_of_bounds", "offset 128 of .* rank 1"),
     ("cluster.map_shared_rank(s, 1)[(int)threadIdx.x - 1]", "cluster.sync();", "out_of_bounds", "offset -4 .* rank 1"),
@@ -78,6 +77,38 @@ def test_a_bad_access_to_another_block_stops_the_launch(
     with pytest.raises(gs.KernelFault, match=message) as fault:
         run(READS % (access, after), 4, 32, 2)
     assert (fault.value.kind, fault.value.line) == (kind, 8)
+
+
+EXITED = READS % ("cluster.map_shared_rank(s, 1)[threadIdx.x]", "")
+"""No block waits for those that read its memory."""
+
+
+def test_reading_a_block_that_has_ended_is_a_finding(gpu: gs.VirtualGPU) -> None:
+    gpu.sanitize = True
+    with pytest.raises(gs.KernelFault, match="rank 1, which has ended") as fault:
+        run(EXITED, 4, 32, 2)
+    assert (fault.value.kind, fault.value.line) == ("exited_block", 8)
+
+
+@pytest.mark.parametrize("pointer", ["mapa", "generic"])
+def test_without_the_sanitizer_it_goes_through_with_a_warning(gpu: gs.VirtualGPU, pointer: str) -> None:
+    """As on hardware, where the memory is there until another block gets it; the copies that people make run so."""
+    body = 'asm("{ .reg .b32 a; mapa.shared::cluster.u32 a, %1, 1; ld.shared::cluster.u32 %0, [a]; }" : "=r"(v) : '
+    body += '"r"((int)__cvta_generic_to_shared(s + threadIdx.x)));'
+    source = """extern "C" __global__ void k(int *o) {
+    __shared__ int s[64];
+    auto cluster = cg::this_cluster();
+    s[threadIdx.x] = 7 * cluster.block_rank();
+    cluster.sync();
+    if (cluster.block_rank() == 1) return;
+    int v = 0;
+    READ
+    o[threadIdx.x] = v;
+}""".replace("READ", body if pointer == "mapa" else "v = cluster.map_shared_rank(s, 1)[threadIdx.x];")
+    out = np.zeros(64, np.int32)
+    with pytest.warns(RuntimeWarning, match=r"\d+: k: access of 4 bytes at offset \d+ of .* rank 1, which has ended"):
+        gs.cuda(ck.LIGHT + source)["k"].launch(grid=4, block=64, args=[out], cluster=2)
+    assert (out == 7).all()
 
 
 def test_a_deadlock_says_who_waits_where_in_the_whole_cluster(gpu: gs.VirtualGPU) -> None:

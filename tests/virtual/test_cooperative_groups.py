@@ -189,3 +189,68 @@ def test_block_primitives_of_cub(gpu: gs.VirtualGPU, sanitize: bool) -> None:
     assert (ordered == np.sort(x)).all()
     assert (scanned == x.cumsum() - x).all()
     assert sums.tolist() == [x.sum(), x[::4].max(), *x[1::4].reshape(4, 32).sum(1)]
+
+
+MULTI_WARP = (
+    HEAD
+    + """template <int N, typename Block> __device__ void tile(Block &block, const int *x, int *o) {
+    auto t = cg::tiled_partition<N>(block);
+    int i = block.thread_rank(), v = x[i], n = block.size();
+    o[i] = t.thread_rank() + 1000 * t.meta_group_rank() + 100000 * t.meta_group_size();
+    o[n + i] = cg::reduce(t, v, cg::plus<int>());
+    o[2 * n + i] = cg::inclusive_scan(t, v, cg::plus<int>());
+    o[3 * n + i] = t.shfl(v, N - 3) + t.any(v > 98) * 1000 + t.all(v > 0) * 2000;
+    __shared__ int turned[256];
+    turned[i] = v;
+    t.sync();
+    o[4 * n + i] = turned[i - t.thread_rank() + N - 1 - t.thread_rank()];
+    block.sync();
+}
+extern "C" __global__ void k(const int *x, int *o) {
+    BLOCK
+    tile<64>(block, x, o); tile<256>(block, x, o + 5 * 256);
+}"""
+)
+BLOCKS = (
+    "auto block = cg::this_thread_block();",
+    "__shared__ cg::block_tile_memory<256> memory; auto block = cg::this_thread_block(memory);",
+)
+
+
+@BUILDS
+@pytest.mark.parametrize("block", BLOCKS, ids=["plain", "with_memory"])
+def test_tiles_of_several_warps(gpu: gs.VirtualGPU, block: str, sanitize: bool) -> None:
+    """They meet in shared memory that the system keeps for them."""
+    gpu.sanitize = sanitize
+    text = MULTI_WARP.replace("BLOCK", block)
+    x, out = np.random.default_rng(0).integers(0, 100, 256).astype(np.int32), zeros(2, 5, 256)
+    gs.cuda(text)["k"][2, 256](x, out.reshape(-1))
+    i = np.arange(256)
+    for got, n in zip(out, (64, 256), strict=True):
+        rows = x.reshape(-1, n)
+        spread = np.ones((1, n), np.int32)
+        votes = 1000 * (rows > 98).any(1, keepdims=True) + 2000 * (rows > 0).all(1, keepdims=True)
+        want = [i % n + 1000 * (i // n) + 100000 * (256 // n), rows.sum(1, keepdims=True) * spread, rows.cumsum(1),
+                rows[:, n - 3 : n - 2] * spread + votes, rows[:, ::-1]]  # fmt: skip
+        for number, (a, b) in enumerate(zip(got, want, strict=True)):
+            assert (a == b.ravel()).all(), (n, number)
+
+
+def test_the_memory_of_tiles_is_no_part_of_what_a_kernel_may_have(gpu: gs.VirtualGPU) -> None:
+    text = (
+        HEAD
+        + """extern "C" __global__ void k(int *o) {
+        __shared__ char all[48 * 1024];
+        all[threadIdx.x] = 1;
+        auto t = cg::tiled_partition<64>(cg::this_thread_block());
+        t.sync();
+        o[threadIdx.x] = all[threadIdx.x ^ 63];
+        unsigned total;
+        asm("mov.u32 %0, %%total_smem_size;" : "=r"(total));
+        if (threadIdx.x == 0) o[0] = total;
+    }"""
+    )
+    out = zeros(128)
+    gs.cuda(text)["k"][1, 128](out)
+    assert out[0] == 48 * 1024
+    assert (out[1:] == 1).all()

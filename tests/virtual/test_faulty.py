@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.observe.findings import Finding
+from gridstride.virtual.findings.finding import Finding
 
 FOLDER = Path(__file__).parent / "faulty"
 SIZE = 1024

@@ -13,7 +13,7 @@ import pytest
 from form_coverage import MODELS
 
 from gridstride.virtual.ptx.module import Special
-from gridstride.virtual.ptx.names import SPECIALS
+from gridstride.virtual.ptx.parsing.names import SPECIALS
 
 ABSENT = {
     r"multimem\.": "it reaches the memory of several GPUs",
@@ -83,7 +83,7 @@ def test_exchanged_operands_are_refused_as_ptxas_refuses_them() -> None:
     ("add.sat.u32 %t0, %t1, %t2;", 5, "'add' cannot have '.sat' together with"),
     ("add.foo.u32 %t0, %t1, %t2;", 5, "'add' has no modifier '.foo'"),
     ("sin.f32 %s0, %s1;", 5, "'sin' of this kind needs .approx"),
-    ("ld.global.v2.u32 {%t0, %t1, %t2}, [%w0];", 5, "a vector of 3 where the instruction moves 2"),
+    ("ld.global.v2.u32 {%t0, %t1, %t2}, [%w0];", 22, "expected a vector of 2 of .u32 or wider, found a vector of 3"),
     ("ld.global.u32 %t0, %w0;", 24, "expected an address in brackets"),
     ("ld.global.u32 %t0, [%s0];", 24, "expected an address in brackets"),
     ("setp.eq.u32 %t0, %t1, %t2;", 17, "expected a .pred register, found '%t0' of type .b32"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstride as gs
-from gridstride.virtual.machine.printf import rendered
+from gridstride.virtual.machine.memory.printf import rendered
 
 
 def zeros(n: int) -> np.ndarray:
@@ -188,3 +188,12 @@ def test_a_launch_that_prints_without_end_is_stopped_by_its_own_limit(
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 1001
     assert said[-1].endswith("more before the launch was stopped")
+
+
+def test_a_record_that_was_cut_short_is_shown_as_far_as_it_goes() -> None:
+    """A string in global memory may grow between the count of its bytes and the copy, which stays in its record."""
+    whole = b"a %d" + bytes([5, 0, 0, 0, 0, 0, 0, 0]) + b" b %s" + b"hello\0" + b" c\0"
+    assert rendered(whole) == b"a 5 b hello c"
+    for length in range(len(whole)):
+        assert rendered(whole[:length]) is not None
+    assert rendered(whole[:20]) == b"a 5 b hel"

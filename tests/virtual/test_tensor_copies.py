@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.virtual.abi.layout import TENSOR
 
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
 
@@ -234,3 +235,64 @@ def test_a_map_is_of_an_array_on_the_device_and_shows_it() -> None:
     with pytest.raises(TypeError, match=r"not of a ndarray: gs\.to_device\(…\) first"):
         gs.tensor_map(np.zeros((8, 8), np.float32), (8, 8))  # type: ignore[arg-type]
     assert repr(gs.tensor_map(gs.empty(64), 32)) == "TensorMap(DeviceArray(float32[64] on virtual h200))"
+
+
+PANELS = [
+    ((4, 48, 64), (128, 512, 2), (2, 8, 64), (1, 8, 0)),
+    ((1, 1, 4, 48, 64), (0, 0, 128, 512, 2), (1, 1, 4, 16, 64), (0, 0, 0, 32, 0)),
+    ((48, 4, 64), None, (8, 2, 64), (40, 1, 0)),
+]
+
+
+@BUILDS
+@pytest.mark.parametrize(("shape", "strides", "box", "corner"), PANELS, ids=["3d", "5d", "3d_of_rows"])
+def test_a_matrix_seen_in_other_dimensions(
+    gpu: gs.VirtualGPU, shape: tuple[int, ...], strides: tuple[int, ...] | None, box: tuple[int, ...],
+    corner: tuple[int, ...], sanitize: bool,
+) -> None:  # fmt: skip
+    """Panels of 64 columns, one map for many of them."""
+    gpu.sanitize = sanitize
+    x = np.arange(48 * 256, dtype=np.uint16).reshape(48, 256)
+    seen_as = np.lib.stride_tricks.as_strided(x, shape, strides) if strides else x.reshape(shape)
+    total = int(np.prod(box)) * 2
+    array, seen = gs.to_device(x), np.zeros(total, np.uint8)
+    made = gs.tensor_map(array, box, shape=shape, strides=strides)
+    where = np.array(corner[::-1], np.int32)
+    gs.cuda(source(len(shape), total))["k"][1, 128](made, made, where, seen, 0)
+    np.testing.assert_array_equal(seen.view(np.uint16).reshape(box), boxed(seen_as, box, corner))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"shape": (4, 48, 64), "strides": (128, 512, 4)}, "one for each dimension, in bytes, the last 2"),
+        ({"shape": (5, 48, 64), "strides": (128, 512, 2)}, "reaches 24704 bytes, the array has 24576"),
+        ({"strides": (512, 2)}, "strides= goes with shape="),
+        ({"shape": (49, 4, 64)}, "which do not fit"),
+    ],
+)
+def test_dimensions_that_the_array_does_not_have_are_refused(
+    gpu: gs.VirtualGPU, how: dict[str, tuple[int, ...]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        gs.tensor_map(gs.to_device(np.zeros((48, 256), np.uint16)), (1, 8, 64), **how)  # type: ignore[arg-type]
+
+
+SPOILT = [
+    ("box", 0, 0xFFFFFFFF), ("box", 0, 0), ("box", 1, 1025), ("box", 4, 0xFFFFFFFF), ("swizzle", 0, 1),
+    ("swizzle", 0, 0x10), ("interleave", 0, 7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "index", "value"), SPOILT, ids=[f"{s[0]}{s[1]}={s[2]}" for s in SPOILT])
+def test_a_map_with_fields_that_none_has_is_a_finding(gpu: gs.VirtualGPU, field: str, index: int, value: int) -> None:
+    """A kernel may write anything to a map: what it then says of sizes must not be believed."""
+    array = gs.to_device(np.zeros((64, 64), np.uint16))
+    raw = np.array(gs.tensor_map(array, (8, 64)), np.uint8)
+    size = {"i8": 1, "i32": 4}[TENSOR.type[field]]
+    place = TENSOR.offset[field] + size * index
+    raw[place : place + size] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
+    seen = np.zeros(1024, np.uint8)
+    with pytest.raises(gs.KernelFault, match="a field that no map can have") as caught:
+        gs.cuda(source(2, 1024))["k"][1, 32](raw, raw, np.zeros(2, np.int32), seen, 0)
+    assert caught.value.kind == "tensor_map"

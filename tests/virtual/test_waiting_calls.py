@@ -212,8 +212,9 @@ def test_more_groups_than_there_are_stacks_is_a_finding(gpu: gs.VirtualGPU) -> N
     out = zeros(256)
     kernel[1, 256](out)
     assert (out == np.arange(256) * (np.arange(256) & 15)).all()
-    with pytest.raises(gs.KernelFault, match="more than 248 groups of lanes"):
+    with pytest.raises(gs.KernelFault, match="more than 248 groups of lanes") as stopped:
         kernel[1, 1024](zeros(1024))
+    assert stopped.value.kind == "too_many_groups"
 
 
 def test_runaway_recursion_with_a_barrier_is_a_stack_overflow(gpu: gs.VirtualGPU) -> None:

@@ -88,6 +88,18 @@ def test_the_sanitizer_finds(gpu: gs.VirtualGPU, what: str) -> None:
         assert at in text.splitlines()[found.line - 1]
 
 
+def test_a_finding_about_a_descriptor_says_what_the_descriptor_holds(gpu: gs.VirtualGPU) -> None:
+    old, new, kind, _ = WRONG["a start in the middle of a row"]
+    gpu.sanitize = True
+    a, b, _ = operands()
+    with pytest.raises(gs.KernelFault) as caught:
+        kernels.run_simple(HALF, a, b, SIMPLE.replace(old, new, 1))
+    found = next(f for f in caught.value.findings if f.kind == kind)
+    assert "starts 112 bytes into a row of 128 bytes" in found.message
+    assert found.other is not None
+    assert found.other.block == found.block
+
+
 def test_a_buffer_given_back_before_the_wait_is_found(gpu: gs.VirtualGPU) -> None:
     """The producer brings the next tile into what a wgmma may still read: both lines are named."""
     gpu.sanitize = True
@@ -176,6 +188,91 @@ def test_registers_of_a_may_be_read_but_not_written_on_the_way(
     at = case.b_place.descriptor(wgmma_cases.ROOM["a"])
     run = gs.ptx(text)["probe"].observe(1, 128)(what.shared, what.a, what.c, what.meta, d, 0, at)
     assert [f.kind for f in run.findings] == kinds
+
+
+REWRITTEN = f"""{kernels.HEAD}{kernels.multiply(HALF, 8)}
+#include <cuda_fp16.h>
+extern "C" __global__ void rewritten(float *c, int rounds, int who) {{
+    __shared__ __align__(1024) __half left[64 * 64], right[8 * 64];
+    for (int i = threadIdx.x; i < 64 * 64; i += blockDim.x) left[i] = __float2half(1.f);
+    for (int i = threadIdx.x; i < 8 * 64; i += blockDim.x) right[i] = __float2half(1.f);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    Sum d[4] = {{}};
+    for (int round = 0; round < rounds; ++round) {{
+        fence();
+        multiply(d, descriptor(left), descriptor(right), round > 0);
+        commit();
+        wait<0>();
+        if (threadIdx.x / 32 == who) {{
+            for (int i = threadIdx.x % 32; i < 8 * 64; i += 32) right[i] = __float2half(round + 2.f);
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        }}
+    }}
+    store(d, c, 0, 0, 8);
+}}
+"""
+"""After each wait one warp rewrites B, with no barrier: ones in the first round, twos in the second and so on."""
+
+
+@pytest.mark.parametrize("seed", [None, 1, 3, 6])
+@pytest.mark.parametrize(("rounds", "total"), [(1, 16), (2, 48), (5, 240)])
+def test_operands_may_be_rewritten_after_a_wait_with_no_barrier(rounds: int, total: int, seed: int | None) -> None:
+    """As an H200 has it, in 40 of 40 runs: a wait returns when all four warps' products are made."""
+    with gs.use(gs.VirtualGPU(workers=1, seed=seed)):
+        for who in range(4):
+            c = np.zeros((64, 8), np.float32)
+            gs.cuda(REWRITTEN)["rewritten"][1, 128](c, rounds, who)
+            np.testing.assert_array_equal(c, total)
+
+
+@pytest.mark.parametrize("seed", [None, 1, 3, 6])
+@pytest.mark.parametrize("who", range(4))
+def test_a_warp_that_has_waited_may_write_what_all_four_have_read(who: int, seed: int | None) -> None:
+    with gs.use(gs.VirtualGPU(workers=1, seed=seed)):
+        c = np.zeros((64, 8), np.float32)
+        assert gs.cuda(REWRITTEN)["rewritten"].observe(1, 128)(c, 1, who).findings == ()
+        np.testing.assert_array_equal(c, 16)
+
+
+@pytest.mark.parametrize("seed", [None, 1, 3, 6])
+@pytest.mark.parametrize("who", range(4))
+def test_a_warp_that_has_not_waited_may_not(who: int, seed: int | None) -> None:
+    text = REWRITTEN.replace("        wait<0>();\n", f"        if (threadIdx.x / 32 != {who}) wait<0>();\n")
+    text = text.replace("    store(d", "    wait<0>();\n    store(d")
+    with gs.use(gs.VirtualGPU(workers=1, seed=seed)):
+        run = gs.cuda(text)["rewritten"].observe(1, 128)(np.zeros((64, 8), np.float32), 1, who)
+    assert {"race", "wgmma_operand"} & {f.kind for f in run.findings}
+
+
+def test_what_another_warp_stores_needs_a_barrier_before_the_next_wgmma(gpu: gs.VirtualGPU) -> None:
+    """PTX orders a warp's own stores before its wgmma, by a proxy fence; nothing orders another warp's."""
+    run = gs.cuda(REWRITTEN)["rewritten"].observe(1, 128)(np.zeros((64, 8), np.float32), 2, 1)
+    assert {f.kind for f in run.findings} == {"race"}
+
+
+TWO_LINES = """        if (threadIdx.x / 32 != 2) multiply(d, descriptor(left), descriptor(right), round > 0);
+        __syncthreads();
+"""
+
+
+def test_a_warp_that_never_comes_to_the_wgmma_is_a_deadlock_that_says_so(gpu: gs.VirtualGPU) -> None:
+    text = REWRITTEN.replace("        multiply(d, descriptor(left), descriptor(right), round > 0);\n", TWO_LINES)
+    with pytest.raises(gs.KernelFault, match=r"warps 0, 1, 3 at the wgmma in line \d+ .*all four warps") as caught:
+        gs.cuda(text)["rewritten"][1, 128](np.zeros((64, 8), np.float32), 1, 0)
+    assert caught.value.kind == "deadlock"
+
+
+def test_two_warpgroups_do_not_wait_for_one_another(gpu: gs.VirtualGPU) -> None:
+    """The second one multiplies only after the first, which meets it at a barrier, has stored its result."""
+    text = REWRITTEN.replace("    Sum d[4]", "    if (threadIdx.x >= 128) __syncthreads();\n    Sum d[4]")
+    text = text.replace(
+        "    store(d, c, 0, 0, 8);",
+        "    store(d, c, threadIdx.x / 128 * 64, 0, 8);\n    if (threadIdx.x < 128) __syncthreads();",
+    )
+    c = np.zeros((128, 8), np.float32)
+    gs.cuda(text)["rewritten"][1, 256](c, 2, 99)
+    np.testing.assert_array_equal(c, 32)
 
 
 @pytest.mark.gpu

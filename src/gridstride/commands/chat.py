@@ -10,8 +10,8 @@ from gridstride.commands.model import Wishes, key_in, mistakes_told, needs, show
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:
-    from gridstride.commands.talkers import Talker
-    from gridstride.serve.conversation import Conversation
+    from gridstride.commands.chat_backends import Talker
+    from gridstride.serve.client.conversation import Conversation
 
 _HELP = """/reset        begin anew
 /system TEXT  who the model is to be; alone: nobody
@@ -30,13 +30,13 @@ def run(
         raise WrongUse("a chat needs a terminal; in a pipe: gridstride generate --prompt -")
     if url is None:
         with mistakes_told():
-            from gridstride.commands.talkers import local
+            from gridstride.commands.chat_backends import local
 
             _talk(local(model, wished, device=device, dtype=dtype), system)
         return True
     needs("httpx", extra="serve")
-    from gridstride.commands.talkers import remote
-    from gridstride.serve.remote import RemoteError
+    from gridstride.commands.chat_backends import remote
+    from gridstride.serve.client.remote import RemoteError
 
     try:
         _talk(remote(url, model, wished, key=key_in(api_key_file)), system)
@@ -47,7 +47,7 @@ def run(
 
 
 def _talk(talker: Talker, system: str | None) -> None:
-    from gridstride.serve.conversation import Conversation
+    from gridstride.serve.client.conversation import Conversation
 
     with suppress(ImportError):
         import readline  # noqa: F401  (gives `input` a history and keys to edit with)
@@ -73,7 +73,7 @@ def _line() -> str | None:
 
 
 def _reply(talker: Talker, conversation: Conversation, line: str) -> None:
-    from gridstride.commands.talkers import CannotAnswer
+    from gridstride.commands.chat_backends import CannotAnswer
 
     conversation.say(line)
     said: list[str] = []

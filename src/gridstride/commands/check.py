@@ -52,6 +52,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
         emit(result.check_json())
     else:
         _show(stdout(), result, folder, source, where(chosen))
+        _show_warnings(stdout(), result)
     return result.verdict == "pass"
 
 
@@ -88,21 +89,35 @@ def _started(device: Device, early: Worker | None) -> Iterator[Sandbox]:
 
 def kernel_source(file: str, *, sandbox: bool = True) -> str:
     """The text of a kernel file; WrongUse where it is none, or must not be run without the sandbox."""
+    if not file:
+        raise WrongUse("no file is named: give that of the kernel")
+    if not file.isprintable():
+        raise WrongUse(f"{file!r} cannot be judged: rename it, a kernel's file name is one line of UTF-8 text")
     raw = _bytes(file)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise WrongUse(f"{file} is UTF-16: save it as UTF-8, which is what the compiler reads")
     if b"\0" in raw:
-        raise WrongUse(f"{file} is not a kernel: it is a binary file, CUDA C++ source is needed")
+        raise WrongUse(f"{file} is not a kernel: it is a binary file, source text is needed")
     text = raw.decode(errors="replace")
     if ".visible .entry" in text:
         raise WrongUse(f"{file} is PTX: give the CUDA C++ source that it was made from")
     if file.endswith(".py"):
         if not sandbox:
             raise WrongUse(f"{file} is Python, which is run in a worker only: leave --no-sandbox out")
+        _must_be_utf8(file, raw)
         return text
     if "__global__" not in text:
         raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
     return text
+
+
+def _must_be_utf8(file: str, raw: bytes) -> None:
+    """WrongUse where Python would refuse the text; a C++ compiler takes any bytes in a comment."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise WrongUse(f"{file} is no Python source: line {line} is not UTF-8 text") from error
 
 
 def _bytes(file: str) -> bytes:
@@ -119,7 +134,7 @@ def _bytes(file: str) -> bytes:
 
 
 def _show(console: Console, result: RungResult, folder: Folder, source: str, device: str) -> None:
-    from gridstride.commands.findings import finding_lines
+    from gridstride.commands.text.findings import finding_lines
 
     problem = folder.problem
     if result.verdict == "pass":
@@ -127,6 +142,9 @@ def _show(console: Console, result: RungResult, folder: Folder, source: str, dev
         console.print(
             f"pass: {result.rung} computes {problem.name} on {device}: {result.cases} cases{error}", style="green"
         )
+        if result.repeatable is False:
+            console.print("Two runs differ in their last bits, within the tolerance: its atomics go in any order.")
+        _show_notes(console, result)
         _show_figures(console, result, folder)
         return
     where = f" (case {result.cases})" if result.cases else ""
@@ -135,6 +153,21 @@ def _show(console: Console, result: RungResult, folder: Folder, source: str, dev
         console.print()
         for line in finding_lines(finding, source):
             console.print(line)
+    _show_notes(console, result)
+
+
+def _show_notes(console: Console, result: RungResult) -> None:
+    said = "\n".join(finding.message for finding in result.findings)
+    for note in result.notes:
+        if note not in said:
+            console.print(f"note: {note}", style="dim")
+
+
+def _show_warnings(console: Console, result: RungResult) -> None:
+    from gridstride.commands.text.findings import warning_lines
+
+    for line in warning_lines(result):
+        console.print(line)
 
 
 def how_timed(result: RungResult) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, print_stderr, stdout
 
 if TYPE_CHECKING:
     from gridstride.judge.find import Folder
@@ -36,7 +35,7 @@ def run(
     if as_json:
         emit(ladder.json())
     else:
-        from gridstride.commands.climb_table import show
+        from gridstride.commands.text.climb_table import show
 
         show(stdout(), ladder, where(chosen))
     return ladder.passed
@@ -91,7 +90,7 @@ def _write_report(ladder: Ladder, target: Path, command: str) -> None:
         save(target, render(ladder, command=command))
     except OSError as error:
         raise WrongUse(f"--report {target} cannot be written: {error.strerror}") from error
-    print(f"report: {target}", file=sys.stderr)
+    print_stderr(f"report: {target}")
 
 
 def _command(problem: str, rungs: Sequence[str], options: dict[str, str | None]) -> str:

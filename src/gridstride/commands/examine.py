@@ -40,6 +40,7 @@ def examine() -> Iterator[Check]:
     yield _python()
     yield from _packages()
     yield from _compiler()
+    yield _programs()
     yield from _host()
     yield _cache()
     yield _gpu()
@@ -87,6 +88,18 @@ def _compiler() -> Iterator[Check]:
     yield _llvm()
 
 
+def _programs() -> Check:
+    """What `gridstride run` compiles with."""
+    from gridstride.programs.errors import MissingToolchain
+    from gridstride.programs.toolchain import INSTALL, toolchain
+
+    try:
+        tools = toolchain()
+    except MissingToolchain:
+        return Check("compiler", "whole programs", "not installed", None, f"{INSTALL}, for gridstride run PROG.cu")
+    return Check("compiler", "whole programs", f"nvcc in {tools.cuda}, zig in {tools.zig.parent}")
+
+
 def _llvm() -> Check:
     try:
         from llvmlite import binding
@@ -96,7 +109,7 @@ def _llvm() -> Check:
 
 
 def _host() -> Iterator[Check]:
-    from gridstride.virtual.machine.arena import host_memory
+    from gridstride.virtual.machine.memory.arena import host_memory
     from gridstride.virtual.machine.workers import cores
 
     name, vectors = _processor()

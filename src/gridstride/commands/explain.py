@@ -34,7 +34,10 @@ def run(
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)
     from gridstride.judge.explain import explain
+    from gridstride.judge.ladder import require
 
+    with problems_said():
+        require(kernel, chosen.properties)
     with problems_said(), kernels_print_on_stderr():
         with Progress(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
             explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
@@ -43,7 +46,7 @@ def run(
     if as_json:
         emit(explanation.json())
     else:
-        from gridstride.commands.explain_text import show
+        from gridstride.commands.text.explain_text import show
 
         show(stdout(), explanation, where(chosen))
     return explanation.result.verdict == "pass"

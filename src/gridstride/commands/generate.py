@@ -13,9 +13,9 @@ from gridstride.commands.model import Wishes, loaded, mistakes_told, sampling, s
 from gridstride.commands.terminal import WrongUse, emit
 
 if TYPE_CHECKING:
+    from gridstride.serve.client.output import Piece
+    from gridstride.serve.engine.sampling import Sampling
     from gridstride.serve.local import Local
-    from gridstride.serve.output import Piece
-    from gridstride.serve.sampling import Sampling
 
 _MAX_TOKENS = 128  # where the user does not say
 _MOST = 256  # texts of one prompt
@@ -44,7 +44,7 @@ def run(
         streams = not as_json and n == 1 and (sys.stdout.isatty() if stream is None else stream)
         made = _generate(local, tokens, samplings, stop, show=text if echo and streams else "", streams=streams)
     if as_json:
-        emit(made.as_json(folder, samplings[0].seed))
+        emit(made.as_json(folder, samplings[0].seed), verbatim=True)
     elif not streams:
         made.show(text if echo else "")
     return made.error is None

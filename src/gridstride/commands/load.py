@@ -62,7 +62,7 @@ def run(target: str | None, *, as_json: bool, **words: Any) -> bool:
     if as_json:
         emit(made)
     else:
-        from gridstride.commands import load_table
+        from gridstride.commands.text import load_table
 
         load_table.show(stdout(), made)
     return all(_in_order(figures) for figures in made.get("policies", {"": made}).values())

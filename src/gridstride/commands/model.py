@@ -5,66 +5,53 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridstride.commands.terminal import WrongUse, interrupts_held, within
+from gridstride.serve.engine.sampling import COMMAND_OPTIONS, Sampling
 
 if TYPE_CHECKING:
     from gridstride.serve.local import Local
-    from gridstride.serve.sampling import Sampling
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
-_MOST_TOKENS = 1 << 24
 _CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """How tokens are drawn; None: as the model's folder says, else plainly."""
+    """How tokens are drawn, by the names of `Sampling`; None: as the model's folder says, else plainly."""
 
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-    seed: int | None = None
+    def __init__(self, **options: float | None) -> None:
+        assert options.keys() <= COMMAND_OPTIONS.keys(), options
+        self._options = {name: options[name] for name in COMMAND_OPTIONS if options.get(name) is not None}
+
+    @property
+    def max_tokens(self) -> int | None:
+        return None if (given := self._options.get("max_tokens")) is None else int(given)
+
+    @property
+    def seed(self) -> int | None:
+        return None if (given := self._options.get("seed")) is None else int(given)
 
     def check(self) -> None:
         """WrongUse that names the option."""
-        within("--max-tokens", self.max_tokens, 1, _MOST_TOKENS)
-        within("--temperature", self.temperature, 0, 100)
-        within("--top-k", self.top_k, 0, _MOST_TOKENS)
-        within("--top-p", self.top_p, 0, 1)
-        within("--min-p", self.min_p, 0, 1)
-        within("--repetition-penalty", self.repetition_penalty, 0.01, 100)
-        within("--seed", self.seed, 0, (1 << 63) - 1)
+        for name, value in self._options.items():
+            option = COMMAND_OPTIONS[name]
+            within(f"--{name.replace('_', '-')}", value, option.least, option.most)
 
     def given(self) -> dict[str, float]:
         """Those that were said, but for the length and the seed."""
-        names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        said = self._options.items()
+        return {name: value for name, value in said if value is not None and name not in ("max_tokens", "seed")}
 
 
 def sampling(folder: Path, wishes: Wishes, *, max_tokens: int) -> Sampling:
     """The wishes, then the folder's own, then plain ones; a fresh seed where none is wished."""
     from gridstride.models import generation
-    from gridstride.serve.sampling import Sampling
 
-    said = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
-    said |= generation.sampling(folder) | wishes.given()
-    return Sampling(
-        max_tokens=max_tokens,
-        seed=secrets.randbits(31) if wishes.seed is None else wishes.seed,
-        temperature=said["temperature"],
-        top_k=int(said["top_k"]),
-        top_p=max(said["top_p"], 1e-9),  # 0 means the likeliest token alone
-        min_p=said["min_p"],
-        repetition_penalty=said["repetition_penalty"],
-    )
+    seed = secrets.randbits(31) if wishes.seed is None else wishes.seed
+    return Sampling.of(max_tokens=max_tokens, seed=seed, **(generation.sampling(folder) | wishes.given()))
 
 
 @contextmanager
@@ -74,7 +61,7 @@ def mistakes_told() -> Iterator[None]:
     with interrupts_held():
         import torch  # noqa: F401
     from gridstride.models.errors import ModelError
-    from gridstride.serve.admission import Refused
+    from gridstride.serve.engine.admission import Refused
 
     try:
         yield

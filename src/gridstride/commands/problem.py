@@ -1,9 +1,12 @@
-"""`gridstride problem`: writing a problem of one's own, and proving that it can judge."""
+"""`gridstride problem`: what a problem asks for, writing one of one's own, and proving that it can judge."""
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +17,52 @@ if TYPE_CHECKING:
     from gridstride.judge.prove import Trial
 
 _TEMPLATE = Path(__file__).parent.parent / "judge" / "template"
+_KEYWORDS = frozenset(
+    """
+    alignas alignof auto bool case catch char const constexpr decltype default delete do double enum explicit
+    extern float friend goto inline int long mutable namespace new operator private protected public register
+    short signed sizeof static struct switch template this throw typedef typename union unsigned using virtual
+    void volatile
+""".split()
+)
+"""Words that are no name of a function in CUDA C++, where Python has them free."""
 
 
 def run(action: str, what: str, **options: Any) -> bool:
     """One of the actions by its name."""
-    return new(what, **options) if action == "new" else prove(what, **options)
+    actions: dict[str, Callable[..., bool]] = {"new": new, "show": show, "prove": prove}
+    return actions[action](what, **options)
+
+
+def show(problem: str, *, starter: bool, as_json: bool) -> bool:
+    """Print the statement of a problem, or only a file to start from."""
+    import_the_judge()
+    from gridstride.commands.text.problem_text import lines, statement
+
+    folder = folder_of(problem)
+    if as_json:
+        emit(statement(folder))
+        return True
+    from gridstride.judge.starter import starter as file_for
+
+    with problems_said():
+        for line in [file_for(folder.problem)] if starter else lines(folder):
+            sys.stdout.write(f"{line}\n")
+    return True
 
 
 def new(name: str, *, folder: str | None, as_json: bool) -> bool:
     """Write a problem that works, to be changed into one's own."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise WrongUse(f"{name!r} is no name for a problem: use lower-case letters, digits and _, a letter first")
+    if keyword.iskeyword(name) or name in _KEYWORDS:
+        raise WrongUse(
+            f"{name!r} is a keyword of {'Python' if keyword.iskeyword(name) else 'C++'}: choose another name"
+        )
+    from gridstride.judge.find import problem_names
+
+    if name in problem_names():
+        raise WrongUse(f"{name} is a problem that comes with GridStride: choose another name, or it would hide yours")
     target = Path(folder or ".") / name
     if target.exists():
         raise WrongUse(f"{target} is there already: choose another name, or another folder with --in")
@@ -78,7 +116,8 @@ def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) 
 def _steps(folder: Any) -> int:
     from gridstride.judge.imposters import imposters
 
-    return 1 + len(list(imposters(folder.problem))) + len(folder.rungs()) + len(folder.wrong())
+    kernels = [*folder.path.glob("rungs/*.cu"), *folder.path.glob("wrong/*.cu")]  # some may have no header to read
+    return 1 + len(list(imposters(folder.problem))) + len(kernels)
 
 
 def _show(trials: list[Trial], name: str, device: str) -> None:

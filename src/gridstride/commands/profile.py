@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
-import sys
 import tempfile
 import warnings
 import zlib
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.climb import writable
-from gridstride.commands.terminal import WrongUse, emit, refuse_what_never_ends, stdout
+from gridstride.commands.terminal import WrongUse, emit, print_stderr, refuse_what_never_ends, stdout
 
 if TYPE_CHECKING:
     from gridstride.profile.record import Outcome, Request
@@ -140,7 +139,7 @@ def _profile(trace: Trace, ran: Ran) -> Profile:
 
 
 def _progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print_stderr(text)
 
 
 def _tell(outcome: Outcome, request: Request) -> None:
@@ -193,7 +192,7 @@ def _show(profile: Profile, as_json: bool) -> None:
     if as_json:
         emit(profile.json())
         return
-    from gridstride.commands.profile_text import show
+    from gridstride.commands.text.profile_text import show
 
     show(stdout(), profile)
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.serve_options import Options, build_of, check, settings_of
+from gridstride.commands.options.serve_options import Options, build_of, check, settings_of
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:

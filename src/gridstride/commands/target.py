@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -47,9 +48,11 @@ def import_the_judge() -> None:
 
 def folder_of(problem: str) -> Folder:
     """The problem of that name or folder."""
-    from gridstride.judge.find import find
+    from gridstride.judge.find import find, problem_names
     from gridstride.judge.problem import ProblemError
 
+    if not problem.strip():
+        raise WrongUse(f"the problem's name {problem!r} is empty: there are {', '.join(problem_names())}")
     try:
         return find(problem)
     except (ProblemError, OSError) as error:
@@ -58,14 +61,35 @@ def folder_of(problem: str) -> Folder:
 
 @contextmanager
 def problems_said() -> Iterator[None]:
-    """Inside, a mistake in a problem's folder is wrong usage: its author is the one who typed the command."""
+    """Inside, a mistake in a problem's folder is wrong usage: its author is the one who typed the command. So is a
+    machine, or a limit, that lets no kernel run, or leaves no room to look for races: the message says what is in the
+    way, and no kernel is blamed or passed.
+    """
     from gridstride.judge.header import HeaderError
     from gridstride.judge.problem import ProblemError
+    from gridstride.judge.sandbox.client import CannotJudge
+    from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
 
-    try:
-        yield
-    except (ProblemError, HeaderError) as error:
-        raise WrongUse(str(error)) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RacesNotWatched)
+        try:
+            yield
+        except (ProblemError, HeaderError, CannotJudge, OutOfAddressSpace, RacesNotWatched) as error:
+            short = _limit() if isinstance(error.__cause__, MemoryError) else ""
+            raise WrongUse(f"{error}{short}") from error
+        except (MemoryError, OSError) as error:  # a library that does not fit into the addresses is not found, it says
+            if isinstance(error, OSError) and not _limit():
+                raise
+            what = "a library cannot be loaded" if "shared object" in str(error) else str(error)
+            raise WrongUse(f"no verdict: this process has no more memory ({what}){_limit()}") from error
+
+
+def _limit() -> str:
+    """The limit of addresses that may be behind it, where there is one."""
+    from gridstride.judge.sandbox.limits import Limits, cramped
+
+    limit = cramped(Limits())
+    return f": {limit[0].lower()}{limit[1:]}" if limit else ""
 
 
 def where(device: Device) -> str:

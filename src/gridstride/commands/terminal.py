@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from gridstride.plain import plain, plain_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -45,16 +47,39 @@ def refuse_what_never_ends(file: str | Path) -> None:
 def stdout() -> Console:
     """The terminal, with colours where it has them."""
     from rich.console import Console
+    from rich.text import Text
+
+    class PlainConsole(Console):
+        """Every text, in a table's cells too, comes through here on its way to the terminal."""
+
+        def render_str(self, text: str, **how: Any) -> Text:
+            return super().render_str(plain(text), **how)
 
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
+    return PlainConsole(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
 
 
-def emit(thing: dict[str, Any]) -> None:
-    """The one object that `--json` gives."""
+@contextmanager
+def paged(console: Console) -> Iterator[None]:
+    """Inside, what is printed goes through the reader's pager (PAGER, or less) where a person sits at a terminal."""
+    if not (console.is_terminal and sys.stdin.isatty()):
+        yield
+        return
+    os.environ.setdefault("LESS", "FRX")  # as git has it: colours as they are, and no waiting for what fits the screen
+    with console.pager(styles=True):
+        yield
+
+
+def emit(thing: dict[str, Any], *, verbatim: bool = False) -> None:
+    """The one object that `--json` gives. `verbatim`: texts are what was asked for: escaped, and not changed."""
     import json
 
-    print(json.dumps(thing, indent=2, allow_nan=False))
+    print(json.dumps(thing if verbatim else plain_json(thing), indent=2, allow_nan=False))
+
+
+def print_stderr(text: str) -> None:
+    """A line on stderr."""
+    print(plain(text), file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -150,19 +175,19 @@ class Progress:
 
     def step(self, text: str) -> None:
         """Say what begins now; what was said before is done."""
-        self._step = text
+        self._step = plain(text)
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, description=text)
+            self._bar.update(self._task, completed=self._done, description=self._step)
         else:
-            print(f"[{self._done + 1}/{self._total}] {text}", file=sys.stderr, flush=True)
+            print_stderr(f"[{self._done + 1}/{self._total}] {text}")
         self._done += 1
 
     def detail(self, text: str) -> None:
         """Say what is being done within the step."""
         if self._bar is not None:
-            self._bar.update(self._task, description=f"{self._step}: {text}")
+            self._bar.update(self._task, description=f"{self._step}: {plain(text)}")
         else:
-            print(f"      {text}", file=sys.stderr, flush=True)
+            print_stderr(f"      {text}")
 
     def _start_bar(self) -> None:
         from rich.console import Console

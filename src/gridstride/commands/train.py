@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.commands.terminal import WrongUse, emit, interrupts_held, stdout
 
 if TYPE_CHECKING:
-    from gridstride.commands.train_display import Display
+    from gridstride.commands.text.train_display import Display
     from gridstride.train.run import Wanted
 
 
@@ -82,7 +82,7 @@ def _needs_torch() -> None:
 
 def _write_config(target: str, config: str | None, changes: Sequence[str], *, as_json: bool) -> bool:
     """The defaults with their explanations, or a chosen configuration's values."""
-    from gridstride.train import config as settings
+    from gridstride.train.config import run_config as settings
 
     plain = config is None and not changes
     text = settings.DEFAULTS.read_text() if plain else settings.text(settings.load(config, changes=changes))
@@ -125,11 +125,11 @@ def _begun(
 
 
 def _train(wanted: Wanted, *, as_json: bool) -> None:
-    from gridstride.commands.train_display import Display, Silent
+    from gridstride.commands.text.train_display import Display, Silent
     from gridstride.train import run as training
-    from gridstride.train import together
+    from gridstride.train.distributed import collectives
 
-    first, alone = together.rank() == 0, together.world() == 1
+    first, alone = collectives.rank() == 0, collectives.world() == 1
     with Display() if first else Silent() as display, _signals(display, alone=alone) as stopped:
         record = training.train(wanted, display, say=display.say, stopped=stopped)
     if as_json and first:

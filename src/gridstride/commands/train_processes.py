@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gridstride.train.distributed.outcome import is_rank, told
 from gridstride.train.errors import TrainFailed
-from gridstride.train.outcome import is_rank, told
 from gridstride.train.run import Wanted, configuration
 
 __all__ = ["is_rank", "rank", "start"]
@@ -19,7 +19,7 @@ def rank(wanted: Wanted) -> Iterator[None]:
     with told(failures=(TrainFailed,)):
         import torch
 
-        from gridstride.train.processes import joined
+        from gridstride.train.distributed.processes import joined
 
         device = configuration(wanted).run.device
         with joined("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"):
@@ -28,7 +28,7 @@ def rank(wanted: Wanted) -> Iterator[None]:
 
 def start(wanted: Wanted, count: int, *, as_json: bool) -> None:
     """Run `count` ranks of the same command until they end; TrainError before that where they make no sense."""
-    from gridstride.train import processes
+    from gridstride.train.distributed import processes
     from gridstride.train.trainer import arranged, check
 
     config = configuration(wanted)

@@ -2,13 +2,14 @@
 
 from gridstride.compiler.bindings import supported_archs
 from gridstride.compiler.cache import DiskCache
-from gridstride.compiler.diagnostics import CompileError, Diagnostic
+from gridstride.compiler.diagnostics import CompileError, CompileWarning, Diagnostic
 from gridstride.compiler.nvrtc import Compiled, compile_cuda
 from gridstride.compiler.signature import Parameter, Signature, signatures
 from gridstride.compiler.signature_cache import cached_signatures
 
 __all__ = [
     "CompileError",
+    "CompileWarning",
     "Compiled",
     "Diagnostic",
     "DiskCache",

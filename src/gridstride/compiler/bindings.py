@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ctypes
+import os
+import site
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+from gridstride.compiler.headers import library
 
 # NVRTC searches the folder of the program's name for "quoted" includes, and the working folder for a bare name. This
 # one cannot exist, as /dev/null is no folder; a #line directive gives the source its own name back.
@@ -22,16 +27,33 @@ def load() -> Any:
     try:
         from cuda.bindings import nvrtc
 
+        _preload()
         nvrtc.nvrtcVersion()  # loads the library
     except (ImportError, OSError, RuntimeError) as error:
         way_out = "pip install cuda-bindings nvidia-cuda-nvrtc"
-        raise RuntimeError(f"NVRTC, the CUDA compiler, cannot be loaded: {error}; {way_out}") from error
+        reason = " ".join(str(error).split())
+        raise RuntimeError(f"NVRTC, the CUDA compiler, cannot be loaded: {reason}; {way_out}") from error
     return nvrtc
 
 
+def _preload() -> None:
+    """Loads NVRTC from a wheel that lies elsewhere on sys.path than in site-packages.
+
+    There alone cuda-pathfinder looks, which the bindings ask; but it takes what is loaded already. So `pip install
+    --target DIR` with PYTHONPATH=DIR works. The bindings are to be asked once only: some remember that they failed.
+    """
+    usual = (*site.getsitepackages(), site.getusersitepackages())
+    for pattern in ("libnvrtc-builtins.so.*", "libnvrtc.so.*"):
+        path = library(pattern, toolkit=False)
+        if path is not None and not any(path.is_relative_to(each) for each in usual):
+            ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+
+
 @contextmanager
-def open_program(nvrtc: Any, source: str) -> Iterator[Any]:
-    program = call(nvrtc.nvrtcCreateProgram(source.encode(), _PROGRAM_NAME.encode(), 0, [], []))
+def open_program(nvrtc: Any, source: str, headers: Mapping[str, str]) -> Iterator[Any]:
+    """A program; `headers` are contents by the names that #include gives them, before what lies in a folder."""
+    texts, names = [text.encode() for text in headers.values()], [name.encode() for name in headers]
+    program = call(nvrtc.nvrtcCreateProgram(source.encode(), _PROGRAM_NAME.encode(), len(headers), texts, names))
     try:
         yield program
     finally:

@@ -62,6 +62,17 @@ class CompileError(Exception):
         return "\n".join(shown)
 
 
+class CompileWarning(UserWarning):
+    """What the compiler warns of in source that compiles all the same; `diagnostic` says where."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        return self.diagnostic.render()
+
+
 def parse_log(log: str, *, filename: str, source: str) -> list[Diagnostic]:
     """NVRTC's program log as diagnostics, in its order; remarks and totals are left out."""
     found: list[Diagnostic] = []

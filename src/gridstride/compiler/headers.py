@@ -113,8 +113,9 @@ def _fingerprint(folder: str | Path) -> str:
 
 
 @cache
-def library(name: str) -> Path | None:
-    """A library of CUDA's, from the wheels or a toolkit, by its file name; None where there is none."""
-    folders = (folder.parent / lib for folder in (*_wheel_folders(), *_toolkit_folders()) for lib in ("lib", "lib64"))
-    found = (folder / name for folder in folders)
+def library(pattern: str, *, toolkit: bool = True) -> Path | None:
+    """A library of CUDA's by its file name or a pattern, from the wheels or a toolkit; None where there is none."""
+    includes = (*_wheel_folders(), *(_toolkit_folders() if toolkit else ()))
+    folders = (folder.parent / lib for folder in includes for lib in ("lib", "lib64"))
+    found = (path for folder in folders for path in sorted(folder.glob(pattern)))
     return next((path for path in found if path.is_file()), None)

@@ -48,20 +48,24 @@ class Text:
         pieces.append(source[last:])
         self._cuts = cuts
         self.clean = "".join(pieces)
-        self._line_starts = [0, *(match.end() for match in re.finditer("\n", source))]
+        self.line_starts = [0, *(match.end() for match in re.finditer("\n", source))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column (both from 1) in the source of an offset in `clean`."""
+        origin = self.origin(offset)
+        line = bisect_right(self.line_starts, origin)
+        return line, origin - self.line_starts[line - 1] + 1
+
+    def origin(self, offset: int) -> int:
+        """Where in `source` an offset in `clean` is."""
         cut = bisect_right(self._cuts, offset) - 1
-        origin = self._origins[cut] + offset - self._cuts[cut]
-        line = bisect_right(self._line_starts, origin)
-        return line, origin - self._line_starts[line - 1] + 1
+        return self._origins[cut] + offset - self._cuts[cut]
 
     def line(self, number: int) -> str:
         """The text of a line (from 1), without its end; empty when there is no such line."""
-        if not 1 <= number <= len(self._line_starts):
+        if not 1 <= number <= len(self.line_starts):
             return ""
-        start = self._line_starts[number - 1]
+        start = self.line_starts[number - 1]
         end = self.source.find("\n", start)
         return self.source[start : end if end >= 0 else len(self.source)].rstrip("\r")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
@@ -206,6 +206,25 @@ def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     named = str(ptx).replace(entry[1], wanted.name)
     pieces = link_pieces([*others, *wanted.link], wanted.name, arch)
     return NumbaCode(named, pieces), all(own(each) for each in others)
+
+
+@contextmanager
+def signatures_put_off() -> Iterator[None]:
+    """Within, @cuda.jit("void(float32[:])") is taken as @cuda.jit: with a signature Numba compiles at once, for a GPU
+    that it asks for."""
+    from numba import cuda
+
+    jit = cuda.jit
+
+    def later(func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
+        given = func_or_sig is None or isinstance(func_or_sig, FunctionType)
+        return jit(func_or_sig, *args, **options) if given else jit(*args, **options)
+
+    cuda.jit = later
+    try:
+        yield
+    finally:
+        cuda.jit = jit
 
 
 @contextmanager

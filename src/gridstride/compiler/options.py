@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -26,7 +27,10 @@ _SHORT = {
     "dc": "device-c", "dw": "device-w", "ewp": "extensible-whole-program",
 }  # fmt: skip
 _ELSEWHERE = {
-    **dict.fromkeys(["arch", "gpu-architecture"], "give it as arch=, for example arch='sm_90a'"),
+    **dict.fromkeys(
+        ["arch", "gpu-architecture"],
+        "code is for the device in use: gs.use('a100') chooses one, compile_cuda takes arch='sm_80'",
+    ),
     **dict.fromkeys(["I", "include-path"], "give the folder in include_paths="),
     **dict.fromkeys(["include", "pre-include", "preinclude"], "write the #include in the source"),
     **dict.fromkeys(["O0", "O1", "O2", "O3"], "that is nvcc's: NVRTC optimises unless given -G"),
@@ -43,7 +47,9 @@ def check_options(options: Sequence[str]) -> tuple[str, ...]:
     Raises ValueError naming the option, with the nearest one that exists or the way to say the same.
     """
     if isinstance(options, str):
-        raise ValueError(f"options must be a sequence of strings, not one string: ({options!r},)")
+        one_by_one = tuple(shlex.split(options))
+        check_options(one_by_one)  # what is wrong with an option itself is said first
+        raise ValueError(f"options must be a sequence of strings, not one string: options={one_by_one!r}")
     checked: list[str] = []
     pending = iter(options)
     for option in pending:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gridstride.compiler.lexer import Text, Token
 from gridstride.compiler.parameter_types import Aliases, dtype_of, is_type_word, spell
 
+_CONDITION = re.compile(r"^\s*#\s*(?:if|else|elif)", re.MULTILINE)
 _OPEN, _CLOSE = "([{", ")]}"
 _DROPPED = frozenset({"__restrict__", "__restrict", "restrict", "__grid_constant__", "register", "typename", "struct"})
 
@@ -18,6 +20,7 @@ class Parameter:
     type: str  # as written, without __restrict__ and the like: "const float*"
     pointer: bool
     dtype: str | None  # NumPy's name of the value's type, for a pointer of what it points to; None: not a plain number
+    settled: bool = True  # whether the words of the type say so by themselves, with no alias between
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,25 @@ def _without_directives(text: Text) -> tuple[list[Token], Aliases]:
             kept.append(token)
         at_line_start = False
     return kept, aliases
+
+
+def kernels_of_unsure_types(source: str) -> tuple[str, ...]:
+    """Kernels that may be declared extern "C", which hides their types from the lowered name, and whose types the text
+    does not settle: behind an alias, a macro or an #if.
+    """
+    if 'extern "C"' not in source:
+        return ()
+    branches = _CONDITION.search(source) is not None
+    plain = [each for each in signatures(source).values() if not each.template]
+    return tuple(
+        each.name for each in plain if any(branches or not p.settled for p in each.parameters) and each.parameters
+    )
+
+
+def parameter_types(tokens: Sequence[Token]) -> str:
+    """The types between a function's parentheses, without the parameters' names and defaults."""
+    aliases = Aliases()
+    return ", ".join(_parameter([token.text for token in part], aliases).type for part in _split(tokens))
 
 
 class _Reader:
@@ -165,7 +187,8 @@ def _parameter(words: list[str], aliases: Aliases) -> Parameter:
     name = words[-1] if named else ""
     kept = [*(words[:-1] if named else words), *(["*"] if array else [])]
     kind = aliases.expand(kept)
-    return Parameter(name, spell(kept), pointer="*" in kind, dtype=dtype_of(kind))
+    dtype = dtype_of(kind)
+    return Parameter(name, spell(kept), "*" in kind, dtype, settled=kind == kept and dtype is not None)
 
 
 def _has_type(words: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.signature import Parameter, Signature, signatures
 
-_FORMAT = "1"  # of the entries; raise it when what `signatures` finds in a source changes
+_FORMAT = "2"  # of the entries; raise it when what `signatures` finds in a source changes
 
 
 def cached_signatures(source: str) -> Mapping[str, Signature]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ def file_of(jit: Any) -> str:
 
 def first_line(jit: Any) -> int:
     """Line of `def`; Triton counts the lines of its messages from there."""
-    line: int = getattr(jit, "def_file_line_number", None) or jit.starting_line_number
+    line: int | None = getattr(jit, "def_file_line_number", None)
+    if line is None:  # before Triton 3.7: it says where the decorators begin
+        above = itertools.takewhile(lambda text: not text.lstrip().startswith("def "), jit.raw_src)
+        line = int(jit.starting_line_number) + len(list(above))
     return line
 
 

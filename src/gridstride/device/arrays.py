@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import weakref
-from contextlib import suppress
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from gridstride.device.choice import device as choose
 from gridstride.device.views import host_array
-from gridstride.protocol import DeviceError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DeviceArray:
-    """A C-contiguous array in device memory, freed when the last reference goes.
+    """A C-contiguous array in device memory, freed when the last reference goes; its views share its memory.
 
     On a physical GPU it is also what PyTorch, CuPy and Numba take without a copy (`__cuda_array_interface__`).
     """
@@ -66,6 +64,75 @@ class DeviceArray:
             "strides": None,
         }
 
+    # -- views ---------------------------------------------------------------------------------------------------------
+    def __getitem__(self, key: Any) -> DeviceArray:
+        """A view of a part that is contiguous in memory: `d[4]`, `d[2:5]`, `d[1, 8:]`; ValueError for others."""
+        each = key if isinstance(key, tuple) else (key,)
+        if not all(one is None or one is ... or isinstance(one, slice) or _whole(one) for one in each):
+            given = type(key).__name__
+            raise TypeError(f"a device array is indexed by whole numbers and slices, not by a {given}: d.numpy()[…]")
+        # A tuple with an ellipsis never reads an element: with whole numbers alone, NumPy would.
+        part = self._shadow()[each if ... in each else (*each, ...)]
+        if not part.flags.c_contiguous:
+            raise ValueError(
+                f"d[…] of shape {part.shape} has gaps in memory ({self!r}): kernels take contiguous arrays; slice the "
+                "first dimension that is not of size 1, or copy: gs.to_device(d.numpy()[…])"
+            )
+        return self._part(part)
+
+    def __setitem__(self, key: Any, value: object) -> None:
+        raise TypeError("a device array is filled by copies: d[key].copy_from(host), of the same shape and dtype")
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> DeviceArray:
+        """The same elements under another shape, one of whose sizes may be -1; ValueError where they do not fit."""
+        wanted = shape[0] if len(shape) == 1 else shape
+        try:
+            return self._part(self._shadow().reshape(wanted))
+        except ValueError:
+            raise ValueError(f"reshape: {self!r} has {self.size} elements, which do not fit {wanted!r}") from None
+
+    def view(self, dtype: DTypeLike) -> DeviceArray:
+        """The same bytes as elements of another dtype; the last dimension becomes longer or shorter."""
+        other = np.dtype(dtype)
+        _check_dtype(other)
+        try:
+            return self._part(self._shadow().view(other))
+        except ValueError:
+            raise ValueError(f"view: rows of {self!r} are no whole number of {other} elements") from None
+
+    def _shadow(self) -> np.ndarray[Any, Any]:
+        """An array of this one's shape to try indices on, over memory that nobody looks at."""
+        one = np.empty(1, self.dtype)
+        return np.lib.stride_tricks.as_strided(one, self.shape, self.strides, writeable=False)
+
+    def _part(self, part: np.ndarray[Any, Any]) -> DeviceArray:
+        """The view that a view of the shadow stands for; it keeps this array's memory alive."""
+        base = part
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        offset = part.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        address = self.address + offset if part.size else 0
+        return DeviceArray(self.device, address, part.shape, part.dtype, owner=self)
+
+    def item(self) -> Any:
+        """The one element as a Python number; ValueError where there are more."""
+        return self.numpy().item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def _no_arithmetic(self, other: object = None) -> Any:
+        raise TypeError(
+            "a device array does no arithmetic: copy it to the host (d.numpy() + 1), or let a kernel do it there"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _no_arithmetic
+    __neg__ = __pos__ = __abs__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _no_arithmetic
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy in host memory."""
         host = np.empty(self.shape, self.dtype)
@@ -99,6 +166,10 @@ class DeviceArray:
         return f"DeviceArray({self.dtype}{list(self.shape)} on {self.device.name})"
 
 
+def _whole(index: object) -> bool:
+    return isinstance(index, int | np.integer) and not isinstance(index, bool | np.bool_)
+
+
 def to_device(host: object, *, device: Device | str | None = None) -> DeviceArray:
     """A copy of a NumPy array, CPU tensor or nested sequence on the device."""
     values = _from_host(host)
@@ -130,13 +201,8 @@ def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> D
         return DeviceArray(device, 0, shape, dtype)
     array = DeviceArray(device, device.allocate(nbytes), shape, dtype)
     # Not at exit: the driver may be gone by then, and takes its memory with it.
-    weakref.finalize(array, _free, device, array.address).atexit = False
+    weakref.finalize(array, device.abandon, device.free, array.address).atexit = False
     return array
-
-
-def _free(device: Device, address: int) -> None:
-    with suppress(DeviceError):  # the context is lost, and its memory with it; a finaliser has nobody to tell
-        device.free(address)
 
 
 def _from_host(host: object) -> np.ndarray[Any, Any]:

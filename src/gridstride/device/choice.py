@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 _VARIABLE = "GRIDSTRIDE_DEVICE"
 _KINDS = ("physical", "virtual")
 _in_use: ContextVar[Device | None] = ContextVar("gridstride_device", default=None)
+_in_every_thread: list[Device] = []  # the last one is in use wherever no other is; see use_in_every_thread
 
 
 def device(choice: Device | str | None = None) -> Device:
-    """The device to work on: `choice` where given ("physical", "virtual" or a device), else the one in use.
+    """The device to work on: `choice` where given ("physical", "virtual", a chip such as "a100" for a virtual GPU of
+    that kind, or a device), else the one in use.
 
     Raises ValueError for another name, and NoDevice when a physical GPU is asked for and there is none.
     """
     if choice is not None:
         return _by_name(choice, "device") if isinstance(choice, str) else choice
-    return _in_use.get() or _default(os.environ.get(_VARIABLE) or None)
+    if chosen := _in_use.get() or next(reversed(_in_every_thread), None):
+        return chosen
+    return _default(os.environ.get(_VARIABLE) or None)
 
 
 @contextmanager
@@ -38,6 +42,19 @@ def use(choice: Device | str) -> Iterator[Device]:
         yield chosen
     finally:
         _in_use.reset(token)
+
+
+@contextmanager
+def use_in_every_thread(choice: Device | str) -> Iterator[Device]:
+    """The same for the whole process: threads that begin meanwhile know nothing of what was in use where they were
+    started, nor do those of a pool that was there before. `use` within a thread goes before it.
+    """
+    with use(choice) as chosen:
+        _in_every_thread.append(chosen)
+        try:
+            yield chosen
+        finally:
+            _in_every_thread.remove(chosen)
 
 
 @functools.cache
@@ -55,12 +72,16 @@ def _by_name(name: str, where: str) -> Device:
         return PhysicalGPU()
     if name == "virtual":
         return _virtual()
-    raise ValueError(f"{where}={name!r} is not a device: use {' or '.join(_KINDS)}")
+    from gridstride.virtual.chips import names
+
+    if name.lower() in names():
+        return _virtual(name.lower())
+    raise ValueError(f"{where}={name!r} is not a device: use {' or '.join(_KINDS)}, or a chip: {', '.join(names())}")
 
 
 @functools.cache
-def _virtual() -> Device:
+def _virtual(chip: str = "h200") -> Device:
     from gridstride.virtual.gpu import VirtualGPU
 
-    virtual: Device = VirtualGPU()
+    virtual: Device = VirtualGPU(chip)
     return virtual

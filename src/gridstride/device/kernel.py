@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
 from gridstride.device.object_arguments import object_convert, object_type, or_object
@@ -23,7 +24,24 @@ if TYPE_CHECKING:
     from gridstride.protocol import Device, DeviceKernel, Stream
     from gridstride.virtual.observe.run import Run
 
+P = ParamSpec("P")
 _SHAPES_KEPT = 256
+
+
+def named_only(launch: Callable[P, None]) -> Callable[P, None]:
+    """A launch whose arguments given by position are refused in words: which is which could not be told."""
+
+    @functools.wraps(launch)
+    def checked(*args: P.args, **named: P.kwargs) -> None:
+        if len(args) > 1:
+            name = getattr(args[0], "name", "kernel")
+            raise LaunchError(
+                f"{name}.launch takes its arguments by name: {name}.launch(grid=…, block=…, args=(…)); "
+                f"{name}[grid, block](…) is the short form"
+            )
+        launch(*args, **named)
+
+    return checked
 
 
 class Kernel:
@@ -32,6 +50,8 @@ class Kernel:
     NumPy arrays and CPU tensors are copied in and hold what the kernel wrote when the launch returns; with device
     arrays and CUDA tensors alone, a launch on a physical GPU returns before the kernel has run.
     """
+
+    _shape_words = "grid, block"
 
     def __init__(self, module: Module, name: str) -> None:
         self.name = name
@@ -50,6 +70,14 @@ class Kernel:
                 self._launchers[key] = launcher
         return launcher
 
+    def __call__(self, *args: Any, **named: Any) -> NoReturn:
+        """A launch without a grid is refused, with how it is written."""
+        given = ", ".join([*("…" for _ in args[:1]), *(f"{name}=…" for name in named)])
+        raise LaunchError(
+            f"{self.name}({given}) does not say how many threads: {self.name}[{self._shape_words}]({given})"
+        )
+
+    @named_only
     def launch(
         self,
         *,
@@ -111,6 +139,7 @@ class Labelled(Protocol):
     """A device kernel that speaks of its parameters by name."""
 
     labels: tuple[str, ...]
+    elements: tuple[int, ...]
 
 
 class BoundKernel:
@@ -125,6 +154,7 @@ class BoundKernel:
         self._name = name
         if isinstance(kernel, Labelled):
             kernel.labels = tuple(each.label for each in parameters)
+            kernel.elements = tuple(each.element for each in parameters)
         fields = [_field(name, each, device) for each in parameters]
         layouts = [each.layout for each in parameters]
         self._converts = [each.convert for each in fields]

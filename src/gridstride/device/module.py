@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from gridstride.compiler.mangling import compiled_types, type_argument
 from gridstride.compiler.names import source_name
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
@@ -23,9 +24,10 @@ from gridstride.protocol import LinkError, UnknownName
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from gridstride.compiler import Signature
+    from gridstride.compiler import Diagnostic, Signature
     from gridstride.protocol import Device, DeviceModule
 
+_PATH = re.compile(r"[^\n{};()<>]*\.(?:cu|cuh|ptx|h|hpp|cpp|cc|c|txt)", re.IGNORECASE)
 _DEVICES_KEPT = 4  # a module in a loop over fresh virtual GPUs must not keep all their memories alive
 
 
@@ -41,12 +43,14 @@ def cuda(
     """
     if isinstance(source, bytes) or not isinstance(source, str | Path | Sequence):
         raise TypeError(f"CUDA C++ must be a str, a Path or a list of them, not {type(source).__name__}")
+    _refuse_a_path(source, "cuda")
     if not isinstance(source, str | Path):
         return _several(source, options, filename, include_paths)
     if isinstance(source, Path):
         source, filename = _text(source), str(source)
     code = CudaSource(source, options=options, filename=filename, include_paths=include_paths)
     code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
+    code.warn()
     return Module(code)
 
 
@@ -70,6 +74,7 @@ def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
         text, filename = _text(text), str(text)
     if not isinstance(text, str):
         raise TypeError(f"PTX must be a str or a Path, not {type(text).__name__}")
+    _refuse_a_path(text, "ptx")
     module = Module(PtxSource(text, filename=filename))
     with suppress(LinkError):  # gs.link may bring what is missing; a kernel asked for without it says so
         module.on(choose())
@@ -77,14 +82,25 @@ def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
 
 
 class Module:
-    """Kernels of one source: `module["saxpy"]`, and for templates `module["tile<float, 16>"]`."""
+    """Kernels of one source: `module["saxpy"]`, and for templates `module["tile<float, 16>"]`.
+
+    A list of names gives a list of kernels, whose template instances are compiled together: one run of the compiler,
+    where each asked for by itself takes one of its own.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._loaded: dict[Device, LoadedSource] = {}
         self._kernels: dict[str, Kernel] = {}
 
-    def __getitem__(self, name: str) -> Kernel:
+    @overload
+    def __getitem__(self, name: str) -> Kernel: ...
+    @overload
+    def __getitem__(self, name: list[str]) -> list[Kernel]: ...
+    def __getitem__(self, name: str | list[str]) -> Kernel | list[Kernel]:
+        if isinstance(name, list):
+            self.on(choose()).compile_together([each for each in name if isinstance(each, str)])
+            return [self[each] for each in name]
         if not isinstance(name, str):
             raise TypeError(f'a kernel name must be a str, not {type(name).__name__}: module["saxpy"]')
         kernel = self._kernels.get(name)
@@ -92,7 +108,19 @@ class Module:
             device = choose()
             self.on(device).bound(name)
             kernel = self._kernels[name] = self._kernel(name)
+            for source in self.sources:  # a template's instance was compiled just now
+                if isinstance(source, CudaSource):
+                    source.warn()
         return kernel
+
+    def __getattr__(self, name: str) -> Kernel:
+        """`module.saxpy` is `module["saxpy"]`."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except UnknownName as error:
+            raise AttributeError(f"a module has no {name}, and {error}") from None
 
     def __repr__(self) -> str:
         return f"<module {self._source.filename}: {', '.join(self.kernels) or 'no kernels'}>"
@@ -101,6 +129,11 @@ class Module:
     def sources(self) -> tuple[Source, ...]:
         """What the module is made from; several where it was linked."""
         return tuple(getattr(self._source, "sources", (self._source,)))
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the CUDA compiler warned of, template instances with those that were asked for so far."""
+        return tuple(each for source in self.sources if isinstance(source, CudaSource) for each in source.warnings)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -116,7 +149,8 @@ class Module:
     def symbol(self, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
         """A `__device__` or `__constant__` variable as an array; UnknownName when there is none.
 
-        Each template instance is compiled by itself and has variables of its own: `module["tile<16>"].symbol(name)`.
+        A template instance has variables of its own, but for those that it was asked for together with, which share
+        them: `module["tile<16>"].symbol(name)`.
         """
         return self.on(choose()).symbol(None, name, np.dtype(dtype))
 
@@ -146,7 +180,9 @@ class LoadedSource:
     def __init__(self, source: Source, device: Device) -> None:
         self._source = source
         self._device = device
-        self._units: dict[str | None, DeviceModule] = {None: self._load(source.unit(device.properties.arch))}
+        plain = source.unit(device.properties.arch)
+        self._units: dict[str | None, DeviceModule] = {None: self._load(plain)}
+        self._types = dict(plain.types)
         self._names = _by_source_name(self._units[None].kernels)
         self._bound: dict[str, BoundKernel] = {}
 
@@ -157,10 +193,20 @@ class LoadedSource:
             unit, lowered = self._locate(name)
             kernel = self._units[unit].kernels[lowered]
             base, arguments = split_expression(name if unit else source_name(lowered) or lowered)
-            signature = self._source.signatures.get(base)
-            known = parameters(kernel.parameters, signature, arguments)
+            signature = self._source.signatures.get(base) or self._in_a_namespace(base)
+            compiled = type_argument(self._types[lowered]) if lowered in self._types else compiled_types(lowered)
+            known = parameters(kernel.parameters, signature, arguments, compiled)
             bound = self._bound[name] = BoundKernel(self._device, kernel, known, name)
         return bound
+
+    def compile_together(self, names: Sequence[str]) -> None:
+        """Compiles and loads the template instances among the names as one; they share their variables."""
+        arch = self._device.properties.arch
+        new = [name for name in dict.fromkeys(names) if name not in self._units and self._instance(name)]
+        if len(new) < 2 or not isinstance(self._source, CudaSource):
+            return
+        self._source.compile_together(arch, new)
+        self._units |= dict.fromkeys(new, self._load(self._source.unit(arch, new[0])))
 
     def symbol(self, kernel: str | None, name: str, dtype: np.dtype[np.generic]) -> DeviceArray:
         """A variable of the unit that `kernel` stands in (None: of the plain one)."""
@@ -189,14 +235,19 @@ class LoadedSource:
                     f"{', '.join(self._overloads(name))}"
                 )
             return None, lowered
-        base, arguments = split_expression(name)
-        if arguments is None or not self._could_be_template(base):
-            raise self._unknown(name, base)
+        if not self._instance(name):
+            raise self._unknown(name, split_expression(name)[0])
         unit = self._source.unit(self._device.properties.arch, name)
         assert unit.lowered is not None
         if name not in self._units:
             self._units[name] = self._load(unit)
+            self._types |= unit.types
         return name, unit.lowered
+
+    def _instance(self, name: str) -> bool:
+        """True for a name expression of what may be a template here."""
+        base, arguments = split_expression(name)
+        return name not in self._names and arguments is not None and self._could_be_template(base)
 
     def _could_be_template(self, base: str) -> bool:
         signature = self._source.signatures.get(base)
@@ -205,6 +256,11 @@ class LoadedSource:
         # The tokenizer does not see through macros: a name that the source spells is left to the compiler.
         spells = getattr(self._source, "spells", None)  # of several files, any may
         return bool(spells(base)) if spells else base in re.findall(r"\w+", self._source.text or "")
+
+    def _in_a_namespace(self, name: str) -> Signature | None:
+        """The signature of a kernel declared extern "C" in a namespace, whose PTX name does not have that."""
+        found = [each for full, each in self._source.signatures.items() if full.endswith(f"::{name}")]
+        return found[0] if len(found) == 1 else None
 
     def _overloads(self, name: str) -> list[str]:
         return sorted(lowered for lowered in self._units[None].kernels if source_name(lowered) == name)
@@ -228,6 +284,12 @@ class LoadedSource:
         if unit.pieces:
             return self._device.link(unit.pieces)
         return self._device.load(unit.ptx, source=self._source.text, filename=self._source.filename)
+
+
+def _refuse_a_path(source: object, function: str) -> None:
+    """ValueError for a text that names a file: the text would be compiled, and not what is in the file."""
+    if isinstance(source, str) and _PATH.fullmatch(source.strip()):
+        raise ValueError(f'gs.{function} takes the source itself; for the file write gs.{function}(Path("{source}"))')
 
 
 def _text(path: Path) -> str:

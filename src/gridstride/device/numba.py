@@ -10,7 +10,7 @@ import numpy as np
 
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
-from gridstride.device.kernel import Kernel
+from gridstride.device.kernel import Kernel, named_only
 from gridstride.device.module import Module
 from gridstride.device.python_sources import NumbaSource
 from gridstride.protocol import LaunchError
@@ -64,6 +64,7 @@ class NumbaKernel(Kernel):
         launcher = super().__getitem__(key)
         return lambda *args: launcher(*self._spread(args))
 
+    @named_only
     def launch(
         self,
         *,

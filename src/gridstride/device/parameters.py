@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gridstride.device.object_arguments import object_type
 from gridstride.protocol import ParameterLayout
 
 if TYPE_CHECKING:
     from gridstride.compiler import Parameter, Signature
+    from gridstride.compiler.mangling import CompiledType
 
 _WORD = re.compile(r"\w+|\*|&")
+_VECTOR = re.compile(r"\b(?:u?char|u?short|u?int|u?longlong|float|double|(?:__)?half|(?:__)?nv_bfloat16)([1-4])\b")
 _CONST = re.compile(r"\bconst\b")
 
 
@@ -27,19 +32,61 @@ class KernelParameter:
     read_only: bool | None  # of a pointer: const in the source
     dtype: str | None  # NumPy's name of the type, or of what a pointer points to
 
+    @property
+    def element(self) -> int:
+        """Bytes of what a pointer points to: 16 for `float4*`, whose dtype is float32; 0 where that is not known."""
+        if not self.pointer or self.dtype is None:
+            return 0
+        if self.dtype.startswith("complex"):
+            return np.dtype(self.dtype).itemsize
+        vector = _VECTOR.search(self.type)
+        scalar = 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
+        return scalar * (int(vector[1]) if vector else 1)
+
 
 def parameters(
-    layouts: Sequence[ParameterLayout], signature: Signature | None, arguments: str | None
+    layouts: Sequence[ParameterLayout],
+    signature: Signature | None,
+    arguments: str | None,
+    compiled: Sequence[CompiledType] | None = None,
 ) -> tuple[KernelParameter, ...]:
     """The parameters of a kernel; `arguments` are the template arguments it was made with, "<float, 16>".
 
-    A signature with another number of parameters is not this kernel's (an overload) and is left aside.
+    Names come from the source's signature, types from the compiler's where it tells them. A signature with another
+    number of parameters is not this kernel's (an overload) and is left aside.
     """
+    if compiled is not None and len(compiled) != len(layouts):
+        compiled = None
     if signature is None or len(signature.parameters) != len(layouts):
-        return tuple(_from_ptx(layout, number) for number, layout in enumerate(layouts, 1))
+        if compiled is None:
+            return tuple(_from_ptx(layout, number) for number, layout in enumerate(layouts, 1))
+        triples = enumerate(zip(layouts, compiled, strict=True), 1)
+        return tuple(_from_compiler(layout, each, None, number) for number, (layout, each) in triples)
+    pairs = list(zip(layouts, signature.parameters, strict=True))
+    if compiled is not None:
+        return tuple(
+            _from_compiler(layout, each, known, number)
+            for number, ((layout, known), each) in enumerate(zip(pairs, compiled, strict=True), 1)
+        )
     types = _template_types(signature.template, arguments)
-    pairs = enumerate(zip(layouts, signature.parameters, strict=True), 1)
-    return tuple(_from_source(layout, known, types, number) for number, (layout, known) in pairs)
+    return tuple(_from_source(layout, known, types, number) for number, (layout, known) in enumerate(pairs, 1))
+
+
+def _from_compiler(
+    layout: ParameterLayout, compiled: CompiledType, known: Parameter | None, number: int
+) -> KernelParameter:
+    """Spelled as in the source where that says the same, as the compiler has it behind an alias."""
+    same = known is not None and (known.dtype == compiled.dtype) and (known.settled or compiled.dtype is None)
+    same |= known is not None and compiled.dtype == "uint64" and object_type(known.type) is not None
+    pointer = compiled.pointer or layout.pointer
+    return KernelParameter(
+        layout=layout,
+        label=(known.name if known else "") or f"argument {number}",
+        type=known.type if known is not None and same else compiled.spelled,
+        pointer=pointer,
+        read_only=compiled.read_only if pointer else None,
+        dtype=compiled.dtype,
+    )
 
 
 def _from_ptx(layout: ParameterLayout, number: int) -> KernelParameter:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from gridstride.device.driver import bindings, check, core, newest_ptx, physical_count
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
-from gridstride.protocol import DeviceLost, DeviceProperties, NoDevice, Piece
+from gridstride.protocol import DeviceError, DeviceLost, DeviceProperties, NoDevice, Piece
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,11 @@ class PhysicalGPU:
             return
         with self.current():
             self.check(bindings().cuMemFree(address), "freeing device memory")
+
+    def abandon(self, end: Callable[..., object], *args: object) -> None:
+        """Call `end` of something that is gone; an error of a context that is lost has nobody to be told."""
+        with suppress(DeviceError):
+            end(*args)
 
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copy a C-contiguous array to the device, in the order of the current stream."""

@@ -67,7 +67,12 @@ def _check_threads(shape: Shape, name: str, kernel: DeviceKernel, device: Device
 
 
 def _check_shared(dynamic: int, name: str, kernel: DeviceKernel, device: Device) -> None:
-    most = device.properties.shared_per_block_optin
+    static, most = device.properties.shared_per_block, device.properties.shared_per_block_optin
+    if kernel.static_shared > static:
+        raise LaunchError(
+            f"{name}: {kernel.static_shared:,} bytes of static shared memory are above the {static:,} that one may "
+            "declare: take them as dynamic shared memory, `extern __shared__`, and give their size at the launch"
+        )
     if kernel.static_shared + dynamic > most:
         raise LaunchError(
             f"{name}: {kernel.static_shared + dynamic:,} bytes of shared memory ({kernel.static_shared:,} static"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from gridstride.protocol import Piece
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Signature
+    from gridstride.compiler import Diagnostic, Signature
 
 _NAME = re.compile(r"(?:::)?(\w+(?:::\w+)*)\s*(<.*>)?\s*", re.DOTALL)
 
@@ -26,6 +28,9 @@ class Unit:
     ptx: str
     lowered: str | None = None
     pieces: tuple[Piece, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Mangled names with the parameter types of kernels, by PTX name, where that itself has none."""
 
 
 class Source(Protocol):
@@ -55,6 +60,7 @@ class CudaSource:
         self._options = options if isinstance(options, str) else tuple(options)  # one string is refused in words
         self._include_paths = tuple(include_paths)
         self._units: dict[tuple[str, str | None], Unit] = {}
+        self._warned: set[Diagnostic] = set()
 
     @functools.cached_property
     def signatures(self) -> Mapping[str, Signature]:
@@ -67,21 +73,41 @@ class CudaSource:
         """PTX for `arch`; gridstride.CompileError."""
         key = (arch, expression)
         if key not in self._units:
-            self._units[key] = self._compile(arch, expression)
+            self._compile(arch, expression)
         return self._units[key]
 
-    def _compile(self, arch: str, expression: str | None) -> Unit:
+    def compile_together(self, arch: str, expressions: Sequence[str]) -> None:
+        """Has one run of NVRTC make PTX of several template instances, which `unit` then gives; CompileError."""
+        self._compile(arch, *expressions)
+
+    def _compile(self, arch: str, *expressions: str | None) -> None:
         from gridstride.compiler import compile_cuda
 
         compiled = compile_cuda(
             self._code,
-            names=() if expression is None else (expression,),
+            names=tuple(each for each in expressions if each is not None),
             arch=arch,
             options=self._options,
             filename=self.filename,
             include_paths=self._include_paths,
         )
-        return Unit(compiled.ptx, None if expression is None else compiled.names[expression])
+        for each in expressions:
+            lowered = None if each is None else compiled.names[each]
+            self._units[arch, each] = Unit(compiled.ptx, lowered, warnings=compiled.warnings, types=compiled.types)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The compiler's, of all that was compiled so far, each once."""
+        return tuple(dict.fromkeys(each for unit in self._units.values() for each in unit.warnings))
+
+    def warn(self) -> None:
+        """Hands those that are new to Python's warnings, as of the line outside of this package that led here."""
+        from gridstride.compiler import CompileWarning
+
+        for each in self.warnings:
+            if each not in self._warned:
+                self._warned.add(each)
+                warnings.warn(CompileWarning(each), stacklevel=_depth_of_user())
 
 
 class PtxSource:
@@ -97,6 +123,14 @@ class PtxSource:
     def unit(self, arch: str, expression: str | None = None) -> Unit:
         """The text, whatever the chip; a device refuses what it cannot run."""
         return self._unit
+
+
+def _depth_of_user() -> int:
+    """The stack level of the first caller that is not of this package, as seen from the function that called this."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gridstride":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def split_expression(name: str) -> tuple[str, str | None]:

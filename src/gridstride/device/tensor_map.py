@@ -62,7 +62,8 @@ class Plan:
 def tensor_map(
     array: DeviceArray, box: int | Sequence[int], *, swizzle: int = 0, fill: str = "zeros",
     element_strides: Sequence[int] | None = None, interleave: int = 0,
-    im2col: tuple[Sequence[int], Sequence[int]] | None = None,
+    im2col: tuple[Sequence[int], Sequence[int]] | None = None, shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
 ) -> TensorMap:  # fmt: skip
     """The map of a device array of one to five dimensions (cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col).
 
@@ -74,22 +75,62 @@ def tensor_map(
 
     `im2col`: for an array of shape (batch, …, height, width, channels) the lower and the upper corner of the box that a
     filter's base walks through, relative to the image's first and last pixel, as (…, height, width); `box` is then
-    (pixels, channels). ValueError says what the hardware does not take.
+    (pixels, channels).
+
+    `shape` and `strides` (bytes, as NumPy's) give the array's elements other dimensions: a matrix of (m, k) halves in
+    panels of 64 columns is `shape=(k // 64, m, 64), strides=(128, 2 * k, 2)`. ValueError says what the hardware does
+    not take.
     """
     if not isinstance(array, DeviceArray):
         given = type(array).__name__
         raise TypeError(f"tensor_map: a map is of an array on the device, not of a {given}: gs.to_device(…) first")
-    plan = _plan(
-        array, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col
-    )
+    seen = _Seen.of(array, shape, strides)
+    plan = _plan(seen, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col)
     raw = encoded(array.device.kind, array.address, plan)
     made = np.frombuffer(raw, np.uint8).view(TensorMap)
     made.tensor = array
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An array's elements in the dimensions that a map has; `strides` in bytes."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype_name(self) -> str:
+        return self.dtype.name
+
+    @staticmethod
+    def of(array: DeviceArray, shape: Sequence[int] | None, strides: Sequence[int] | None) -> _Seen:
+        if shape is None and strides is None:
+            return _Seen(array.address, array.shape, array.strides, array.dtype)
+        if shape is None:
+            raise ValueError("tensor_map: strides= goes with shape=")
+        size, given = array.dtype.itemsize, tuple(map(int, shape))
+        steps = array.reshape(given).strides if strides is None else tuple(map(int, strides))
+        if len(steps) != len(given) or not given or steps[-1] != size or min(steps) < 0:
+            raise ValueError(
+                f"tensor_map: strides={steps} for shape={given}: one for each dimension, in bytes, the last {size}"
+            )
+        end = sum((n - 1) * step for n, step in zip(given, steps, strict=True)) + size
+        if min(given) < 1 or end > array.nbytes:
+            raise ValueError(
+                f"tensor_map: shape={given} with strides={steps} reaches {end} bytes, the array has {array.nbytes}"
+            )
+        return _Seen(array.address, given, steps, array.dtype)
+
+
 def _plan(
-    array: DeviceArray, box: list[int], swizzle: int, fill: str, steps: Sequence[int] | None, interleave: int,
+    array: _Seen, box: list[int], swizzle: int, fill: str, steps: Sequence[int] | None, interleave: int,
     im2col: tuple[Sequence[int], Sequence[int]] | None,
 ) -> Plan:  # fmt: skip
     name = array.dtype_name
@@ -118,7 +159,7 @@ def _plan(
     return plan
 
 
-def _dimensions(array: DeviceArray, interleave: int) -> tuple[list[int], list[int]]:
+def _dimensions(array: _Seen, interleave: int) -> tuple[list[int], list[int]]:
     """Sizes and strides, from the dimension that varies fastest; a slice of channels is no dimension of its own."""
     sizes, strides = list(array.shape[::-1]), list(array.strides[-2::-1])
     if not interleave:
@@ -179,7 +220,7 @@ def encoded(kind: str, address: int, plan: Plan) -> bytes:
     """The 128 bytes that a GPU of this kind, physical or virtual, reads."""
     if kind == "physical":
         return _by_driver(address, plan)
-    from gridstride.virtual.machine.tensor_map import encode
+    from gridstride.virtual.machine.memory.tensor_map import encode
 
     return encode(
         address, plan.sizes, strides=plan.strides, box=plan.box, steps=plan.steps, type_=list(TYPES).index(plan.type),

@@ -105,6 +105,9 @@ def sampling_of(
     modes = (*given, *("clamp",) * 3)[:3]  # the hardware filters along axes that are not there, too
     for mode in modes:
         _one_of("address", mode, ADDRESSES)
+    if not (normalized or layout.cubemap):
+        # CUDA "switches" them to clamp (cudaTextureDesc::normalizedCoords): what goes round counts the axis as 1.
+        modes = tuple("clamp" if mode in ("wrap", "mirror") else mode for mode in modes)
     _one_of("filter", filter, FILTERS)
     _one_of("mipmap_filter", mipmap_filter, FILTERS)
     _one_of("read", read, READS)
@@ -113,7 +116,7 @@ def sampling_of(
         raise ValueError(f"texture: border={border!r}: one number, or four (the channels')")
     floating = layout.dtype in ("float16", "float32")
     _check_reading(layout, filter, read, srgb, floating)
-    _check_addressing(layout, modes, normalized)
+    _check_levels(layout, normalized)
     if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in modes):
         raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     low, high = (0.0, float(layout.levels - 1)) if lod_range is None else lod_range
@@ -147,9 +150,6 @@ def _check_reading(layout: ImageLayout, filter: str, read: str, srgb: bool, floa
         raise ValueError("texture: srgb=True is for uint8 texels with read='normalized_float'")
 
 
-def _check_addressing(layout: ImageLayout, modes: Sequence[str], normalized: bool) -> None:
-    turning = [mode for mode in modes if mode in ("wrap", "mirror")]
-    if turning and not normalized and not layout.cubemap:
-        raise ValueError(f"texture: address={turning[0]!r} needs normalized=True: coordinates from 0 to 1")
+def _check_levels(layout: ImageLayout, normalized: bool) -> None:
     if layout.levels > 1 and not normalized and not layout.cubemap:
         raise ValueError("texture: mipmaps need normalized=True, for the levels have different sizes")

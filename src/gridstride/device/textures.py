@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from gridstride.device.arrays import DeviceArray, _from_host
 from gridstride.device.choice import device as choose
 from gridstride.device.texture_checks import layout_of, linear_layout, sampling_of
-from gridstride.protocol import DeviceError, ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, Sampling
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -40,7 +39,7 @@ class Texels:
         self.dtype = np.dtype(layout.dtype)
         self.image = _image(device, layout, memory.address if memory is not None else 0)
         if memory is None:
-            weakref.finalize(self, _quietly, self.image.free).atexit = False
+            weakref.finalize(self, device.abandon, self.image.free).atexit = False
 
     def numpy(self, level: int) -> np.ndarray[Any, Any]:
         if self.memory is not None:
@@ -59,7 +58,7 @@ class _Object:
         self._texels = texels
         self.handle = handle
         destroy = getattr(texels.image, f"destroy_{self._kind}")
-        self._end = weakref.finalize(self, _quietly, destroy, handle)
+        self._end = weakref.finalize(self, texels.device.abandon, destroy, handle)
         self._end.atexit = False
 
     @property
@@ -209,12 +208,7 @@ def _image(device: Device, layout: ImageLayout, address: int) -> Image:
         assert isinstance(device, PhysicalGPU)
         return PhysicalImage(device, layout, address)
     from gridstride.virtual.gpu import VirtualGPU
-    from gridstride.virtual.machine.images import VirtualImage
+    from gridstride.virtual.machine.memory.images import VirtualImage
 
     assert isinstance(device, VirtualGPU)
     return VirtualImage(device, layout, address)
-
-
-def _quietly(end: Any, *args: Any) -> None:
-    with suppress(DeviceError):  # the context is lost, and all of it is gone; a finaliser has nobody to tell
-        end(*args)

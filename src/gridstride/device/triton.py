@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.device.arrays import DeviceArray, empty
 from gridstride.device.choice import device as choose
-from gridstride.device.kernel import Kernel
+from gridstride.device.kernel import Kernel, named_only
 from gridstride.device.module import Module
 from gridstride.device.python_sources import TritonSource
 from gridstride.device.scalars import whole
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 def triton(
     fn: Callable[..., Any], *, signature: Mapping[str, str] | Sequence[str], constants: Mapping[str, Any] | None = None,
-    num_warps: int = 4, num_stages: int = 3,
+    num_warps: int | None = None, num_stages: int | None = None,
 ) -> TritonModule:  # fmt: skip
     """A `@triton.jit` function as a module of one kernel, compiled for the device in use.
 
     `signature`: Triton's types by parameter name ("*fp32", "i32"; "*fp32:16" promises an address, "i32:16" a number,
     that is a multiple of 16, which lets Triton load several elements at once; "tensordesc<fp16[64, 32]>" a tensor
     descriptor with that block, for which a launch is given the device array), or in order of the parameters that are no
-    constants. `constants`: the tl.constexpr parameters by name.
+    constants. `constants`: the tl.constexpr parameters by name. Of a function under @triton.autotune the first
+    configuration that agrees with these is taken (`module.function.notes` says which); else it is 4 warps, 3 stages.
 
     Raises CompileError with the Python line, ValueError for a signature that does not fit the function, RuntimeError
     where Triton is missing.
@@ -68,12 +69,14 @@ class TritonKernel(Kernel):
     """
 
     _module: TritonModule
+    _shape_words = "grid"
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Launcher for a grid, or for (grid, block) where the grid is a tuple."""
         grid, block = key if _with_block(key) else (key, None)
         return lambda *args, **named: self._run(grid, block, args, named)
 
+    @named_only
     def launch(
         self,
         *,

@@ -13,8 +13,8 @@ from gridstride.judge.buffers import Buffers
 from gridstride.judge.problem import Case, Signature, Values
 from gridstride.protocol import DeviceError, LaunchError, UnknownName
 from gridstride.virtual.errors import UnsupportedInstruction
-from gridstride.virtual.observe.findings import KernelFault
-from gridstride.virtual.ptx.errors import PtxError
+from gridstride.virtual.findings.finding import KernelFault
+from gridstride.virtual.ptx.syntax_errors import PtxError
 
 if TYPE_CHECKING:
     from gridstride.judge.runnable import Runnable

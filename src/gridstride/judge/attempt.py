@@ -5,17 +5,20 @@ Needs no expected values, so that it can be done in a process that must not know
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from gridstride.judge.buffers import Buffers
-from gridstride.judge.problem import Array, Case, Signature, Values
+from gridstride.judge.problem import Array, Case, Order, Signature, Values
 from gridstride.judge.symbols import ExpressionError
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, LaunchError
 from gridstride.virtual.errors import UnsupportedInstruction
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.findings.finding import KernelFault
+from gridstride.virtual.findings.value_messages import UNFILLED
+from gridstride.virtual.gpu import VirtualGPU
 
 Results = dict[str, Array]
 _SHORT = 6_000_000  # instructions of warps: some 0.7 s under the sanitizer
@@ -41,18 +44,51 @@ class Observed:
 class Launchable(Protocol):
     """A kernel on a device."""
 
+    def renewed(self) -> Launchable:
+        """The same with the module loaded anew: its variables know nothing of earlier launches."""
+
     @property
     def device(self) -> Device: ...
 
-    def run(self, case: Case, arguments: Sequence[Any]) -> None:
-        """Launch once and wait."""
+    def run(self, case: Case, arguments: Sequence[Any], order: Order | None = None) -> None:
+        """Launch once, the blocks in turn or in another order, and wait."""
 
-    def observe(self, case: Case, arguments: Sequence[Any]) -> Any:
-        """Launch once with counters and sanitizer; gives the run, None where there is nothing to launch."""
+    def observe(self, case: Case, arguments: Sequence[Any], order: Order | Literal["any"] | None = None) -> Any:
+        """The same with counters and sanitizer, on all cores with "any"; gives the run, None where none is launched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the runs that make an attempt: which of the inputs, in which memory, in the case's order or in turn."""
+
+    values: int
+    memory: int
+    ordered: bool
+
+
+def steps(case: Case, inputs: int) -> tuple[Step, ...]:
+    """The runs on so many inputs: each twice, in turn and in the case's order; all in the same memory at first, the
+    others in other memory the second time.
+
+    Which comes first changes with each input: what a kernel keeps from a launch shows when its blocks find it in
+    another order than they left it, and on other data.
+    """
+    if case.once:
+        return (Step(0, 0, False),)
+    return tuple(
+        Step(number, int(second and number > 0), ordered_first(case, number) != second)
+        for number in range(inputs)
+        for second in (False, True)
+    )
+
+
+def ordered_first(case: Case, number: int) -> bool:
+    """Whether the case's order comes before that in turn in the runs on an input: the first (0) or other data (1)."""
+    return case.fresh != (number > 0)
 
 
 def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
-    """Run the first input twice, then each of the others once, all in the same memory.
+    """Run the inputs as `steps` says.
 
     Outputs are poisoned before each run, in another way each time. The first run on the virtual GPU is under the
     sanitizer, and so are the others where they are short: what is saved by running them without it is less than what
@@ -60,24 +96,60 @@ def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequen
     """
     results: list[Results] = []
     sanitized = kernel.device.kind == "virtual"
+    memory: list[Buffers] = []
+    order: Order | None = None
+    found: tuple[Finding, ...] = ()
     try:
-        buffers = Buffers(kernel.device, signature, case.sizes, inputs[0], offset=case.offset)
-        for run, values in enumerate((inputs[0], *inputs)):
-            buffers.fill(run % 2, values)
-            found: tuple[Finding, ...] = ()
+        kernel = kernel.renewed() if case.fresh else kernel
+        for number, step in enumerate(steps(case, len(inputs))):
+            values = inputs[step.values]
+            if step.memory == len(memory):
+                memory.append(Buffers(kernel.device, signature, case.sizes, values, offsets=case.offsets))
+            buffers = memory[step.memory]
+            buffers.fill(number % 2, values)
+            order = case.order if step.ordered else None
             if sanitized:
-                seen = kernel.observe(case, buffers.arguments)
+                with _reading_only(kernel.device, buffers):
+                    seen = kernel.observe(case, buffers.arguments, order)
                 if seen is not None:
-                    found, sanitized = translated(seen.findings), seen.counters.instructions < _SHORT
+                    found, sanitized = translated(seen.findings, buffers), seen.model.instructions < _SHORT
             else:
-                kernel.run(case, buffers.arguments)
+                kernel.run(case, buffers.arguments, order)
             found = found or _touched(buffers)
             if found:
-                return Attempt(found, tuple(results))
+                break
             results.append(buffers.results())
     except _REFUSALS as error:
-        return Attempt(_refused(error), tuple(results))
-    return Attempt((), tuple(results))
+        found = _refused(error)
+    if found and order is not None:
+        if not results and (usual := _in_turn(kernel, signature, case, inputs)):
+            return Attempt(usual)
+        # Of two runs on an input the one in turn was the first, and found nothing, or has just been made.
+        found = _in_order(found, order, alone=not results or len(results) % 2 == 1)
+    return Attempt(found, tuple(results))
+
+
+def _in_turn(kernel: Launchable, signature: Signature, case: Case, inputs: Sequence[Values]) -> tuple[Finding, ...]:
+    """What is found in the first run of a case whose blocks go in another order first, had they gone in turn."""
+    return attempt(kernel, signature, replace(case, fresh=True, once=True), inputs[:1]).findings
+
+
+def _reading_only(device: Device, buffers: Buffers) -> AbstractContextManager[object]:
+    """Launches within are watched for stores to the inputs: what is put back afterwards was written all the same."""
+    return device.reading_only(buffers.inputs) if isinstance(device, VirtualGPU) else nullcontext()
+
+
+IN_ORDER: Mapping[Order, str] = {
+    "reversed": "with the blocks started from the last to the first",
+    "seeded": "with the blocks started in a random order",
+    "one at a time": "with one block on the GPU at a time, the last one first",
+}
+
+
+def _in_order(findings: tuple[Finding, ...], order: Order, *, alone: bool) -> tuple[Finding, ...]:
+    """What was found in a run whose blocks went in another order says so; `alone`: in turn nothing was found."""
+    how = f"{IN_ORDER[order]}: in turn nothing was found" if alone else IN_ORDER[order]
+    return tuple(replace(f, message=f"{f.message} ({how})") for f in findings)
 
 
 def observed(kernel: Launchable, signature: Signature, case: Case, inputs: Values) -> Observed:
@@ -85,10 +157,14 @@ def observed(kernel: Launchable, signature: Signature, case: Case, inputs: Value
     try:
         buffers = Buffers(kernel.device, signature, case.sizes, inputs)
         buffers.fill(0)
-        run = kernel.observe(case, buffers.arguments)
+        run = kernel.observe(case, buffers.arguments, "any")
+        if any(found.kind == "race" for found in run.findings):
+            # On several cores a store of the value that is there already may be taken for a race: it is not there yet.
+            buffers.fill(0)
+            run = kernel.observe(case, buffers.arguments)
     except _REFUSALS as error:
         return Observed(_refused(error))
-    return Observed(translated(run.findings), run, buffers.results())
+    return Observed(translated(run.findings, buffers), run, buffers.results())
 
 
 _REFUSALS = (KernelFault, LaunchError, ExpressionError, UnsupportedInstruction, DeviceError)
@@ -102,17 +178,51 @@ def _refused(error: Exception) -> tuple[Finding, ...]:
     return (Finding("fault" if isinstance(error, DeviceError) else "launch", str(error)),)
 
 
-def translated(findings: Iterable[Any]) -> tuple[Finding, ...]:
-    """The virtual GPU's findings as the judge's; those of one kind on one line are one."""
+def translated(findings: Iterable[Any], buffers: Buffers | None = None) -> tuple[Finding, ...]:
+    """The virtual GPU's findings as the judge's; those of one kind on one line are one. That an input was written goes
+    without saying where something else was found: arguments that are swapped, most often.
+    """
     kept: dict[tuple[str, int | None], Finding] = {}
     for found in findings:
         place = {"block": found.block, "thread": found.thread} if found.thread is not None else None
-        kept.setdefault((found.kind, found.line), Finding(found.kind, found.message, found.line, place))
-    return tuple(kept.values())
+        message = _of_an_output(found, buffers) if buffers else found.message
+        kind = found.kind
+        if buffers and kind == "read_only_write":
+            kind, message = "input_changed", _of_an_input(found, buffers)
+        kept.setdefault((kind, found.line), Finding(kind, message, found.line, place))
+    causes = tuple(found for found in kept.values() if found.kind != "input_changed")
+    return causes or tuple(kept.values())
+
+
+def _of_an_output(found: Any, buffers: Buffers) -> str:
+    """The message; of what is read before it is written and is an output, with what the problem has there: it is read
+    by mistake, or because the kernel takes it for an input.
+    """
+    message = str(found.message)
+    output = buffers.output_at(found.address) if found.kind == "uninitialised_read" and found.address else None
+    if output is None:
+        return message
+    what = f". It is {output}, an output of the problem, which holds nothing before the kernel has written it. "
+    return message.replace(UNFILLED, what + _in_order_of(buffers))
+
+
+def _of_an_input(found: Any, buffers: Buffers) -> str:
+    """The message of a store to an input, whatever it holds in the end."""
+    name = buffers.input_at(found.address)
+    did, _, _ = str(found.message).partition(", which this launch")
+    rule = "An input may not be written, not even to put it back"
+    return f"the kernel wrote to its input {name}: {did}. {rule}. {_in_order_of(buffers)}"
+
+
+def _in_order_of(buffers: Buffers) -> str:
+    return f"Are the kernel's parameters in the problem's order, {', '.join(buffers.names)}?"
 
 
 def _touched(buffers: Buffers) -> tuple[Finding, ...]:
-    found = [Finding("input_changed", f"the kernel wrote to its input {name}") for name in buffers.changed_inputs()]
+    order = _in_order_of(buffers)
+    found = [
+        Finding("input_changed", f"the kernel wrote to its input {name}. {order}") for name in buffers.changed_inputs()
+    ]
     for name, distance in buffers.broken_guards():
         where = f"{-distance} bytes before {name}" if distance < 0 else f"{distance} bytes past the end of {name}"
         found.append(Finding("out_of_bounds", f"the kernel wrote {where}"))

@@ -12,8 +12,8 @@ from gridstride.judge.buffers import Buffers
 from gridstride.judge.problem import Array, Case, Signature, Values
 from gridstride.protocol import DeviceError, LaunchError, UnknownName
 from gridstride.virtual.errors import UnsupportedInstruction
-from gridstride.virtual.observe.findings import KernelFault
-from gridstride.virtual.ptx.errors import PtxError
+from gridstride.virtual.findings.finding import KernelFault
+from gridstride.virtual.ptx.syntax_errors import PtxError
 
 if TYPE_CHECKING:
     from gridstride.judge.runnable import Runnable
@@ -79,7 +79,7 @@ class _Watch:
         numbers = {site.number for site in self.stores}
         self._probed = probe.build(runnable, lambda site: site.number in numbers, _SIZE, _code) if numbers else None
         self._lines = {site.number: site.line for site in self.stores}
-        self._buffers = Buffers(runnable.device, signature, case.sizes, inputs, offset=case.offset)
+        self._buffers = Buffers(runnable.device, signature, case.sizes, inputs, offsets=case.offsets)
         self._array = self._buffers.arguments[[p.name for p in signature.parameters].index(name)]
 
     def writer(self, element: int) -> Writer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol, runtime_checkable
@@ -62,10 +63,11 @@ class Buffers:
         sizes: Sizes,
         inputs: Values,
         *,
-        offset: int = 0,
+        offsets: Mapping[str, int] | None = None,
         guarded: bool = True,
     ) -> None:
         self._device, self._inputs = device, inputs
+        self.names = tuple(parameter.name for parameter in problem.parameters)
         self._buffers: list[_Buffer] = []
         self._scalars: dict[int, str] = {}  # place among the arguments -> name
         self.arguments: list[Any] = []
@@ -75,6 +77,7 @@ class Buffers:
                 self.arguments.append(inputs[parameter.name])
                 continue
             guard = _GUARD if guarded and not isinstance(device, VirtualGPU) else 0
+            offset = (offsets or {}).get(parameter.name, 0)
             buffer = _allocate(device, parameter, problem.shape(parameter, sizes), offset, guard)
             self._buffers.append(buffer)
             self.arguments.append(buffer.array)
@@ -127,6 +130,27 @@ class Buffers:
     def results(self) -> dict[str, Array]:
         """What the kernel left in each array that it may write."""
         return {b.parameter.name: b.array.numpy() for b in self._buffers if b.parameter.written}
+
+    def output_at(self, address: int) -> str | None:
+        """The output that holds nothing before the kernel runs and has this address; None where it is another's."""
+        for buffer in self._buffers:
+            ahead = address - buffer.array.address
+            if buffer.parameter.role == "out" and 0 <= ahead < buffer.array.nbytes:
+                return buffer.parameter.name
+        return None
+
+    @property
+    def inputs(self) -> list[tuple[int, int]]:
+        """Address and bytes of each array that the kernel is only to read."""
+        only = (b.array for b in self._buffers if b.parameter.role == "in")
+        return [(array.address, array.nbytes) for array in only]
+
+    def input_at(self, address: int) -> str | None:
+        """The input that has this address; None where it is another's."""
+        for buffer in self._buffers:
+            if buffer.parameter.role == "in" and 0 <= address - buffer.array.address < buffer.array.nbytes:
+                return buffer.parameter.name
+        return None
 
     def changed_inputs(self) -> list[str]:
         """Names of inputs that no longer hold what they held."""
@@ -208,7 +232,7 @@ class _Allocation:
     def __init__(self, device: VirtualGPU, nbytes: int, lead: int) -> None:
         self.address = device.allocate(max(nbytes, 1), lead) if nbytes else 0
         if nbytes:
-            weakref.finalize(self, device.free, self.address).atexit = False
+            weakref.finalize(self, device.abandon, device.free, self.address).atexit = False
 
 
 def _same_bits(left: Array, right: Array) -> bool:

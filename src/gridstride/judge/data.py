@@ -1,18 +1,9 @@
-"""The data a kernel is run on. Each kind catches what the others let through.
-
-normal        random, standard normal (bytes: uniform): where lower precision shows
-whole         small whole numbers, so that sums are exact and there is no tolerance to argue about
-equal         one value everywhere: rounding errors all point the same way
-cancellation  large numbers whose sum is small, of both signs
-spikes        mostly small numbers with a few huge ones: a prefix sum that is scaled back fails
-denormal      numbers below the smallest normal float: lost where a kernel flushes them to zero
-nonfinite     a few Inf and NaN
-"""
+"""The data a kernel is run on. Each kind catches what the others let through."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any
@@ -24,24 +15,38 @@ from gridstride.judge.problem import Array, Case, Parameter, Problem
 
 _WHOLE = 4  # whole numbers from -4 to 4: a sum of 2^20 products still fits the 24 bits of a float
 _SPIKE = 1e6
+INFINITE = ("nonfinite", "infinite", "opposed")  # what a problem leaves out for whose answers an infinity is too much
 _PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
 
 
 def kinds(problem: Problem) -> tuple[str, ...]:
     """The kinds of data that make sense for the problem's inputs."""
     floats = any(np.dtype(p.dtype).kind == "f" for p in problem.parameters)
-    if not floats:
-        return ("normal", "equal", "spikes")
-    return tuple(kind for kind in _FLOATS if kind not in problem.without)
+    known = tuple(_FLOATS) if floats else ("normal", "equal", "spikes")
+    left_out = {*problem.without, *(INFINITE if "nonfinite" in problem.without else ())}
+    return (*(kind for kind in known if kind not in left_out), *problem.special)
 
 
 def generate(problem: Problem, case: Case) -> dict[str, Any]:
     """Values for every parameter of the problem but the pure outputs, drawn from the case's seed."""
-    if case.data not in _FLOATS:
-        raise ValueError(f"{case.data!r} is no kind of data: {', '.join(_FLOATS)}")
+    if case.data not in (*_FLOATS, *problem.special):
+        raise ValueError(f"{case.data!r} is no kind of data: {', '.join((*_FLOATS, *problem.special))}")
     draw = np.random.default_rng(case.seed)
     values = {p.name: _values(problem, p, case, draw) for p in problem.parameters if p.given}
-    return values | problem.arrange(values) if problem.arrange else values
+    if problem.arrange:
+        values |= problem.arrange(values)
+    special = problem.special.get(case.data)
+    return values | _retyped(problem, special(values, draw)) if special else values
+
+
+def _retyped(problem: Problem, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays in the dtypes that the problem gives them."""
+    dtypes = {p.name: p.dtype for p in problem.parameters}
+    with np.errstate(over="ignore"):
+        return {
+            name: np.ascontiguousarray(value, dtypes[name]) if isinstance(value, np.ndarray) else value
+            for name, value in values.items()
+        }
 
 
 def widened(value: Any) -> Any:
@@ -57,9 +62,10 @@ def _values(problem: Problem, parameter: Parameter, case: Case, draw: np.random.
         if parameter.name in case.sizes:
             return case.sizes[parameter.name]
         # A number of Inf or NaN would turn the whole answer into one: the arrays carry those.
-        kind = "normal" if case.data == "nonfinite" else case.data
+        kind = "normal" if case.data in (*INFINITE, "not a number", *problem.special) else case.data
         return _draw(dtype, kind, (1,), draw)[0].item()
-    return _draw(dtype, case.data, problem.shape(parameter, case.sizes), draw)
+    kind = "normal" if case.data in problem.special else case.data
+    return _draw(dtype, kind, problem.shape(parameter, case.sizes), draw)
 
 
 def _draw(dtype: np.dtype[Any], kind: str, shape: tuple[int, ...], draw: np.random.Generator) -> Array:
@@ -75,6 +81,7 @@ def _draw(dtype: np.dtype[Any], kind: str, shape: tuple[int, ...], draw: np.rand
 
 
 def _normal(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """random, standard normal (whole numbers: uniform): where lower precision shows"""
     if dtype.itemsize > 4:
         return _in_parts(np.dtype(np.float64), shape, draw, lambda count, one: one.standard_normal(count, np.float64))
     return _in_parts(np.dtype(np.float32), shape, draw, lambda count, one: one.standard_normal(count, np.float32))
@@ -94,39 +101,101 @@ def _in_parts(
         part = values[start : start + _PART]
         part[...] = make(part.size, one)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(fill, starts, draw.spawn(len(starts))))
+    seeds = draw.bit_generator.seed_seq.spawn(len(starts))  # type: ignore[attr-defined]
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(fill, starts, map(np.random.default_rng, seeds)))
+    except RuntimeError:  # no thread can be started where addresses are few: one makes the same numbers
+        for start, one in zip(starts, map(np.random.default_rng, seeds), strict=True):
+            fill(start, one)
     return values.reshape(shape)
 
 
 def _whole(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """small whole numbers, so that sums are exact and there is no tolerance to argue about"""
     return draw.integers(-_WHOLE, _WHOLE, shape, endpoint=True)
 
 
 def _equal(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """one value everywhere: rounding errors all point the same way"""
     return np.full(shape, draw.uniform(0.05, 0.95))
 
 
 def _cancellation(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """large numbers whose sum is small, of both signs"""
     flat = draw.uniform(500.0, 1000.0, int(np.prod(shape)))
     flat[1::2] = -flat[0::2][: flat[1::2].size]
     return (flat + draw.uniform(-0.5, 0.5, flat.size)).reshape(shape)
 
 
 def _spikes(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """mostly small numbers with a few huge ones: a prefix sum that is scaled back fails"""
     values = draw.uniform(-1.0, 1.0, shape)
     spikes = draw.random(shape) < 0.02
     return np.where(spikes, draw.choice([-_SPIKE, _SPIKE], shape), values)
 
 
 def _denormal(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
-    return draw.uniform(-1.0, 1.0, shape) * float(np.finfo(dtype).smallest_normal)
+    """numbers about the smallest normal float: below it, or with sums that are, lost where a kernel flushes to zero"""
+    return draw.uniform(-2.0, 2.0, shape) * float(np.finfo(dtype).smallest_normal)
+
+
+def _infinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """infinities of one sign at both ends, or one anywhere: sums are infinite, who takes one from another has NaN"""
+    value = draw.choice([np.inf, -np.inf])
+    values = _with_one(draw, shape, value)
+    if values.size > 1 and draw.random() < 0.75:  # the first is what many begin with, the last what tails read again
+        values.flat[[0, -1]] = value
+    return values
+
+
+def _opposed(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """one infinity of each sign, which add up to NaN: who counts them, or takes the last, has one of them"""
+    values = draw.standard_normal(shape)
+    if values.size > 1:
+        first = int(draw.integers(values.size))
+        values.flat[[first, first - int(draw.integers(1, values.size))]] = np.inf, -np.inf
+    return values
+
+
+def _not_a_number(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """one NaN and no infinity: who sorts by sign or compares loses it"""
+    return _with_one(draw, shape, np.nan)
+
+
+def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float) -> Array:
+    values = draw.standard_normal(shape)
+    if values.size > 1:  # a total that is NaN already tells nothing
+        values.flat[(0, values.size - 1, int(draw.integers(values.size)))[draw.integers(3)]] = value
+    return values
+
+
+def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """nothing but zeros, or zeros over whole tiles: who divides by the largest or waits for another value fails"""
+    values = draw.standard_normal(shape)
+    if draw.random() < 0.5:
+        return np.zeros(shape)
+    start = draw.integers(0, max(1, values.size // 4), endpoint=True)
+    values.flat[start : start + values.size // 2] = 0.0
+    return values
 
 
 def _nonfinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """a few Inf and NaN, and zeros that they are multiplied with"""
     values = draw.standard_normal(shape)
-    chosen = draw.random(shape) < 0.01
+    chosen, zero = draw.random(shape) < 0.01, draw.random(shape) < 0.25
+    values = np.where(zero, 0.0, values)  # 0 · Inf is NaN, also for who leaves the zeros out
     return np.where(chosen, draw.choice([np.inf, -np.inf, np.nan], shape), values)
+
+
+def any_bits(shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """float32 of every pattern of bits, for problems that move them. Half are both zeros, ends of the denormals, Inf
+    and NaNs with payloads, signalling ones too; the others are anything.
+    """
+    named = np.array([0x80000000, 0, 1, 0x807FFFFF, 0x7FC12345, 0xFF812345, 0x7F800000], np.uint32)
+    patterns = draw.integers(0, 1 << 32, shape, np.uint32)
+    bits: Array = np.where(draw.random(shape) < 0.5, draw.choice(named, shape), patterns).view(np.float32)
+    return bits
 
 
 _FLOATS: dict[str, Callable[[np.dtype[Any], tuple[int, ...], np.random.Generator], Array]] = {
@@ -136,5 +205,12 @@ _FLOATS: dict[str, Callable[[np.dtype[Any], tuple[int, ...], np.random.Generator
     "cancellation": _cancellation,
     "spikes": _spikes,
     "denormal": _denormal,
+    "zeros": _zeros,
     "nonfinite": _nonfinite,
+    "infinite": _infinite,
+    "opposed": _opposed,
+    "not a number": _not_a_number,
 }
+
+GENERAL_KINDS: dict[str, str] = {name: make.__doc__ or "" for name, make in _FLOATS.items()}
+"""Kinds of data that every problem of floats has, by name, with what each is for."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 
 import numpy as np
 
 from gridstride.device.parameters import KernelParameter
+from gridstride.judge.parameter_names import Wanted, likely_order
 from gridstride.judge.problem import Parameter, Signature
 
 _C_TYPES = {
@@ -22,12 +23,67 @@ def declaration(signature: Signature, name: str) -> str:
     return f"__global__ void {name}({', '.join(map(_declared, signature.parameters))})"
 
 
-def check_parameters(signature: Signature, name: str, given: Sequence[KernelParameter]) -> None:
-    """ValueError says which parameter is not what the problem gives, and what the whole should look like."""
+def check_parameters(signature: Signature, name: str, given: Sequence[KernelParameter]) -> str:
+    """What the kernel's own names make doubtful, empty where nothing.
+
+    ValueError says which parameter is not what the problem gives, whether the order is another, and what the whole
+    should look like.
+    """
     for place, (wanted, found) in enumerate(zip_longest(signature.parameters, given), start=1):
         wrong = _difference(wanted, found, place)
         if wrong:
-            raise ValueError(f"{name}: {wrong}. The problem gives {declaration(signature, name)}")
+            order = _another_order(signature, given)
+            raise ValueError(f"{name}: {wrong}{order}. The problem gives {declaration(signature, name)}")
+    return _doubtful_names(signature, name, given) or _read_only(signature, name, given)
+
+
+def _read_only(signature: Signature, name: str, given: Sequence[KernelParameter]) -> str:
+    """An output that the kernel promises not to write: it takes another of its parameters for that."""
+    for place, (wanted, found) in enumerate(zip(signature.parameters, given, strict=True), start=1):
+        if wanted.written and found.read_only:
+            return (
+                f"the kernel's parameters are the problem's by their places, and parameter {place}, {found.type} "
+                f"{found.label}, is const where the problem passes its output {wanted.name}: are they in another "
+                f"order? The problem gives {declaration(signature, name)}"
+            )
+    return ""
+
+
+def _another_order(signature: Signature, given: Sequence[KernelParameter]) -> str:
+    """Which parameters would have to change places for all to fit; empty where that is not all there is to it."""
+    wanted = signature.parameters
+    if len(wanted) != len(given):
+        return ""
+    named = likely_order([each.label for each in given], _roles(signature))
+    if named and all(not _difference(wanted[place], each, 1) for place, each in zip(named, given, strict=True)):
+        return f": {_swapped(named, given)}"
+    for one, other in combinations(range(len(given)), 2):
+        order = list(range(len(given)))
+        order[one], order[other] = other, one
+        if all(not _difference(wanted[place], each, 1) for place, each in zip(order, given, strict=True)):
+            return f": {_swapped(order, given)}"
+    return ""
+
+
+def _doubtful_names(signature: Signature, name: str, given: Sequence[KernelParameter]) -> str:
+    """Types fit, but the names stand in another order: the arrays would be taken for one another."""
+    order = likely_order([each.label for each in given], _roles(signature))
+    if order is None or list(order) == sorted(order):
+        return ""
+    return f"{_swapped(order, given)}. The problem gives {declaration(signature, name)}, in this order"
+
+
+def _swapped(order: Sequence[int], given: Sequence[KernelParameter]) -> str:
+    moved = [place for place, wanted in enumerate(order) if place != wanted]
+    names = ", ".join(given[place].label for place in moved)
+    numbers = ", ".join(str(place + 1) for place in moved)
+    if len(moved) == 2:
+        return f"parameters {numbers.replace(', ', ' and ')} seem swapped: {names.replace(', ', ' and ')}"
+    return f"parameters {numbers} seem to stand in another order: {names}"
+
+
+def _roles(signature: Signature) -> list[Wanted]:
+    return [Wanted(each.name, each.role) for each in signature.parameters]
 
 
 def _declared(parameter: Parameter) -> str:

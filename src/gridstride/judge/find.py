@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from gridstride.judge.cases import unchanging
 from gridstride.judge.header import KernelFile, read_kernel
 from gridstride.judge.problem import Problem, ProblemError
 
@@ -16,10 +17,13 @@ _SHIPPED = Path(__file__).resolve().parent.parent / "kernels"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A problem with its folder: rungs in climbing order, and kernels that must be rejected."""
+    """A problem with its folder: rungs in climbing order, and kernels that must be rejected. `statement` is what its
+    problem.py says at the top.
+    """
 
     path: Path
     problem: Problem
+    statement: str = ""
 
     def rungs(self) -> tuple[KernelFile, ...]:
         """The rungs, lowest first; HeaderError when a header is wrong, ProblemError when one cannot be read."""
@@ -56,7 +60,8 @@ def find(what: str | Path) -> Folder:
         path = _SHIPPED / text
     elif not (path / "problem.py").is_file():
         raise ProblemError(_missing(text, path))
-    return Folder(path, _load(path / "problem.py"))
+    problem, statement = _load(path / "problem.py")
+    return Folder(path, problem, statement)
 
 
 def _missing(text: str, path: Path) -> str:
@@ -68,7 +73,7 @@ def _missing(text: str, path: Path) -> str:
     return f"there is no problem {text!r}: there are {', '.join(problem_names())}, or give a folder with a problem.py"
 
 
-def _load(path: Path) -> Problem:
+def _load(path: Path) -> tuple[Problem, str]:
     name = f"gridstride_problem_{path.parent.name}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -84,4 +89,17 @@ def _load(path: Path) -> Problem:
     problem = getattr(module, "problem", None)
     if not isinstance(problem, Problem):
         raise ProblemError(f"{path} has no `problem = Problem(…)`")
-    return problem
+    try:
+        same = unchanging(problem)
+    except ProblemError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ProblemError(
+            f"problem {problem.name}: its data cannot be made: {type(error).__name__}: {error}"
+        ) from error
+    if same:
+        raise ProblemError(
+            f"problem {problem.name}: {same[0]} is the same in every case: who ignores it would pass. Draw "
+            "it (arrange may take it from a list by the number that was drawn), or write it into the kernel's text"
+        )
+    return problem, (module.__doc__ or "").strip()

@@ -6,6 +6,7 @@
     // block: 32 8
     // grid: ceil(N/32) ceil(M/8)
     // shared: 4*32*32            (bytes of dynamic shared memory; 0 when absent)
+    // cooperative: yes           (all blocks on the GPU at once, as a barrier between blocks needs; no when absent)
     // needs: 9.0                 (the least compute capability that has its instructions; any when absent)
     // expect: race               (wrong kernels only; the lines at fault end with "// <- here")
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +26,22 @@ from gridstride.judge.symbols import ExpressionError, evaluate
 from gridstride.protocol import DeviceProperties
 
 Dim3 = tuple[int, int, int]
+MULTIPROCESSORS = "SMS"  # what a launch expression calls the number of multiprocessors
 
 _FIELD = re.compile(r"//\s*([A-Za-z_]+)\s*:\s*(\S.*)")
-_KEYS = ("entry", "block", "grid", "shared", "needs", "expect")
+KEYS = {
+    "entry": "which kernel, where the file has several",
+    "block": "threads of a block: one to three values, over the problem's sizes",
+    "grid": "blocks, likewise, and over SMS, the number of multiprocessors: ceil(n/256) or 4*SMS",
+    "shared": "bytes of dynamic shared memory; 0 when absent",
+    "cooperative": "yes: all blocks on the GPU at once, as grid.sync() or a barrier of one's own needs",
+    "needs": "the least compute capability that has its instructions, as 9.0; any when absent",
+    "expect": "the finding that a wrong kernel must get (kernels kept as examples)",
+}
+"""What a header may say, and what each line of it means."""
+_STRAY = re.compile(r"\s*(?:///*|#+)\s*grid\s*:\s*\S")
 _MARKER = re.compile(r"//\s*<-\s*here\s*$")
-_CAPABILITY = re.compile(r"(\d+)\.(\d)")
+_CAPABILITY = re.compile(r"([0-9]{1,3})\.([0-9])")
 # A space separates two values where one ends before it and the next begins after it: not in "N / 16" or "(N, 16)".
 _BETWEEN = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
 
@@ -56,11 +68,17 @@ class LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch in expressions over the problem's sizes."""
+    """A launch in expressions over the problem's sizes. `cooperative`: all of its blocks are on the GPU at once."""
 
     grid: tuple[str, ...]
     block: tuple[str, ...]
     shared: str = "0"
+    cooperative: bool = False
+
+    @property
+    def together(self) -> dict[str, bool]:
+        """What a launch is told besides its shape so that all of its blocks are on the GPU at once."""
+        return {"cooperative": True} if self.cooperative else {}
 
     def shape(self, symbols: Mapping[str, int]) -> LaunchShape:
         """The launch for one case; ExpressionError names the value that is no use. A grid of 0 where a size is 0 is
@@ -102,7 +120,9 @@ class KernelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class Field:
+    """A line of a header: its number and what it says."""
+
     line: int
     value: str
 
@@ -116,7 +136,7 @@ def read_kernel(path: str | Path) -> KernelFile:
 def parse_kernel(source: str, *, filename: str = "kernel.cu") -> KernelFile:
     """A kernel file from its text; HeaderError when its header is wrong."""
     lines = _opening_comment(source)
-    fields = _fields(lines, filename)
+    fields = fields_of(lines, filename)
     entry = fields.get("entry")
     return KernelFile(
         name=Path(filename).stem,
@@ -164,8 +184,9 @@ def _opening_comment(source: str) -> list[str]:
     return lines
 
 
-def _fields(lines: list[str], filename: str) -> dict[str, _Field]:
-    fields: dict[str, _Field] = {}
+def fields_of(lines: list[str], filename: str, keys: Collection[str] = KEYS.keys()) -> dict[str, Field]:
+    """The fields of a header that has these; HeaderError for one that is given twice or nearly has one's name."""
+    fields: dict[str, Field] = {}
     for number, line in enumerate(lines, start=1):
         match = _FIELD.fullmatch(line)
         if not match:
@@ -173,14 +194,22 @@ def _fields(lines: list[str], filename: str) -> dict[str, _Field]:
         key, value = match[1], match[2].strip()
         if key in fields:
             raise HeaderError(filename, number, f"{key} is given twice, first on line {fields[key].line}")
-        if key in _KEYS:
-            fields[key] = _Field(number, value)
-        elif near := difflib.get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.75):
+        if key in keys:
+            fields[key] = Field(number, value)
+        elif near := difflib.get_close_matches(key.lower(), keys, n=1, cutoff=0.75):
             raise HeaderError(filename, number, f"{key!r} is no header: did you mean {near[0]!r}?")
     return fields
 
 
-def _launch(fields: Mapping[str, _Field], filename: str) -> Launch | None:
+def stray_grid(source: str) -> int | None:
+    """The line of a grid that stands below code, where nobody looks for it; None where there is none."""
+    for number, line in enumerate(source.splitlines(), start=1):
+        if _STRAY.match(line):
+            return number
+    return None
+
+
+def _launch(fields: Mapping[str, Field], filename: str) -> Launch | None:
     given = [key for key in ("grid", "block") if key in fields]
     if not given:
         if "shared" in fields:
@@ -191,10 +220,17 @@ def _launch(fields: Mapping[str, _Field], filename: str) -> Launch | None:
         raise HeaderError(filename, fields[given[0]].line, f"{given[0]} needs a line `// {other}: …` beside it")
     values = {key: _values(key, fields[key], filename) for key in given}
     shared = fields.get("shared")
-    return Launch(values["grid"], values["block"], shared.value if shared else "0")
+    return Launch(values["grid"], values["block"], shared.value if shared else "0", _cooperative(fields, filename))
 
 
-def _values(key: str, field: _Field, filename: str) -> tuple[str, ...]:
+def _cooperative(fields: Mapping[str, Field], filename: str) -> bool:
+    field = fields.get("cooperative")
+    if field is not None and field.value not in ("yes", "no"):
+        raise HeaderError(filename, field.line, f"cooperative {field.value}: yes or no belongs there")
+    return field is not None and field.value == "yes"
+
+
+def _values(key: str, field: Field, filename: str) -> tuple[str, ...]:
     values = split_values(field.value)
     if not 1 <= len(values) <= 3 or not all(values):
         raise HeaderError(
@@ -203,7 +239,7 @@ def _values(key: str, field: _Field, filename: str) -> tuple[str, ...]:
     return values
 
 
-def _needs(fields: Mapping[str, _Field], filename: str) -> tuple[int, int] | None:
+def _needs(fields: Mapping[str, Field], filename: str) -> tuple[int, int] | None:
     field = fields.get("needs")
     if field is None:
         return None
@@ -213,7 +249,7 @@ def _needs(fields: Mapping[str, _Field], filename: str) -> tuple[int, int] | Non
     return int(match[1]), int(match[2])
 
 
-def _expectation(fields: Mapping[str, _Field], source: str) -> Expectation | None:
+def _expectation(fields: Mapping[str, Field], source: str) -> Expectation | None:
     field = fields.get("expect")
     if field is None:
         return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.device.choice import device as choose
-from gridstride.judge.cases import all_cases, public_cases
+from gridstride.judge.cases import all_cases, kernel_cases
+from gridstride.judge.coverage import Coverage, coverage
 from gridstride.judge.find import Folder
-from gridstride.judge.header import KernelFile, read_kernel
+from gridstride.judge.header import HeaderError, KernelFile, read_kernel
 from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.memcheck import memcheck
 from gridstride.judge.problem import Case, ProblemError
@@ -21,15 +24,20 @@ from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
-from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
-from gridstride.protocol import Device, DeviceError
+from gridstride.judge.verify import Prepared, observe, prepare, refused_launch, totals, verify
+from gridstride.protocol import Device, DeviceError, DeviceProperties
+from gridstride.virtual.chips import chip as chip_named
 from gridstride.virtual.chips import names as chips
-from gridstride.virtual.gpu import VirtualGPU
+from gridstride.virtual.gpu import HEAP, VirtualGPU
 
 _TOO_FAST = 0.98  # a time under this share of the roofline is a fault, not a record; clocks may boost a little
 _TIME_LIMIT = 30.0  # seconds for one launch of a case on the virtual GPU: they take milliseconds
 _WRONG_TIME_LIMIT = 1.0  # the same for kernels that must be rejected, some of which never end
+_VERDICT = 30  # times as long as one launch may take, all cases of a submission may: they take 3 to 35 seconds
+_SURELY = 1.25  # an estimate of registers this far above what a block may have is taken for a fact
+_ARGUMENTS_AT_FAULT = frozenset({"wrong_result", "input_changed", "out_of_bounds", "uninitialised_read"})
 _CHIP = "h200"  # stands in for a physical GPU that has no chip file
+_NEEDS = re.compile(r"\s*(?://|#)\s*needs\s*:")
 Progress = Callable[[str], None]
 
 
@@ -83,6 +91,11 @@ class Ladder:
         return self._virtual
 
     @property
+    def sandbox(self) -> Sandbox | None:
+        """Where submissions are compiled and run on the virtual GPU; None where they are not locked in."""
+        return self._sandbox
+
+    @property
     def wrong(self) -> tuple[KernelFile, ...]:
         """The kernels that must be rejected, but for those whose instructions the virtual GPU does not have."""
         return tuple(file for file in self.folder.wrong() if file.runs_on(self._virtual.properties))
@@ -101,15 +114,17 @@ class Ladder:
             self.results.append(result)
             yield result
 
-    def rejections(self) -> Iterator[Rejection]:
-        """Judge the kernels that must be rejected, on the virtual GPU: on hardware some would end the process."""
-        prepared = prepare(self.problem, public_cases(self.problem))
-        for file in self.wrong:
+    def rejections(self, files: Sequence[KernelFile] | None = None) -> Iterator[Rejection]:
+        """Judge the kernels that must be rejected, or some of them, on the virtual GPU: on hardware some would end the
+        process.
+        """
+        wrong = self.wrong if files is None else [f for f in files if f.runs_on(self._virtual.properties)]
+        for file in wrong:
             self._progress(f"{self.problem.name}/wrong/{file.name}")
             expect = file.expect
             if expect is None:
                 raise ProblemError(f"{file.filename} has no line `// expect: …`: what must be found in it?")
-            findings = self._findings(file, prepared)
+            findings = self._findings(file)
             rejection = Rejection(file.name, file.title, str(expect), expect.lines, findings)
             self.rejected.append(rejection)
             yield rejection
@@ -121,11 +136,13 @@ class Ladder:
         try:
             for device in dict.fromkeys((self._virtual, self.device)):
                 runnable = self._built(file, device)
+                facts = runnable.facts
+                result = replace(result, warnings=facts.warnings, notes=facts.notes or result.notes)
                 if device.kind == "physical":
                     result = self._memchecked(result, file)
                 result = result if result.findings else self._judged(result, runnable)
                 if result.findings:
-                    return result
+                    return replace(result, findings=_with_notes(result.findings, result.notes))
         except RefusedError as refused:
             return replace(result, findings=(refused.finding,))
         return result
@@ -172,10 +189,16 @@ class Ladder:
         }
 
     def _judged(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:
-        verification = verify(self.problem, runnable, self.cases())
+        if refused := refused_launch(self.problem, runnable):
+            return replace(result, findings=refused)
+        seconds = _VERDICT * self._virtual.time_limit if isinstance(self._virtual, VirtualGPU) else math.inf
+        verification = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds)
+        seen = coverage(self.problem, verification.seen, runnable.launch, float_index=runnable.facts.float_index)
         result = replace(
             result,
-            findings=verification.findings,
+            coverage=seen,
+            repeatable=verification.repeatable,
+            findings=verification.findings or _lacking(seen),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,
         )
@@ -194,11 +217,11 @@ class Ladder:
             return replace(result, findings=findings)
         work = self.problem.work(self.problem.timed)
         factor = max(part / small for part, small in zip(work, self.problem.work(sizes), strict=True) if small)
-        grid = runnable.shape(self.problem.timed).grid
+        grid, gpu = runnable.shape(self.problem.timed).grid, self.device.properties
         predicted = run.model.at(grid, run.counters.scaled(factor, moved=work[1]))
         return replace(
             result,
-            findings=findings,
+            findings=findings or _too_many_registers(run, gpu) or _too_large_a_heap(run, grid, gpu),
             counters=totals(run),
             limiter=predicted.limiter,
             predicted_ms=predicted.ms,
@@ -239,11 +262,61 @@ class Ladder:
             self._prepared = prepare(self.problem, all_cases(self.problem, seed=self.seed))
         return self._prepared
 
-    def _findings(self, file: KernelFile, prepared: Sequence[Prepared]) -> tuple[Finding, ...]:
+    def cases_of(self, runnable: Runnable | SandboxedKernel) -> tuple[Prepared, ...]:
+        """Those that every kernel is run on, and those next to the tiles of this kernel's launch."""
+        own = kernel_cases(self.problem, runnable.launch, float_index=runnable.facts.float_index, seed=self.seed)
+        return (*self.cases(), *prepare(self.problem, own))
+
+    def _findings(self, file: KernelFile) -> tuple[Finding, ...]:
         try:
-            return verify(self.problem, build(self.problem, file, self._impatient), prepared).findings
+            runnable = build(self.problem, file, self._impatient)
+            return verify(self.problem, runnable, self.cases_of(runnable)).findings
         except RefusedError as refused:
             return (refused.finding,)
+
+
+def _lacking(seen: Coverage) -> tuple[Finding, ...]:
+    """A kernel that was not run on every class of cases has not passed."""
+    missing = seen.missing
+    if not missing:
+        return ()
+    return (Finding("incomplete", f"no verdict: no case of {len(missing)} classes was run, such as {missing[0]}"),)
+
+
+def _too_many_registers(run: Any, gpu: DeviceProperties) -> tuple[Finding, ...]:
+    """Hardware refuses a launch whose block does not fit the registers of a multiprocessor. An estimate is believed
+    when it is far beyond: the assembler may find a way to do with somewhat fewer.
+    """
+    held, threads = run.occupancy, math.prod(run.block)
+    allowed = gpu.registers_per_multiprocessor // (-(-threads // gpu.warp_size) * gpu.warp_size)
+    if held.registers <= allowed * (_SURELY if held.estimated else 1):
+        return ()
+    about = "about " if held.estimated else ""
+    message = (
+        f"{about}{held.registers} registers per thread × {threads} threads are above the "
+        f"{gpu.registers_per_multiprocessor:,} of a multiprocessor: take a smaller block, or say "
+        f"__launch_bounds__({threads}) so that the compiler keeps to {allowed} (and spills the rest)"
+    )
+    return (Finding("launch", message),)
+
+
+def _too_large_a_heap(run: Any, grid: tuple[int, ...], gpu: DeviceProperties) -> tuple[Finding, ...]:
+    """malloc of a kernel whose blocks ask for more than there is when as many are on the GPU as it holds. Said where
+    each thread asks once at most, and so has it all at a time: of more requests some may have been given back.
+    """
+    use = run.heap
+    if use is None or not 0 < use.allocations <= math.prod(run.grid) * math.prod(run.block):
+        return ()
+    resident = chip_named(run.chip).resident_blocks(math.prod(run.block), run.shared, run.occupancy.registers)
+    each, together = use.asked / math.prod(run.grid), min(math.prod(grid), resident * gpu.multiprocessors)
+    if each * together <= HEAP:
+        return ()
+    message = (
+        f"malloc: a block asks for {each:,.0f} bytes, and at the timed size {together:,} blocks are on the GPU at a "
+        f"time: that is more than the {HEAP:,} bytes of the device heap (cudaLimitMallocHeapSize), and malloc gives "
+        "null to the rest: take shared memory, an array of the thread's own, or fewer blocks"
+    )
+    return (Finding("out_of_memory", message),)
 
 
 def climb(
@@ -276,9 +349,21 @@ def check(
     file = submission(path)
     ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
     try:
+        require(file, ladder.device.properties)
         return ladder.judge(file)
     finally:
         ladder.close()
+
+
+def require(file: KernelFile, gpu: DeviceProperties) -> None:
+    """HeaderError where the file says that it needs a GPU of more compute capability than this one's."""
+    if file.runs_on(gpu):
+        return
+    asked, has = (".".join(map(str, each or ())) for each in (file.needs, gpu.compute_capability))
+    line = next(n for n, text in enumerate(file.source.splitlines(), 1) if _NEEDS.match(text))
+    others = [name for name in chips() if file.runs_on(chip_named(name).properties)]
+    way = f"--chip {others[0]} has it" if others else "no chip here has it: is the line right?"
+    raise HeaderError(file.filename, line, f"needs {asked}, and {gpu.name} has {has}: {way}")
 
 
 def submission(path: str | Path) -> KernelFile:
@@ -287,6 +372,15 @@ def submission(path: str | Path) -> KernelFile:
         return read_kernel(path)
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     return replace(parse_python(text, filename=str(path)).kernel, name=Path(path).stem)
+
+
+def _with_notes(findings: tuple[Finding, ...], notes: Sequence[str]) -> tuple[Finding, ...]:
+    """Wrong results may come of arguments taken for others: the first finding says what was taken for what."""
+    first, *others = findings
+    about = [note for note in notes if "parameters" in note]
+    if first.kind not in _ARGUMENTS_AT_FAULT or not about:
+        return findings
+    return (replace(first, message="\n".join([first.message, *about])), *others)
 
 
 def _chosen(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from gridstride.judge.problem import Array
 
+PatternName = Literal[
+    "never_written", "not_a_number", "flushed", "nonfinite_lost", "transposed", "constant", "factor", "offset",
+    "shifted", "precision", "tail", "border", "columns_above", "rows_above", "columns_every", "rows_every",
+    "tile_edges", "permuted", "everywhere", "scattered", "drift",
+]  # fmt: skip
+PATTERNS: tuple[PatternName, ...] = get_args(PatternName)
+"""What a wrong kernel's header may name after `expect: wrong_result`."""
+
 _LIKELY = 1e-3  # relative distance within which a result counts as "the right value, but elsewhere"
 _COARSE = 2.0**-6  # relative error up to which a wrong result looks like arithmetic in fewer bits
+_MOST_OF_THEM = 0.95  # of the wrong elements, that such arithmetic must explain: where terms cancel, errors are larger
+_NARROW = 14  # bits: what was rounded to half or tf32 on the way is not right to more
+_SMALL = 16  # times the smallest normal number, up to which a 0 is taken for a denormal that was flushed
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A name for the pattern, a sentence about the elements, and a guess at the mistake."""
+    """A name for the pattern, a sentence about the elements, and a guess at the mistake. `elements` are those that the
+    sentence is about, where they are not all that are wrong.
+    """
 
-    name: str
+    name: PatternName
     text: str
     mistake: str
+    elements: Array | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.text}. {self.mistake}" if self.mistake else self.text
@@ -37,11 +52,19 @@ class Evidence:
 
 def describe(evidence: Evidence) -> Pattern:
     """The most telling pattern; there is always one."""
+    evidence = replace(evidence, got=_quiet(evidence.got), expected=_quiet(evidence.expected))
     for look in _LOOKS:
         pattern = look(evidence)
         if pattern is not None:
             return pattern
     return _everywhere(evidence)
+
+
+def _quiet(values: Array) -> Array:
+    """The same without signalling NaNs, such as the poison in memory and inputs that are moved bit by bit: whatever is
+    done with one is an invalid operation, a mere cast too.
+    """
+    return np.where(np.isnan(values), values.dtype.type(np.nan), values) if values.dtype.kind == "f" else values
 
 
 def _never_written(e: Evidence) -> Pattern | None:
@@ -63,8 +86,58 @@ def _not_a_number(e: Evidence) -> Pattern | None:
     bad = e.wrong & ~np.isfinite(e.got) & np.isfinite(e.expected)
     if not bad.any():
         return None
-    mistake = "Likely a value used before it is set (shared memory starts with any), an overflow or a division by zero."
-    return Pattern("not_a_number", f"{_where(bad)} {_were(bad)} NaN or Inf", mistake)
+    mistake = (
+        "Likely an overflow (exp of a large number), a division by zero, Inf - Inf or 0 · Inf, or a value used before "
+        "it is set (shared memory starts with any)."
+    )
+    return Pattern("not_a_number", f"{_where(bad)} {_were(bad)} NaN or Inf", mistake, bad)
+
+
+def _flushed(e: Evidence) -> Pattern | None:
+    """Zeros where denormal numbers belong, or where normal ones do that were made of denormals."""
+    if e.got.dtype.kind != "f" or not e.wrong.any() or (e.got[e.wrong] != 0).any():
+        return None
+    tiny = float(np.finfo(e.got.dtype).tiny)
+    belongs = np.abs(e.expected[e.wrong])
+    if not ((belongs > 0) & (belongs < _SMALL * tiny)).all():
+        return None
+    text = f"{_where(e.wrong)} {_were(e.wrong)} 0 where a number of at most {belongs.max():.1e} belongs"
+    formula = "a formula that gives 0 where the result is only very small"
+    if e.got.dtype != np.float32:  # of the others hardware flushes none unasked
+        return Pattern("flushed", text, f"Likely {formula}, or a rounding on the way.")
+    mistake = (
+        "Likely denormals were flushed to zero (an instruction with .ftz, an approximate function such as __fdividef "
+        f"or __expf, fast math), or {formula}."
+    )
+    return Pattern("flushed", text, mistake)
+
+
+def _nonfinite_lost(e: Evidence) -> Pattern | None:
+    """Numbers where NaN or Inf belongs."""
+    if e.got.dtype.kind != "f" or not e.wrong.any() or np.isfinite(e.expected[e.wrong]).any():
+        return None
+    lost = e.wrong & np.isfinite(e.got)
+    if not lost.any():
+        return _other_nonfinite(e)
+    belongs = [name for name, there in (("NaN", np.isnan), ("Inf", np.isinf)) if there(e.expected[lost]).any()]
+    is_what = "a number" if int(lost.sum()) == 1 else "numbers"
+    text = f"{_where(lost)} {_were(lost)} {is_what} where {' or '.join(belongs)} belongs"
+    mistake = (
+        "The inputs hold NaN or Inf, and what is made of them must not get lost: 0 · Inf and 0 · NaN are NaN (zeros "
+        "must not be skipped), and fmaxf and fminf pass over NaN."
+    )
+    return Pattern("nonfinite_lost", text, mistake, lost)
+
+
+def _other_nonfinite(e: Evidence) -> Pattern:
+    """NaN where Inf belongs, or the other way round, or a NaN of other bits."""
+    got, belongs = e.got[e.wrong], e.expected[e.wrong]
+    if np.isnan(got).all() and np.isnan(belongs).all():
+        text = f"{_where(e.wrong)} {_were(e.wrong)} NaN, as they should be, but with other bits"
+        return Pattern("nonfinite_lost", text, "Here every bit counts, and arithmetic gives NaN bits of its own.")
+    text = f"{_where(e.wrong)} {_were(e.wrong)} NaN or Inf, but not the right one: {got[0]:g}, should be {belongs[0]:g}"
+    mistake = "Inf - Inf and 0 · Inf on the way are NaN, and whoever tests for one of the two must not take the other."
+    return Pattern("nonfinite_lost", text, mistake)
 
 
 def _transposed(e: Evidence) -> Pattern | None:
@@ -72,7 +145,7 @@ def _transposed(e: Evidence) -> Pattern | None:
         return None
     rows, columns = e.expected.shape
     stored_by_column = e.expected.T.reshape(rows, columns)
-    if not _alike(e.got, stored_by_column):
+    if not _alike(e.got, stored_by_column) or _alike(e.got, e.expected):
         return None
     mistake = f"Element (row, column) of {rows} rows and {columns} columns lies at row * {columns} + column."
     return Pattern("transposed", "the result is transposed: it is stored column by column", mistake)
@@ -105,10 +178,12 @@ def _factor(e: Evidence) -> Pattern | None:
 def _offset(e: Evidence) -> Pattern | None:
     if not _mostly(e.wrong) or e.got.size < 3:
         return None
+    if not _finite(e.got, e.expected):
+        return None
     difference = e.got.astype(np.float64) - e.expected
     shift = float(np.median(difference))
     spread = float(np.abs(e.expected).max()) or 1.0
-    if not np.isfinite(difference).all() or not np.allclose(difference, shift, rtol=_LIKELY, atol=1e-6 * spread):
+    if not np.allclose(difference, shift, rtol=_LIKELY, atol=1e-6 * spread):
         return None
     return Pattern("offset", f"every element is off by {shift:.4g}", "Likely a start value or a rounding term.")
 
@@ -119,22 +194,29 @@ def _shifted(e: Evidence) -> Pattern | None:
         return None
     for step, there in ((1, "next"), (-1, "previous")):
         left, right = (flat[:-1], expected[1:]) if step == 1 else (flat[1:], expected[:-1])
-        if _alike(left, right):
+        if _alike(left, right) and not _alike(flat, expected):
             return Pattern("shifted", f"each element holds the value of the {there} one", "Likely an index off by one.")
     return None
 
 
 def _precision(e: Evidence) -> Pattern | None:
-    if e.got.dtype.kind != "f" or not np.isfinite(e.got[e.wrong]).all():
+    if e.got.dtype.kind != "f" or not e.wrong.any() or not _finite(e.got[e.wrong], e.expected[e.wrong]):
         return None
-    scale = np.maximum(np.abs(e.expected), float(np.median(np.abs(e.expected))))
-    if not e.wrong.any() or not (scale[e.wrong] > 0).all():
+    got, expected = e.got[e.wrong].astype(np.float64), e.expected[e.wrong]
+    usual = float(np.median(np.abs(e.expected[np.isfinite(e.expected)])))  # of NaN and Inf there is no size
+    scale = np.maximum(np.abs(expected), usual)
+    if not (scale > 0).all():
         return None
-    relative = (np.abs(e.got - e.expected)[e.wrong] / scale[e.wrong]).max()
-    if relative > _COARSE:
+    relative = float(np.quantile(np.abs(got - expected) / scale, _MOST_OF_THEM))
+    if not 0 < relative <= _COARSE:
         return None
-    text = f"{_where(e.wrong)} {_were(e.wrong)} right to {-int(np.floor(np.log2(relative)))} bits only"
-    return Pattern("precision", text, "Likely part of the arithmetic is done in fewer bits (half, bf16, tf32).")
+    bits = -int(np.floor(np.log2(relative)))
+    text = f"{_where(e.wrong)} {_were(e.wrong)} right to {bits} bits only"
+    if bits > _NARROW and e.got.dtype.itemsize > 2:
+        mistake = "Likely rounding errors that pile up (a running sum, a long chain of additions), or cancellation."
+    else:
+        mistake = "Likely part of the arithmetic is done in fewer bits (half, bf16, tf32)."
+    return Pattern("precision", text, mistake)
 
 
 def _tail(e: Evidence) -> Pattern | None:
@@ -158,21 +240,26 @@ def _border(e: Evidence) -> Pattern | None:
     return None
 
 
+_SIDES: tuple[tuple[int, str, PatternName, PatternName], ...] = (
+    (0, "columns", "columns_above", "columns_every"), (1, "rows", "rows_above", "rows_every"),
+)  # fmt: skip
+
+
 def _lines(e: Evidence) -> Pattern | None:
     if e.wrong.ndim != 2:
         return None
-    for axis, name in ((0, "columns"), (1, "rows")):
+    for axis, name, above, every in _SIDES:
         hit = np.flatnonzero(e.wrong.any(axis=axis))
         count = e.wrong.shape[1 - axis]
         if hit.size in (0, count) or np.take(e.wrong, hit, 1 - axis).mean() < 0.5:
             continue
         if hit.size == count - hit[0] and hit.size > 1:
             text = f"only {name} {hit[0]} to {count - 1} of {count} are wrong"
-            return Pattern(f"{name}_above", text, f"Likely the tile that begins at {hit[0]} is not full.")
+            return Pattern(above, text, f"Likely the tile that begins at {hit[0]} is not full.")
         steps = np.diff(hit)
         if hit.size > 2 and (steps == steps[0]).all() and steps[0] > 1:
             text = f"every {steps[0]}th of the {name} is wrong, from {hit[0]} on"
-            return Pattern(f"{name}_every", text, f"Look for what happens once in {steps[0]}: a tile's edge, a lane.")
+            return Pattern(every, text, f"Look for what happens once in {steps[0]}: a tile's edge, a lane.")
     return None
 
 
@@ -197,7 +284,12 @@ def _blocks(e: Evidence) -> Pattern | None:
 
 
 def _permuted(e: Evidence) -> Pattern | None:
-    if e.got.size < 4 or not _alike(np.sort(e.got, axis=None), np.sort(e.expected, axis=None)):
+    """The wrong elements hold one another's values. Elements that are right, or nearly, say nothing of that."""
+    got, expected = e.got[e.wrong].astype(np.float64), e.expected[e.wrong].astype(np.float64)
+    if got.size < 4 or not _finite(got, expected) or not _alike(np.sort(got), np.sort(expected)):
+        return None
+    away = np.abs(got - expected) > _COARSE * np.maximum(np.abs(expected), np.abs(got))
+    if away.mean() < _MOST_OF_THEM:
         return None
     return Pattern("permuted", "the values are right but in the wrong places", "Check how the output index is made.")
 
@@ -210,14 +302,17 @@ def _everywhere(e: Evidence) -> Pattern:
     if e.wrong.size == 1:
         return Pattern("everywhere", f"the result is {e.got.flat[0]:g}, should be {e.expected.flat[0]:g}", "")
     if not count:
-        return Pattern("drift", "every element is a little too far off, more than rounding explains", "")
-    name = "everywhere" if count > e.wrong.size // 2 else "scattered"
+        text = "every element is within what rounding may do to it, all together are too far off"
+        return Pattern("drift", text, "Likely part of the arithmetic is done in fewer bits (half, bf16, tf32).")
+    name: PatternName = "everywhere" if count > e.wrong.size // 2 else "scattered"
     return Pattern(name, f"{count} of {e.wrong.size} elements are wrong, first: {example}", "")
 
 
 _LOOKS: tuple[Callable[[Evidence], Pattern | None], ...] = (
     _never_written,
     _not_a_number,
+    _flushed,
+    _nonfinite_lost,
     _transposed,
     _constant,
     _factor,
@@ -232,15 +327,20 @@ _LOOKS: tuple[Callable[[Evidence], Pattern | None], ...] = (
 )
 
 
+def _finite(*values: Array) -> bool:
+    return all(bool(np.isfinite(each).all()) for each in values)
+
+
 def _mostly(mask: Array) -> bool:
     return bool(mask.size) and float(mask.mean()) > 0.75
 
 
 def _alike(got: Array, other: Array) -> bool:
     """Whether all but a few elements are `other`'s; equal values everywhere prove nothing."""
-    if got.size < 2 or np.ptp(other[np.isfinite(other)], axis=None) == 0:
+    finite = other[np.isfinite(other)]
+    if got.size < 2 or not finite.size or np.ptp(finite) == 0:
         return False
-    scale = float(np.abs(other[np.isfinite(other)]).max())
+    scale = float(np.abs(finite).max())
     close = np.isclose(got, other, rtol=_LIKELY, atol=1e-6 * scale, equal_nan=True)
     return bool(close.mean() > 0.98)
 

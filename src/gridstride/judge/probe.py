@@ -50,10 +50,12 @@ def sites(module: Module, entry: str) -> list[Site]:
     found: list[Site] = []
     for function in functions:
         own = _own_file(function)
+        place: tuple[str, int | None] = ("", None)
         for ins in function.instructions:
             space = _space(ins)
+            place = _place(module, ins, own) or place
             if ins.opcode in _ACCESSES and space is not None and _address(ins) is not None:
-                file, line = _place(module, ins, own)
+                file, line = place
                 writes = ins.opcode in ("st", "atom", "red")
                 found.append(Site(len(found), ins, space, _bytes(ins), file, line, writes))
     return found
@@ -113,7 +115,10 @@ class Probed:
         shape = runnable.shape(case.sizes, case.multiprocessors)
         with use(runnable.device):
             self.variable.copy_from(start)
-            self.kernel.launch(grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared)
+            together = runnable.launch.together
+            self.kernel.launch(
+                grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **together
+            )
             runnable.device.synchronize()
             return self.variable.numpy()
 
@@ -203,9 +208,11 @@ def _own_file(function: Function) -> int | None:
     return next((i.loc.outermost.file for i in function.instructions if i.loc), None)
 
 
-def _place(module: Module, ins: Instruction, own: int | None) -> tuple[str, int | None]:
-    """File and line in the kernel's own file: of code inlined from a header, the line that called it."""
+def _place(module: Module, ins: Instruction, own: int | None) -> tuple[str, int | None] | None:
+    """File and line in the kernel's own file: of code inlined from a header, the line that called it. None for the
+    compiler's "line 0", which is none: then it is that of the instruction before.
+    """
     if ins.loc is None:
         return "", None
     at = next((each for each in ins.loc.chain if each.file == own), ins.loc.outermost)
-    return module.files.get(at.file, ""), at.line
+    return (module.files.get(at.file, ""), at.line) if at.line else None

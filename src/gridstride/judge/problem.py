@@ -21,6 +21,9 @@ Sizes = Mapping[str, int]
 Invariant = Callable[
     [Values, Values], Array
 ]  # inputs (wide), results as the kernel left them -> elements that are wrong
+Special = Callable[[Values, np.random.Generator], Mapping[str, Any]]  # values as drawn -> those that are others
+Order = Literal["reversed", "seeded", "one at a time"]
+_FEW = 256  # heads, rows of a batch: so many are run as they are timed; of more, the classes of sizes stand for all
 
 
 class ProblemError(ValueError):
@@ -78,8 +81,11 @@ class Case:
     """One input to run on: sizes, the kind of data, and the seed it is drawn from.
 
     `multiprocessors` is what a launch expression over the chip's size is told instead of the truth: a grid of a few
-    blocks makes a grid-stride loop go round where the real one would cover a small input at once. `offset`: the arrays
-    begin so many elements after an aligned address, as a part of a larger array does.
+    blocks makes a grid-stride loop go round where the real one would cover a small input at once. `offsets`: by name,
+    how many elements after an aligned address an array begins, as a part of a larger array does; 0 for the others.
+    `order` is in what order the second run's blocks and warps go; the first run's go in turn. `again`: other data
+    follows in the same memory, then in other memory. `fresh`: the module is loaded anew, and the run in the other order
+    comes first. `once`: one run only; the longest cases have no second.
     """
 
     sizes: Sizes
@@ -87,12 +93,16 @@ class Case:
     seed: int
     hidden: bool = False
     multiprocessors: int | None = None
-    offset: int = 0
+    offsets: Mapping[str, int] = field(default_factory=dict)
+    order: Order = "reversed"
+    again: bool = False
+    fresh: bool = False
+    once: bool = False
 
     def __str__(self) -> str:
         sizes = " ".join(f"{name}={value}" for name, value in self.sizes.items())
         chip = f", on {self.multiprocessors} SMs" if self.multiprocessors else ""
-        start = f", arrays {_elements(self.offset)} past an aligned address" if self.offset else ""
+        start = "".join(f", {name} {_elements(count)} past an aligned address" for name, count in self.offsets.items())
         return f"{sizes}, {self.data} data{chip}{start}{f', seed {self.seed}' if self.hidden else ''}"
 
 
@@ -159,7 +169,10 @@ class Problem:
     launch: Launch | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict)
     unrepeatable: str = ""
-    aligned: str = ""
+    alignment: int = 1
+    bitwise: bool = False
+    special: Mapping[str, Special] = field(default_factory=dict)
+    widest: Sizes = field(default_factory=dict)
     pieces: str = ""
     halo: int = 0
     torch_ops: tuple[str, ...] = ()
@@ -193,6 +206,7 @@ class Problem:
             raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
         self._check_pieces(sizes)
         self._check_strides(sizes)
+        self._check_classes(sizes)
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -241,6 +255,28 @@ class Problem:
                     f"problem {self.name}: {p.name} has gaps and is {p.dtype}, which has no NaN to say that nothing "
                     "belongs there: make it inout"
                 )
+
+    def _check_classes(self, sizes: set[str]) -> None:
+        if unknown := sorted(set(self.widest) - sizes):
+            raise ProblemError(f"problem {self.name}: widest names {unknown[0]}, the sizes are {sorted(sizes)}")
+        for name, timed in self.timed.items():
+            most = max(self.largest[name], self.widest.get(name, 0))
+            if most < timed <= _FEW:
+                raise ProblemError(
+                    f"problem {self.name}: {name} is {timed} where it is timed, and {most} at most where it is judged: "
+                    f"a kernel that is wrong above {most} would pass. widest={{{name!r}: {timed + 1}}} covers it"
+                )
+        for name, most in self.widest.items():
+            if not isinstance(most, int) or most < self.largest[name]:
+                raise ProblemError(
+                    f"problem {self.name}: widest has {name}={most!r}, below the {self.largest[name]} of largest"
+                )
+        if not isinstance(self.alignment, int) or self.alignment < 1 or 256 % self.alignment:
+            raise ProblemError(
+                f"problem {self.name}: alignment is {self.alignment!r}: a power of two up to 256, in bytes, is needed"
+            )
+        if self.bitwise and any(p.name in self.invariants for p in self.outputs):
+            raise ProblemError(f"problem {self.name}: bitwise compares every output, invariants do not belong there")
 
     def _check_parameter(self, parameter: Parameter) -> None:
         if parameter.role not in get_args(Role):

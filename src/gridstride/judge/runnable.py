@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from gridstride.compiler import CompileError
+from gridstride.compiler import CompileError, CompileWarning
+from gridstride.compiler.includes import ADD_ITS_FOLDER
+from gridstride.compiler.ways_out import COMPILE_RELOCATABLE
 from gridstride.device.choice import use
 from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
+from gridstride.device.shape import check_shape
 from gridstride.judge.access_map import Access, accesses
 from gridstride.judge.attempt import Attempt, Observed, attempt, observed
 from gridstride.judge.blame import Blame, blame
 from gridstride.judge.expected import check_parameters
-from gridstride.judge.header import KernelFile, Launch, LaunchShape
-from gridstride.judge.problem import Array, Case, Problem, Signature, Sizes, Values
+from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape, stray_grid
+from gridstride.judge.kernel_facts import KernelFacts
+from gridstride.judge.problem import Array, Case, Order, Problem, Signature, Sizes, Values
+from gridstride.judge.starter import header_lines
 from gridstride.judge.verdict import Finding
-from gridstride.protocol import Device, DeviceError, UnknownName
+from gridstride.protocol import Device, DeviceError, LaunchError, Shape, UnknownName
+from gridstride.virtual.gpu import VirtualGPU
+from gridstride.virtual.machine.schedule import IN_TURN, REVERSED, Schedule, seeded
+from gridstride.virtual.ptx.syntax_errors import PtxError
 
-_DEVICE_CODE = (
-    "\nA submission is device code: leave main() and all that runs on the host out, the judge launches the kernel."
-)
-MULTIPROCESSORS = "SMS"  # what a launch expression calls the number of multiprocessors
+_ONE_FILE = "a submission is one file, which includes CUDA's headers and no others: copy into it what the kernel needs"
+_ONE_KERNEL = "a submission is one kernel, which launches no others: call a __device__ function instead"
+
+MOST_LOCAL = 512 << 10  # bytes for each thread (CUDA C++ Programming Guide, "Technical Specifications")
+_LESS_LOCAL = "make the arrays of each thread smaller, or have them in global memory"
 
 
 class RefusedError(Exception):
@@ -40,6 +51,7 @@ class Runnable:
     kernel: Kernel
     launch: Launch
     device: Device
+    facts: KernelFacts = field(default_factory=KernelFacts)
 
     def shape(self, sizes: Sizes, multiprocessors: int | None = None) -> LaunchShape:
         """Grid and block for these sizes on this device, or on one of so many multiprocessors."""
@@ -66,27 +78,78 @@ class Runnable:
         with use(self.device):
             return accesses(self, signature, case, inputs, lines)
 
+    def refusal(self, sizes: Sizes) -> str:
+        """Why hardware would refuse the launch for these sizes, without running it; empty where it would not."""
+        shape = self.shape(sizes)
+        bound = self.kernel.bound()
+        try:
+            check_shape(
+                Shape(shape.grid, shape.block, shape.shared, self.launch.cooperative),
+                self.kernel.name,
+                bound.kernel,
+                self.device,
+            )
+        except LaunchError as error:
+            return str(error)
+        return _too_much_local(bound.kernel, self.device) if isinstance(self.device, VirtualGPU) else ""
+
     def renewed(self) -> Runnable:
         """The same with the module loaded anew: its variables know nothing of earlier launches."""
         with use(self.device):
             return replace(self, kernel=self.kernel.renewed())
 
-    def run(self, case: Case, arguments: Sequence[Any]) -> None:
-        """Launch once and wait; a grid of 0 is not launched."""
+    def run(self, case: Case, arguments: Sequence[Any], order: Order | None = None) -> None:
+        """Launch once, the blocks in turn or in another order, and wait; a grid of 0 is not launched."""
         shape = self.shape(case.sizes, case.multiprocessors)
         if not all(shape.grid):
             return
-        with use(self.device):
-            self.kernel.launch(grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared)
+        with use(self.device), scheduled(self.device, order):
+            together = self.launch.together
+            self.kernel.launch(
+                grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **together
+            )
             self.device.synchronize()
 
-    def observe(self, case: Case, arguments: Sequence[Any]) -> Any:
-        """Launch once on the virtual GPU with counters and sanitizer; gives the run, None for a grid of 0."""
+    def observe(self, case: Case, arguments: Sequence[Any], order: Order | Literal["any"] | None = None) -> Any:
+        """The same on the virtual GPU with counters and sanitizer; gives the run, None for a grid of 0."""
         shape = self.shape(case.sizes, case.multiprocessors)
         if not all(shape.grid):
             return None
-        with use(self.device):
-            return self.kernel.observe(shape.grid, shape.block, shape.shared)(*arguments)
+        with use(self.device), scheduled(self.device, order):
+            return self.kernel.observe(shape.grid, shape.block, shape.shared, **self.launch.together)(*arguments)
+
+
+def _too_much_local(kernel: Any, gpu: VirtualGPU) -> str:
+    """Why hardware has no room for the kernel's local memory; empty where it has. The driver sets aside what every
+    thread needs that the multiprocessors can hold, however small the grid (CUDA C++ Programming Guide, "Local Memory").
+    """
+    local, p = kernel.local_bytes, gpu.properties
+    if local > MOST_LOCAL:
+        return f"{local:,} bytes of local memory are above the {MOST_LOCAL:,} that a thread may have: {_LESS_LOCAL}"
+    threads = p.multiprocessors * p.max_threads_per_multiprocessor
+    if local * threads <= p.total_memory:
+        return ""
+    return (
+        f"{local:,} bytes of local memory for each of the {threads:,} threads that {p.name} holds are more than its "
+        f"{p.total_memory:,} bytes of memory: {_LESS_LOCAL}"
+    )
+
+
+_SCHEDULES: dict[Order | None, Schedule] = {
+    None: IN_TURN,
+    "reversed": REVERSED,
+    "seeded": seeded(1),
+    "one at a time": replace(REVERSED, resident=1),  # who waits for the block before it waits for ever
+}
+
+
+def scheduled(device: Device, order: Order | Literal["any"] | None) -> AbstractContextManager[object]:
+    """Launches within have their blocks and warps in this order (None: in turn) and run on one core, so that a verdict
+    is the same each time; with "any" on all cores. Hardware has its own order.
+    """
+    if order == "any" or not isinstance(device, VirtualGPU):
+        return nullcontext()
+    return device.scheduled(_SCHEDULES[order])
 
 
 def build(problem: Problem, kernel: KernelFile, device: Device) -> Runnable:
@@ -99,22 +162,32 @@ def launch_of(problem: Problem, kernel: KernelFile) -> Launch:
     launch = kernel.launch or problem.launch
     if launch is not None:
         return launch
-    sizes = ", ".join(problem.sizes)
-    message = f"no launch shape: open the file with lines `// grid: …` and `// block: …` over {sizes}"
+    lines = "\n".join(header_lines(problem))
+    if line := stray_grid(kernel.source):
+        below = f"the launch shape is read from the comment that opens the file, line {line} is too far down"
+        raise RefusedError(Finding("launch", f"{below}: move it and its neighbours to the top, such as\n{lines}", line))
+    message = (
+        f"no launch shape: open the file with its grid and block over {', '.join(problem.sizes)}, such as\n{lines}\n"
+        f"(one thread for each result; `gridstride problem show {problem.name}` prints a whole file to start from)"
+    )
     raise RefusedError(Finding("launch", message))
 
 
 def build_for(signature: Signature, kernel: KernelFile, launch: Launch, device: Device) -> Runnable:
     """The same where only the parameters are known; a kernel with others is refused."""
     try:
-        with use(device):
+        with use(device), warnings.catch_warnings():
+            warnings.simplefilter("ignore", CompileWarning)  # the verdict shows them
             module = cuda(kernel.source, filename=kernel.filename)
             found = module[_entry(module, kernel.entry)]
-            check_parameters(signature, found.name, found.bound().parameters)
-            return Runnable(found, launch, device)
+            doubt = check_parameters(signature, found.name, found.bound().parameters)
+            facts = KernelFacts.of(module.ptx, warnings=module.warnings, notes=(doubt,) if doubt else ())
+            return Runnable(found, launch, device, facts)
     except CompileError as error:
-        message = f"{error}{_DEVICE_CODE if 'host functions are not allowed' in str(error) else ''}"
-        raise RefusedError(Finding("compile_error", message, line=error.line)) from error
+        said = str(error).replace(ADD_ITS_FOLDER, _ONE_FILE).replace(COMPILE_RELOCATABLE, _ONE_KERNEL)
+        raise RefusedError(Finding("compile_error", said, line=error.line)) from error
+    except PtxError as error:
+        raise RefusedError(Finding("compile_error", str(error), line=error.line)) from error
     except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error
 

@@ -32,8 +32,15 @@ def evaluate(text: str, symbols: Mapping[str, int]) -> int:
     """Value of `text`, exactly. ExpressionError for anything but a whole number."""
     value = _value(_parse(text), text, symbols)
     if value.denominator != 1:
-        raise ExpressionError(f"{text} is {float(value):g}, not a whole number: write ceil({text}) or use //")
+        raise ExpressionError(f"{text} is {_short(value)}, not a whole number: write ceil({text}) or use //")
     return int(value)
+
+
+def _short(value: Fraction) -> str:
+    try:
+        return f"{float(value):g}"
+    except OverflowError:
+        return "beyond all numbers"
 
 
 def names(text: str) -> frozenset[str]:
@@ -64,7 +71,8 @@ def _value(node: ast.expr, text: str, symbols: Mapping[str, int]) -> Fraction:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS and arguments:
             return _call(name, [_value(each, text, symbols) for each in arguments], text)
     known = "+ - * / // %, ceil, min, max"
-    raise ExpressionError(f"{ast.unparse(node)} in {text} is not understood: only whole numbers, sizes and {known} are")
+    written = ast.get_source_segment(text.strip(), node) or text  # as it stands there: 1e400 is infinity when unparsed
+    raise ExpressionError(f"{written} in {text} is not understood: only whole numbers, sizes and {known} are")
 
 
 def _symbol(name: str, text: str, symbols: Mapping[str, int]) -> Fraction:

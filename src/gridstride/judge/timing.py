@@ -147,6 +147,7 @@ class _Own:
             args=tuple(buffers.arguments),
             shared=self._shape.shared,
             stream=self._stream,
+            **self._first.launch.together,
         )
 
     def check(self, numbers: Iterable[int], *, whole: bool) -> None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from gridstride.compiler import Diagnostic
+
+from gridstride.judge.coverage import Coverage
+from gridstride.judge.finding_kinds import is_fault
 
 Verdict = Literal["pass", "fail"]
-_HARMLESS = frozenset({"wrong_result", "race", "compile_error", "launch", "too_fast", "clocks_disagree"})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong with a kernel, in words, with its source line and the thread that met it.
 
-    Kinds: those of the virtual GPU's sanitizer (out_of_bounds, misaligned, race, deadlock, timeout, barrier_divergence
-    and so on), and the judge's own: compile_error, launch, wrong_result, input_changed, unrepeatable, too_fast,
-    clocks_disagree.
-    `pattern` says how the wrong elements of a wrong_result lie.
+    Kinds are those of `finding_kinds.KINDS`. `pattern` says how the wrong elements of a wrong_result lie.
     """
 
     kind: str
@@ -36,11 +38,13 @@ class Finding:
 class RungResult:
     """The verdict on one kernel. Times are milliseconds; `time_ms` only where a physical GPU ran it.
 
-    `max_error` is the largest error in proportion to the size of what was added up; None when nothing could be
-    compared. `rounds` is how many times were measured, `time_ms` their median, `spread_ms` half the distance between
-    their quartiles, `interval_ms` where the median lies with 95 % probability. All of them with a cold L2; `warm_ms` is
-    the median over launches on the same memory. `multiprocessor_mhz` is the clock before the rounds and after them.
-    `speed_of_light` is the share of the chip's limit that was reached.
+    `coverage` counts the classes of cases that it was right on; `repeatable`: two runs on the same data left the same
+    bits each time. `max_error` is the largest error in proportion to the
+    size of what was added up; None when nothing could be compared. `rounds` is how many times were measured, `time_ms`
+    their median, `spread_ms` half the distance between their quartiles, `interval_ms` where the median lies with 95 %
+    probability. All of them with a cold L2; `warm_ms` is the median over launches on the same memory.
+    `multiprocessor_mhz` is the clock before the rounds and after them. `speed_of_light` is the share of the chip's
+    limit that was reached.
     """
 
     rung: str
@@ -48,6 +52,8 @@ class RungResult:
     findings: tuple[Finding, ...] = ()
     max_error: float | None = None
     cases: int = 0
+    coverage: Coverage | None = None
+    repeatable: bool | None = None
     time_ms: float | None = None
     spread_ms: float | None = None
     rounds: int | None = None
@@ -60,6 +66,9 @@ class RungResult:
     peers: Mapping[str, float] = field(default_factory=dict)  # name -> peer's time over this kernel's
     counters: Mapping[str, float] = field(default_factory=dict)
     sanitizers: tuple[str, ...] = ("virtual GPU",)
+    warnings: tuple[Diagnostic, ...] = ()
+    """The compiler's: they do not decide the verdict."""
+    notes: tuple[str, ...] = ()  # what the judge took for granted: which parameter is which, which configuration
     run: Any = None  # the observed run, with counters per source line, for reports
 
     @property
@@ -75,7 +84,7 @@ class RungResult:
     @property
     def faults(self) -> int:
         """How many findings stopped the kernel or touched what is not its own."""
-        return sum(finding.kind not in _HARMLESS for finding in self.findings)
+        return sum(is_fault(finding.kind) for finding in self.findings)
 
     def json(self) -> dict[str, Any]:
         """One rung of `climb --json`."""
@@ -101,7 +110,11 @@ class RungResult:
     def check_json(self) -> dict[str, Any]:
         """The object of `check --json`."""
         findings = [finding.json() for finding in self.findings]
-        return {**self.json(), "sanitizers": list(self.sanitizers), "findings": findings}
+        covered = self.coverage.json() if self.coverage else {}
+        warned = [{"file": w.file, "line": w.line, "column": w.column, "message": w.message} for w in self.warnings]
+        more = {"cases": self.cases, "coverage": covered, "repeatable": self.repeatable, "warnings": warned}
+        return {**self.json(), **more, "sanitizers": list(self.sanitizers), "findings": findings,
+                "notes": list(self.notes)}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

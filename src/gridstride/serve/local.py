@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.serve.engine import Engine
-from gridstride.serve.messages import Submit
-from gridstride.serve.output import Output, Piece
+from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.messages import Submit
+from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.build import engine as build
 from gridstride.serve.process.protocol import Ready
-from gridstride.serve.sampling import Sampling
 
 
 class Local:

@@ -5,6 +5,7 @@ pytest loads this file at every start where GridStride is installed, so what it 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device
-    from gridstride.virtual.observe.findings import KernelFault
+    from gridstride.virtual.findings.finding import KernelFault
 
 PACKAGE = str(Path(__file__).parent.parent)
 MARK = "virtual_gpu(**options): options of gridstride.VirtualGPU for the fixture `gpu` of this test, such as chip_name"
@@ -36,33 +37,37 @@ def pytest_configure(config: pytest.Config) -> None:
 def gpu(request: pytest.FixtureRequest) -> Iterator[Device]:
     """A GPU in use for one test: a virtual one under the sanitizer, or with --gpu=physical the machine's own.
 
-    A launch that the sanitizer finds something in raises KernelFault. What `kernel.observe` found, which does not
-    raise, is kept in `gpu.faults` and fails the test at its end unless the test clears that.
+    It is in use in every thread of the test. A launch that the sanitizer finds something in raises KernelFault. What
+    `kernel.observe` found, which does not raise, and what was raised in another thread than the test's, where nobody
+    may look, is kept in `gpu.faults` and fails the test at its end unless the test clears that.
     """
-    import gridstride as gs
+    from gridstride.device.choice import use_in_every_thread
 
     if request.config.getoption("gpu") == "physical":
         yield from _physical()
         return
     device = _virtual(request)
-    with gs.use(device):
+    device.home = threading.current_thread()
+    with use_in_every_thread(device):
         yield device
     if device.faults:
         pytest.fail("\n".join(_shown(fault) for fault in device.faults), pytrace=False)
 
 
 def _shown(fault: KernelFault) -> str:
-    return "\n".join(["found by kernel.observe:", str(fault), *getattr(fault, "__notes__", [])])
+    where = "found by kernel.observe:" if fault.__traceback__ is None else "raised in another thread:"
+    return "\n".join([where, str(fault), *getattr(fault, "__notes__", [])])
 
 
 def _physical() -> Iterator[Device]:
     import gridstride as gs
+    from gridstride.device.choice import use_in_every_thread
 
     try:
         device = gs.PhysicalGPU()
     except gs.NoDevice as error:
         pytest.skip(f"--gpu=physical: {error}")
-    with gs.use(device):
+    with use_in_every_thread(device):
         yield device
         device.synchronize()
 

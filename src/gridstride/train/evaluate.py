@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gridstride.train.data import Tokens, windows_in_order
-from gridstride.train.parallel import Parallel
-from gridstride.train.prepare import Prepared
+from gridstride.train.data.prepare import Prepared
+from gridstride.train.data.sequences import Tokens, windows_in_order
+from gridstride.train.distributed.parallel import Parallel
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(inputs [B, T], targets [B, T]) -> mean loss in nats per token."""

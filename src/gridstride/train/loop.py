@@ -14,12 +14,15 @@ from gridstride.models import cost
 from gridstride.models import folder as models
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
-from gridstride.train import evaluate, export, schedule, speed, together
-from gridstride.train.clock import Clock
+from gridstride.train import evaluate
+from gridstride.train.checkpoint import export
+from gridstride.train.checkpoint.folder import command
+from gridstride.train.distributed import collectives
 from gridstride.train.errors import TrainFailed
-from gridstride.train.folder import command
-from gridstride.train.log import Log
-from gridstride.train.profiler import Profiler
+from gridstride.train.optim import schedule, speed
+from gridstride.train.report.clock import Clock
+from gridstride.train.report.log import Log
+from gridstride.train.report.profiler import Profiler
 from gridstride.train.trainer import Stepped, Trainer
 
 Entry = dict[str, Any]
@@ -55,14 +58,14 @@ class Loop:
         self.clock = Clock(self.progress)
         self.peak, self.peak_source = speed.peak(trainer.device, trainer.precision)
         board = self.config.run.tensorboard
-        self.log = Log(trainer.folder, step=self.progress.step, tensorboard=board) if together.rank() == 0 else None
+        self.log = Log(trainer.folder, step=self.progress.step, tensorboard=board) if collectives.rank() == 0 else None
         self._unread: list[Stepped] = []
 
     def run(self) -> Ended:
         """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
         trace = self.trainer.folder.path / "trace.json"
         try:
-            steps = self.config.run.profile_steps if together.rank() == 0 else []
+            steps = self.config.run.profile_steps if collectives.rank() == 0 else []
             with Profiler(steps, trace, self.trainer.device) as profiler:
                 reason = self._steps(profiler)
             return self._ended(reason, None if reason == "signal" else self._conclude())
@@ -83,7 +86,7 @@ class Loop:
                 self._validate()
                 if run.patience and progress.stale >= run.patience:
                     return "patience"
-            stopped = together.anyone(self.stopped())
+            stopped = collectives.anyone(self.stopped())
             if stopped or (_every(run.save_every, progress.step) and not progress.done):
                 self._save()
             if stopped:
@@ -95,7 +98,7 @@ class Loop:
         run, progress = self.config.run, self.progress
         if progress.plan is not None:
             return
-        plan = together.on_first(
+        plan = collectives.on_first(
             partial(
                 schedule.plan_by_time,
                 self.config.schedule,
@@ -113,7 +116,7 @@ class Loop:
         self._validate()
         self._save()
         if self.progress.stale:  # an earlier model was better, and is what was exported
-            best = models.load(self.trainer.folder.model) if together.rank() == 0 else None
+            best = models.load(self.trainer.folder.model) if collectives.rank() == 0 else None
             self.trainer.parallel.refill(best.state_dict() if best else {})
         return self._loss(most=None)
 
@@ -198,7 +201,7 @@ class Loop:
 
     def _export(self) -> None:
         whole = self.trainer.parallel.whole()
-        together.decided(partial(self._write, whole))
+        collectives.decided(partial(self._write, whole))
 
     def _write(self, whole: Decoder | None) -> None:
         assert whole is not None, "the first rank has the weights"
@@ -217,7 +220,7 @@ class Loop:
 
     def _mfu(self, tokens_per_second: float) -> float:
         needed = cost.train_flops(self.trainer.decoder.config, self.config.data.sequence, causal=True)
-        return float(tokens_per_second * needed / (self.peak * together.world()))
+        return float(tokens_per_second * needed / (self.peak * collectives.world()))
 
     def _ended(self, reason: str, loss: float | None) -> Ended:
         tokens = self._tokens_per_second()

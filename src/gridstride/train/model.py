@@ -10,7 +10,7 @@ from torch import nn
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train.config import Config
+from gridstride.train.config.run_config import Config
 
 _ROUND = 64  # rows of the table come in such steps: matrix products are slow at odd sizes
 _DEVIATION = 0.02  # of normal weights, as GPT-2 and Llama begin with

@@ -14,16 +14,17 @@ from typing import Any
 import torch
 
 from gridstride.models import folder as models
-from gridstride.train import baselines as counts
-from gridstride.train import config as settings
-from gridstride.train import evaluate, outcome, together
-from gridstride.train.checkpoint import Checkpoints
-from gridstride.train.curve import draw
+from gridstride.train import evaluate
+from gridstride.train.checkpoint.checkpoints import Checkpoints
+from gridstride.train.checkpoint.folder import RunFolder, begin, command, compatible, opened, place
+from gridstride.train.config import run_config as settings
+from gridstride.train.data.prepare import Prepared, described, prepare
+from gridstride.train.distributed import collectives, outcome
 from gridstride.train.errors import TrainFailed
-from gridstride.train.folder import RunFolder, begin, command, compatible, opened, place
 from gridstride.train.loop import Ended, Loop, Show
-from gridstride.train.prepare import Prepared, described, prepare
-from gridstride.train.sample import BEGINNINGS, sample
+from gridstride.train.report import baselines as counts
+from gridstride.train.report.curve import draw
+from gridstride.train.report.sample import BEGINNINGS, sample
 from gridstride.train.trainer import Trainer, newest, sampler
 
 Say = Callable[[str], None]
@@ -42,11 +43,11 @@ class Wanted:
 def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
     if outcome.attempt():
-        wanted = together.decided(partial(_again, wanted))
-    config, folder = together.decided(partial(_opened, wanted))
+        wanted = collectives.decided(partial(_again, wanted))
+    config, folder = collectives.decided(partial(_opened, wanted))
     say(f"text: {config.data.source}")
     data = config.data
-    prepared = together.decided(
+    prepared = collectives.decided(
         lambda: prepare(
             data.source,
             vocabulary=data.vocabulary,
@@ -57,12 +58,12 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
     if wanted.resume:
-        together.decided(partial(newest, Checkpoints(folder.checkpoints), config, verify=True))
+        collectives.decided(partial(newest, Checkpoints(folder.checkpoints), config, verify=True))
     with _memory_told(config):
         trainer = Trainer(config, folder, prepared)
     # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
     config = replace(config, run=replace(config.run, precision=trainer.precision.name))
-    together.decided(partial(begin, folder, config, anew=wanted.overwrite and not wanted.resume))
+    collectives.decided(partial(begin, folder, config, anew=wanted.overwrite and not wanted.resume))
     say(_model_described(trainer))
     if wanted.resume:
         went_on = trainer.resume()
@@ -73,7 +74,7 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     except BrokenPipeError:  # whoever read what is said has gone
         raise
     except OSError as error:
-        what = f"{folder.path} cannot be written: {together.words(error)}; the last checkpoint is kept"
+        what = f"{folder.path} cannot be written: {collectives.words(error)}; the last checkpoint is kept"
         raise TrainFailed(f"{what}. Mend that, then go on: {command(config, '--resume')}") from error
 
 
@@ -96,7 +97,7 @@ def _memory_told(config: settings.Config) -> Iterator[None]:
 def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
     ended = Loop(trainer, show, stopped=stopped).run()
     record = _record(trainer, ended)
-    whole = ended.reason != "signal" and (together.rank() != 0 or _finished(trainer, record, say, stopped))
+    whole = ended.reason != "signal" and (collectives.rank() != 0 or _finished(trainer, record, say, stopped))
     if not whole:
         record |= {"ended": "signal", "go_on": command(trainer.config, "--resume")}
     return record

@@ -15,17 +15,20 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from gridstride.models.decoder import Decoder
-from gridstride.train import config as settings
-from gridstride.train import model, optimiser, parallel, schedule, state, together
-from gridstride.train.arrangement import Arrangement
-from gridstride.train.checkpoint import CheckpointError, Checkpoints, Manifest
-from gridstride.train.data import Sampler
+from gridstride.train import model
+from gridstride.train.checkpoint import state
+from gridstride.train.checkpoint.checkpoints import CheckpointError, Checkpoints, Manifest
+from gridstride.train.checkpoint.folder import RunFolder, command
+from gridstride.train.config import run_config as settings
+from gridstride.train.config.arrangement import Arrangement
+from gridstride.train.data.prepare import Prepared
+from gridstride.train.data.sequences import Sampler
+from gridstride.train.distributed import collectives, parallel
+from gridstride.train.distributed.parallel import Parallel
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.folder import RunFolder, command
-from gridstride.train.parallel import Parallel
-from gridstride.train.precision import Precision, choose
-from gridstride.train.prepare import Prepared
-from gridstride.train.progress import Progress, random_state, restore_random
+from gridstride.train.optim import optimiser, schedule
+from gridstride.train.optim.precision import Precision, choose
+from gridstride.train.report.progress import Progress, random_state, restore_random
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Trainer:
         run = config.run
         self.config, self.folder, self.prepared = config, folder, prepared
         self.device = device_of(run.device)
-        self.precision = together.decided(partial(choose, run.precision, self.device))  # it may measure
+        self.precision = collectives.decided(partial(choose, run.precision, self.device))  # it may measure
         self.parallel = _spread(config, prepared.vocabulary, self.precision, self.device)
         self.decoder, self.module = self.parallel.decoder, self.parallel.model
         self.optimisers = optimiser.build(self.decoder, config.optimiser, self.precision)
@@ -139,7 +142,7 @@ class Trainer:
         self.progress = Progress.restored(found.meta["progress"])
         self._planned()  # anew, as a run may go on for longer than it was begun for
         self.scaler.load_state_dict(found.meta["scaler"])
-        restore_random(found.own[together.rank() % len(found.own)], self.device)
+        restore_random(found.own[collectives.rank() % len(found.own)], self.device)
         return True
 
 
@@ -163,7 +166,7 @@ def newest(checkpoints: Checkpoints, config: settings.Config, *, verify: bool = 
 def _spread(config: settings.Config, vocabulary: int, precision: Precision, device: torch.device) -> Parallel:
     """The model over all ranks; TrainError where they, the model and the batch do not fit together."""
     run = config.run
-    arrangement = arranged(config, together.world())
+    arrangement = arranged(config, collectives.world())
     check(config, arrangement, vocabulary, fp16=precision.name == "fp16")
     with parallel.deferred(arrangement):
         objective = WithLoss(model.build(config, vocabulary))
@@ -193,7 +196,7 @@ def device_of(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise TrainError(f"run.device = {name!r}, but PyTorch {torch.__version__} sees no GPU here; use 'cpu'")
-    if name == "cuda" and together.world() > 1:
+    if name == "cuda" and collectives.world() > 1:
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device(name)
 
@@ -210,7 +213,7 @@ def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
                 f"data: the text gives {have} tokens for {name}; at least {least} are needed with data.sequence = "
                 f"{sequence}. Give more text{smaller}"
             )
-    groups = max(together.world() // config.parallel.tensor, 1)
+    groups = max(collectives.world() // config.parallel.tensor, 1)
     if batch % groups:
         raise TrainError(
             f"config: run.batch = {batch} is no multiple of {groups}, the processes with rows of their own"
@@ -220,7 +223,7 @@ def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
         sequence=sequence,
         batch=batch,
         seed=config.run.seed,
-        rank=together.rank() // config.parallel.tensor,
+        rank=collectives.rank() // config.parallel.tensor,
         world=groups,
     )
 

@@ -9,26 +9,30 @@ import operator
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Piece, Stream
 from gridstride.virtual.chips import Chip, chip
-from gridstride.virtual.machine.arena import PAGE, Arena, host_memory
-from gridstride.virtual.machine.heap import Heap
-from gridstride.virtual.machine.images import ObjectTable
-from gridstride.virtual.machine.lifetimes import Origin, caller, leaks
-from gridstride.virtual.machine.loaded import VirtualModule
-from gridstride.virtual.machine.output import Output
+from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.lifetimes import caller, leaks
+from gridstride.virtual.launch.loaded import VirtualModule
+from gridstride.virtual.machine.memory.addresses import affordable
+from gridstride.virtual.machine.memory.arena import PAGE, Arena, host_memory
+from gridstride.virtual.machine.memory.heap import Heap, Origin
+from gridstride.virtual.machine.memory.images import ObjectTable
+from gridstride.virtual.machine.memory.printf_buffer import Output
+from gridstride.virtual.machine.memory.shadow import Shadow
+from gridstride.virtual.machine.memory.touched import Touched
+from gridstride.virtual.machine.memory.uninitialised_map import Unset
+from gridstride.virtual.machine.schedule import Schedule, seeded
 from gridstride.virtual.machine.session import Room
-from gridstride.virtual.machine.shadow import Shadow
-from gridstride.virtual.machine.touched import Touched
-from gridstride.virtual.machine.unset import Unset
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
-from gridstride.virtual.observe.findings import Finding, KernelFault
 
 PRINTF_BUFFER = 1 << 20
 HEAP = 8 << 20
@@ -39,6 +43,9 @@ PENDING_LAUNCHES = 2048
 
 WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
+
+LEAST_MEMORY = 64 << 20
+"""Bytes of global memory below which a default does not go, however few addresses there are."""
 
 QUARANTINE = 64 << 20
 """Bytes of freed memory whose addresses the sanitizer does not give out again at once."""
@@ -52,11 +59,13 @@ class VirtualGPU:
 
     `chip`: whose limits it has (see `gridstride chips`). `sanitize`: every launch runs on the observed build, which
     sees all of its blocks, and raises what it finds. `workers`: threads that run blocks, one per core by default.
-    `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less.
+    `memory`: bytes of global memory, by default the chip's or three quarters of this machine's, whichever is less, and
+    less still where a limit of the process's address space leaves no more.
     `time_limit`: seconds per launch. `printf_buffer` and `heap`: bytes that one launch may print, and that malloc in
-    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin. `seed`: has warps take
-    turns in an order of its own, and all blocks that are observed be checked for races between lanes of one warp.
-    ValueError for an unknown chip or a number out of range.
+    kernels shares out. `pending_launches`: how many launches from kernels may wait to begin. `schedule`: in which order
+    blocks and warps run (`scheduled` changes it for a while); without one, blocks start in turn and workers take them
+    as they come. `seed`: draws such an order, and has all blocks that are observed be checked for races between lanes
+    of one warp. ValueError for an unknown chip or a number out of range.
     """
 
     kind = "virtual"
@@ -64,19 +73,28 @@ class VirtualGPU:
     def __init__(
         self, chip_name: str = "h200", *, sanitize: bool = False, workers: int | None = None, memory: int | None = None,
         time_limit: float | None = None, printf_buffer: int = PRINTF_BUFFER, heap: int = HEAP,
-        pending_launches: int = PENDING_LAUNCHES, seed: int | None = None,
+        pending_launches: int = PENDING_LAUNCHES, seed: int | None = None, schedule: Schedule | None = None,
     ) -> None:  # fmt: skip
         self.model: Chip = chip(chip_name)
         self.chip = self.model.key
         self.name = f"virtual {self.chip}"
         self.sanitize = sanitize
         self.seed = None if seed is None else _at_least("seed", seed, 0)
+        if self.seed is not None and schedule is None:
+            schedule = seeded(self.seed)
+        self.schedule = _schedule(schedule)
         self.faults: list[KernelFault] = []
-        """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order."""
+        """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order.
+        Where there is a `home`, also what launches from other threads raised."""
+        self.home: threading.Thread | None = None
+        """The thread whose exceptions somebody looks at; those of others end their thread and may never be seen."""
         self.workers = _at_least_one("workers", cores() if workers is None else workers)
+        self._memory_is_given = memory is not None
         self.memory = _at_least_one("memory", self._most_memory() if memory is None else memory)
         self.time_limit = _limit_from_environment() if time_limit is None else _seconds(time_limit)
         self.lock = threading.RLock()
+        self._abandoned: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        """What finalizers have left to do."""
         self.rooms = [Room() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
         self.output = Output(_at_least_one("printf_buffer", printf_buffer))
@@ -89,6 +107,8 @@ class VirtualGPU:
         """Under the sanitizer: the line that asked for each allocation."""
         self.origins: list[Origin] = []
         """The kernels that blocks of the device heap may come from, by their number in a launch's record."""
+        self.read_only: tuple[tuple[int, int], ...] = ()
+        """Address and bytes of what observed launches are only to read."""
         self._known: dict[tuple[int, Dim3], int] = {}
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
@@ -103,8 +123,10 @@ class VirtualGPU:
 
     @property
     def arena(self) -> Arena:
-        """Global memory, reserved when first needed."""
+        """Global memory, reserved when first needed; OutOfAddressSpace."""
         if self._arena is None:
+            if not self._memory_is_given:
+                self.memory = affordable(self.memory, least=LEAST_MEMORY)
             # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
             size = -(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE
             self._arena = Arena(size, quarantine=QUARANTINE if self.sanitize else 0)
@@ -135,10 +157,33 @@ class VirtualGPU:
             self.origins.append(Origin(kernel, tables, block))
         return self._known[key]
 
+    def keep(self, fault: KernelFault) -> None:
+        """Keep what a launch raises where nobody may look."""
+        if self.home is not None and threading.current_thread() is not self.home:
+            self.faults.append(fault)
+
     @functools.cached_property
     def objects(self) -> ObjectTable:
         """Texture and surface objects."""
         return ObjectTable()
+
+    @contextmanager
+    def scheduled(self, schedule: Schedule | None) -> Iterator[VirtualGPU]:
+        """Has all launches on this device run in another order until the end of the `with`."""
+        before, self.schedule = self.schedule, _schedule(schedule)
+        try:
+            yield self
+        finally:
+            self.schedule = before
+
+    @contextmanager
+    def reading_only(self, ranges: Iterable[tuple[int, int]]) -> Iterator[VirtualGPU]:
+        """Has observed launches report stores to these (address, bytes), until the end of the `with`."""
+        before, self.read_only = self.read_only, tuple(ranges)
+        try:
+            yield self
+        finally:
+            self.read_only = before
 
     def reset_workspace(self) -> None:
         """Nobody has come to the grid's barrier yet: a launch that was stopped there may have left it half full."""
@@ -152,6 +197,7 @@ class VirtualGPU:
     # -- memory -------------------------------------------------------------------------------------------------------
     def allocate(self, nbytes: int, lead: int = 0) -> int:
         """Address of fresh device memory, `lead` bytes after a multiple of 256; OutOfDeviceMemory."""
+        self._give_back_abandoned()
         with self.lock:
             free = self.memory - self.arena.used
             address = self.arena.allocate(nbytes, lead) if nbytes <= free else None
@@ -176,8 +222,29 @@ class VirtualGPU:
             self.callers.pop(address, None)
             self.unset.freed(address)
 
+    def abandon(self, end: Callable[..., object], *args: object) -> None:
+        """Calls `end` of something that is gone: now or, while the device is in use, once it no longer is.
+
+        Finalizers take this way: the garbage collector runs them on any thread at any place, even on a thread that the
+        device's holder waits for.
+        """
+        self._abandoned.append((end, args))
+        self._give_back_abandoned()
+
+    def _give_back_abandoned(self) -> None:
+        if self.lock._is_owned() or not self.lock.acquire(blocking=False):  # type: ignore[attr-defined]
+            return
+        try:
+            while self._abandoned:
+                end, args = self._abandoned.popleft()
+                with suppress(DeviceError):  # nobody is left to be told
+                    end(*args)
+        finally:
+            self.lock.release()
+
     def leaks(self) -> tuple[Finding, ...]:
         """What is still allocated: by the host, and by malloc in kernels. Call it when all should be given back."""
+        self._give_back_abandoned()
         with self.lock:
             return tuple(leaks(self))
 
@@ -268,6 +335,12 @@ class VirtualEvent:
         if not isinstance(start, VirtualEvent) or self._at is None or start._at is None:
             raise DeviceError("elapsed_ms of an event that was never recorded")
         return 1e3 * (self._at - start._at)
+
+
+def _schedule(schedule: Schedule | None) -> Schedule | None:
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise TypeError(f"schedule must be a gs.Schedule or None, not {schedule!r}")
+    return schedule
 
 
 def _at_least_one(name: str, value: int) -> int:

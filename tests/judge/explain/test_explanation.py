@@ -52,6 +52,68 @@ extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
 """
 
 
+HISTOGRAM = """// grid: ceil(n/256)
+// block: 256
+extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
+{
+    __shared__ int counts[4];
+    if (threadIdx.x < 4) counts[threadIdx.x] = 0;
+    __syncthreads();
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 64; ++k) atomicAdd(&counts[(i + k) % 4], k);
+    __syncthreads();
+    if (i < n) c[i] = a[i] + b[i] + (counts[0] == -1);
+}
+"""
+BARRIERS = """// grid: ceil(n/256)
+// block: 256
+extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
+{
+    __shared__ float s[256];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = i < n ? a[i] : 0;
+    float other = 0;
+    for (int k = 0; k < 50; ++k) {
+        __syncthreads();
+        other += s[(threadIdx.x + 32 * k) % 256];
+    }
+    if (i < n) c[i] = s[threadIdx.x] + b[i] + (other == 1e30f);
+}
+"""
+DIVIDES = """// grid: ceil(n/256)
+// block: 256
+extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int k = i;
+    for (int j = 1; j < 40; ++j)
+        k = k + n / (j + (k & 7)) + k % (n + j);
+    c[i] = a[i] + b[i] + (k == -7);
+}
+"""
+ONE_LANE = """// grid: ceil(n/256)
+// block: 256
+extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int first = blockIdx.x * blockDim.x + threadIdx.x / 32 * 32;
+    if (threadIdx.x % 32) return;
+    for (int i = first; i < first + 32 && i < n; ++i) c[i] = a[i] + b[i];
+}
+"""
+MASKED = """// grid: ceil(n/256)
+// block: 256
+extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float zero = 0;
+    if (threadIdx.x % 32 < 16) zero = __shfl_down_sync(0xffffffff, a[i], 1);
+    c[i] = a[i] + b[i] + (zero == 5e30f);
+}
+"""
+
+
 @cache
 def rung(problem: str, number: int) -> Explanation:
     folder = find(problem)
@@ -117,6 +179,57 @@ def test_a_users_kernel_gets_the_rule_with_its_line(source: str, name: str, text
     advice = next(each for each in profile(found).advice if each.name == name)
     assert line_of(found, text) in (advice.line, *advice.also)
     assert advice.gain > 1.03
+
+
+def advised(explanation: Explanation) -> dict[str, Any]:
+    return {each.name: each for each in profile(explanation).advice}
+
+
+def test_atomics_that_meet_in_shared_memory_are_not_told_to_pad_a_tile() -> None:
+    found = own(HISTOGRAM)
+    assert "bank conflicts" not in advised(found)
+    advice = advised(found)["shared atomics"]
+    assert advice.line == line_of(found, "atomicAdd")
+    assert "take turns" in advice.cause
+    assert "each warp a copy" in advice.remedy
+
+
+def test_barriers_that_hold_a_kernel_up_get_advice() -> None:
+    found = own(BARRIERS)
+    advice = advised(found)["barriers"]
+    assert advice.line == line_of(found, "__syncthreads")
+    assert "50 barriers" in advice.cause
+    assert advice.gain > 1.03
+
+
+def test_divisions_get_advice_with_their_line() -> None:
+    found = own(DIVIDES)
+    advice = advised(found)["division"]
+    assert advice.line == line_of(found, "k % (n + j)")
+    assert "up to 20 instructions" in advice.cause
+    assert advice.gain > 1.5
+
+
+def test_an_access_of_one_lane_is_not_told_that_it_moves_0_bytes() -> None:
+    assert "wide accesses" not in advised(own(ONE_LANE))
+
+
+def test_an_atomic_for_each_block_is_not_told_to_add_up_in_the_block() -> None:
+    advice = advised(rung("reduction", 2))["atomics"]
+    assert "fewer blocks" in advice.remedy
+    assert advice.rung == "04_vectorised"
+
+
+def test_sectors_that_nobody_uses_are_no_reuse() -> None:
+    assert "reuse" not in advised(rung("rms_norm", 1))
+    assert advised(rung("matmul", 1))["reuse"].rung == "03_shared_tile"
+
+
+def test_a_run_that_went_on_after_a_finding_is_not_called_stopped() -> None:
+    found = own(MASKED)
+    assert found.result.findings[0].kind == "member_mask"
+    assert profile(found).complete
+    assert found.json()["profile"]["predicted_ms"] is not None
 
 
 @pytest.mark.parametrize(("problem", "number"), [("transpose", 2), ("vector_add", 3), ("reduction", 1)])

@@ -20,7 +20,7 @@ CORRECT = Path(__file__).parents[1] / "correct"
 
 
 def explained(file: KernelFile, problem: str = "transpose", *, sandbox: bool = True) -> Explanation:
-    return explain(file, find(problem), device=gs.VirtualGPU(time_limit=1.0), seed=1, ladder=False, sandbox=sandbox)
+    return explain(file, find(problem), device=gs.VirtualGPU(time_limit=20.0), seed=1, ladder=False, sandbox=sandbox)
 
 
 @pytest.fixture
@@ -86,5 +86,5 @@ def test_the_problem_s_own_kernels_are_run_here_as_in_a_climb(monkeypatch: pytes
 def test_a_forged_access_is_refused(change: dict[str, object]) -> None:
     honest = {"line": 3, "space": "global", "bytes": 4, "writes": False, "array": "x", "addresses": [0] * 32}
     assert records.accesses_of([honest])
-    with pytest.raises((TypeError, ValueError, KeyError)):
+    with pytest.raises(records.MalformedError):
         records.accesses_of([{**honest, **change}])

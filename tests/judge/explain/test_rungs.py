@@ -40,6 +40,12 @@ def test_what_should_stay_must_have_stayed() -> None:
     assert chosen(wide, tiled, rung("03", 0.5, global_requests=25)) == "03"
 
 
+def test_a_rung_below_the_one_that_the_kernel_is_like_is_not_named() -> None:
+    below = rung("01", 0.5, global_sectors=100, instructions=9000)
+    like, above = rung("02", 1.0), rung("03", 0.6, global_sectors=120)
+    assert chosen(advice("global_sectors", 0.125), below, like, above) == "03"
+
+
 def test_advice_without_a_count_names_no_rung() -> None:
     assert chosen(advice("", 1.0), rung("02", 0.5)) is None
 

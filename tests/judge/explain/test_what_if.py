@@ -48,7 +48,7 @@ def test_coalescing_never_makes_the_predicted_time_longer(line: LineCounters) ->
 @given(st.integers(1, 10**6), st.integers(0, 10**6))
 def test_without_conflicts_only_the_needed_passes_are_left(needed: int, conflicts: int) -> None:
     line = LineCounters("k.cu", 1, shared_wavefronts=needed + conflicts, bank_conflicts=conflicts)
-    after = what_if.without_conflicts(as_counters(line), line)
+    after = what_if.without_conflicts(as_counters(line), conflicts)
     assert (after.shared_wavefronts, after.bank_conflicts) == (needed, 0)
 
 

@@ -2,7 +2,7 @@
 //
 // block: 64
 // grid: ceil(n/64)
-// expect: timeout
+// expect: deadlock
 
 __global__ void k(const float* x, float* y, int n)
 {

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers
 
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.serve.batch import TokenLogprobs
+from gridstride.serve.client.output import Piece
+from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.http import logprobs
-from gridstride.serve.output import Piece
 
 
 @pytest.fixture(scope="module")

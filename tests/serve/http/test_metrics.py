@@ -13,8 +13,8 @@ from live import fake
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 import gridstride.serve
+from gridstride.serve.engine.messages import Stats
 from gridstride.serve.http.metrics import Metrics, Repeated
-from gridstride.serve.messages import Stats
 
 NAMES = (
     "num_requests_running num_requests_waiting kv_cache_usage_perc kv_cache_waste_perc prompt_tokens_total "

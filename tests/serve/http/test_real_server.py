@@ -92,7 +92,7 @@ def schema_of(thing: Any) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": thing}}}
 
 
-@pytest.mark.skipif(find_spec("gridstride.serve.grammar") is None, reason="this engine has no grammars")
+@pytest.mark.skipif(find_spec("gridstride.serve.engine.grammar") is None, reason="this engine has no grammars")
 def test_a_schema_binds_the_answer(live: Live) -> None:
     schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
     body = {"model": "fake", "messages": HI, "seed": 3, **schema_of(schema | {"additionalProperties": False})}

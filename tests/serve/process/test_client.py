@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gridstride.serve.messages import Abort, Finish, Stats, Submit, Update
+from gridstride.serve.engine.messages import Abort, Finish, Stats, Submit, Update
+from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.client import Client, Lost, Refused, Stream, Unavailable, Wanted
 from gridstride.serve.process.protocol import Accepted, Ready, Rejected
-from gridstride.serve.sampling import Sampling
 
 READY = Ready(context=64, blocks=8, block_size=8, vocabulary=100, max_running=2, device="none")
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from fake_engine import DIES, FAILS, HANGS
 
+from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.http.metrics import Metrics
 from gridstride.serve.process.child import Child
 from gridstride.serve.process.client import Client, Lost, Unavailable, Wanted
@@ -23,7 +24,6 @@ from gridstride.serve.process.health import trouble
 from gridstride.serve.process.protocol import Build
 from gridstride.serve.process.supervisor import NoEngine, Supervisor
 from gridstride.serve.process.worker import BROKEN
-from gridstride.serve.sampling import Sampling
 
 PATIENCE = 100.0  # seconds, on a machine with much else to do
 

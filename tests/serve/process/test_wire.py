@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridstride.serve.batch import TokenLogprobs
-from gridstride.serve.messages import Abort, Stats, Submit, Update
+from gridstride.serve.engine.batch import TokenLogprobs
+from gridstride.serve.engine.messages import Abort, Stats, Submit, Update
+from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.protocol import Accepted, Rejected
 from gridstride.serve.process.wire import HEADER, MOST, WireError, length, packed, unpacked
-from gridstride.serve.sampling import Sampling
 
 ids, counts = st.text(max_size=8), st.integers(0, 1 << 40)
 tokens = st.lists(st.integers(0, 1 << 20), max_size=5).map(tuple)

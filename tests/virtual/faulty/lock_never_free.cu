@@ -1,4 +1,4 @@
-// expect: timeout
+// expect: deadlock
 extern "C" __global__ void k(int* out, const int* in, int n)
 {
     __shared__ int lock;

@@ -94,7 +94,7 @@ RECORDED = np.load(Path(__file__).parent.parent / "fixtures" / "approximate_h200
 
 APART = {
     "ex2": (2, 0.1), "lg2": (2**-16, 2**-18), "sin": (2**-21.5, 2**-25), "cos": (2**-21.5, 2**-25), "rcp": (1, 0.2),
-    "rsqrt": (2, 0.4), "sqrt": (1, 0.25), "tanh": (128, 3),
+    "rsqrt": (2, 0.4), "sqrt": (1, 0.25), "tanh": (200, 8),
 }  # fmt: skip
 """The furthest and the mean distance: in units in the last place; of lg2, sin and cos (to 100π) absolute."""
 
@@ -124,7 +124,7 @@ def test_tanh_is_within_2_to_the_minus_11() -> None:
     exact = np.tanh(x.astype(np.float64))
     got = run("tanh.approx.f32 {d}, {a};", x)
     small = np.abs(x) < 1e-3
-    assert np.abs(got / exact - 1)[~small].max() <= 2**-22  # the ISA allows 2^-11
+    assert np.abs(got / exact - 1)[~small].max() <= 2**-16.9  # the ISA allows 2^-11, an H200 is within 2^-16.9
     np.testing.assert_allclose(got[small], exact[small], rtol=2**-19, atol=2.0**-149)
 
 
@@ -160,3 +160,23 @@ def test_every_mode_gives_the_same_bits() -> None:
     in_all_modes(texts, [x], np.float32, check)
     negative = x[(x < 0) & np.isfinite(x)]
     assert np.isnan(run("lg2.approx.f32 {d}, {a};", negative)).all()
+
+
+def test_tanh_is_wrong_by_as_much_as_an_h200() -> None:
+    """So that what needs more than hardware has does not look right here."""
+    bits, theirs = RECORDED["tanh.approx.f32"]
+    x = bits.view(np.float32)
+    middle = (np.abs(x) > 2**-7) & (np.abs(x) < 2)
+    exact = np.tanh(x[middle].astype(np.float64))
+    own, others = (
+        np.abs(each[middle] / exact - 1).mean() for each in (run("tanh.approx.f32 {d}, {a};", x), theirs.view("f4"))
+    )
+    assert 0.5 < own / others < 2
+
+
+def test_log2_near_one_is_right_absolutely_and_no_further() -> None:
+    """As on an H200, which is up to 0.96 · 2^-22 away there: relative to the result that is everything."""
+    x = 1 + np.arange(1, 200, dtype=np.float32) * np.float32(2**-23)
+    error = np.abs(run("lg2.approx.f32 {d}, {a};", x) - np.log2(x.astype(np.float64)))
+    assert error.max() <= 2**-22
+    assert error.mean() > 2**-25

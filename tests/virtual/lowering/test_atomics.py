@@ -464,7 +464,7 @@ def test_a_lock_of_compare_and_swap_admits_one_lane_at_a_time() -> None:
 
 # -- faults -----------------------------------------------------------------------------------------------------------
 def test_an_atomic_outside_its_array_is_found() -> None:
-    from gridstride.virtual.observe.findings import KernelFault
+    from gridstride.virtual.findings.finding import KernelFault
 
     where = np.full(LANES, 1 << 28)
     with pytest.raises(KernelFault) as caught:

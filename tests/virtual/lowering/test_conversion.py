@@ -56,6 +56,12 @@ def test_the_upper_bits_of_a_wider_source_are_not_read() -> None:
     against(models, values, np.uint32)
 
 
+@pytest.mark.parametrize(("of", "constant"), [("u8", 300), ("s8", 200), ("u16", 70000), ("s16", -1), ("u32", 5)])
+def test_constants_of_any_width_are_converted(of: str, constant: int) -> None:
+    (got,) = run_instructions([f"cvt.u64.{of} {{d}}, {constant};"], [np.zeros(1, np.uint32)], np.uint64)
+    assert got.tolist() == [cut(cut(constant, of), "u64")]
+
+
 def test_the_upper_half_of_a_wider_thread_index_is_not_read() -> None:
     """Thread indices are followed symbolically, so the same rule is tested on them too."""
     lanes = [np.arange(32, dtype=np.uint32)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.observe.findings import KernelFault
+from gridstride.virtual.findings.finding import KernelFault
 
 LANES = 32
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.virtual.machine.arena import ALIGN, GAP, PAGE, Arena
+from gridstride.virtual.machine.memory.arena import ALIGN, GAP, PAGE, Arena
 
 SIZE = 256 * PAGE
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.virtual.abi.layout import SHADOW, SHADOW_PLANES
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.machine import shadow as room
-from gridstride.virtual.machine.arena import Arena
-from gridstride.virtual.machine.layout import SHADOW, SHADOW_PLANES
-from gridstride.virtual.machine.shadow import Shadow
+from gridstride.virtual.machine.memory import shadow as room
+from gridstride.virtual.machine.memory.arena import Arena
+from gridstride.virtual.machine.memory.shadow import Shadow
 
 RACING = 'extern "C" __global__ void k(int* a) { a[0] = blockIdx.x; }'
 
@@ -81,12 +81,12 @@ def test_without_room_for_it_the_user_is_told_and_the_launch_goes_on(monkeypatch
 
 def test_where_the_system_gives_no_addresses_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(size: int) -> None:
-        raise OSError(12, "Cannot allocate memory")
+        raise gs.OutOfAddressSpace("there are no more")
 
     with gs.use(VirtualGPU(workers=1)):
         kernel, array = gs.cuda(RACING)["k"], gs.to_device(np.zeros(1, "i4"))
         monkeypatch.setattr(room, "reserve", refuse)
-        with pytest.warns(UserWarning, match="Cannot allocate memory"):
+        with pytest.warns(UserWarning, match="not looked for in this launch: there are no more"):
             assert kernel.observe(4, 32)(array).findings == ()
 
 

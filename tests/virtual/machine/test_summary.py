@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.lowering.program import FUNCTION_BASE
-from gridstride.virtual.machine import engine, loaded
+from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
+from gridstride.virtual.launch import loaded
+from gridstride.virtual.machine import engine
 from gridstride.virtual.machine.summary import Summary, summarise
 from gridstride.virtual.ptx import parse
 
@@ -90,7 +91,17 @@ def test_a_text_seen_before_is_loaded_and_launched_without_parsing(monkeypatch: 
     assert run() == 42
 
 
-@pytest.mark.parametrize("file", ["ptx/parser.py", "lowering/ir.py", "lowering/runtime/races.py", "machine/layout.py"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "abi/layout.py",
+        "ptx/parsing/parser.py",
+        "ir/builder.py",
+        "runtime/sanitize/shared_races.py",
+        "lowering/kernel.py",
+        "machine/session.py",
+    ],
+)
 def test_a_change_in_any_room_that_makes_machine_code_is_another_version(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,3 +129,16 @@ def test_the_prediction_names_what_it_is_limited_by(module: Any) -> None:
     )
     assert run.predicted.limiter in run.predicted.parts
     assert run.predicted.ms >= max(run.predicted.parts.values())
+
+
+def test_what_a_run_counted_is_its_own_however_late_it_is_asked_for(module: Any) -> None:
+    observed = module["half_idle"].observe
+    first, second = (observed(blocks, 64)(gs.to_device(np.zeros(64, "f4"))) for blocks in (1, 5))
+    assert second.counters.instructions == 5 * first.counters.instructions > 0
+    assert first.counters.written_bytes == 4 * 64
+
+
+def test_instructions_alone_are_those_of_the_lines(module: Any) -> None:
+    run = module["half_idle"].observe(300, 64)(gs.to_device(np.zeros(64, "f4")))
+    assert run.counters.sampled[0] < run.counters.sampled[1]
+    assert run.model.instructions == pytest.approx(sum(line.instructions for line in run.counters.lines), rel=1e-3)

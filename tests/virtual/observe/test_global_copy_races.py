@@ -96,4 +96,4 @@ def test_a_race_with_a_copy_is_found(name: str) -> None:
 def test_copies_are_named_as_what_they_do() -> None:
     (found, *_) = observed("if (t == 0) out(a + 64 * x, s, 512);")
     assert found.other.kind == "write"
-    assert "writes element" in found.message
+    assert "writes a[64]" in found.message

@@ -280,7 +280,8 @@ def test_another_launch_may_look_at_smaller_units() -> None:
         """)
         memory = gs.to_device(np.zeros(1024, "i4"))
         for name in ("words", "bytes", "doubles", "words", "doubles", "bytes"):
-            module[name][8, 32](memory)
+            module[name][8, 32](memory)  # a finding would be raised
+    assert (memory.numpy().view(np.int8)[: 8 * 32] == 1).all()
 
 
 def test_the_finding_names_both_threads_the_element_and_how_often() -> None:
@@ -288,7 +289,7 @@ def test_the_finding_names_both_threads_the_element_and_how_often() -> None:
     assert found.kind == "race"
     assert (found.block, found.thread) == ((1, 0, 0), (70, 0, 0))
     assert (found.other.kind, found.other.block, found.other.thread) == ("write", (0, 0, 0), (70, 0, 0))
-    assert "element 3 (4 bytes each) of the allocation of 4096 bytes" in found.message
+    assert "writes a[3], which" in found.message
     assert "3 times" in found.message
 
 
@@ -310,3 +311,19 @@ def test_many_races_of_one_pair_do_not_hide_another_pair() -> None:
 def test_sanitize_looks_at_all_blocks_of_a_large_grid() -> None:
     body = "    if (x == 1001 && t == 0) a[0] = 5;\n    if (x == 1500 && t == 0) a[0] = 6;\n"
     assert [f.kind for f in observed(body, blocks=2000, threads=32)] == ["race"]
+
+
+def test_an_atomic_of_its_blocks_scope_binds_no_other_block() -> None:
+    """A fence before it does not help: order between blocks takes the device's scope on both sides."""
+    ticket = """extern "C" __global__ void kernel(unsigned* tickets, unsigned* mine) {{
+    __threadfence();
+    asm volatile("atom.relaxed.{scope}.global.inc.u32 %0, [%1], %2;" : "=r"(mine[blockIdx.x]) : "l"(tickets), "r"(9u));
+}}"""
+    of_block, of_device = (gs.cuda(ticket.format(scope=scope))["kernel"] for scope in ("cta", "gpu"))
+    with gs.use(VirtualGPU(workers=1)):
+        arrays = [gs.to_device(np.zeros(n, np.uint32)) for n in (1, 3)]
+        (found,) = of_block.observe(3, 1)(*arrays).findings
+        assert found.kind == "race"
+        assert "one block alone" in found.message
+        assert "thread_scope_device" in found.message
+        assert of_device.observe(3, 1)(*arrays).findings == ()

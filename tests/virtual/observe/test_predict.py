@@ -12,7 +12,7 @@ from benches import ROOT, bench
 import gridstride as gs
 from gridstride.virtual.chips import chip, names
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.lowering.dependencies import MEMORY_LATENCIES, Chain
+from gridstride.virtual.lowering.observed.dependency_chains import MEMORY_LATENCIES, Chain
 from gridstride.virtual.observe.counters import Counters
 from gridstride.virtual.observe.predict import Prediction, Shape, predict
 from gridstride.virtual.ptx import parse

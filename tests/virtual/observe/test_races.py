@@ -180,3 +180,92 @@ def test_lanes_of_a_warp_are_held_apart_in_the_first_two_blocks_and_with_a_seed_
     with gs.use(VirtualGPU(workers=1, memory=16 << 20, seed=seed)):
         run = gs.cuda(EXCHANGE)["exchange"].observe(9, 64)(gs.to_device(np.zeros(9 * 64, "i4")), apart)
     assert {f.kind for f in run.findings} == kinds
+
+
+@pytest.mark.parametrize(("store", "kinds"), [("s[0] = t", {"race"}), ("s[t % 5] = t", {"race"}), ("s[0] = 7", set()),
+                                              ("s[t % 5] = t % 5", set()), ("s[31 - t] = t", set()),
+                                              ("if (t < 2) s[t / 2] = t", {"race"})])  # fmt: skip
+def test_lanes_that_store_to_one_place_at_once_store_the_same(store: str, kinds: set[str]) -> None:
+    source = f"""extern "C" __global__ void k(int *out) {{
+        __shared__ int s[32];
+        const int t = threadIdx.x;
+        s[t] = 0;
+        __syncwarp();
+        {store};
+        __syncwarp();
+        out[t] = s[t];
+    }}"""
+    with gs.use(VirtualGPU(workers=1, memory=16 << 20)):
+        found = gs.cuda(source)["k"].observe(1, 32)(gs.to_device(np.zeros(32, "i4"))).findings
+    assert {f.kind for f in found} == kinds
+    assert all("they store different values, and any of them may stay" in f.message for f in found)
+
+
+HIDDEN_BY_LANES = """    tile[t] = t; bytes[t] = 0;
+    int v = tile[(t + 40) % 128] + tile[t ^ 1];
+    __syncthreads(); tile[t] = v; __syncthreads();
+"""
+
+
+def test_a_race_between_warps_is_not_hidden_by_one_between_lanes_on_the_same_lines() -> None:
+    found = findings(HIDDEN_BY_LANES)
+    assert {f.kind for f in found} == {"race"}
+    assert all("__syncthreads()" in f.message for f in found), found
+    assert not any("__syncwarp()" in f.message for f in found), found
+
+
+def test_a_barrier_that_is_missing_is_asked_for_though_one_of_two_arrays_is_a_warps_own() -> None:
+    body = "    __shared__ int own[128];\n    own[t] = t;\n    tile[t] = t; bytes[t] = 0;\n"
+    found = findings(body + "    int v = own[t ^ 1] + tile[(t + 40) % 128];\n    __syncthreads(); tile[t] = v;\n")
+    assert found
+    assert not any("__syncwarp()" in f.message for f in found), found
+
+
+def test_where_warps_and_lanes_race_on_other_lines_the_warps_come_first() -> None:
+    body = (
+        INIT + "    int w = tile[t ^ 1];\n    tile[t] = w + 1;\n    bytes[t] = 1;\n    int v = bytes[(t + 40) % 128];\n"
+    )
+    found = findings(body + "    __syncthreads(); tile[t] = v; __syncthreads();\n")
+    advised = ["__syncwarp()" in f.message for f in found]
+    assert sorted(advised) == advised, found
+    assert True in advised
+    assert False in advised
+
+
+def test_what_a_race_left_half_done_is_not_said_again_where_it_is_used() -> None:
+    body = "    tile[t] = t; bytes[t] = 0;\n    for (int k = 64; k > 0; k /= 2) if (t < k) tile[t] += tile[t + k];\n"
+    assert {f.kind for f in findings(body + "    __syncthreads();\n")} == {"race"}
+
+
+def test_shared_memory_that_is_written_too_late_is_not_said_to_be_written_by_nobody() -> None:
+    body = "    __shared__ int most;\n    if (t == 127) most = 0;\n    atomicMax(&most, t);\n    __syncthreads();\n"
+    (found,) = findings(body + "    tile[t] = most; bytes[t] = 0; __syncthreads();\n")
+    assert found.kind == "uninitialised_read"
+    assert "had written by then" in found.message
+    assert "__syncthreads() after it" in found.message
+
+
+def test_lanes_that_store_a_nan_of_either_sign_store_the_same() -> None:
+    source = """
+extern "C" __global__ void kernel(const float* in, float* out) {
+    __shared__ float total;
+    float sum = in[threadIdx.x];
+    for (int o = 16; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
+    total = sum;
+    *out = sum;
+    __syncthreads();
+    out[1] = total;
+}"""
+    values = np.ones(32, np.float32)
+    values[[3, 20]] = np.array([0x7FC00000, 0xFFC00000], np.uint32).view(np.float32)
+    with gs.use(VirtualGPU(workers=1)):
+        kernel = gs.cuda(source, filename="nan.cu")["kernel"]
+        assert kernel.observe(1, 32)(values, np.zeros(2, np.float32)).findings == ()
+
+
+def test_lanes_that_store_different_numbers_race_though_one_is_a_nan() -> None:
+    source = """
+extern "C" __global__ void kernel(float* out) { *out = threadIdx.x ? 1.0f : __int_as_float(0x7FC00000); }"""
+    with gs.use(VirtualGPU(workers=1)):
+        (found,) = gs.cuda(source, filename="nan.cu")["kernel"].observe(1, 32)(np.zeros(1, np.float32)).findings
+    assert found.kind == "race"

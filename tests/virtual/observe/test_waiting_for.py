@@ -35,6 +35,13 @@ def test_it_says_what_is_missing(name: str, words: str) -> None:
     assert words in message(name)
 
 
+def test_it_names_the_element_of_an_array_that_a_loop_asks_for() -> None:
+    source = 'extern "C" __global__ void k(volatile int* flags, int n) { while (flags[n] == 7) {} }'
+    with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20, time_limit=0.3)):
+        (found,) = gs.cuda(source)["k"].observe(1, 32)(np.full(8, 7, np.int32), 5).findings
+    assert "asks for flags[5] again and again, which holds 7" in found.message
+
+
 def test_a_grid_that_is_not_cooperative_cannot_meet() -> None:
     source = (
         '#include <cooperative_groups.h>\nextern "C" __global__ void k() { cooperative_groups::this_grid().sync(); }'

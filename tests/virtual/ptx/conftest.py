@@ -10,7 +10,9 @@ from gridstride.compiler import compile_cuda
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.module import Function, Instruction
 
-HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
+HEAD = ".version 8.5\n.target {target}\n.address_size 64\n"
+BLACKWELL = ("tcgen05", "clusterlaunchcontrol")
+"""Instructions that need another target than the rest."""
 REGISTERS = """.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<40>; .reg .f32 %f<40>; .reg .b64 %rd<16>;
 .reg .f64 %fd<8>; .reg .b128 %q<4>;
 """
@@ -20,8 +22,9 @@ REGISTERS = """.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<40>; .reg .f32 %f
 def text() -> Callable[..., str]:
     """A module text: a kernel `k` with this body, after these module-level declarations."""
 
-    def make(body: str, *, before: str = "", registers: str = REGISTERS) -> str:
-        return f"{HEAD}{before}\n.visible .entry k(.param .u64 a, .param .b8 s[16])\n{{\n{registers}{body}\n}}\n"
+    def make(body: str, *, before: str = "", registers: str = REGISTERS, target: str = "sm_90a") -> str:
+        head = HEAD.format(target=target)
+        return f"{head}{before}\n.visible .entry k(.param .u64 a, .param .b8 s[16])\n{{\n{registers}{body}\n}}\n"
 
     return make
 
@@ -37,7 +40,8 @@ def one(kernel: Callable[..., Function]) -> Callable[..., Instruction]:
     """The single instruction of a kernel with this body."""
 
     def make(line: str, **given: str) -> Instruction:
-        (found,) = kernel(line, **given).instructions
+        target = "sm_100a" if any(opcode in line for opcode in BLACKWELL) else "sm_90a"
+        (found,) = kernel(line, target=target, **given).instructions
         return found
 
     return make

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.virtual.ptx import cfg, parse
-from gridstride.virtual.ptx.cfg import Graph
+from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.flow import cfg
+from gridstride.virtual.ptx.flow.cfg import Graph
 from gridstride.virtual.ptx.module import Function
 
 Kernel = Callable[..., Function]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridstride.virtual.ptx import PtxError, cfg, liveness, parse
-from gridstride.virtual.ptx.lexer import Tokens
+from gridstride.virtual.ptx import PtxError, parse
+from gridstride.virtual.ptx.flow import cfg, liveness
+from gridstride.virtual.ptx.parsing.lexer import Tokens
 
 SEED = """.version 8.5
 .target sm_90a

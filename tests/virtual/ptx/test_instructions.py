@@ -301,7 +301,7 @@ def test_indexed_branch_names_a_target_list(kernel: Kernel) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("add.s32 %r1, %r2;", "'add' takes 3 operands, found 2"),
+        ("add.s32 %r1, %r2;", "'add': takes 3 operands, found 2"),
         ("bra;", "'bra' takes 1 operand, found 0"),
         ("bra 5;", "expected the name of a label"),
         ("ret 5;", "'ret' takes 0 operands, found 1"),
@@ -330,9 +330,9 @@ def test_indexed_branch_names_a_target_list(kernel: Kernel) -> None:
         ("ld.u32 %r1, [];", "expected a register or name"),
         ("ld.u32 %r1, [%rd1+1.5];", "must be an integer"),
         ("ld.u32 %r1, [a, [a]];", "cannot hold an address"),
-        ("ld.v4.f32 {%f1, %f2}, [%rd1];", "a vector of 2 where the instruction moves 4"),
-        ("ld.f32 {%f1, %f2}, [%rd1];", "a vector of 2 where the instruction moves 1"),
-        ("ld.v2.f32 %f1, [%rd1];", "expected a vector in braces"),
+        ("ld.v4.f32 {%f1, %f2}, [%rd1];", "expected a vector of 4 of .f32 or wider, found a vector of 2"),
+        ("ld.f32 {%f1, %f2}, [%rd1];", "expected a .f32 or wider register, found a vector of 2"),
+        ("ld.v2.f32 %f1, [%rd1];", "expected a vector of 2 of .f32 or wider, found '%f1'"),
         ("mov.b64 {%r1, {%r2}}, %rd1;", "cannot hold a vector"),
         ("mov.b64 {}, %rd1;", "expected an operand, found '}'"),
         ("setp.eq.s32 5|%p1, 0, 0;", "expected|only registers"),

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.virtual.ptx import cfg, liveness, parse
-from gridstride.virtual.ptx.cfg import Graph
+from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.flow import cfg, liveness
+from gridstride.virtual.ptx.flow.cfg import Graph
 from gridstride.virtual.ptx.module import Function
 from gridstride.virtual.ptx.operands import reads, writes
 

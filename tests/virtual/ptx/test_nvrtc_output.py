@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from gridstride.compiler import compile_cuda
-from gridstride.virtual.ptx import cfg, liveness, parse
-from gridstride.virtual.ptx.initializers import image
+from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.flow import cfg, liveness
 from gridstride.virtual.ptx.module import Arguments, Instruction, LabelRef, Module, Register, Symbol
+from gridstride.virtual.ptx.parsing.initializers import image
 
 
 @pytest.fixture(scope="module")

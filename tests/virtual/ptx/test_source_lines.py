@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+import gridstride as gs
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.module import Function, SourceLocation
+from gridstride.virtual.ptx.syntax_errors import PtxError
 
 Kernel = Callable[..., Function]
 
@@ -52,3 +56,13 @@ def test_dwarf_is_passed_over() -> None:
         ".section .debug_loc\n{\n$L1:\n.b64 $L2\n.b8 17\n}\n.func f { .loc 1 2 3 ret; } .section .debug_macinfo { }"
     )
     assert [line.opcode for line in found.functions["f"].instructions] == ["ret"]
+
+
+def test_a_mistake_in_inline_ptx_is_told_at_the_line_of_the_file() -> None:
+    source = 'extern "C" __global__ void k(int* p) {\n    p[0] = 1;\n    asm("hello %0;" :: "r"(p[0]));\n}'
+    with pytest.raises(PtxError) as caught:
+        gs.cuda(source, filename="mine.cu")["k"].bound()
+    assert caught.value.line == 3
+    assert str(caught.value).startswith("mine.cu:3:")
+    assert "unknown instruction 'hello' (line " in str(caught.value)
+    assert "of its PTX)" in str(caught.value)

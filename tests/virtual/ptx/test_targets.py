@@ -6,7 +6,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.virtual.ptx import parse
-from gridstride.virtual.ptx.errors import PtxError
+from gridstride.virtual.ptx.syntax_errors import PtxError
 
 TARGETS = ("sm_75", "sm_80", "sm_90", "sm_90a")
 # What ptxas 13.0 accepts, from the first of these targets on.

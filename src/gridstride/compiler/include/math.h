@@ -1,13 +1,14 @@
 // NVRTC declares the functions itself; these are the macros that <math.h> adds (glibc's names and digits).
+// They are constant expressions there, which a call of __int_as_float is not.
 #pragma once
 #ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
+#define INFINITY __builtin_bit_cast(float, 0x7f800000)
 #endif
 #ifndef NAN
-#define NAN __int_as_float(0x7fc00000)
+#define NAN __builtin_bit_cast(float, 0x7fc00000)
 #endif
 #ifndef HUGE_VAL
-#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)
+#define HUGE_VAL __builtin_bit_cast(double, 0x7ff0000000000000LL)
 #define HUGE_VALF INFINITY
 #endif
 #ifndef M_PI

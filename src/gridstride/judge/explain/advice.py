@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gridstride.judge.divisions import Division
 from gridstride.judge.explain import what_if
 from gridstride.judge.explain.at_size import AtSize
 from gridstride.judge.explain.lines import Line
@@ -22,6 +23,10 @@ _LANES = 0.75  # lanes that are on, below which a line is called divergent
 _REUSED = 3.0  # times that a byte is fetched, from which it is worth keeping
 _REUSE_TARGET = 0.5  # how far a tile lowers the traffic depends on its size: half is clearly one
 _FULL = 0.99
+_MANY_BARRIERS = 4  # that a warp comes to, from which they are worth a thought
+_BARRIERS_LEFT = 0.5  # of them, where each round has one in the place of two
+_BLOCKS_ENOUGH = 8  # for each multiprocessor, in a grid that goes over the elements in strides
+_FEWER = 0.25  # of a small grid's blocks are left where a large one's become far fewer
 _SECTOR, _WORD_SECTORS = 32, 4.5  # sectors per request up to which a warp reads one word for each lane
 
 
@@ -35,6 +40,8 @@ class Subject:
     occupancy: Occupancy
     spilled: int
     warps_per_block: int
+    blocks: int  # of the launch that was counted
+    divisions: tuple[Division, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +125,10 @@ def _worse(c: LineCounters) -> tuple[str, float]:
 def _conflicts(s: Subject) -> Iterator[Advice]:
     for line in s.lines:
         c = line.counters
-        if not c.shared_wavefronts or c.bank_conflicts < _CONFLICTS * c.shared_wavefronts:
+        passes, conflicts = c.shared_wavefronts - c.shared_atomic_wavefronts, c.bank_conflicts - c.atomic_conflicts
+        if not conflicts or conflicts < _CONFLICTS * passes:
             continue
-        each, spare = c.shared_wavefronts / c.shared_requests, percent(c.bank_conflicts / c.shared_wavefronts)
+        each, spare = c.shared_wavefronts / c.shared_requests, percent(conflicts / passes)
         cause = (
             f"an access takes {each:.1f} passes over the banks of shared memory, {spare} of them only "
             "because lanes want different words of the same bank"
@@ -129,9 +137,48 @@ def _conflicts(s: Subject) -> Iterator[Advice]:
             "pad the tile by one column (float tile[32][33]) or swizzle its index (column ^ row), so that the lanes of "
             "a warp fall into different banks"
         )
-        after = what_if.without_conflicts(s.at.counters, c)
+        after = what_if.without_conflicts(s.at.counters, conflicts)
         yield Advice("bank conflicts", line.number, cause, remedy, _gain(s, after), "bank_conflicts",
                      after.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
+
+
+def _shared_atomics(s: Subject) -> Iterator[Advice]:
+    """Lanes whose atomics meet in shared memory: another layout would not help, they take turns at one word."""
+    for line in s.lines:
+        c = line.counters
+        if not c.atomic_conflicts or c.atomic_conflicts < _CONFLICTS * c.shared_atomic_wavefronts:
+            continue
+        cause = (
+            f"lanes of a warp update the same words of shared memory, and take turns: "
+            f"{percent(c.atomic_conflicts / c.shared_atomic_wavefronts)} of the passes of these atomics are for that"
+        )
+        remedy = (
+            "let fewer lanes meet: add up in registers or in the warp first (__reduce_add_sync, __match_any_sync) and "
+            "let one lane do the atomic, or give each warp a copy of its own, which are added up at the end"
+        )
+        after = what_if.without_conflicts(s.at.counters, c.atomic_conflicts)
+        yield Advice("shared atomics", line.number, cause, remedy, _gain(s, after), "bank_conflicts",
+                     after.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
+
+
+def _barriers(s: Subject) -> Iterator[Advice]:
+    """Barriers that a block waits at again and again, where they hold the kernel up."""
+    waiting = [line for line in s.lines if line.counters.kinds.get("barrier", 0)]
+    if not waiting:
+        return
+    most = max(waiting, key=lambda line: line.counters.kinds["barrier"])
+    each = sum(line.counters.kinds["barrier"] for line in waiting) / max(1, s.blocks * s.warps_per_block)
+    if each < _MANY_BARRIERS:
+        return
+    after = what_if.fewer_barriers(s.at.counters, _BARRIERS_LEFT)
+    yield Advice(
+        "barriers", most.number,
+        f"every warp waits at {each:.0f} barriers of its block: all its warps stand still until the last one is there",
+        "do more between two barriers (larger tiles, several elements for each thread), use two buffers in turn, so "
+        "that one barrier for each round is enough, and exchange values within a warp by shuffles (__shfl_down_sync), "
+        "which need none",
+        _gain(s, after), "barriers", _BARRIERS_LEFT, tuple(line.number for line in waiting if line is not most),
+    )  # fmt: skip
 
 
 def _divergence(s: Subject) -> Iterator[Advice]:
@@ -162,12 +209,12 @@ def _reuse(s: Subject) -> Iterator[Advice]:
     """A line whose loads fetch the inputs many times over."""
     _, needed = s.problem.work(s.problem.observed)
     loads = [line for line in s.lines if line.counters.global_load_sectors and not line.counters.atomics]
-    fetched = sum(line.counters.global_load_sectors for line in loads) * _SECTOR
+    fetched = sum(_used_sectors(line.counters) for line in loads) * _SECTOR
     if not needed or fetched < _REUSED * needed:
         return
     for line in loads:
         c = line.counters
-        again = c.global_load_sectors * _SECTOR / needed
+        again = _used_sectors(c) * _SECTOR / needed
         if again < _REUSED:
             continue
         after = what_if.kept_near(s.at.counters, c, needed)
@@ -176,7 +223,12 @@ def _reuse(s: Subject) -> Iterator[Advice]:
             "load a tile once into shared memory (__shared__, __syncthreads()) or keep values in registers and let "
             "each thread make several results"
         )
-        yield Advice("reuse", line.number, cause, remedy, _gain(s, after), "global_sectors", _REUSE_TARGET)
+        yield Advice("reuse", line.number, cause, remedy, _gain(s, after), "global_ideal_sectors", _REUSE_TARGET)
+
+
+def _used_sectors(c: LineCounters) -> float:
+    """Sectors that a line's loads fetch and use: what lies between the lanes' values is fetched, but nobody's again."""
+    return min(c.global_load_sectors, c.global_ideal_sectors * c.global_load_requests / max(1, c.global_requests))
 
 
 def _narrow(s: Subject) -> Iterator[Advice]:
@@ -187,6 +239,7 @@ def _narrow(s: Subject) -> Iterator[Advice]:
         line for line in s.lines
         if line.counters.global_requests and line.counters.sectors_per_request <= _WORD_SECTORS
         and line.counters.global_sectors <= _EXCESS * line.counters.global_ideal_sectors and not line.counters.atomics
+        and line.counters.global_bytes >= _LANES * 32 * line.counters.global_requests
     ]  # fmt: skip
     if not own:
         return
@@ -246,6 +299,10 @@ def _contended(s: Subject) -> Iterator[Advice]:
         c = line.counters
         if not (c.global_atomic_requests + c.global_reduction_requests):
             continue
+        each = c.atomics / max(1, s.blocks)
+        if each <= 1:
+            yield from _one_for_each_block(s, line)
+            continue
         after = what_if.one_atomic_per_block(s.at.counters, c, s.warps_per_block)
         cause = f"{c.atomics:,} atomics go to global memory" + (
             f", {percent(c.contended_lanes / c.atomics)} of them to an address that another lane of the warp wants too"
@@ -257,6 +314,46 @@ def _contended(s: Subject) -> Iterator[Advice]:
             "add up in the warp (__shfl_down_sync, __reduce_add_sync) and in shared memory first, and do one atomic "
             "for the block", _gain(s, after), "atomics", 1 / s.warps_per_block,
         )  # fmt: skip
+
+
+_DIVIDES = {
+    "whole": (
+        "divides whole numbers (/ or %) by one that is not known when the kernel is compiled: up to 20 instructions",
+        "make the divisor a constant (constexpr, a template parameter) or a power of two (>> and &), divide once "
+        "before the loop, or let a grid of two dimensions give row and column",
+    ),
+    "long": (
+        "divides 64-bit whole numbers: a call of some 80 instructions",
+        "divide in 32 bits where the numbers allow, make the divisor a constant, or divide once before the loop",
+    ),
+    "float": (
+        "divides floats with correct rounding, in about 8 instructions",
+        "multiply by the reciprocal, taken once before the loop, or use __fdividef where its error may be",
+    ),
+}
+
+
+def _divisions(s: Subject) -> Iterator[Advice]:
+    """The counts have one instruction for a division: what machine code has is put in, and taken out again."""
+    counters = {line.number: line.counters for line in s.lines}
+    for each in s.divisions:
+        line = counters.get(each.line)
+        more = round(line.instructions * each.takes / each.instructions) if line else 0
+        if more:
+            cause, remedy = _DIVIDES[each.kind]
+            with_them = s.at.predict(what_if.divided(s.at.counters, each.kind, more)).ms
+            yield Advice("division", each.line, f"this line {cause}", remedy, with_them / s.at.predict().ms)
+
+
+def _one_for_each_block(s: Subject, line: Line) -> Iterator[Advice]:
+    """The block has added up already: only fewer blocks make fewer atomics."""
+    share = min(1.0, _BLOCKS_ENOUGH * s.at.chip.properties.multiprocessors / s.at.shape.blocks)
+    yield Advice(
+        "atomics", line.number, f"each of {s.at.shape.blocks:,} blocks does an atomic here, and they take turns",
+        "let fewer blocks do more (a grid-stride loop over a grid of a few blocks for each multiprocessor): each adds "
+        "up more before its atomic", _gain(s, what_if.fewer_atomics(s.at.counters, line.counters, share)), "atomics",
+        max(share, _FEWER),
+    )  # fmt: skip
 
 
 def _local(s: Subject) -> Iterator[Advice]:
@@ -284,6 +381,6 @@ def _launch(s: Subject) -> Iterator[Advice]:
 
 
 _RULES: Sequence[Rule] = (
-    _uncoalesced, _conflicts, _divergence, _reuse, _narrow, _occupancy, _few_blocks, _doubles, _contended, _local,
-    _launch,
+    _uncoalesced, _conflicts, _shared_atomics, _barriers, _divergence, _reuse, _narrow, _occupancy, _few_blocks,
+    _doubles, _divisions, _contended, _local, _launch,
 )  # fmt: skip

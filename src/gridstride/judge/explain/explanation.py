@@ -33,15 +33,6 @@ from gridstride.virtual.observe.run import Run
 Progress = Callable[[str], None]
 COUNTED = "counted on the virtual GPU"
 _PICTURED = 4  # lines whose accesses are looked at
-_GOES_ON = frozenset(
-    "race barrier_divergence unwaited_copy proxy_fence exited_block unstarted_block uninitialised".split()
-)
-"""Findings that do not end a run; neither do those of wgmma. After any other the counts are those of a part."""
-
-
-def _goes_on(kind: str) -> bool:
-    """Whether a run goes on after such a finding."""
-    return kind in _GOES_ON or kind.startswith("wgmma_")
 
 
 def _quiet(_: str) -> None:
@@ -72,7 +63,7 @@ class Profile:
     @property
     def complete(self) -> bool:
         """Whether the run went to its end: of one that was stopped the counts are partial, and no time follows."""
-        return all(_goes_on(finding.kind) for finding in self.run.findings)
+        return not self.run.stopped
 
     @property
     def limiter(self) -> str:
@@ -189,11 +180,13 @@ def _profile(
     predicted = at.predict()
     ms = time_ms or predicted.ms
     shown = lines(at, file.source, Path(file.filename).name)
-    if not all(_goes_on(finding.kind) for finding in run.findings):
+    if run.stopped:
         shown = tuple(replace(line, share=0.0, part="") for line in shown)
-    warps = at.shape.warps
+    warps, blocks = at.shape.warps, run.counters.sampled[1]
     occupancy = _occupancy(problem.timed, subject, run)
-    advice = advise(Subject(problem, at, shown, occupancy, run.model.registers.spilled, warps))
+    advice = advise(
+        Subject(problem, at, shown, occupancy, run.model.registers.spilled, warps, blocks, subject.facts.divisions)
+    )
     counters = run.counters.as_dict()
     return Profile(
         run=run, at=at, predicted=predicted, ms=ms, measured=time_ms is not None, occupancy=occupancy,

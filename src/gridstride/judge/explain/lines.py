@@ -15,7 +15,12 @@ from gridstride.judge.explain.at_size import AtSize
 from gridstride.virtual.observe.counters import Counters, LineCounters
 from gridstride.virtual.observe.predict import busy_ms
 
-_ARITHMETIC, _SPECIAL, _SHARED, _BRANCH = 4, 22, 24, 12  # clocks until a result can be used (lowering/dependencies.py)
+_ARITHMETIC, _SPECIAL, _SHARED, _BRANCH = (
+    4,
+    22,
+    24,
+    12,
+)  # clocks until a result can be used (lowering/observed/dependency_chains.py)
 _COUNTS = tuple(f.name for f in fields(LineCounters))
 
 

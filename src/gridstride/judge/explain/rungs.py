@@ -62,8 +62,12 @@ def nearest(counters: Mapping[str, float], rungs: Sequence[Rung]) -> Rung | None
 def with_rungs(
     advice: Sequence[Advice], counters: Mapping[str, float], ms: float, rungs: Sequence[Rung]
 ) -> tuple[Advice, ...]:
-    """The same advice, each with the first rung that does it and is predicted to be faster than `ms`."""
-    return tuple(_with_rung(each, counters, ms, rungs) for each in advice)
+    """The same advice, each with the first rung that does it and is predicted to be faster than `ms`: not one below
+    the rung that the kernel is most like, which has that behind it.
+    """
+    like = nearest(counters, rungs)
+    above = rungs[rungs.index(like) :] if like is not None else rungs
+    return tuple(_with_rung(each, counters, ms, above) for each in advice)
 
 
 def _with_rung(advice: Advice, counters: Mapping[str, float], ms: float, rungs: Sequence[Rung]) -> Advice:

@@ -26,11 +26,38 @@ def coalesced(total: Counters, line: LineCounters) -> Counters:
     return after
 
 
-def without_conflicts(total: Counters, line: LineCounters) -> Counters:
-    """Every pass over the banks of shared memory is one that the bytes need."""
+def without_conflicts(total: Counters, conflicts: int) -> Counters:
+    """So many passes over the banks of shared memory fewer, which the bytes do not need."""
     after = copy.copy(total)
-    after.shared_wavefronts -= line.bank_conflicts
-    after.bank_conflicts -= line.bank_conflicts
+    after.shared_wavefronts -= conflicts
+    after.bank_conflicts -= conflicts
+    return after
+
+
+def fewer_barriers(total: Counters, share: float) -> Counters:
+    """That share of the barriers is left."""
+    after = copy.copy(total)
+    waits = total.kinds.get("barrier", 0)
+    after.kinds = {**total.kinds, "barrier": round(waits * share)}
+    after.instructions -= waits - after.kinds["barrier"]
+    return after
+
+
+def divided(total: Counters, kind: str, instructions: int) -> Counters:
+    """With so many more instructions (fewer, where negative) that a division takes in machine code."""
+    after = copy.copy(total)
+    pipe = "fp32" if kind == "float" else "integer"
+    after.kinds = {**total.kinds, pipe: max(0, total.kinds.get(pipe, 0) + instructions)}
+    after.instructions = max(0, total.instructions + instructions)
+    return after
+
+
+def fewer_atomics(total: Counters, line: LineCounters, share: float) -> Counters:
+    """That share of the line's atomics on global memory is left."""
+    after = copy.copy(total)
+    for name in ("global_atomic_sectors", "global_reduction_sectors", "global_atomic_lines", "contended_lanes",
+                 "merged_atomics"):  # fmt: skip
+        setattr(after, name, getattr(total, name) - round(getattr(line, name) * (1 - share)))
     return after
 
 

@@ -16,6 +16,7 @@ from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.ladder_chart import Column, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import headline, source_lines
+from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, short, times
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def render(explanation: Explanation, *, command: str, date: datetime | None = No
     environment.filters |= {"short": short, "percent": percent, "times": times, "sentence": _sentence,
                             "words": lambda name: name.replace("_", " ")}  # fmt: skip
     page = environment.get_template("kernel.html.j2")
-    return page.render(_view(explanation, command, date or datetime.now().astimezone()))
+    return plain(page.render(_view(explanation, command, date or datetime.now().astimezone())))
 
 
 def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, Any]:
@@ -115,11 +116,11 @@ def _rows(explanation: Explanation) -> list[Row]:
     most = max((line.share for line in known.values()), default=0.0) or 1.0
     sampled = explanation.measured.lines if explanation.measured else {}
     rows = []
-    for plain in source_lines(file.source, None, explanation.result.findings):
-        line = known.get(plain.number)
+    for shown in source_lines(file.source, None, explanation.result.findings):
+        line = known.get(shown.number)
         heat = (line.share / most) ** 0.5 if line else 0.0
-        share = sampled[plain.number].get("sample_share") if plain.number in sampled else None
-        rows.append(Row(plain.number, plain.code, plain.comment, heat, plain.messages, line, share))
+        share = sampled[shown.number].get("sample_share") if shown.number in sampled else None
+        rows.append(Row(shown.number, shown.code, shown.comment, heat, shown.messages, line, share))
     return rows
 
 

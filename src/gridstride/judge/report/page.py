@@ -22,6 +22,7 @@ from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
 from gridstride.judge.report.table import Speed, cells, header
 from gridstride.judge.verdict import Finding, Rejection, RungResult
+from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, short
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def render(ladder: Ladder, *, command: str, date: datetime | None = None) -> str
     )
     environment.filters |= {"short": short, "percent": percent, "words": _words, "sentence": _sentence}
     page = environment.get_template("page.html.j2")
-    return page.render(_view(ladder, command, date or datetime.now().astimezone()))
+    return plain(page.render(_view(ladder, command, date or datetime.now().astimezone())))
 
 
 def _view(ladder: Ladder, command: str, date: datetime) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gridstride.judge.header import KEYS
 from gridstride.judge.verdict import Finding
 from gridstride.virtual.observe.display import excess, share
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _COMMENT = re.compile(r"//.*$")
 _MARKER = re.compile(r"\s*//\s*<-\s*here\s*$")  # for the judge; on the page what was found stands there
 _PARAGRAPH = re.compile(r"([A-Z][a-z]+):\s+(.*)", re.DOTALL)
-_KEYS = re.compile(r"(entry|block|grid|shared|expect):")
+_HEADER_LINE = re.compile(rf"({'|'.join(KEYS)}):")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def source_lines(
 
 def headline(title: str) -> str:
     """What a header's first line says after its name; empty where it says nothing but how to launch."""
-    if _KEYS.match(title):
+    if _HEADER_LINE.match(title):
         return ""
     name, _, said = title.partition(":")
     return said.strip() or name
@@ -79,11 +80,11 @@ def prose(source: str) -> list[tuple[str, str]]:
         lines.append(line.removeprefix("//").strip())
     paragraphs: list[list[str]] = [[]]
     for line in lines:
-        if not line or _PARAGRAPH.match(line) or _KEYS.match(line):
+        if not line or _PARAGRAPH.match(line) or _HEADER_LINE.match(line):
             paragraphs.append([])
         paragraphs[-1].append(line)
     joined = [" ".join(each).strip() for each in paragraphs]
-    return [_named(text) for text in joined if text and not _KEYS.match(text)]
+    return [_named(text) for text in joined if text and not _HEADER_LINE.match(text)]
 
 
 def elsewhere(source: Sequence[SourceLine], run: Run | None) -> float:

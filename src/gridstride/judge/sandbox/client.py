@@ -1,4 +1,8 @@
-"""The judge's side: starts a worker, talks to it, watches what it uses, and ends it when it goes too far."""
+"""The judge's side: starts a worker, talks to it, watches what it uses, and ends it when it goes too far.
+
+Every wait here has an end, whatever the worker does: no descriptor is ever blocked on, and between two steps the clock
+is looked at.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,28 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import asdict
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
-from gridstride.compiler.cache import cache_root
-from gridstride.judge.sandbox import landlock
-from gridstride.judge.sandbox.limits import Limits, use_of
-from gridstride.judge.sandbox.wire import Message, Reader, WireError, packed
+from gridstride.judge.sandbox import scratch
+from gridstride.judge.sandbox.limits import Limits, cramped, use_of
+from gridstride.judge.sandbox.printed import Printed
+from gridstride.judge.sandbox.visible import environment, folders
+from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
+from gridstride.plain import plain
 
 _POLL = 0.03  # seconds between two looks at what the worker uses
 _START = 60.0  # seconds for a worker to start, on a machine with much else to do
-_REPLY = 1 << 30  # bytes of one reply
+_END = 1.0  # seconds between a worker's last word and its end
+_GONE = 5.0  # seconds for a process that was killed to go: one that waits for a disk cannot
 _READ = 1 << 18
+_LONGEST_LINE = 400  # characters of a worker's last words
 _LOOK = 0.3  # seconds between two looks at how much a worker wrote
 
 
@@ -38,41 +43,53 @@ class StoppedError(Exception):
         self.why, self.reason = why, reason
 
 
+class CannotJudge(Exception):
+    """This machine, or a limit of the user's, is in the way: there is no verdict, and the kernel is not to blame."""
+
+
 class Worker:
-    """One process under limits, with a folder of its own; both are gone when it is closed."""
+    """One process under limits, with a folder of its own; both are gone when it is closed.
+
+    `given` goes to the worker. Two of its names are for tests: `landlock`, the newest version of Landlock that is made
+    use of, and `namespace`, whether one of mounts is asked for.
+    """
 
     def __init__(
         self, limits: Limits, *, module: str = "gridstride.judge.sandbox.worker", cache: bool = True, **given: Any
     ) -> None:
         self.limits = limits
         self.locked: dict[str, Any] = {}
-        self._scratch = tempfile.mkdtemp(prefix="gridstride-")
+        self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="gridstride-"))
         take, reply = os.pipe()
         self.given = dict(given)
-        given |= {"parent": os.getpid(), "replies": reply, "limits": asdict(limits)}
-        given["folders"] = _folders(self._scratch, cache=cache)
+        given |= {"parent": os.getpid(), "replies": reply, "limits": asdict(limits), "scratch": self._scratch}
         # Imports make many objects and no rubbish: looking for it takes a third of a start. main() turns it on again.
         code = f"import gc, sys; gc.disable(); sys.path[:] = {sys.path!r}; from {module} import main; main()"
         try:
+            given["folders"] = folders(self._scratch, cache=cache)
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", code, json.dumps(given)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                env=_environment(self._scratch, cache=cache),
+                env=environment(self._scratch, cache=cache),
                 cwd=self._scratch,
                 pass_fds=(reply,),
                 start_new_session=True,
+                bufsize=0,
             )
         except BaseException:
             os.close(take)
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            scratch.remove(self._scratch)
             raise
         finally:
             os.close(reply)
-        self._replies = take
-        self._reader = Reader(_REPLY)
-        self._printed = _Printed(self._process.stdout, limits.printed)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._replies = self._process.stdin.fileno(), take
+        self._printed = Printed(self._process.stdout.fileno(), limits.printed)
+        for descriptor in (self._requests, self._replies):
+            os.set_blocking(descriptor, False)
         self._closed = False
         self._look_again = 0.0
 
@@ -85,15 +102,42 @@ class Worker:
         self.close()
 
     def wait_until_ready(self) -> None:
-        """Return once the worker has locked itself in; StoppedError where it did not come to that."""
+        """Return once the worker has locked itself in; CannotJudge where it did not come to that."""
         if not self.locked:
-            self.locked = dict(self._received(_START, "starting").words["ready"])
+            try:
+                self.locked = dict(self._received(_START, "starting", Bounds()).words.get("ready") or {})
+                if not self.locked:
+                    self._stop("broken", "starting: the worker sent something else than that it is ready")
+            except StoppedError as stopped:
+                raise CannotJudge(self._unable_to_start(stopped.reason)) from stopped
 
-    def ask(self, message: Message, *, seconds: float, doing: str) -> Message:
-        """The reply; StoppedError with the reason where none came in time and within the limits."""
+    def _unable_to_start(self, reason: str) -> str:
+        """Why no worker starts. A library that does not fit into the addresses says that it was not found."""
+        limit = cramped(self.limits)
+        if limit and "shared object" in reason:
+            return f"no kernel can be run: the compiler's libraries do not fit into the addresses: {limit}"
+        return self.blamed_on_limit(f"no kernel can be run: {reason}")
+
+    def blamed_on_limit(self, reason: str) -> str:
+        """What went wrong, with the limit of the user's own that may be behind it, where there is one."""
+        limit = cramped(self.limits)
+        return f"{reason}. Too few addresses? {limit[0].upper()}{limit[1:]}" if limit else reason
+
+    def ask(self, message: Message, *, seconds: float, doing: str, bounds: Bounds | None = None) -> Message:
+        """The reply; StoppedError with the reason where none came in time and within the limits and bounds, CannotJudge
+        where a limit of the user's is in the way.
+        """
         self.wait_until_ready()
-        self._send(packed(message), seconds, doing)
-        return self._received(seconds, doing)
+        try:
+            if self._readable(self._replies, 0):
+                self._stop_early(doing)
+            deadline = time.monotonic() + seconds
+            self._send(packed(message), deadline, seconds, doing)
+            return self._received(seconds, doing, bounds or Bounds())
+        except StoppedError as stopped:
+            if stopped.why == "crash" and cramped(self.limits):
+                raise CannotJudge(self.blamed_on_limit(stopped.reason)) from stopped
+            raise
 
     def printed(self) -> str:
         """What came out since it was asked last."""
@@ -106,44 +150,57 @@ class Worker:
         self._closed = True
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GONE)
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
         os.close(self._replies)
-        self._printed.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        scratch.remove(self._scratch)
 
-    def _send(self, data: bytes, seconds: float, doing: str) -> None:
-        assert self._process.stdin is not None
-        descriptor = self._process.stdin.fileno()
-        os.set_blocking(descriptor, False)
-        view, deadline = memoryview(data), time.monotonic() + seconds
+    def _send(self, data: bytes, deadline: float, seconds: float, doing: str) -> None:
+        view = memoryview(data)
         while view:
             self._watch(deadline, seconds, doing)
-            if not select.select([], [descriptor], [], _POLL)[1]:
+            self._printed.take()
+            if not self._writable(self._requests):
                 continue
             try:
-                view = view[os.write(descriptor, view[:_READ]) :]
+                view = view[os.write(self._requests, view[:_READ]) :]
             except BlockingIOError:
                 continue
             except BrokenPipeError:
                 self._ended(doing)
 
-    def _received(self, seconds: float, doing: str) -> Message:
+    def _received(self, seconds: float, doing: str, bounds: Bounds) -> Message:
         deadline = time.monotonic() + seconds
+        reader = Reader(bounds)
         while True:
             self._watch(deadline, seconds, doing)
-            if not select.select([self._replies], [], [], _POLL)[0]:
+            self._printed.take()
+            if not self._readable(self._replies, _POLL, *self._printed.descriptors):
                 continue
-            data = os.read(self._replies, _READ)
+            try:
+                data = os.read(self._replies, _READ)
+            except BlockingIOError:
+                continue
             if not data:
                 self._ended(doing)
             try:
-                message = self._reader.feed(data)
+                message = reader.feed(data)
             except WireError as error:
                 self._stop("broken", f"{doing}: the worker sent {error}")
             if message is not None:
+                self._printed.take()
                 return message
+
+    def _readable(self, descriptor: int, seconds: float, *others: int) -> bool:
+        """Whether there is something to read; waits for it, or for any of the others, `seconds` at most."""
+        return descriptor in _ready(select.POLLIN, seconds, descriptor, *others)
+
+    def _writable(self, descriptor: int) -> bool:
+        return descriptor in _ready(select.POLLOUT, _POLL, descriptor)
 
     def _watch(self, deadline: float, seconds: float, doing: str) -> None:
         use = use_of(self._process.pid)
@@ -151,114 +208,66 @@ class Worker:
             self._stop("memory", f"{doing} took more than {_size(self.limits.memory)} of memory")
         if use is not None and use.threads > self.limits.threads:
             self._stop("threads", f"{doing} started more than {self.limits.threads} threads")
+        if use is not None and use.headless:
+            self._stop("crash", f"{doing} ended its main thread and went on in others")
         if time.monotonic() > self._look_again:
-            used = _bytes_below(self._scratch)
+            self._look_at_files(doing)
             self._look_again = time.monotonic() + _LOOK
-            if used > self.limits.scratch:
-                self._stop("disk", f"{doing} wrote more than {_size(self.limits.scratch)} of files")
         if time.monotonic() > deadline:
             self._stop("time", f"{doing} had not ended after {seconds:g} s")
 
-    def _stop(self, why: str, reason: str) -> None:
+    def _look_at_files(self, doing: str) -> None:
+        try:
+            used = scratch.bytes_below(self._scratch)
+        except scratch.TooMuchError as error:
+            self._stop("disk", f"{doing} made {error}")
+        if used > self.limits.scratch:
+            self._stop("disk", f"{doing} wrote more than {_size(self.limits.scratch)} of files")
+
+    def _stop(self, why: str, reason: str) -> NoReturn:
         self.close()
         raise StoppedError(why, reason)
 
-    def _ended(self, doing: str) -> None:
-        code = self._process.wait()
-        said = self._printed.last_line()
+    def _stop_early(self, doing: str) -> NoReturn:
+        """It has closed its end, or spoke without being asked."""
+        try:
+            data = os.read(self._replies, 1)
+        except BlockingIOError:
+            data = b""
+        if not data:
+            self._ended(doing)
+        self._stop("broken", f"{doing}: the worker sent a reply that nobody asked for")
+
+    def _ended(self, doing: str) -> NoReturn:
+        """The reply's pipe is closed, as it is when a process ends."""
+        try:
+            code = self._process.wait(_END)
+        except subprocess.TimeoutExpired:
+            self._stop("broken", f"{doing}: the worker closed the pipe for its reply and went on")
+        self._printed.take()
+        said = plain(self._printed.last_line()[:_LONGEST_LINE])
         self.close()
         if code == -signal.SIGXCPU or code == -signal.SIGKILL:
             limit = f"{self.limits.processor_seconds} s of processor time or the machine's memory"
             raise StoppedError("time" if code == -signal.SIGXCPU else "memory", f"{doing} used up {limit}")
-        name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        name = _signal_name(-code) if code < 0 else f"exit status {code}"
         more = f": {said}" if said else ""
         raise StoppedError("crash", f"{doing} ended the process that it ran in ({name}{more})")
 
 
-class _Printed:
-    """What the worker prints, taken off its hands so that it never waits for a reader, and kept up to a bound."""
-
-    def __init__(self, stream: Any, most: int) -> None:
-        self._stream, self._most = stream, most
-        self._kept, self._lost = bytearray(), 0
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._drain, name="gridstride-printed", daemon=True)
-        self._thread.start()
-
-    def _drain(self) -> None:
-        while data := self._stream.read1(_READ):
-            with self._lock:
-                room = max(0, self._most - len(self._kept))
-                self._kept += data[:room]
-                self._lost += len(data) - len(data[:room])
-
-    def taken(self) -> str:
-        with self._lock:
-            text = self._kept.decode(errors="replace")
-            text += f"\n… and {self._lost} bytes more\n" if self._lost else ""
-            self._kept.clear()
-            self._lost = 0
-        return text
-
-    def last_line(self) -> str:
-        self._thread.join(1.0)
-        with self._lock:
-            lines = self._kept.decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def close(self) -> None:
-        self._thread.join(1.0)
-        with contextlib.suppress(OSError):
-            self._stream.close()
+def _ready(event: int, seconds: float, *descriptors: int) -> list[int]:
+    """Those on which something has happened; `select` knows no descriptors above 1023."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, event)
+    return [descriptor for descriptor, _ in poll.poll(1000 * seconds)]
 
 
-def _environment(scratch: str, *, cache: bool) -> dict[str, str]:
-    """As little as will do: no path, no credentials, one thread for NumPy's own products."""
-    keep = {name: os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH", "LANG", "LC_ALL") if name in os.environ}
-    folder = str(cache_root().absolute()) if cache else f"{scratch}/cache"
-    return {**keep, "HOME": scratch, "TMPDIR": scratch, "GRIDSTRIDE_CACHE": folder, "PYTHONDONTWRITEBYTECODE": "1",
-            "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1",
-            "TRITON_CACHE_DIR": f"{scratch}/triton", "NUMBA_CACHE_DIR": f"{scratch}/numba"}  # fmt: skip
-
-
-_SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache",
-           "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/dev/urandom")  # fmt: skip
-_DEVICES = ("/dev/null", "/dev/zero")
-
-
-def _folders(scratch: str, *, cache: bool) -> list[tuple[str, int]]:
-    """What a worker may see of the file system, each with what it may do there."""
-    from gridstride.compiler.headers import find_headers
-
-    packages = {str(Path(each).absolute()) for each in sys.path if each}
-    read = [*packages, sys.prefix, sys.base_prefix, str(Path(__file__).resolve().parents[2]), *_SYSTEM]
-    read += map(str, find_headers().roots)
-    folders = [(path, landlock.READ_AND_RUN) for path in dict.fromkeys(read) if not _too_much(path)]
-    folders += [(path, landlock.READ_FILE | landlock.WRITE_FILE) for path in _DEVICES]
-    folders.append((scratch, landlock.EVERYTHING & ~landlock.EXECUTE))
-    if cache:
-        root = cache_root().absolute()
-        with contextlib.suppress(OSError):
-            root.mkdir(parents=True, exist_ok=True)
-        folders.append((str(root), landlock.EVERYTHING & ~landlock.EXECUTE))
-    return folders
-
-
-def _too_much(path: str) -> bool:
-    """A Python that is the system's own has /usr as its prefix: what is needed below it is in the list by itself."""
-    return Path(path).resolve() in {
-        Path(each) for each in ("/", "/usr", "/home", "/root", "/etc", "/tmp", "/usr/local")
-    }
-
-
-def _bytes_below(folder: str) -> int:
-    """Bytes of all files in a folder, however deep; files that go meanwhile count as nothing."""
-    total = 0
-    for path, _, files in os.walk(folder):
-        for name in files:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(path, name)).st_size
-    return total
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has a number only
+        return f"signal {number}"
 
 
 def _size(nbytes: int) -> str:

@@ -21,11 +21,15 @@ _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15  # and truncate
 _FIRST_VERSION = (1 << 13) - 1  # execute to make_sym
 _SINCE = {2: 1 << 13, 3: 1 << 14, 5: 1 << 15}  # refer, truncate, ioctl_dev
 _ALL_OF_NETWORK = 0b11  # bind and connect of TCP, since version 4
+_QUIET = 1  # what is refused is not written to the system's log, which could be filled so; since version 7
 _ALL_SCOPES = 0b11  # abstract Unix sockets, signals; since version 6
 
 READ = READ_FILE | READ_DIR
 READ_AND_RUN = READ | EXECUTE
 EVERYTHING = _FIRST_VERSION | sum(_SINCE.values())
+REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+# What is written keeps its name, so that it can be counted.
+ADD = READ | WRITE_FILE | MAKE_DIR | MAKE_REG | 1 << 14
 
 
 def version() -> int:
@@ -34,13 +38,15 @@ def version() -> int:
     return max(found, 0)
 
 
-def lock(rules: Iterable[tuple[str, int]]) -> int:
+def lock(rules: Iterable[tuple[str, int]], *, at_most: int | None = None) -> int:
     """Give up everything but these paths, each with what may be done beneath it; returns Landlock's version.
+
+    `at_most`: take the kernel's Landlock for no newer than this, to see what it lacks held by other means.
 
     It cannot be undone, holds for the threads started later, and needs a process of one thread. 0 where the kernel has
     no Landlock and nothing was done; OSError where it refuses.
     """
-    have = version()
+    have = version() if at_most is None else min(version(), at_most)
     if not have:
         return 0
     handled = _FIRST_VERSION | sum(right for since, right in _SINCE.items() if have >= since)
@@ -52,7 +58,7 @@ def lock(rules: Iterable[tuple[str, int]]) -> int:
         for path, rights in rules:
             _allow(ruleset, path, rights & handled)
         _no_new_privileges()
-        _checked(_system_call(_RESTRICT, ruleset, 0, 0))
+        _checked(_system_call(_RESTRICT, ruleset, _QUIET if have >= 7 else 0, 0))
     finally:
         os.close(ruleset)
     return have

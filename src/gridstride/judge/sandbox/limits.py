@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from dataclasses import dataclass
 
+from gridstride.virtual.machine.memory.addresses import limit
+
 _OPEN_FILES = 128
+_HELD = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
 _ADDRESSES = 16  # bytes of addresses for each byte of memory: the virtual GPU reserves far more than it touches
 
 
@@ -31,13 +33,23 @@ class Limits:
     printed: int = 64 << 10
 
 
+def cramped(limits: Limits) -> str:
+    """The limit of the user's own that a worker may reach before its limits, with the way out; empty where there is
+    none. What fails for it is not the kernel's fault.
+    """
+    return limit(below=addresses(limits))
+
+
+def addresses(limits: Limits) -> int:
+    """Bytes of addresses that a worker may have."""
+    return (limits.memory + limits.device_memory) * _ADDRESSES
+
+
 def restrict(limits: Limits) -> None:
     """Put the calling process under the limits that the system keeps; the rest is for its parent to watch."""
-    cpu = limits.processor_seconds
-    addresses = (limits.memory + limits.device_memory) * _ADDRESSES
     for what, most in (
-        (resource.RLIMIT_CPU, cpu),
-        (resource.RLIMIT_AS, addresses),
+        (resource.RLIMIT_CPU, limits.processor_seconds),
+        (resource.RLIMIT_AS, addresses(limits)),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
@@ -55,17 +67,25 @@ def _lower(what: int, most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process uses now: bytes of memory, threads."""
+    """What a process uses now: bytes of memory, threads. `headless`: its main thread has ended and others have not, so
+    that the system no longer says how much memory it holds.
+    """
 
     memory: int
     threads: int
+    headless: bool = False
 
 
 def use_of(process: int) -> Use | None:
-    """What a process uses; None where it is gone or the system does not say."""
+    """What a process uses; None where it is gone or the system does not say. Memory that was swapped out, and that of
+    page tables, is held as well.
+    """
     try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+        with open(f"/proc/{process}/status", "rb") as file:
+            lines = file.read().splitlines()
     except OSError:
         return None
-    return Use(int(fields[21]) * os.sysconf("SC_PAGE_SIZE"), int(fields[17]))
+    said = {name: value.split() for name, _, value in (line.partition(b":") for line in lines)}
+    threads = int(said[b"Threads"][0])
+    memory = sum(int(said[name][0]) << 10 for name in _HELD if name in said)
+    return Use(memory, threads, said[b"State"][0] == b"Z" and threads > 1)

@@ -11,7 +11,9 @@ from gridstride.device.choice import use
 from gridstride.device.kernel import BoundKernel, Kernel
 from gridstride.device.module import ptx
 from gridstride.judge.header import Launch
+from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.runnable import RefusedError, Runnable
+from gridstride.judge.symbols import evaluate
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, UnknownName
 
@@ -32,13 +34,23 @@ class PtxKernel:
         """Another kernel with the same parameters, launched in the same way."""
         return PtxKernel(kernel, self.spread)
 
-    def launch(self, *, grid: Any, block: Any, args: Sequence[Any], shared: int = 0, stream: Any = None) -> None:
+    def launch(
+        self,
+        *,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        shared: int = 0,
+        stream: Any = None,
+        cooperative: bool = False,
+    ) -> None:
         """Launch once."""
-        self.kernel.launch(grid=grid, block=block, args=tuple(self.spread(args)), shared=shared, stream=stream)
+        given = tuple(self.spread(args))
+        self.kernel.launch(grid=grid, block=block, args=given, shared=shared, stream=stream, cooperative=cooperative)
 
-    def observe(self, grid: Any, block: Any, shared: int = 0) -> Callable[..., Any]:
+    def observe(self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False) -> Callable[..., Any]:
         """Launcher that also counts."""
-        observed = self.kernel.observe(grid, block, shared)
+        observed = self.kernel.observe(grid, block, shared, cooperative=cooperative)
         return lambda *args: observed(*self.spread(args))
 
     def bound(self) -> BoundKernel:
@@ -53,13 +65,25 @@ class PtxKernel:
 def build_ptx(words: Mapping[str, Any], launch: Launch, device: Device) -> Runnable:
     """The kernel on a device; RefusedError with the finding where that is not possible."""
     hidden = [None] * int(words["hidden"])
-    spread = _numba if words["language"] == "numba" else lambda args: [*args, *hidden]
+    own = _own(words["order"], words["names"])
+    spread = (lambda args: _numba(own(args))) if words["language"] == "numba" else (lambda args: [*own(args), *hidden])
     try:
         with use(device):
             kernel = ptx(words["ptx"], filename=words["filename"])[words["entry"]]
-        return Runnable(PtxKernel(kernel, spread), launch, device)  # type: ignore[arg-type]
+        facts = KernelFacts.of(words["ptx"])
+        return Runnable(PtxKernel(kernel, spread), launch, device, facts)  # type: ignore[arg-type]
     except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error
+
+
+def _own(order: Sequence[int | str], names: Sequence[str]) -> Callable[[Sequence[Any]], list[Any]]:
+    """The kernel's own arguments from the problem's: by place, or worked out from its numbers."""
+
+    def own(args: Sequence[Any]) -> list[Any]:
+        numbers = {name: value for name, value in zip(names, args, strict=True) if isinstance(value, int)}
+        return [args[each] if isinstance(each, int) else evaluate(each, numbers) for each in order]
+
+    return own
 
 
 def _numba(args: Sequence[Any]) -> list[Any]:

@@ -4,19 +4,36 @@
 # grid: ceil(n/BLOCK)
 # constants: BLOCK=1024       (Triton: its tl.constexpr parameters)
 # warps: 4                    (Triton)
+# arguments: stride=N         (parameters that the problem does not give, over its sizes)
 # block: 256                  (Numba)
+
+Without an entry the one function is taken that is decorated as a kernel and called by no other.
 """
 
 from __future__ import annotations
 
+import ast
+import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gridstride.judge.header import HeaderError, KernelFile, Launch, parse_kernel
+from gridstride.judge.header import (
+    KEYS,
+    Field,
+    HeaderError,
+    KernelFile,
+    Launch,
+    fields_of,
+    parse_kernel,
+    stray_grid,
+)
 from gridstride.judge.problem import Parameter, Signature
 
-_OWN = re.compile(r"//\s*(constants|warps)\s*:\s*(\S.*)")
-_CONSTANT = re.compile(r"(\w+)\s*=\s*(-?\d+|True|False)")
+_OWN = ("constants", "warps", "arguments")
+_WARPS = (1, 2, 4, 8, 16, 32)
+_ARGUMENT = re.compile(r"(\w+)\s*=\s*([^=]+?)(?=[\s,]+\w+\s*=|$)")
+_CONSTANT = re.compile(r"(\w+)=(-?[0-9]{1,18}|True|False)")
 _TRITON = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
     "uint32": "u32", "uint64": "u64", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
@@ -30,7 +47,8 @@ class PythonFile:
     kernel: KernelFile
     language: str  # "triton" or "numba"
     constants: dict[str, int | bool]
-    warps: int
+    warps: int | None  # None: as a configuration of @triton.autotune says, else 4
+    arguments: dict[str, str]  # expressions over the problem's sizes
 
 
 def is_python(filename: str) -> bool:
@@ -40,31 +58,122 @@ def is_python(filename: str) -> bool:
 
 def parse_python(source: str, *, filename: str) -> PythonFile:
     """The submission from its text, which is not run; HeaderError when its header is wrong."""
-    language = "triton" if "triton" in source else "numba" if "numba" in source else ""
+    language = _language(source)
     if not language:
         raise HeaderError(filename, 1, "neither triton nor numba is imported: a Python submission is one of the two")
-    lines = source.splitlines()
-    header = [f"//{line.lstrip()[1:]}" for line in _opening(lines)]
-    own = {match[1]: match[2] for line in header if (match := _OWN.fullmatch(line.strip()))}
-    has_block = any(re.match(r"//\s*block\s*:", line) for line in header)
-    text = "\n".join([*header, *([] if has_block else ["// block: 1"])])
-    parsed = parse_kernel(text, filename=filename)
-    if parsed.entry is None:
-        raise HeaderError(filename, 1, "which function is the kernel? It needs a line `# entry: …`")
-    constants = _constants(own.get("constants", ""), filename)
-    launch = _filled_in(parsed.launch, constants) if parsed.launch else None
-    file = KernelFile(parsed.name, filename, source, parsed.title, parsed.entry, launch, parsed.expect, parsed.needs)
-    return PythonFile(file, language, constants, _warps(own, filename))
+    if source.lstrip().startswith("//"):
+        raise HeaderError(filename, 1, "in Python the lines of the header begin with #, not with //")
+    header = [f"//{line.lstrip()[1:]}" for line in _opening(source.splitlines())]
+    fields = fields_of([line.strip() for line in header], filename, (*KEYS, *_OWN))
+    _check_language(fields, language, filename)
+    needs_block = "grid" in fields and "block" not in fields  # Triton's own says how many threads
+    parsed = parse_kernel("\n".join([*header, *(["// block: 1"] if needs_block else [])]), filename=filename)
+    entry = _entry(source, filename, fields.get("entry"))
+    constants = _constants(fields.get("constants"), filename)
+    launch = filled_in(parsed.launch, constants) if parsed.launch else None
+    file = KernelFile(parsed.name, filename, source, parsed.title, entry, launch, parsed.expect, parsed.needs)
+    given = fields.get("arguments")
+    arguments = dict(_ARGUMENT.findall(given.value)) if given else {}
+    if given and not arguments:
+        raise HeaderError(filename, given.line, f"arguments: {given.value} is not like stride=N")
+    return PythonFile(file, language, constants, _warps(fields.get("warps"), filename), arguments)
 
 
-def triton_types(signature: Signature) -> dict[str, str]:
-    """Triton's types of the problem's parameters."""
-    return {p.name: ("" if p.role == "scalar" else "*") + _TRITON.get(p.dtype, p.dtype) for p in signature.parameters}
+def no_launch(file: PythonFile, extent: str) -> str:
+    """What belongs at the top of a file that says nothing of its launch; `extent` is how many results there are."""
+    example = {
+        "triton": f"# grid: ceil({extent}/BLOCK)\n# constants: BLOCK=1024",
+        "numba": f"# grid: ceil({extent}/256)\n# block: 256",
+    }[file.language]
+    line = stray_grid(file.kernel.source)
+    if line is None:
+        return f"no launch shape: open the file with its grid over the problem's sizes, such as\n{example}"
+    return (
+        "the launch shape is read from the comment that opens the file, whose lines begin with # in Python: line "
+        f"{line} is none of them. Open the file with such as\n{example}"
+    )
 
 
-def numba_types(signature: Signature) -> str:
-    """Numba's signature of the problem's parameters."""
-    return f"void({', '.join(map(_numba, signature.parameters))})"
+def _check_language(fields: Mapping[str, Field], language: str, filename: str) -> None:
+    """Fields that the other compiler has, and those that this one lacks."""
+    if language == "triton" and "block" in fields:
+        why = "block is for Numba: how many threads a Triton program has is said by a line `# warps: 4`"
+        raise HeaderError(filename, fields["block"].line, why)
+    if language != "numba":
+        return
+    for name in ("constants", "warps"):
+        if name in fields:
+            why = f"{name} is for Triton: a Numba kernel is launched with a line `# block: 256` beside its grid"
+            raise HeaderError(filename, fields[name].line, why)
+    for name, other in (("grid", "block: 256"), ("block", "grid: …")):
+        if name in fields and other.partition(":")[0] not in fields:
+            raise HeaderError(filename, fields[name].line, f"{name} needs a line `# {other}` beside it")
+
+
+def _entry(source: str, filename: str, given: Field | None) -> str:
+    if given is None:
+        return _only_kernel(source, filename)
+    names = [each.name for each in _functions(source)]
+    assigned = re.search(rf"^\s*{re.escape(given.value)}\s*=", source, re.MULTILINE)
+    if names and given.value not in names and not assigned:
+        near = difflib.get_close_matches(given.value, names, n=1)
+        instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+        raise HeaderError(filename, given.line, f"entry: there is no function {given.value!r}: {instead}")
+    return given.value
+
+
+def _functions(source: str) -> list[ast.FunctionDef]:
+    """Those of the file's own level; none where it is no Python, which the compiler will say."""
+    try:
+        return _parsed_functions(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _parsed_functions(source: str) -> list[ast.FunctionDef]:
+    return [each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)]
+
+
+def _language(source: str) -> str:
+    """The compiler that is imported; the one that is named at all where no import is seen."""
+    imported = re.findall(r"^\s*(?:import|from)\s+(triton|numba)\b", source, re.MULTILINE)
+    named = [each for each in ("triton", "numba") if each in source]
+    return next(iter([*sorted(set(imported), reverse=True), *named]), "")
+
+
+def _only_kernel(source: str, filename: str) -> str:
+    """The function that is decorated as a kernel and that no other one calls, or hands to tl.reduce and its like."""
+    try:
+        functions = _parsed_functions(source)
+    except SyntaxError as error:
+        raise HeaderError(filename, error.lineno or 1, f"this is no Python: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError):
+        functions = []
+    kernels = [each for each in functions if any(_makes_a_kernel(ast.unparse(d)) for d in each.decorator_list)]
+    if not kernels and len(functions) == 1:
+        return functions[0].name
+    used = {
+        node.id for each in kernels for node in ast.walk(each) if isinstance(node, ast.Name) and node.id != each.name
+    }
+    names = [each.name for each in kernels if each.name not in used]
+    if len(names) == 1:
+        return names[0]
+    several = f" of {', '.join(names)}" if names else ""
+    raise HeaderError(filename, 1, f"which function{several} is the kernel? It needs a line `# entry: …`")
+
+
+def _makes_a_kernel(decorator: str) -> bool:
+    return re.search(r"\bjit\b", decorator) is not None and "device=True" not in decorator.replace(" ", "")
+
+
+def parameter_types(signature: Signature, language: str) -> list[list[str]]:
+    """Name, role and type of each of the problem's parameters, in the language's own words."""
+    spelled = _triton if language == "triton" else _numba
+    return [[p.name, p.role, spelled(p)] for p in signature.parameters]
+
+
+def _triton(parameter: Parameter) -> str:
+    return ("" if parameter.role == "scalar" else "*") + _TRITON.get(parameter.dtype, parameter.dtype)
 
 
 def _numba(parameter: Parameter) -> str:
@@ -82,9 +191,11 @@ def _opening(lines: list[str]) -> list[str]:
     return kept
 
 
-def _filled_in(launch: Launch, constants: dict[str, int | bool]) -> Launch:
-    """The launch with the numbers of the constants that it names, as in `# grid: ceil(n/BLOCK)`."""
-    numbers = {name: str(int(value)) for name, value in constants.items()}
+def filled_in(launch: Launch, constants: Mapping[str, int | bool], names: Mapping[str, str] | None = None) -> Launch:
+    """The launch with the numbers of the constants that it names, as in `# grid: ceil(n/BLOCK)`, and with the problem's
+    sizes for the kernel's own `names` of them.
+    """
+    numbers = {**(names or {}), **{name: str(int(value)) for name, value in constants.items()}}
 
     def filled(text: str) -> str:
         return re.sub(r"[A-Za-z_]\w*", lambda name: numbers.get(name[0], name[0]), text)
@@ -92,15 +203,22 @@ def _filled_in(launch: Launch, constants: dict[str, int | bool]) -> Launch:
     return replace(launch, grid=tuple(map(filled, launch.grid)), block=tuple(map(filled, launch.block)))
 
 
-def _constants(text: str, filename: str) -> dict[str, int | bool]:
-    found = dict(_CONSTANT.findall(text))
-    if text and not found:
-        raise HeaderError(filename, 1, f"constants: {text} is not like BLOCK=1024")
-    return {name: value == "True" if value in ("True", "False") else int(value) for name, value in found.items()}
+def _constants(given: Field | None, filename: str) -> dict[str, int | bool]:
+    found: dict[str, int | bool] = {}
+    for each in re.split(r"[,\s]+", re.sub(r"\s*=\s*", "=", given.value)) if given else ():
+        match = _CONSTANT.fullmatch(each)
+        if given and each and match is None:
+            why = f"constants: {each} is not like BLOCK=1024 (whole numbers, True or False)"
+            raise HeaderError(filename, given.line, why)
+        if match:
+            found[match[1]] = match[2] == "True" if match[2] in ("True", "False") else int(match[2])
+    return found
 
 
-def _warps(own: dict[str, str], filename: str) -> int:
-    text = own.get("warps", "4")
-    if not text.isdigit():
-        raise HeaderError(filename, 1, f"warps: {text} is not a whole number")
-    return int(text)
+def _warps(given: Field | None, filename: str) -> int | None:
+    if given is None:
+        return None
+    if given.value not in map(str, _WARPS):  # str.isdigit() says yes to "²", too
+        why = f"warps: {given.value} is not a whole number that Triton takes: {', '.join(map(str, _WARPS))}"
+        raise HeaderError(filename, given.line, why)
+    return int(given.value)

@@ -12,11 +12,15 @@ from gridstride.judge.runnable import RefusedError
 from gridstride.judge.sandbox import landlock, records, seccomp
 from gridstride.judge.sandbox.client import StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits
-from gridstride.judge.sandbox.python_header import PythonFile, numba_types, triton_types
-from gridstride.judge.sandbox.wire import Message
+from gridstride.judge.sandbox.python_header import PythonFile, filled_in, no_launch, parameter_types
+from gridstride.judge.sandbox.wire import Bounds, Message
 from gridstride.judge.verdict import Finding
 
-_LONGEST = 32 << 20  # characters of PTX
+_LONGEST = 32 << 20  # bytes of PTX
+_MOST_THREADS, _MOST_SHARED = 1024, 1 << 20  # of a block; the launch says which chip has less
+_MOST_HIDDEN = 16  # parameters that Triton adds
+_MOST_PARAMETERS = 256
+_LARGEST_CONSTANT = 1 << 31
 _MORE_MEMORY = 2 << 30  # bytes for a compiler that is a large library itself
 
 
@@ -26,6 +30,7 @@ class Compiled:
 
     words: dict[str, Any]
     launch: Launch
+    notes: tuple[str, ...] = ()
 
 
 def why_not() -> str:
@@ -47,10 +52,11 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
         raise RefusedError(Finding("launch", reason))
     launch = file.kernel.launch
     if launch is None:
-        raise RefusedError(Finding("launch", "no launch shape: open the file with a line `# grid: …`"))
-    types = triton_types(signature) if file.language == "triton" else numba_types(signature)
+        output = next(p for p in signature.parameters if p.written)
+        raise RefusedError(Finding("launch", no_launch(file, "*".join(output.shape))))
     words = {"language": file.language, "source": file.kernel.source, "filename": file.kernel.filename,
-             "entry": file.kernel.entry, "types": types, "constants": file.constants, "warps": file.warps,
+             "entry": file.kernel.entry, "parameters": parameter_types(signature, file.language),
+             "constants": file.constants, "warps": file.warps, "arguments": file.arguments,
              "arch": arch}  # fmt: skip
     more = replace(limits, memory=limits.memory + _MORE_MEMORY)
     try:
@@ -60,23 +66,50 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
             worker.wait_until_ready()
             if not (worker.locked["landlock"] and worker.locked["seccomp"]):
                 raise RefusedError(Finding("launch", f"the worker could not lock itself in: {worker.locked}"))
-            reply = worker.ask(Message(words), seconds=limits.compile_seconds, doing="compiling")
+            bounds = Bounds(buffers=1, nbytes=_LONGEST)
+            reply = worker.ask(Message(words), seconds=limits.compile_seconds, doing="compiling", bounds=bounds)
+        return _compiled(reply, file, launch, signature)
     except StoppedError as stopped:
         raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped
-    try:
-        return _compiled(reply.words, file, launch)
-    except (TypeError, ValueError, KeyError) as error:
-        raise RefusedError(Finding("compile_error", f"the worker's reply is not one: {error!r}")) from error
+    except records.MalformedError as error:
+        raise RefusedError(Finding("compile_error", f"the worker's reply is not one: {error}")) from error
 
 
-def _compiled(reply: Mapping[str, Any], file: PythonFile, launch: Launch) -> Compiled:
-    if "refused" in reply:
-        line = reply["line"]
-        finding = Finding("compile_error", records.text(reply["refused"]), None if line is None else int(line))
-        raise RefusedError(finding)
-    threads, shared = int(reply["threads"]), int(reply["shared"])
+def _compiled(reply: Message, file: PythonFile, launch: Launch, signature: Signature) -> Compiled:
+    said = reply.words
+    if "refused" in said:
+        finding = {"kind": "compile_error", "message": said["refused"], "line": said.get("line"), "thread": None}
+        raise RefusedError(*records.findings_of([finding]))
+    if len(reply.buffers) != 1 or not isinstance(said.get("entry"), str):
+        raise records.MalformedError("no PTX and no entry")
+    names = [p.name for p in signature.parameters]
+    order, launch = _matched(said, file, launch, names)
     if file.language == "triton":
-        launch = replace(launch, block=(str(threads),), shared=str(shared))
-    words = {"ptx": str(reply["ptx"])[:_LONGEST], "entry": str(reply["entry"]), "hidden": min(int(reply["hidden"]), 16),
+        threads = records.whole(said.get("threads"), 1, _MOST_THREADS)
+        launch = replace(launch, block=(str(threads),), shared=str(records.whole(said.get("shared"), 0, _MOST_SHARED)))
+    words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": records.text(said["entry"], 1000),
+             "hidden": records.whole(said.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
              "filename": file.kernel.filename, "language": file.language}  # fmt: skip
-    return Compiled(words, launch)
+    return Compiled(words, launch, records.notes_of(said.get("notes")))
+
+
+@records.strict
+def _matched(
+    said: Mapping[str, Any], file: PythonFile, launch: Launch, names: list[str]
+) -> tuple[list[int | str], Launch]:
+    """Where each parameter's value comes from, and the launch with the kernel's own names in it filled in."""
+    order = [_place(each, len(names), file.arguments) for each in said["order"][:_MOST_PARAMETERS]]
+    constants = {
+        str(name): records.whole(value, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
+        for name, value in said["constants"].items()
+    }
+    own = [str(name) for name in said["own"][:_MOST_PARAMETERS]]
+    renamed = {name: names[place] for name, place in zip(own, order, strict=False) if isinstance(place, int)}
+    return order, filled_in(launch, constants, renamed)
+
+
+def _place(given: Any, count: int, arguments: Mapping[str, str]) -> int | str:
+    """The place of a problem's parameter, or one of the file's own expressions; MalformedError for anything else."""
+    if isinstance(given, str):
+        return arguments[given]
+    return records.whole(given, 0, count - 1)

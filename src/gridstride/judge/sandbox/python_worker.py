@@ -10,10 +10,13 @@ import gc
 import importlib.util
 import json
 import os
+import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.parameter_names import Wanted, match
+from gridstride.judge.sandbox.absent import leave_out_what_needs_a_gpu
 from gridstride.judge.sandbox.wire import Message, read
 from gridstride.judge.sandbox.worker import die_with_parent, lock, say
 
@@ -26,7 +29,7 @@ def main() -> None:
     _warm_up(given["language"], given["arch"])
     gc.freeze()
     gc.enable()
-    say(replies, Message({"ready": lock(Limits(**given["limits"]), given["folders"])}))
+    say(replies, Message({"ready": lock(given)}))
     asked = read(os.fdopen(0, "rb", closefd=False).read)
     if asked is not None:
         say(replies, _answer(asked.words))
@@ -39,6 +42,7 @@ def _warm_up(language: str, arch: str) -> None:
             _without_ptxas(int("".join(filter(str.isdigit, arch))))
         else:
             import numba.cuda  # noqa: F401
+        leave_out_what_needs_a_gpu(language)
     except ImportError:
         pass
 
@@ -50,6 +54,22 @@ def _without_ptxas(arch: int) -> None:
 
     compiler.get_ptxas_version(arch)  # Triton remembers the answer
     compiler.CUDABackend.make_cubin = lambda *_, **__: b""
+    _without_renames()
+
+
+def _without_renames() -> None:
+    """Triton writes a file aside and renames it; in this room a file keeps the name that it was made with."""
+    from triton import knobs
+    from triton.runtime.cache import FileCacheManager
+
+    class Direct(FileCacheManager):  # type: ignore[misc]
+        def put(self, data: Any, filename: str, binary: bool = True) -> str:
+            path: str = self._make_path(filename)
+            with open(path, "wb") as file:
+                file.write(data if isinstance(data, bytes) else str(data).encode())
+            return path
+
+    knobs.cache.manager_class = Direct
 
 
 def _answer(words: dict[str, Any]) -> Message:
@@ -57,12 +77,12 @@ def _answer(words: dict[str, Any]) -> Message:
 
     try:
         function = _function(words["source"], words["filename"], words["entry"])
-        compiled = _triton(function, words) if words["language"] == "triton" else _numba(function, words)
+        ptx, compiled = _triton(function, words) if words["language"] == "triton" else _numba(function, words)
     except CompileError as error:
         return _refused(str(error), error.line)
     except BaseException as error:  # of the submission's own code: it may raise whatever it likes
         return _refused(f"{type(error).__name__}: {error}", _line_of(error, _path(words["filename"])))
-    return Message(compiled)
+    return Message(compiled, [ptx.encode()])
 
 
 def _refused(said: str, line: int | None) -> Message:
@@ -95,31 +115,90 @@ def _function(source: str, filename: str, entry: str) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["submission"] = module
-    spec.loader.exec_module(module)
+    with _without_a_driver(source):
+        spec.loader.exec_module(module)
     function = getattr(module, entry, None)
     if function is None:
         raise LookupError(f"there is no function {entry} in the file")
     return function
 
 
-def _triton(function: Any, words: dict[str, Any]) -> dict[str, Any]:
-    from gridstride.compiler.triton import compile_triton, triton_function
+def _without_a_driver(source: str) -> AbstractContextManager[None]:
+    if not re.search(r"\bnumba\b", source):
+        return nullcontext()
+    from gridstride.compiler.numba import signatures_put_off
 
-    wanted = triton_function(function, signature=words["types"], constants=words["constants"], num_warps=words["warps"])
+    return signatures_put_off()
+
+
+def _triton(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    from gridstride.compiler.triton import compile_triton, triton_function
+    from gridstride.compiler.triton_tuned import tuned
+
+    chosen = tuned(function, words["constants"], words["warps"])
+    jit, constants = chosen.function, dict(chosen.constants)
+    own = [p.name for p in jit.params if not p.is_constexpr and p.name not in constants]
+    _check_constants(words["entry"], jit, constants)
+    matched, order, notes = _matched(words, own)
+    spelled = dict(zip(own, matched, strict=True))
+    wanted = triton_function(
+        jit, signature=spelled, constants=constants, num_warps=chosen.num_warps, num_stages=chosen.num_stages
+    )
     code = compile_triton(wanted, arch=words["arch"])
     if code.scratch or code.boxes:
         raise ValueError("a kernel that needs scratch memory or tensor descriptors cannot be judged")
-    return {"ptx": code.ptx, "entry": code.entry, "threads": code.threads, "shared": code.shared, "hidden": code.hidden}
+    numbers = {name: int(value) for name, value in wanted.constants.items() if isinstance(value, int)}
+    return code.ptx, {"entry": code.entry, "threads": code.threads, "shared": code.shared,
+            "hidden": code.hidden, "order": order, "own": own, "constants": numbers,
+            "notes": [*chosen.notes, *notes]}  # fmt: skip
 
 
-def _numba(function: Any, words: dict[str, Any]) -> dict[str, Any]:
+def _check_constants(entry: str, jit: Any, constants: dict[str, Any]) -> None:
+    """ValueError with the line to write for what is compiled in and given nowhere."""
+    names = [p.name for p in jit.params]
+    for name in constants:
+        if name not in names:
+            raise ValueError(f"{entry} has no parameter {name}, which `# constants:` gives; it has {', '.join(names)}")
+    lacking = [p.name for p in jit.params if p.is_constexpr and not p.has_default and p.name not in constants]
+    if lacking:
+        line = " ".join(f"{name}={_usual(name)}" for name in lacking)
+        raise ValueError(
+            f"{entry}: {', '.join(lacking)} is a tl.constexpr and given nowhere: write a line `# constants: {line}`"
+        )
+
+
+def _usual(name: str) -> str:
+    return "1024" if "BLOCK" in name.upper() and not name.upper().endswith(("_M", "_N", "_K")) else "32"
+
+
+def _numba(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     from gridstride.compiler.numba import compile_numba, numba_function
 
-    wanted = numba_function(function, words["types"])
+    code_of = getattr(function, "py_func", function).__code__
+    own = list(code_of.co_varnames[: code_of.co_argcount])
+    matched, order, notes = _matched(words, own)
+    wanted = numba_function(function, f"void({', '.join(matched)})")
     code = compile_numba(wanted, arch=words["arch"])
     if code.linked:
         raise ValueError("a kernel that is linked with other files cannot be judged")
-    return {"ptx": code.ptx, "entry": wanted.name, "threads": 0, "shared": 0, "hidden": 0}
+    return code.ptx, {"entry": wanted.name, "threads": 0, "shared": 0, "hidden": 0, "order": order, "own": own,
+            "constants": {}, "notes": notes}  # fmt: skip
+
+
+def _matched(words: dict[str, Any], own: list[str]) -> tuple[list[str], list[int | str], list[str]]:
+    """For each parameter of the kernel its type, and where its value comes from: a place among the problem's, or the
+    name of one that the file gives itself.
+    """
+    given, entry = words["arguments"], words["entry"]
+    for name in given:
+        if name not in own:
+            raise ValueError(f"{entry} has no parameter {name}, which `# arguments:` gives; it has {', '.join(own)}")
+    matched = match(entry, [name for name in own if name not in given], [Wanted(*p[:2]) for p in words["parameters"]])
+    places = iter(matched.order)
+    order: list[int | str] = [name if name in given else next(places) for name in own]
+    number = "i32" if words["language"] == "triton" else "int32"
+    types = [number if isinstance(place, str) else words["parameters"][place][2] for place in order]
+    return types, order, [matched.note] if matched.note else []
 
 
 if __name__ == "__main__":

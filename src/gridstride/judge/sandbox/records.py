@@ -1,18 +1,28 @@
-"""Runs, findings and kernels as JSON and back. What comes from a worker is taken for what it says to be and no more."""
+"""Runs, findings and kernels as JSON and back. What comes from a worker is taken for what it says to be and no more.
+
+`findings_of`, `blame_of`, `accesses_of` and `run_of` raise MalformedError for anything that is no such thing, whatever
+it is; what they return is of the types and within the ranges that the rest of the judge counts on.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+from gridstride.compiler import Diagnostic
 from gridstride.judge.access_map import Access
 from gridstride.judge.blame import Blame
-from gridstride.judge.header import Launch
+from gridstride.judge.divisions import Division
+from gridstride.judge.header import Launch, LaunchShape
+from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.verdict import Finding
+from gridstride.plain import plain
 from gridstride.virtual.chips import chip
+from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.observe.counters import Counters, LineCounters
 from gridstride.virtual.observe.model import Model
 from gridstride.virtual.observe.registers import Registers, estimate
@@ -20,25 +30,107 @@ from gridstride.virtual.observe.run import Run
 
 _LONGEST = 20_000  # characters of any text that a worker says
 _MOST_FINDINGS = 1000
+_MOST_NOTES, _LONGEST_NOTE = 8, 1000
 _MOST_ACCESSES, _LANES = 64, 32
 _LARGEST_ACCESS = 16  # bytes for a lane
+_MOST_LINES = 1 << 24  # of a source
+_MOST_THREADS = 1 << 31  # along a side of a grid
+_MOST_COUNTED = 1 << 62
+_MOST_SHARED, _MOST_REGISTERS = 1 << 20, 1 << 10  # more than any chip has
+_LARGEST_ADDRESS = 1 << 50
+_MOST_NAMES = 64  # of kinds of instructions
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_SPACES = ("global", "shared", "local", "generic", "const", "param")
 _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class MalformedError(Exception):
+    """A reply that is none."""
+
+
+def strict(parse: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Whatever goes wrong while a stranger's words are read, the words are at fault."""
+
+    @functools.wraps(parse)
+    def strict(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return parse(*args, **kwargs)
+        except (MalformedError, MemoryError):
+            raise
+        except Exception as error:
+            raise MalformedError(text(f"{type(error).__name__}: {error}", 200)) from error
+
+    return strict
 
 
 def text(value: object, longest: int = _LONGEST) -> str:
-    """A text to be shown: no control characters, which could play with a terminal, and not without end."""
-    shown = str(value)[:longest]
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    """A text to be shown: nothing that could play with a terminal, and not without end. Of anything else, what it is:
+    what is nested deeply has no text.
+    """
+    return plain(value[:longest] if isinstance(value, str) else f"a {type(value).__name__}")
+
+
+def whole(value: object, least: int, most: int) -> int:
+    """A whole number within its range; MalformedError."""
+    if type(value) is not int or not least <= value <= most:
+        raise MalformedError(f"a {type(value).__name__} that is not within {least} to {most}")
+    return value
+
+
+def _line(value: object) -> int | None:
+    """A line of the source; none for one that no source has, as a #line of the submission's may say."""
+    return value if type(value) is int and 0 <= value <= _MOST_LINES else None
+
+
+def _named(value: object, longest: int) -> str:
+    if not isinstance(value, str):
+        raise MalformedError(f"a {type(value).__name__} in the place of a text")
+    return text(value, longest)
 
 
 def case_words(case: Case) -> dict[str, Any]:
     """What a worker must know of a case: not the seed that its data is drawn from."""
-    return {"sizes": dict(case.sizes), "multiprocessors": case.multiprocessors, "offset": case.offset}
+    return {"sizes": dict(case.sizes), "multiprocessors": case.multiprocessors, "offsets": dict(case.offsets),
+            "order": case.order, "once": case.once, "fresh": case.fresh}  # fmt: skip
 
 
 def case_of(words: Mapping[str, Any]) -> Case:
     """The case without its data."""
-    return Case(words["sizes"], "", 0, multiprocessors=words["multiprocessors"], offset=words["offset"])
+    return Case(words["sizes"], "", 0, multiprocessors=words["multiprocessors"], offsets=words["offsets"],
+                order=words["order"], once=words["once"], fresh=words["fresh"])  # fmt: skip
+
+
+def facts_words(facts: KernelFacts) -> dict[str, Any]:
+    """What is known of a kernel once it is built."""
+    warnings = [warning_words(each) for each in facts.warnings]
+    divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
+    return {"float_index": facts.float_index, "atomics": facts.atomics, "warnings": warnings, "notes": [*facts.notes],
+            "divisions": divided}  # fmt: skip
+
+
+@strict
+def facts_of(words: Any) -> KernelFacts:
+    """What is known of a kernel."""
+    warnings = tuple(_warning(each) for each in words["warnings"][:_MOST_FINDINGS])
+    divided = tuple(_division(*each) for each in words["divisions"][:_MOST_FINDINGS])
+    known = words["float_index"] is True, words["atomics"] is True
+    return KernelFacts(*known, warnings, notes_of(words["notes"]), divided)
+
+
+def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:
+    if kind not in ("whole", "long", "float"):
+        raise MalformedError("a division of no kind")
+    counts = whole(takes, 1, _MOST_LINES), whole(instructions, 1, _MOST_LINES)
+    return Division(whole(line, 1, _MOST_LINES), kind, *counts)
+
+
+@strict
+def notes_of(words: Any) -> tuple[str, ...]:
+    """What was taken for granted."""
+    return tuple(text(each, _LONGEST_NOTE) for each in words[:_MOST_NOTES])
 
 
 def signature_words(signature: Signature) -> list[Any]:
@@ -53,13 +145,13 @@ def signature_of(words: list[Any]) -> Signature:
 
 def launch_words(launch: Launch) -> list[Any]:
     """The launch, in expressions."""
-    return [list(launch.grid), list(launch.block), launch.shared]
+    return [list(launch.grid), list(launch.block), launch.shared, launch.cooperative]
 
 
 def launch_of(words: list[Any]) -> Launch:
     """The launch, in expressions."""
-    grid, block, shared = words
-    return Launch(tuple(grid), tuple(block), shared)
+    grid, block, shared, cooperative = words
+    return Launch(tuple(grid), tuple(block), shared, cooperative)
 
 
 def finding_words(finding: Finding) -> dict[str, Any]:
@@ -68,15 +160,35 @@ def finding_words(finding: Finding) -> dict[str, Any]:
     return {"kind": finding.kind, "message": finding.message, "line": finding.line, "thread": place}
 
 
-def findings_of(words: list[Any]) -> tuple[Finding, ...]:
-    """The findings; TypeError, ValueError or KeyError for what are none."""
+def warning_words(warning: Diagnostic) -> dict[str, Any]:
+    """A warning of the compiler."""
+    place = {"file": warning.file, "line": warning.line, "column": warning.column}
+    return {**place, "message": warning.message, "source_line": warning.source_line, "notes": list(warning.notes)}
+
+
+def _warning(words: Mapping[str, Any]) -> Diagnostic:
+    place = text(words["file"]), _line(words["line"]) or 0, _line(words["column"]) or 0
+    return Diagnostic("warning", *place, text(words["message"]), text(words["source_line"]), notes_of(words["notes"]))
+
+
+@strict
+def findings_of(words: Any) -> tuple[Finding, ...]:
+    """The findings."""
+    if not isinstance(words, list):
+        raise MalformedError("findings that are no list")
     return tuple(_finding(each) for each in words[:_MOST_FINDINGS])
 
 
 def _finding(words: Mapping[str, Any]) -> Finding:
-    line, thread = words["line"], words["thread"]
-    place = {text(name, 20): tuple(int(n) for n in at[:3]) for name, at in thread.items()} if thread else None
-    return Finding(text(words["kind"], 40), text(words["message"]), None if line is None else int(line), place)
+    kind = words["kind"]
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+        raise MalformedError("a finding of no kind")
+    return Finding(kind, _named(words["message"], _LONGEST), _line(words["line"]), _place(words["thread"]))
+
+
+def _place(words: Any) -> dict[str, tuple[int, int, int]] | None:
+    """The block and the thread within it."""
+    return {_named(name, 20): _dim3(at) for name, at in list(words.items())[:4]} if words else None
 
 
 def blame_words(blame: Blame | None) -> dict[str, Any] | None:
@@ -87,13 +199,12 @@ def blame_words(blame: Blame | None) -> dict[str, Any] | None:
     return {"text": blame.text, "line": blame.line, "place": place}
 
 
-def blame_of(words: Mapping[str, Any] | None) -> Blame | None:
-    """Who is behind a wrong element; TypeError, ValueError or KeyError for what says nothing."""
+@strict
+def blame_of(words: Any) -> Blame | None:
+    """Who is behind a wrong element."""
     if words is None:
         return None
-    found = _finding({"kind": "", "message": words["text"], "line": words["line"], "thread": words["place"]})
-    place = {name: (at[0], at[1], at[2]) for name, at in found.thread.items()} if found.thread else None
-    return Blame(found.message, found.line, place)
+    return Blame(_named(words["text"], _LONGEST), _line(words["line"]), _place(words["place"]))
 
 
 def access_words(access: Access) -> dict[str, Any]:
@@ -101,21 +212,19 @@ def access_words(access: Access) -> dict[str, Any]:
     return asdict(access)
 
 
-def accesses_of(words: list[Any]) -> tuple[Access, ...]:
-    """What a warp touches; TypeError, ValueError or KeyError for what says nothing."""
+@strict
+def accesses_of(words: Any) -> tuple[Access, ...]:
+    """What a warp touches."""
     return tuple(_access(each) for each in words[:_MOST_ACCESSES])
 
 
 def _access(words: Mapping[str, Any]) -> Access:
-    addresses = tuple(None if each is None else int(each) for each in words["addresses"])
-    size, space = int(words["bytes"]), text(words["space"], 20)
-    if (
-        len(addresses) != _LANES
-        or not 1 <= size <= _LARGEST_ACCESS
-        or any(each is not None and each < 0 for each in addresses)
-    ):
-        raise ValueError(f"an access of {len(addresses)} lanes and {size} bytes")
-    return Access(int(words["line"]), space, size, bool(words["writes"]), text(words["array"], 200), addresses)
+    addresses = tuple(None if a is None else whole(a, 0, _LARGEST_ADDRESS) for a in words["addresses"])
+    if len(addresses) != _LANES or addresses.count(None) == _LANES or words["space"] not in _SPACES:
+        raise MalformedError(f"an access of {len(addresses)} lanes")
+    size = whole(words["bytes"], 1, _LARGEST_ACCESS)
+    line = whole(words["line"], 0, _MOST_LINES)
+    return Access(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
 
 
 def run_words(run: Run, kernel: Any) -> dict[str, Any]:
@@ -124,19 +233,31 @@ def run_words(run: Run, kernel: Any) -> dict[str, Any]:
     own = {**_line_words(counters), "lines": [_line_words(each) for each in counters.lines]}
     own |= {name: getattr(counters, name) for name in ("sampled", "chain", *_BYTES)}
     entry = kernel.module.parsed.functions[kernel.name]
-    return {"kernel": run.kernel, "grid": run.grid, "block": run.block, "shared": run.shared, "counters": own,
+    heap = asdict(run.heap) if run.heap is not None else None
+    return {"kernel": run.kernel, "heap": heap, "shared": run.shared, "counters": own, "stopped": run.stopped,
             "registers": asdict(Registers(estimate(entry), estimated=True))}  # fmt: skip
 
 
-def run_of(words: Mapping[str, Any], *, chip_name: str, source: str, findings: tuple[Any, ...]) -> Run:
-    """The run, with a model of time that works here."""
+@strict
+def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findings: tuple[Any, ...]) -> Run:
+    """The run, with a model of time that works here. The launch is the judge's own; it does not ask for it."""
     counters = _counters(words["counters"])
     registers = words["registers"]
-    known = Registers(int(registers["count"]), bool(registers["estimated"]), int(registers["spilled"]))
-    grid, block = _dim3(words["grid"]), _dim3(words["block"])
-    shared = int(words["shared"])
-    model = _FarModel(chip_name, known, counters, grid, block, shared)
-    return Run(text(words["kernel"], 200), chip_name, grid, block, shared, counters, findings, model, source)
+    known = Registers(
+        whole(registers["count"], 1, _MOST_REGISTERS), bool(registers["estimated"]),
+        whole(registers["spilled"], 0, _MOST_COUNTED),
+    )  # fmt: skip
+    shared = whole(words["shared"], 0, _MOST_SHARED)
+    model = _FarModel(chip_name, known, counters, shape, shared)
+    name = _named(words["kernel"], 200)
+    return Run(name, chip_name, shape.grid, shape.block, shared, findings, model, source,
+               _heap(words["heap"]), stopped=bool(words["stopped"]))  # fmt: skip
+
+
+def _heap(words: Any) -> HeapUse | None:
+    if words is None:
+        return None
+    return HeapUse(**{each.name: whole(words[each.name], 0, _MOST_COUNTED) for each in fields(HeapUse)})
 
 
 _BYTES = ("read_bytes", "written_bytes", "atomic_bytes")
@@ -146,11 +267,16 @@ class _FarModel(Model):
     """The model of a kernel that is in another process."""
 
     def __init__(
-        self, chip_name: str, registers: Registers, counters: Counters, grid: Any, block: Any, shared: int
+        self, chip_name: str, registers: Registers, counters: Counters, shape: LaunchShape, shared: int
     ) -> None:
         self.chip = chip(chip_name)
-        self.counters, self.grid, self.block, self.shared = counters, grid, block, shared
+        self.grid, self.block, self.shared = shape.grid, shape.block, shared
+        self.counters = counters
         self._registers = functools.partial(_same, registers)
+
+    @property
+    def instructions(self) -> int:
+        return self.counters.instructions
 
 
 def _same(registers: Registers) -> Registers:
@@ -163,12 +289,19 @@ def _line_words(line: LineCounters) -> dict[str, Any]:
 
 
 def _fill(line: LineCounters, words: Mapping[str, Any]) -> None:
-    line.file = None if words["file"] is None else text(words["file"], 400)
-    line.line = None if words["line"] is None else int(words["line"])
+    line.file = None if words["file"] is None else _named(words["file"], 400)
+    line.line = _line(words["line"])
     for name, count in zip(_COUNTS, words["counts"], strict=True):
-        setattr(line, name, int(count))
-    line.kinds = {text(name, 40): int(count) for name, count in words["kinds"].items()}
-    line.tensor_types = {text(name, 40): int(count) for name, count in words["tensor_types"].items()}
+        setattr(line, name, _count(count))
+    line.kinds, line.tensor_types = _counts_by_name(words["kinds"]), _counts_by_name(words["tensor_types"])
+
+
+def _counts_by_name(words: Mapping[str, Any]) -> dict[str, int]:
+    return {_named(name, 40): _count(count) for name, count in list(words.items())[:_MOST_NAMES]}
+
+
+def _count(value: object) -> int:
+    return whole(value, 0, _MOST_COUNTED)
 
 
 def _counters(words: Mapping[str, Any]) -> Counters:
@@ -180,13 +313,21 @@ def _counters(words: Mapping[str, Any]) -> Counters:
         _fill(lines[-1], each)
     counters.lines = tuple(lines)
     counted, there = words["sampled"]
-    counters.sampled = (int(counted), int(there))
-    counters.chain = tuple(float(each) for each in words["chain"])
+    counters.sampled = (_count(counted), _count(there))
+    counters.chain = tuple(_clocks(each) for each in words["chain"])
+    if len(counters.chain) != len(Counters().chain):
+        raise MalformedError(f"{len(counters.chain)} chains")
     for name in _BYTES:
-        setattr(counters, name, int(words[name]))
+        setattr(counters, name, _count(words[name]))
     return counters
 
 
-def _dim3(words: list[Any]) -> tuple[int, int, int]:
-    x, y, z = words
-    return int(x), int(y), int(z)
+def _clocks(value: object) -> float:
+    if type(value) not in (int, float) or not 0 <= float(value) <= _MOST_COUNTED:  # type: ignore[arg-type]
+        raise MalformedError("clocks that are none")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _dim3(words: Any) -> tuple[int, int, int]:
+    x, y, z = (whole(each, 0, _MOST_THREADS) for each in words)
+    return x, y, z

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from gridstride.judge.access_map import Access
-from gridstride.judge.attempt import Attempt, Observed, Results
+from gridstride.judge.attempt import Attempt, Observed, Results, steps
 from gridstride.judge.blame import Blame
-from gridstride.judge.header import KernelFile, Launch, LaunchShape
+from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape
+from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
-from gridstride.judge.runnable import MULTIPROCESSORS, RefusedError, Runnable, launch_of
+from gridstride.judge.runnable import RefusedError, Runnable, launch_of
 from gridstride.judge.sandbox import records
-from gridstride.judge.sandbox.client import StoppedError, Worker
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.client import CannotJudge, StoppedError, Worker
+from gridstride.judge.sandbox.limits import Limits, cramped
 from gridstride.judge.sandbox.ptx_kernel import build_ptx
 from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.python_kernels import Compiled, compile_python
-from gridstride.judge.sandbox.wire import Message
+from gridstride.judge.sandbox.wire import Bounds, Message
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device
 from gridstride.virtual.machine.workers import cores
 
+_FOUND, _COUNTED = 2 << 20, 8 << 20  # bytes of a reply about findings (text), and about counters of every line
 _TOLD = 4.0  # seconds beyond a launch's own limit, for the virtual GPU to say which loop it was
 
 
@@ -41,6 +44,7 @@ class Sandbox:
         self.limits = limits or Limits(launch_seconds=getattr(device, "time_limit", Limits().launch_seconds))
         self._worker = worker
         self._python: tuple[KernelFile, Compiled] | None = None  # the last one
+        self._room = 0  # characters that the kernel in hand may still print
 
     def start(self) -> None:
         """Start a worker, and do not wait for it."""
@@ -54,6 +58,7 @@ class Sandbox:
 
     def build(self, problem: Problem, file: KernelFile) -> SandboxedKernel:
         """Compile a kernel file; RefusedError with the finding when that is not possible."""
+        self._room = self.limits.printed
         if is_python(file.filename):
             return self._build_python(problem, file)
         launch = launch_of(problem, file)
@@ -68,7 +73,7 @@ class Sandbox:
         compiled = compile_python(python, problem.signature, arch=arch, limits=self.limits)
         self._python = file, compiled
         words = {"do": "build_ptx", "launch": records.launch_words(compiled.launch), **compiled.words}
-        return self._built(words, file, compiled.launch)
+        return self._built(words, file, compiled.launch, compiled.notes)
 
     def on(self, device: Device, file: KernelFile) -> Runnable:
         """The PTX that a Python submission made when it was built here, on another device; RefusedError."""
@@ -77,31 +82,48 @@ class Sandbox:
         compiled = self._python[1]
         return build_ptx(compiled.words, compiled.launch, device)
 
-    def _built(self, words: dict[str, Any], file: KernelFile, launch: Launch) -> SandboxedKernel:
+    def _built(
+        self, words: dict[str, Any], file: KernelFile, launch: Launch, notes: tuple[str, ...] = ()
+    ) -> SandboxedKernel:
         try:
             reply = self.ask(Message(words), seconds=self.limits.compile_seconds, doing="compiling")
+            refused = records.findings_of([reply.words["refused"]]) if "refused" in reply.words else ()
+            facts = KernelFacts() if refused else records.facts_of(reply.words.get("facts"))
         except StoppedError as stopped:
             raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped
-        if "refused" in reply.words:
-            raise RefusedError(*records.findings_of([reply.words["refused"]]))
-        return SandboxedKernel(self, file, launch)
+        except records.MalformedError as error:
+            raise RefusedError(_malformed(error)) from error
+        if refused:
+            raise RefusedError(*refused)
+        return SandboxedKernel(self, file, launch, replace(facts, notes=(*notes, *facts.notes)))
 
-    def ask(self, message: Message, *, seconds: float, doing: str) -> Message:
-        """The worker's reply; StoppedError."""
+    def _show(self, printed: str) -> None:
+        """Passes on what a kernel prints, up to a bound for all of its launches: a verdict has hundreds."""
+        sys.stdout.write(printed[: self._room])
+        if 0 < self._room < len(printed):
+            sys.stdout.write("\n… what the kernel prints from here on is not shown\n")
+        self._room = max(0, self._room - len(printed))
+
+    def ask(self, message: Message, *, seconds: float, doing: str, bounds: Bounds | None = None) -> Message:
+        """The worker's reply, within what it can have to say; StoppedError, CannotJudge."""
         self.start()
         assert self._worker is not None
         worker = self._worker
         try:
-            reply = worker.ask(message, seconds=seconds, doing=doing)
+            reply = worker.ask(message, seconds=seconds, doing=doing, bounds=bounds)
         except BaseException:
             self._worker = None
             worker.close()
             raise
-        sys.stdout.write(records.text(worker.printed(), self.limits.printed + 100))
+        self._show(records.text(worker.printed(), self.limits.printed + 100))
+        if "unable" in reply.words:
+            self.close()
+            raise CannotJudge(records.text(reply.words["unable"]))
         if "error" in reply.words:
-            self._worker = None
-            worker.close()
+            self.close()
             said = records.text(reply.words["error"])
+            if said == "out of memory" and cramped(self.limits):
+                raise CannotJudge(worker.blamed_on_limit(f"{doing} failed: {said}"))
             raise StoppedError("memory" if said == "out of memory" else "broken", f"{doing} failed: {said}")
         return reply
 
@@ -109,41 +131,62 @@ class Sandbox:
 class SandboxedKernel:
     """A kernel in a worker. The inputs go there, raw results come back; what is right stays here."""
 
-    def __init__(self, sandbox: Sandbox, file: KernelFile, launch: Launch) -> None:
+    def __init__(self, sandbox: Sandbox, file: KernelFile, launch: Launch, facts: KernelFacts) -> None:
         self._sandbox, self._file, self._launch = sandbox, file, launch
+        self.facts = facts
         self.device = sandbox.device
+
+    @property
+    def launch(self) -> Launch:
+        """Grid and block in expressions over the sizes."""
+        return self._launch
 
     def shape(self, sizes: Mapping[str, int], multiprocessors: int | None = None) -> LaunchShape:
         """Grid and block for these sizes on this device, or on one of so many multiprocessors."""
         many = multiprocessors or self.device.properties.multiprocessors
         return self._launch.shape({**sizes, MULTIPROCESSORS: many})
 
+    def refusal(self, sizes: Mapping[str, int]) -> str:
+        """Why hardware would refuse the launch for these sizes; empty where it would not."""
+        self.shape(sizes)
+        message = Message({"do": "refusal", "sizes": dict(sizes)})
+        try:
+            reply = self._sandbox.ask(message, seconds=self._sandbox.limits.case_seconds, doing="looking at the launch")
+            return records.text(reply.words.get("refusal"))
+        except StoppedError as stopped:
+            return f"stopped: {stopped.reason}"
+
     def attempt(self, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
         """Run the inputs in the same memory, the first one twice."""
         self.shape(case.sizes, case.multiprocessors)
         try:
-            reply = self._asked("attempt", signature, case, inputs)
-            findings = records.findings_of(reply.words["findings"])
-            return Attempt(findings, _results(reply, signature, case, inputs[0], 1 + len(inputs)))
+            runs = len(steps(case, len(inputs)))
+            bounds = _bounds(signature, case, runs)
+            reply = self._asked("attempt", signature, case, inputs, bounds)
+            findings = records.findings_of(reply.words.get("findings"))
+            return Attempt(findings, _results(reply, signature, case, inputs[0], runs))
         except StoppedError as stopped:
             return Attempt((_finding(stopped),))
-        except _MALFORMED as error:
+        except records.MalformedError as error:
             return Attempt((_malformed(error),))
 
     def observed(self, signature: Signature, case: Case, inputs: Values) -> Observed:
         """Run once with counters."""
-        self.shape(case.sizes, case.multiprocessors)
+        shape = self.shape(case.sizes, case.multiprocessors)
         try:
-            reply = self._asked("observe", signature, case, [inputs])
-            findings = records.findings_of(reply.words["findings"])
+            bounds = replace(_bounds(signature, case, 1), words=_COUNTED)
+            reply = self._asked("observe", signature, case, [inputs], bounds)
+            findings = records.findings_of(reply.words.get("findings"))
             results = _results(reply, signature, case, inputs, 1)
             run = reply.words.get("run")
             if run is not None:
-                run = records.run_of(run, chip_name=self.device.chip, source=self._file.source, findings=findings)
+                run = records.run_of(
+                    run, chip_name=self.device.chip, shape=shape, source=self._file.source, findings=findings
+                )
             return Observed(findings, run, results[0] if results else None)
         except StoppedError as stopped:
             return Observed((_finding(stopped),))
-        except _MALFORMED as error:
+        except records.MalformedError as error:
             return Observed((_malformed(error),))
 
     def blame(
@@ -152,29 +195,38 @@ class SandboxedKernel:
         """Who is behind the first wrong element of an output; None where nobody can tell."""
         masks = {"wrong": wrong, "unwritten": unwritten}
         try:
-            return records.blame_of(self._asked("blame", signature, case, [inputs, masks], name=name).words["blame"])
-        except (StoppedError, *_MALFORMED):
+            return records.blame_of(
+                self._asked("blame", signature, case, [inputs, masks], name=name).words.get("blame")
+            )
+        except (StoppedError, records.MalformedError):
             return None  # the finding stands without it
 
     def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
         """What the lanes of one warp touch on these lines; nothing where that cannot be seen."""
         try:
             reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))
-            return records.accesses_of(reply.words["accesses"])
-        except (StoppedError, *_MALFORMED):
+            return records.accesses_of(reply.words.get("accesses"))
+        except (StoppedError, records.MalformedError):
             return ()
 
-    def _asked(self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], **more: Any) -> Message:
+    def _asked(
+        self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], bounds: Bounds | None = None,
+        **more: Any,
+    ) -> Message:  # fmt: skip
         buffers: list[bytes] = []
         numbers = [{name: _sent(value, buffers) for name, value in values.items()} for values in inputs]
         words = {"do": what, "signature": records.signature_words(signature), "case": records.case_words(case),
                  "numbers": numbers, **more}  # fmt: skip
         limits = self._sandbox.limits
         most = max(limits.case_seconds, 2 * limits.launch_seconds + _TOLD)
-        return self._sandbox.ask(Message(words, buffers), seconds=most, doing="running the kernel")
+        return self._sandbox.ask(Message(words, buffers), seconds=most, doing="running the kernel", bounds=bounds)
 
 
-_MALFORMED = (TypeError, ValueError, KeyError, AttributeError, OverflowError, IndexError)
+def _bounds(signature: Signature, case: Case, runs: int) -> Bounds:
+    """What a reply of so many runs can hold: their outputs, and what was found."""
+    outputs = [p for p in signature.parameters if p.written]
+    each = sum(prod(signature.shape(p, case.sizes)) * np.dtype(p.dtype).itemsize for p in outputs)
+    return Bounds(words=_FOUND, buffers=runs * len(outputs), nbytes=runs * each)
 
 
 def _sent(value: Any, buffers: list[bytes]) -> Any:
@@ -185,13 +237,13 @@ def _sent(value: Any, buffers: list[bytes]) -> Any:
 
 
 def _results(reply: Message, signature: Signature, case: Case, inputs: Values, most: int) -> tuple[Results, ...]:
-    """The arrays of each run, of the sizes that the problem says; ValueError for anything else."""
+    """The arrays of each run, of the sizes that the problem says; MalformedError for anything else."""
     outputs = [p for p in signature.parameters if p.written]
-    runs = int(reply.words["runs"])
-    if not 0 <= runs <= most or len(reply.buffers) != runs * len(outputs):
-        raise ValueError(f"{runs} runs in {len(reply.buffers)} arrays")
+    runs = records.whole(reply.words.get("runs"), 0, most)
+    if len(reply.buffers) != runs * len(outputs):
+        raise records.MalformedError(f"{runs} runs in {len(reply.buffers)} arrays")
     if not reply.words["findings"] and runs != most:
-        raise ValueError(f"{runs} of {most} runs")
+        raise records.MalformedError(f"{runs} of {most} runs")
     made: list[Results] = []
     given = iter(reply.buffers)
     for _ in range(runs):
@@ -200,7 +252,7 @@ def _results(reply: Message, signature: Signature, case: Case, inputs: Values, m
             shape, dtype = signature.shape(parameter, case.sizes), np.dtype(parameter.dtype)
             data = next(given)
             if len(data) != prod(shape) * dtype.itemsize:
-                raise ValueError(f"{len(data)} bytes for {parameter.name}")
+                raise records.MalformedError(f"{len(data)} bytes for {parameter.name}")
             made[-1][parameter.name] = np.frombuffer(data, dtype).reshape(shape)
     return tuple(made)
 

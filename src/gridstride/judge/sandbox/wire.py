@@ -13,8 +13,6 @@ from typing import Any
 
 _HEAD = struct.Struct("<II")
 _SIZE = struct.Struct("<Q")
-_MOST_BUFFERS = 256
-_MOST_TEXT = 64 << 20
 
 
 class WireError(Exception):
@@ -26,7 +24,16 @@ class Message:
     """What one side says to the other."""
 
     words: dict[str, Any]
-    buffers: Sequence[bytes] = ()
+    buffers: Sequence[bytes | bytearray] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a message may hold at most: bytes of JSON, buffers, bytes of all buffers together."""
+
+    words: int = 1 << 20
+    buffers: int = 0
+    nbytes: int = 0
 
 
 def packed(message: Message) -> bytes:
@@ -38,35 +45,50 @@ def packed(message: Message) -> bytes:
 
 @dataclass(slots=True)
 class Reader:
-    """Puts a message together from the bytes that come; WireError for more of them than `most`."""
+    """Puts one message together from the bytes that come; WireError for what is none, or goes beyond its bounds.
 
-    most: int
-    _bytes: bytearray = field(default_factory=bytearray)
+    It never holds more than the bounds, whatever a message says of itself, and each byte once.
+    """
+
+    bounds: Bounds
+    _parts: list[bytearray] = field(default_factory=lambda: [bytearray()])  # head, sizes, JSON, buffers
+    _sizes: list[int] = field(default_factory=lambda: [_HEAD.size])
 
     def feed(self, data: bytes) -> Message | None:
         """Take some bytes; the message once it is whole."""
-        self._bytes += data
-        if len(self._bytes) < _HEAD.size:
-            return None
-        text, count = _HEAD.unpack_from(self._bytes)
-        if text > _MOST_TEXT or count > _MOST_BUFFERS:
-            raise WireError(f"a message of {text} characters and {count} buffers")
-        start = _HEAD.size + count * _SIZE.size
-        if len(self._bytes) < start:
-            return None
-        sizes = [_SIZE.unpack_from(self._bytes, _HEAD.size + i * _SIZE.size)[0] for i in range(count)]
-        whole = start + text + sum(sizes)
-        if whole > self.most:
-            raise WireError(f"a message of {whole} bytes")
-        if len(self._bytes) < whole:
-            return None
-        message = _parsed(bytes(self._bytes[:whole]), start, text, sizes)
-        del self._bytes[:whole]
-        return message
+        left = memoryview(data)
+        while True:
+            part, size = self._parts[-1], self._sizes[len(self._parts) - 1]
+            piece = left[: size - len(part)]
+            part += piece
+            left = left[len(piece) :]
+            if len(part) < size:
+                return None
+            self._expect_more()
+            if len(self._parts) == len(self._sizes):
+                break
+            self._parts.append(bytearray())
+        if left:
+            raise WireError("more than one message")
+        return Message(_object(self._parts[2]), self._parts[3:])
+
+    def _expect_more(self) -> None:
+        """What comes after a part that says so."""
+        part = self._parts[-1]
+        if len(self._parts) == 1:
+            text, count = _HEAD.unpack(part)
+            if text > self.bounds.words or count > self.bounds.buffers:
+                raise WireError(f"a message of {text} characters and {count} buffers")
+            self._sizes += [count * _SIZE.size, text]
+        elif len(self._parts) == 2:
+            sizes = [size for (size,) in _SIZE.iter_unpack(part)]
+            if sum(sizes) > self.bounds.nbytes:
+                raise WireError(f"a message of {sum(sizes)} bytes")
+            self._sizes += sizes
 
 
 def read(take: Callable[[int], bytes]) -> Message | None:
-    """The next message of a stream that `take(n)` reads from; None at its end."""
+    """The next message of a stream that `take(n)` reads from, which is trusted; None at its end."""
     head = take(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -76,15 +98,11 @@ def read(take: Callable[[int], bytes]) -> Message | None:
     return Message(words, [take(size) for size in sizes])
 
 
-def _parsed(data: bytes, start: int, text: int, sizes: Sequence[int]) -> Message:
+def _object(data: bytearray) -> dict[str, Any]:
     try:
-        words = json.loads(data[start : start + text])
-    except ValueError as error:
+        words = json.loads(data)
+    except (ValueError, RecursionError) as error:  # nested too deeply for the parser, too
         raise WireError("a message that is no JSON") from error
     if not isinstance(words, dict):
         raise WireError("a message that is no object")
-    buffers, at = [], start + text
-    for size in sizes:
-        buffers.append(data[at : at + size])
-        at += size
-    return Message(words, buffers)
+    return words

@@ -14,15 +14,20 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from gridstride.judge.sandbox import landlock, records, seccomp
-from gridstride.judge.sandbox.limits import Limits, restrict
+from gridstride.judge.sandbox import landlock, namespace, records, seccomp
+from gridstride.judge.sandbox.limits import Limits, cramped, restrict
+from gridstride.judge.sandbox.scratch import MOST_FILES
 from gridstride.judge.sandbox.wire import Message, packed, read
+from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
 
+_LEAST_MEMORY = 256 << 20  # bytes of the virtual GPU's, below which a problem's own cases might not fit
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
@@ -36,12 +41,12 @@ def main() -> None:
     room.warm_up()
     gc.freeze()
     gc.enable()
-    locked = lock(Limits(**given["limits"]), given["folders"])
-    say(replies, Message({"ready": locked}))
+    say(replies, Message({"ready": lock(given)}))
     requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
     while (asked := read(requests.read)) is not None:
-        say(replies, room.answer(asked))
+        reply = room.answer(asked)
         sys.stdout.flush()
+        say(replies, reply)
 
 
 def die_with_parent(parent: int) -> None:
@@ -53,14 +58,29 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def lock(limits: Limits, folders: list[list[Any]]) -> dict[str, Any]:
-    """Give everything up that is not needed; says what the kernel could do about it."""
+def lock(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give everything up that is not needed; says what the kernel could do about it.
+
+    A thread that a library has started before is not locked in with this one: nothing holds then.
+    """
+    alone = len(os.listdir("/proc/self/task")) == 1
+    limits, folders = Limits(**given["limits"]), given["folders"]
     filtered = seccomp.available()  # asks the file system, so before that is given up
     restrict(limits)
-    have = landlock.lock((path, rights) for path, rights in folders)
+    tempfile.tempdir = given["scratch"]  # asked for, it would try out whether a file can be removed there
+    paths = [path for path, _ in folders if path != given["scratch"]]
+    inside = given.get("namespace", True) and namespace.enter(
+        paths, given["scratch"], nbytes=limits.scratch, inodes=MOST_FILES
+    )
+    die_with_parent(given["parent"])  # again: the kernel forgets it with the namespace
+    namespace.drop_capabilities()
+    rules = [(path, rights) for path, rights in folders]
+    if inside:  # what is there may be listed, as imports do
+        rules += [(path, landlock.READ_DIR) for path in sys.path if path]
+    have = landlock.lock(rules, at_most=given.get("landlock"))
     if filtered:
         seccomp.lock()
-    return {"landlock": have, "seccomp": filtered}
+    return {"landlock": have if alone else 0, "seccomp": filtered and alone, "namespace": bool(inside)}
 
 
 def say(replies: Any, message: Message) -> None:
@@ -77,6 +97,7 @@ class Room:
         self._given = given
         self._gpu: Any = None
         self._kernel: Any = None
+        self._cramped = False
 
     def warm_up(self) -> None:
         """Load what cannot be loaded once the room is locked, and what takes long."""
@@ -84,13 +105,16 @@ class Room:
         from gridstride.judge import attempt, blame, runnable  # noqa: F401
         from gridstride.virtual.gpu import VirtualGPU
         from gridstride.virtual.machine import engine
+        from gridstride.virtual.machine.memory.addresses import affordable
 
         load()
         engine.prepare()
         limits = Limits(**self._given["limits"])
+        self._cramped = bool(cramped(limits))
+        warnings.simplefilter("error", RacesNotWatched)
         self._gpu = VirtualGPU(
             self._given["chip"],
-            memory=limits.device_memory,
+            memory=affordable(limits.device_memory, least=_LEAST_MEMORY),
             time_limit=limits.launch_seconds,
             workers=self._given["workers"],
         )
@@ -100,6 +124,7 @@ class Room:
         does: dict[str, Callable[[Message], Message]] = {
             "build": self._build,
             "build_ptx": self._build_ptx,
+            "refusal": lambda asked: Message({"refusal": self._kernel.refusal(asked.words["sizes"])}),
             "attempt": self._attempt,
             "observe": self._observe,
             "blame": self._blame,
@@ -107,8 +132,12 @@ class Room:
         }
         try:
             return does[asked.words["do"]](asked)
+        except RacesNotWatched as error:  # a verdict would say that there are none
+            return Message({"unable": str(error)})
         except Exception as error:
             gc.collect()
+            if isinstance(error, OutOfAddressSpace) and self._cramped:
+                return Message({"unable": str(error)})
             if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
                 return Message(
                     {"error": "out of memory"}
@@ -129,7 +158,7 @@ class Room:
             self._kernel = build_for(signature, file, launch, self._gpu)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})
-        return Message({"built": True})
+        return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
     def _build_ptx(self, asked: Message) -> Message:
         from gridstride.judge.runnable import RefusedError
@@ -141,7 +170,7 @@ class Room:
             self._kernel = build_ptx(asked.words, records.launch_of(asked.words["launch"]), self._gpu)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})
-        return Message({"built": True})
+        return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
     def _attempt(self, asked: Message) -> Message:
         signature, case = self._case(asked)

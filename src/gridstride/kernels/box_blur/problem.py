@@ -57,6 +57,7 @@ problem = Problem(
         {"H": 1, "W": 129},
     ),
     largest={"H": 150, "W": 130},
+    widest={"H": 65_000, "W": 70_000},
     tiles=(8, 16, 32, 128),
     observed={"H": 128, "W": 256},
     timed={"H": 8192, "W": 8192},

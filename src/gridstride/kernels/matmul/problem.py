@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.random import Generator
+
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
 
@@ -13,6 +17,12 @@ def reference(v: Values) -> dict[str, Array]:
 def magnitude(v: Values) -> dict[str, Array]:
     """The same with absolute values."""
     return {"C": abs(v["A"]) @ abs(v["B"])}
+
+
+def spread(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows of A and columns of B from 1e-15 to 1e15: who adds them up in one scale loses the small ones."""
+    rows, columns = (10.0 ** draw.uniform(-15, 15, n) for n in (v["A"].shape[0], v["B"].shape[1]))
+    return {"A": v["A"] * rows[:, None], "B": v["B"] * columns}
 
 
 def cublas(v: Values) -> object:
@@ -55,6 +65,8 @@ problem = Problem(
         {"M": 9, "N": 112, "K": 16},
     ),
     largest={"M": 140, "N": 140, "K": 70},
+    widest={"M": 65_000, "N": 70_000, "K": 34_000},
+    special={"rows and columns of all scales": spread},
     tiles=(8, 16, 32, 64, 128),
     observed={"M": 256, "N": 256, "K": 256},
     timed={"M": 4096, "N": 4096, "K": 4096},

@@ -1,15 +1,22 @@
-"""Decoding's attention: one query token per sequence over its keys and values, which lie in blocks of a paged cache."""
+"""Decoding's attention: one query token per sequence over its keys and values, which lie in blocks of a paged cache.
+
+Two query heads share each of the K heads of keys and values. Token t of sequence s lies at [tables[s][t / 16], head,
+t % 16]. A sequence without tokens gives zeros. `partial` is memory to use, and `arrived` holds zeros before a launch
+and after it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
 WIDTH, GROUP, BLOCK_SIZE, SPLITS = 64, 2, 16, 3  # of the judged kernels; they take others by macro and grid
 LARGE = 100.0  # a score
+SCALES = (WIDTH**-0.5, 0.05, 0.3)  # the first is what most models use
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -46,14 +53,34 @@ def arrange(v: Values) -> dict[str, Any]:
     does not take the largest away first is wrong. Right kernels lose nothing: all weights are 1.
     """
     q, k = v["q"].flat[0], v["keys"].flat[0]
-    alike = bool((v["q"] == q).all() and (v["keys"] == k).all())
+    alike = bool(float(q) * float(k) and (v["q"] == q).all() and (v["keys"] == k).all())
     longest = v["tables"].shape[1] * BLOCK_SIZE
     return {
         "tables": (v["tables"] % v["keys"].shape[0]).astype(np.int32),
         "lengths": (v["lengths"] % (longest + 1)).astype(np.int32),
         "arrived": np.zeros_like(v["arrived"]),
-        "scale": LARGE / (WIDTH * float(q) * float(k)) if alike else WIDTH**-0.5,
+        "scale": LARGE / (WIDTH * float(q) * float(k)) if alike else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)],
     }
+
+
+def edges(v: Values, draw: Generator) -> dict[str, Any]:
+    """Sequences without tokens, with one, with whole blocks, with one more and one less, and as long as they get."""
+    longest = v["tables"].shape[1] * BLOCK_SIZE
+    edge = [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 2 * BLOCK_SIZE, longest]
+    lengths = draw.choice(edge, len(v["lengths"]))
+    lengths[0] = 0
+    return {"lengths": np.minimum(lengths, longest)}
+
+
+def whole_blocks(v: Values, draw: Generator) -> dict[str, Any]:
+    """Lengths that end with a block."""
+    return {"lengths": BLOCK_SIZE * draw.integers(1, v["tables"].shape[1], len(v["lengths"]), endpoint=True)}
+
+
+def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
+    """Scores of some -200, all of them: who takes 0 for the largest, or does not take it away, divides 0 by 0."""
+    small = {name: 0.1 * v[name].astype(np.float64) for name in ("q", "keys")}
+    return {"q": small["q"] - 5, "keys": small["keys"] + 5, "scale": SCALES[0]}
 
 
 problem = Problem(
@@ -80,6 +107,7 @@ problem = Problem(
         "spikes": "a million is infinite in float16",
         "cancellation": "scores of thousands: which key wins is decided by the last bit of float16",
         "nonfinite": "one Inf makes a whole head NaN",
+        "not a number": "rounding is measured by the scores' sizes, and one NaN leaves none",
     },
     arrange=arrange,
     public=(
@@ -87,11 +115,13 @@ problem = Problem(
         {"S": 2, "K": 1, "B": 4, "table_width": 3},
         {"S": 1, "K": 3, "B": 1, "table_width": 1},
     ),
+    special={"edges of lengths": edges, "whole blocks": whole_blocks, "scores far below zero": far_below_zero},
+    widest={"S": 300, "B": 10_000, "table_width": 300, "K": 9},
     largest={"S": 4, "K": 3, "B": 60, "table_width": 24},
     tiles=(2, 4, 8, 16),
     observed={"S": 4, "K": 2, "B": 64, "table_width": 16},
     timed={"S": 128, "K": 8, "B": 8192, "table_width": 64},
     flops=f"2*S*K*{GROUP}*table_width*{BLOCK_SIZE}*{WIDTH}",
     bytes=f"2*S*K*table_width*{BLOCK_SIZE}*{WIDTH}",
-    aligned="tensors begin at 16-byte boundaries, which the op checks",
+    alignment=16,  # the op checks it
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, scalar, size
 
@@ -23,9 +24,23 @@ def magnitude(v: Values) -> dict[str, Array]:
     return {"residual": x, "out": x / scale * abs(v["weight"])}
 
 
+EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
+
+
 def arrange(v: Values) -> dict[str, Any]:
-    """What every model uses."""
-    return {"eps": 1e-5}
+    """An eps of those, as the number drawn for it says."""
+    return {"eps": EPSILONS[int(abs(v["eps"]) * 1e4) % len(EPSILONS)]}
+
+
+def small_rows(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows of zeros and rows in which eps counts as much as the mean square."""
+    scale = draw.choice([0.0, 1e-3, 1e-2], (len(v["residual"]), 1))
+    return {"residual": v["residual"] * scale, "delta": v["delta"] * scale, "eps": float(draw.choice(EPSILONS[:2]))}
+
+
+def large_rows(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows whose squares are infinite in float16."""
+    return {"residual": v["residual"] * 400, "delta": v["delta"] * 400}
 
 
 def torch_add_and_norm(v: Values) -> object:
@@ -58,11 +73,13 @@ problem = Problem(
     arrange=arrange,
     public=({"N": 3, "W": 1024}, {"N": 5, "W": 128}, {"N": 2, "W": 1000}, {"N": 2, "W": 75}, {"N": 1, "W": 1}),
     largest={"N": 5, "W": 5000},
+    widest={"N": 65_000, "W": 70_000},
+    special={"small rows": small_rows, "large rows": large_rows},
     tiles=(32, 128, 1024, 4096),
     observed={"N": 8, "W": 1024},
     timed={"N": 65_536, "W": 4096},
     flops="5*N*W",
     bytes="8*N*W",
     peers={"torch": Peer(torch_add_and_norm)},
-    aligned="tensors begin at 16-byte boundaries, which the op checks",
+    alignment=16,  # the op checks it
 )

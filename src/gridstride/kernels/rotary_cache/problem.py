@@ -1,14 +1,22 @@
-"""From one matrix product to attention: norm and turn queries and keys, put keys and values into the paged cache."""
+"""From one matrix product to attention: norm and turn queries and keys, put keys and values into the paged cache.
+
+A row of qkv is G K heads of queries, then K of keys, then K of values, 64 numbers each. Queries and keys get the RMS
+norm of their head times their weight; then numbers i and i + 32 of a head are turned by the angle of the token's
+position: low cos - high sin and high cos + low sin. Token t's key and value of head k go to [slot / block_size, k,
+slot % block_size] of the caches, all else in which stays as it was.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
 WIDTH = 64  # of a head; the kernels take others by macro
+EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -45,7 +53,26 @@ def arrange(v: Values) -> dict[str, Any]:
     places = v["keys"].shape[0] * v["block_size"]
     order = np.argsort(v["slots"], kind="stable")
     slots = np.random.default_rng(len(order)).permutation(places)[: len(order)][order]
-    return {"eps": 1e-5, "positions": v["positions"] % v["cosine"].shape[0], "slots": slots.astype(np.int64)}
+    eps = EPSILONS[int(abs(v["eps"]) * 1e4) % len(EPSILONS)]
+    return {"eps": eps, "positions": v["positions"] % v["cosine"].shape[0], "slots": slots.astype(np.int64)}
+
+
+def small_heads(v: Values, draw: Generator) -> dict[str, Any]:
+    """Heads of zeros and heads in which eps counts as much as the mean square."""
+    scale = draw.choice([0.0, 1e-3, 1e-2], (*v["qkv"].shape[:-1], v["qkv"].shape[-1] // WIDTH))
+    return {"qkv": v["qkv"] * np.repeat(scale, WIDTH, axis=-1), "eps": float(draw.choice(EPSILONS[:2]))}
+
+
+def large_heads(v: Values, draw: Generator) -> dict[str, Any]:
+    """Heads whose squares are infinite in float16."""
+    return {"qkv": v["qkv"] * 400.0}
+
+
+def ends(v: Values, draw: Generator) -> dict[str, Any]:
+    """Positions at both ends of the tables, slots at both ends of the cache."""
+    places = v["keys"].shape[0] * v["keys"].shape[2]
+    slots = [slot for i in range(places) for slot in (i, places - 1 - i)][: len(v["slots"])]
+    return {"positions": draw.choice([0, len(v["cosine"]) - 1], len(slots)), "slots": np.array(slots)}
 
 
 problem = Problem(
@@ -82,11 +109,13 @@ problem = Problem(
         {"N": 3, "C": 7, "G": 1, "K": 3, "block_size": 8},
         {"N": 1, "C": 1, "G": 4, "K": 1, "block_size": 1},
     ),
+    special={"small heads": small_heads, "large heads": large_heads, "both ends": ends},
+    widest={"N": 5000, "C": 5000, "K": 9},
     largest={"N": 20, "C": 64, "G": 5, "K": 3, "block_size": 32},
     tiles=(4, 8, 16, 32),
     observed={"N": 16, "C": 64, "G": 2, "K": 4, "block_size": 16},
     timed={"N": 16_384, "C": 4096, "G": 2, "K": 8, "block_size": 16},
     flops=f"6*N*(G+1)*K*{WIDTH}",
     bytes=f"4*N*(G+2)*K*{WIDTH}",
-    aligned="tensors begin at 16-byte boundaries, which the op checks",
+    alignment=16,  # the op checks it
 )

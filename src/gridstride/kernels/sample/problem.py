@@ -1,10 +1,18 @@
-"""One token per row of logits: greedy, or drawn from what min-p, top-k and top-p leave, by a given uniform number."""
+"""One token per row of logits: greedy, or drawn from what min-p, top-k and top-p leave, by a given uniform number.
+
+A row whose largest logit is NaN or infinite gives -1; a temperature of 0 gives the first token of the largest logit.
+Else a token's weight is exp((logit - largest) / temperature). Left are those of weight at least min_p; where 0 <
+top_k < V, those whose logit is no less than the k-th largest (equal logits stay together); where top_p < 1, of what
+is left the likeliest until their weights reach top_p of all, and those equal to the last. Their weights are added up
+in the vocabulary's order: the token is the first whose sum is above uniform times the whole.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Problem, Values, array, size
 
@@ -23,16 +31,21 @@ def drawn(logits: Array, temperature: float, top_k: int, top_p: float, min_p: fl
         return -1
     if temperature == 0:
         return int(logits.argmax())
+    sums = kept_sums(logits, temperature, top_k, top_p, min_p)
+    return int(np.searchsorted(sums, uniform * sums[-1], side="right"))
+
+
+def kept_sums(logits: Array, temperature: float, top_k: int, top_p: float, min_p: float) -> Array:
+    """The weights of the tokens that are left, added up in the vocabulary's order."""
     shares = np.exp((logits - logits.max()) / temperature)
     kept = shares >= min_p
     if 0 < top_k < len(logits):
-        kept &= logits >= np.sort(logits)[-top_k]
+        kept &= logits >= np.partition(logits, -top_k)[-top_k]
     if top_p < 1:
         order = np.argsort(np.where(kept, -logits, np.inf), kind="stable")
         sums = np.cumsum(np.where(kept, shares, 0)[order])
         kept &= logits >= logits[order[np.searchsorted(sums, top_p * sums[-1])]]
-    sums = np.cumsum(np.where(kept, shares, 0))
-    return int(np.searchsorted(sums, uniform * sums[-1], side="right"))
+    return np.cumsum(np.where(kept, shares, 0))
 
 
 def arrange(v: Values) -> dict[str, Any]:
@@ -41,34 +54,64 @@ def arrange(v: Values) -> dict[str, Any]:
     Whole logits 1/8 apart: equal ones are equal and others are not, in any precision.
     """
     logits = np.round(np.clip(np.nan_to_num(v["logits"], nan=0.0), -64, 64) * 8) / 8
-    rows = len(logits)
-    draw = np.random.default_rng(logits.size)
+    rows, tokens = logits.shape
+    draw = np.random.default_rng(np.ascontiguousarray(v["uniform"]).view(np.uint64))
     settings = {
-        "temperature": draw.choice([0.0, 0.5, 1.0, 2.0], rows), "top_k": draw.choice([0, 1, 3, 40], rows),
-        "top_p": draw.choice([1.0, 0.9, 0.35], rows), "min_p": draw.choice([0.0, 0.03], rows),
-    }  # fmt: skip
+        "temperature": draw.choice([0.0, 0.1, 0.25, 0.5, 1.0, 2.0], rows),
+        "top_k": draw.choice([-1, 0, 1, 3, 40, 41, 100, tokens - 1, tokens, tokens + 1], rows),
+        "top_p": draw.choice([1.0, 0.9, 0.35, 0.01], rows),
+        "min_p": draw.choice([0.0, 0.03, 0.4, 1.0], rows),
+    }
     if rows > 1:
         logits[0, -1] = np.nan
+    return _with_points(logits, settings, draw)
+
+
+def _with_points(logits: Array, settings: dict[str, Any], draw: Generator) -> dict[str, Any]:
     settings = {n: x.astype(np.int32 if n == "top_k" else np.float32) for n, x in settings.items()}
-    points = [_point(logits[m], {n: x[m] for n, x in settings.items()}, draw.random()) for m in range(rows)]
+    points = [_point(row, {n: x[m] for n, x in settings.items()}, draw.random()) for m, row in enumerate(logits)]
     return {"logits": logits.astype(np.float32), **settings, "uniform": np.array(points)}
+
+
+def masked(v: Values, draw: Generator) -> dict[str, Any]:
+    """Tokens whose logit is -Inf, the first ones among them; a row with nothing else, and one with +Inf."""
+    logits = np.where(np.isfinite(v["logits"]), v["logits"], 0.0)
+    rows, tokens = logits.shape
+    hidden = draw.random(logits.shape) < 0.5
+    hidden[:, : tokens // 3] = True
+    hidden[np.arange(rows), draw.integers(tokens // 3, tokens, rows)] = False
+    logits = np.where(hidden, -np.inf, logits)
+    if rows > 1:
+        logits[draw.integers(0, rows)] = -np.inf
+    if rows > 2:
+        logits[-1, draw.integers(0, tokens)] = np.inf
+    return _with_points(logits, {n: v[n] for n in ("temperature", "top_k", "top_p", "min_p")}, draw)
+
+
+def at_zero(v: Values, draw: Generator) -> dict[str, Any]:
+    """A uniform number of 0 takes the first token that is left, however many were masked before it."""
+    logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -2, 2)
+    tokens = logits.shape[1]
+    logits[:, : draw.integers(0, tokens)] = -np.inf
+    return {"logits": logits, "uniform": np.zeros(len(logits)), "temperature": np.ones(len(logits))}
+
+
+def at_the_end(v: Values, draw: Generator) -> dict[str, Any]:
+    """The last eight tokens are the likeliest, so that one of them is drawn."""
+    logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -8, 8)
+    logits[:, -8:] += 32
+    settings = {n: v[n] for n in ("temperature", "top_k", "top_p", "min_p")}
+    return _with_points(logits, {**settings, "temperature": np.full(len(logits), 0.5)}, draw)
 
 
 def _point(logits: Array, wishes: dict[str, Any], near: float) -> float:
     """The middle of the token that `near` falls into."""
     if wishes["temperature"] == 0 or not np.isfinite(logits.max()):
         return near
-    token = drawn(logits, uniform=near, **wishes)
-    low, high = near, near  # bisect for the token's borders
-    for sign in (-1, 1):
-        inside, outside = near, 0.0 if sign < 0 else 1.0
-        for _ in range(40):
-            middle = (inside + outside) / 2
-            inside, outside = (
-                (middle, outside) if drawn(logits, uniform=middle, **wishes) == token else (inside, middle)
-            )
-        low, high = (inside, high) if sign < 0 else (low, inside)
-    return (low + high) / 2
+    sums = kept_sums(logits, **wishes)
+    token = int(np.searchsorted(sums, near * sums[-1], side="right"))
+    low = sums[token - 1] if token else 0.0
+    return float((low + sums[token]) / 2 / sums[-1])
 
 
 problem = Problem(
@@ -87,6 +130,8 @@ problem = Problem(
     ),
     reference=reference,
     arrange=arrange,
+    special={"masked": masked, "uniform = 0": at_zero, "last tokens": at_the_end},
+    widest={"V": 70_000, "M": 130},
     # The last: more tokens than a block has threads, so that a thread adds up several.
     public=({"M": 6, "V": 500}, {"M": 4, "V": 97}, {"M": 1, "V": 1}, {"M": 4, "V": 1100}),
     largest={"M": 5, "V": 1500},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
@@ -11,6 +14,21 @@ def reference(v: Values) -> dict[str, Array]:
     """silu(g) = g / (1 + exp(-g))."""
     gate, up = np.split(v["gate_up"], 2, axis=-1)
     return {"out": gate / (1.0 + np.exp(-gate)) * up}
+
+
+def steep(v: Values, draw: Generator) -> dict[str, Any]:
+    """Gates whose exponential is 0 or infinite in float32 and in float16, and infinite gates on the right."""
+    gate, up = np.split(v["gate_up"].astype(np.float64), 2, axis=-1)
+    gates = draw.choice([-60_000.0, -1000.0, -104.0, -90.0, -20.0, -12.0, 12.0, 90.0, 60_000.0, np.inf], gate.shape)
+    return {"gate_up": np.concatenate((gates, up), axis=-1)}
+
+
+def flat(v: Values, draw: Generator) -> dict[str, Any]:
+    """Gates whose SiLU is far below 1 and no denormal of float16, with factors of hundreds: who takes one number near 1
+    from another on the way there has lost what is multiplied.
+    """
+    shape = np.split(v["gate_up"], 2, axis=-1)[0].shape
+    return {"gate_up": np.concatenate((draw.uniform(-18.0, -8.0, shape), draw.uniform(500.0, 2000.0, shape)), axis=-1)}
 
 
 def torch_silu_mul(v: Values) -> object:
@@ -39,11 +57,13 @@ problem = Problem(
     },
     public=({"N": 3, "H": 512}, {"N": 4, "H": 48}, {"N": 2, "H": 301}, {"N": 1, "H": 1}),
     largest={"N": 5, "H": 2500},
+    widest={"N": 65_000, "H": 70_000},
+    special={"steep gates": steep, "flat gates": flat},
     tiles=(8, 32, 256, 1024),
     observed={"N": 8, "H": 1024},
     timed={"N": 16_384, "H": 8192},
     flops="4*N*H",
     bytes="6*N*H",
     peers={"torch": Peer(torch_silu_mul)},
-    aligned="tensors begin at 16-byte boundaries, which the op checks",
+    alignment=16,  # the op checks it
 )

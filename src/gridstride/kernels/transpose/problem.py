@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.random import Generator
+
+from gridstride.judge.data import any_bits
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
 
 def reference(v: Values) -> dict[str, Array]:
     """The same values, turned."""
     return {"out": v["in"].T}
+
+
+def odd_bits(v: Values, draw: Generator) -> dict[str, Any]:
+    """Every pattern of bits: NaNs with payloads, signalling ones too, both zeros, denormals."""
+    return {"in": any_bits(v["in"].shape, draw)}
 
 
 def torch_copy(v: Values) -> object:
@@ -20,7 +30,7 @@ problem = Problem(
     title="Transpose, float32",
     parameters=(array("in", "float32", "M", "N"), array("out", "float32", "N", "M", role="out"), size("M"), size("N")),
     reference=reference,
-    exact=True,
+    bitwise=True,
     public=(
         {"M": 64, "N": 64},
         {"M": 96, "N": 40},
@@ -34,6 +44,8 @@ problem = Problem(
         {"M": 34, "N": 67},
     ),
     largest={"M": 150, "N": 150},
+    widest={"M": 65_000, "N": 70_000},
+    special={"odd bits": odd_bits},
     tiles=(8, 32, 64),
     observed={"M": 256, "N": 256},
     timed={"M": 8192, "N": 8192},

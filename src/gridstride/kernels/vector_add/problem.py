@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.random import Generator
+
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
 
@@ -13,6 +17,13 @@ def reference(v: Values) -> dict[str, Array]:
 def magnitude(v: Values) -> dict[str, Array]:
     """|a| + |b|: when the two cancel, the rounding error is still in proportion to this."""
     return {"c": abs(v["a"]) + abs(v["b"])}
+
+
+def huge(v: Values, draw: Generator) -> dict[str, Any]:
+    """Sums next to what float32 holds, and above it: Inf then."""
+    return {
+        name: draw.uniform(1e38, 3.4e38, v[name].shape) * draw.choice([-1, 1], v[name].shape) for name in ("a", "b")
+    }
 
 
 def torch_add(v: Values) -> object:
@@ -37,6 +48,8 @@ problem = Problem(
     zeros=("n",),
     public=({"n": 1024}, {"n": 1000}, {"n": 4099}, {"n": 1}),
     largest={"n": 20_000},
+    widest={"n": 2_200_000},
+    special={"huge": huge},
     tiles=(32, 256, 1024),
     observed={"n": 1 << 16},
     timed={"n": 1 << 26},

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gridstride.judge import report as judge_report
 from gridstride.judge.report.svg import tag
+from gridstride.plain import plain
 from gridstride.profile import intervals
 from gridstride.profile.findings.finding import sentence
 from gridstride.profile.lines import Line
@@ -38,7 +39,7 @@ def render(profile: Profile, *, command: str, date: datetime | None = None) -> s
     environment.filters |= {"percent": percent, "time": milliseconds, "place": short_path, "sentence": sentence,
                             "code": _code, "cut": _cut, "limit": _limit}  # fmt: skip
     page = environment.get_template("profile.html.j2")
-    return page.render(_view(profile, command, date or datetime.now().astimezone()))
+    return plain(page.render(_view(profile, command, date or datetime.now().astimezone())))
 
 
 def _view(profile: Profile, command: str, date: datetime) -> dict[str, Any]:

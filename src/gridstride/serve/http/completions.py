@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
+from gridstride.serve.client.output import Piece
 from gridstride.serve.http import logprobs
 from gridstride.serve.http.body import documented, parsed
 from gridstride.serve.http.disconnect import unless_gone
@@ -20,7 +21,6 @@ from gridstride.serve.http.sampling import sequences
 from gridstride.serve.http.schemas import CompletionRequest
 from gridstride.serve.http.sse import EventStream
 from gridstride.serve.http.state import Server, server_of
-from gridstride.serve.output import Piece
 
 router = APIRouter()
 Body = Annotated[CompletionRequest, Depends(parsed(CompletionRequest))]

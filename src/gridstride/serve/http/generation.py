@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from gridstride.models.tokenizer import Tokenizer
+from gridstride.serve.client.output import Output, Piece
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.state import Server
-from gridstride.serve.output import Output, Piece
 from gridstride.serve.process.client import Group, Refused, Wanted
 
 _PARAMS = {"schema": "response_format"}  # fields of the engine that have another name here

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.serve.batch import TokenLogprobs
-from gridstride.serve.output import Piece
+from gridstride.serve.client.output import Piece
+from gridstride.serve.engine.batch import TokenLogprobs
 
 _LEAST = -9999.0  # JSON has no infinity; OpenAI writes this for what cannot be drawn
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import HistogramMetricFamily
 
-from gridstride.serve.messages import Finish, Stats, Update
+from gridstride.serve.engine.messages import Finish, Stats, Update
 from gridstride.serve.process.client import Stream
 from gridstride.serve.process.protocol import Ready
 

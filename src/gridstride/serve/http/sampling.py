@@ -6,11 +6,11 @@ import json
 import secrets
 from collections.abc import Sequence
 
+from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.schemas import ChatRequest, Generate, ResponseFormat
 from gridstride.serve.process.client import Wanted
 from gridstride.serve.process.protocol import Ready
-from gridstride.serve.sampling import Sampling
 
 _SEEDS = 1 << 63
 _STRIDE = 0x9E3779B97F4A7C15  # keeps the choices' random numbers apart
@@ -79,19 +79,6 @@ def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> 
 
 
 def _sampling(request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None) -> Sampling:
-    return Sampling(
-        max_tokens=max_tokens,
-        temperature=1.0 if request.temperature is None else request.temperature,
-        top_k=request.top_k or 0,
-        top_p=1.0 if request.top_p is None else max(request.top_p, 1e-9),  # 0 means the likeliest token alone
-        min_p=request.min_p or 0.0,
-        seed=seed,
-        presence_penalty=request.presence_penalty or 0.0,
-        frequency_penalty=request.frequency_penalty or 0.0,
-        repetition_penalty=request.repetition_penalty or 1.0,
-        logit_bias=dict(request.logit_bias),
-        logprobs=logprobs,
-        stop_tokens=frozenset(request.stop_token_ids or ()),
-        ignore_eos=bool(request.ignore_eos),
-        schema=schema,
-    )
+    asked = {name: getattr(request, name) for name in REQUESTED}
+    stops = frozenset(request.stop_token_ids or ())
+    return Sampling.of(**asked, max_tokens=max_tokens, seed=seed, logprobs=logprobs, stop_tokens=stops, schema=schema)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 from pydantic_core import PydanticCustomError
 
+from gridstride.serve.engine.sampling import REQUESTED, RULES
 from gridstride.serve.http.settings import MAX_N, MAX_STOP, MAX_TOP_LOGPROBS
 
 _INT64 = 1 << 63
@@ -36,6 +37,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
+def _bounds(option: str) -> Any:
+    """What a request may ask of a sampling option."""
+    bounds: dict[str, Any] = dict(RULES[option].request or {})
+    return Field(**bounds)
+
+
 class StreamOptions(Strict):
     include_usage: bool | None = None
     include_obfuscation: Literal[False] | None = None
@@ -53,17 +60,17 @@ class Generate(Strict):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     n: Annotated[int, Field(ge=1, le=MAX_N)] | None = None
     seed: Annotated[int, Field(ge=-_INT64, lt=_INT64)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    logit_bias: Annotated[dict[int, Annotated[float, Field(ge=-100, le=100)]], BeforeValidator(_bias)] = {}
+    temperature: Annotated[float, _bounds("temperature")] | None = None
+    top_p: Annotated[float, _bounds("top_p")] | None = None
+    presence_penalty: Annotated[float, _bounds("presence_penalty")] | None = None
+    frequency_penalty: Annotated[float, _bounds("frequency_penalty")] | None = None
+    logit_bias: Annotated[dict[int, Annotated[float, _bounds("logit_bias")]], BeforeValidator(_bias)] = {}
     stop: Annotated[tuple[str, ...], BeforeValidator(_stops)] = ()
     user: str | None = None  # says who asks; it changes nothing
     # vLLM's additions
-    top_k: Annotated[int, Field(ge=0)] | None = None
-    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    repetition_penalty: Annotated[float, Field(gt=0, le=2)] | None = None
+    top_k: Annotated[int, _bounds("top_k")] | None = None
+    min_p: Annotated[float, _bounds("min_p")] | None = None
+    repetition_penalty: Annotated[float, _bounds("repetition_penalty")] | None = None
     ignore_eos: bool | None = None
     stop_token_ids: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=64)] | None = None
 
@@ -87,6 +94,10 @@ class Generate(Strict):
     @property
     def wants_usage(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
+
+
+if missing := REQUESTED - Generate.model_fields.keys():
+    raise ImportError(f"schemas.py: Generate has no field for the sampling options {', '.join(sorted(missing))}")
 
 
 class TextPart(Strict):

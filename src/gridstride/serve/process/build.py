@@ -8,10 +8,10 @@ import torch
 
 from gridstride.models.errors import ModelError
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.serve import build
-from gridstride.serve.engine import Engine
-from gridstride.serve.grammar import Grammars
+from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.grammar import Grammars
 from gridstride.serve.process.protocol import Ready
+from gridstride.serve.runner import build
 
 _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up those that are being answered
 
@@ -49,7 +49,7 @@ def engine(
         vocabulary=runner.vocabulary,
         max_running=max_running,
         device=_name(where),
-        schemas=find_spec("gridstride.serve.grammar") is not None,
+        schemas=find_spec("gridstride.serve.engine.grammar") is not None,
     )
     return made, ready
 

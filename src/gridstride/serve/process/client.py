@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gridstride.serve.messages import Abort, Finish, Stats, Submit, Update
+from gridstride.serve.engine.messages import Abort, Finish, Stats, Submit, Update
+from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.protocol import Accepted, FromEngine, Ready, Rejected, ToEngine
-from gridstride.serve.sampling import Sampling
 
 Send = Callable[[list[ToEngine]], None]
 

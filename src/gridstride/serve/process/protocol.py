@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gridstride.serve.messages import Abort, Stats, Submit, Update
+from gridstride.serve.engine.messages import Abort, Stats, Submit, Update
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from gridstride.serve.messages import Stats, Update
+from gridstride.serve.engine.messages import Stats, Update
 
 HEADER = struct.Struct("<Q")
 MOST = 1 << 30  # bytes of one frame; a longer one means that the two sides have lost step

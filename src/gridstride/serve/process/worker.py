@@ -16,7 +16,7 @@ import threading
 import traceback
 from typing import Any, NoReturn, Protocol
 
-from gridstride.serve.messages import Abort, Stats, Submit, Update
+from gridstride.serve.engine.messages import Abort, Stats, Submit, Update
 from gridstride.serve.process.protocol import Accepted, Build, Failed, FromEngine, Quit, Ready, Rejected, ToEngine
 from gridstride.serve.process.wire import HEADER, length, packed, unpacked
 

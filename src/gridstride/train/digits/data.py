@@ -31,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """`validation` chooses the best epoch; `test` is looked at once, at the end."""
+    """`validation` shows how training goes, settings are chosen by it; `test` is looked at once, at the end."""
 
     train: Part
     validation: Part

@@ -1,8 +1,7 @@
-"""Training: batches in a shuffled order, autocast, AdamW, a cosine, and the best epoch's weights."""
+"""Training: batches in a shuffled order, autocast, AdamW, and a cosine to its end."""
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import torch.nn.functional as F
 
 from gridstride.train.digits.data import Digits, Part, shifted
 from gridstride.train.digits.model import Classifier
-from gridstride.train.precision import Precision
+from gridstride.train.optim.precision import Precision
 
 Say = Callable[[str], None]
 
@@ -20,10 +19,11 @@ Say = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     seed: int = 0
-    epochs: int = 60
+    epochs: int = 40
     batch: int = 64
     lr: float = 3e-3
     weight_decay: float = 0.05
+    label_smoothing: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +34,25 @@ class Epoch:
 
 
 def fit(digits: Digits, settings: Settings, precision: Precision, *, say: Say) -> tuple[Classifier, list[Epoch]]:
-    """The classifier as it was after its best epoch by validation, and what each epoch gave."""
+    """The classifier after its last epoch, and what each epoch gave.
+
+    The last one is taken, not the best by validation: once the rate has come down to nothing, what still differs
+    between epochs is one or two of 269 images, and choosing by that is choosing by chance.
+    """
     torch.manual_seed(settings.seed)
     model = Classifier().to(precision.device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     scaler = precision.scaler()
     generator = torch.Generator().manual_seed(settings.seed)
     epochs: list[Epoch] = []
-    best = copy.deepcopy(model.state_dict())
     for number in range(1, settings.epochs + 1):
         for group in optimiser.param_groups:
             group["lr"] = settings.lr * (1 + math.cos(math.pi * (number - 1) / settings.epochs)) / 2
-        loss = _epoch(model, optimiser, scaler, digits.train, settings.batch, generator, precision)
-        found = Epoch(number, loss, accuracy(predict(model, digits.validation, precision), digits.validation))
-        if not epochs or found.validation_accuracy > max(epoch.validation_accuracy for epoch in epochs):
-            best = copy.deepcopy(model.state_dict())
-        epochs.append(found)
-        if number % 15 == 0:
-            say(f"epoch {number}: loss {loss:.3f}, {found.validation_accuracy:.1%} of validation right")
-    model.load_state_dict(best)
+        loss = _epoch(model, optimiser, scaler, digits.train, settings, generator, precision)
+        right = accuracy(predict(model, digits.validation, precision), digits.validation)
+        epochs.append(Epoch(number, loss, right))
+        if number % 10 == 0:
+            say(f"epoch {number}: loss {loss:.3f}, {right:.1%} of validation right")
     return model, epochs
 
 
@@ -61,17 +61,17 @@ def _epoch(
     optimiser: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler,
     part: Part,
-    batch: int,
+    settings: Settings,
     generator: torch.Generator,
     precision: Precision,
 ) -> float:
     model.train()
     total = torch.zeros((), device=part.images.device)
-    for chosen in torch.randperm(len(part), generator=generator).split(batch):
+    for chosen in torch.randperm(len(part), generator=generator).split(settings.batch):
         chosen = chosen.to(part.images.device)
         images = shifted(part.images[chosen], generator)
         with precision.autocast():
-            loss = F.cross_entropy(model(images).float(), part.labels[chosen])
+            loss = F.cross_entropy(model(images).float(), part.labels[chosen], label_smoothing=settings.label_smoothing)
         optimiser.zero_grad()
         scaler.scale(loss).backward()
         scaler.step(optimiser)

@@ -1,4 +1,4 @@
-"""A classifier of two hidden layers, on the same ops as the decoders."""
+"""A small classifier: two convolutions, then a layer as a decoder's is, on the same ops."""
 
 from __future__ import annotations
 
@@ -25,13 +25,22 @@ class Block(nn.Module):
 
 
 class Classifier(nn.Module):
-    """Images [N, 8, 8] to logits [N, 10]."""
+    """Images [N, 8, 8] to logits [N, 10].
 
-    def __init__(self, width: int = 256, blocks: int = 2) -> None:
+    The convolutions know from the start that a stroke is the same one pixel further: without them 1,078 images were too
+    few, and some processors' rounding put 0.964 of the test digits right, others' 0.993 (the same seed).
+    """
+
+    def __init__(self, channels: int = 32, width: int = 128) -> None:
         super().__init__()
-        self.read = nn.Linear(SIDE * SIDE, width)
-        self.blocks = nn.Sequential(*(Block(width) for _ in range(blocks)))
+        self.strokes = nn.Conv2d(1, channels, 3, padding=1)
+        self.corners = nn.Conv2d(channels, 2 * channels, 3, padding=1, stride=2)
+        self.dropout = nn.Dropout(0.3)
+        self.read = nn.Linear(2 * channels * (SIDE // 2) ** 2, width)
+        self.block = Block(width)
         self.decide = nn.Linear(width, CLASSES)
 
     def forward(self, images_NHW: Tensor) -> Tensor:
-        return self.decide(self.blocks(self.read(images_NHW.flatten(1))))
+        x = ops.gelu_tanh(self.strokes(images_NHW[:, None]))
+        x = ops.gelu_tanh(self.corners(x)).flatten(1)
+        return self.decide(self.block(self.read(self.dropout(x))))

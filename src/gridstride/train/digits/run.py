@@ -13,11 +13,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.digits import data, evaluate
 from gridstride.train.digits.fit import Say, Settings, accuracy, fit, predict
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.folder import RunFolder
-from gridstride.train.precision import choose
+from gridstride.train.optim.precision import choose
 from gridstride.train.trainer import device_of
 
 
@@ -42,7 +42,7 @@ def train(
         "folder": str(folder),
         "test_accuracy": accuracy(predicted, digits.test),
         "test_images": len(digits.test),
-        "validation_accuracy": max(epoch.validation_accuracy for epoch in epochs),
+        "validation_accuracy": epochs[-1].validation_accuracy,
         "seconds": round(seconds, 2),
         "parameters": sum(p.numel() for p in model.parameters()),
         "precision": chosen.name,

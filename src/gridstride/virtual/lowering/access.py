@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gridstride.virtual.abi.layout import LANES, SITE
+from gridstride.virtual.ir.builder import Value, constant, vector_constant
+from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.ir import Value, constant, vector_constant
-from gridstride.virtual.lowering.lanes import Linear
-from gridstride.virtual.machine.layout import LANES, SITE
 
 MAX_GROUPS = 4
 MAX_CHUNK = 128
@@ -45,22 +45,47 @@ class Access:
         return f"i{8 * self.size}"
 
 
-def groups_of(cx: Lowering, form: Linear) -> list[Group] | None:
-    """The groups of a linear address; None where there are too many to be worth it."""
+def groups_of(cx: Lowering, form: Affine) -> list[Group]:
+    """The groups of a linear address."""
+    return [_group(cx, form, members) for members in members_of(form)]
+
+
+def members_of(form: Affine) -> list[tuple[int, ...]]:
+    """The lanes of each group."""
     inner = form.extended.inner if form.extended else None
     keys: dict[tuple[int, ...], list[int]] = {}
     for i in range(LANES):
         own = [k[i] for k, _ in form.terms]
         keys.setdefault(tuple(own + ([k[i] for k, _ in inner.terms] if inner else [])), []).append(i)
-    if len(keys) > MAX_GROUPS:
-        return None
-    return [_group(cx, form, tuple(members)) for members in keys.values()]
+    return [tuple(members) for members in keys.values()]
 
 
-def _group(cx: Lowering, form: Linear, members: tuple[int, ...]) -> Group:
+def few_groups(form: Affine) -> bool:
+    """Whether it is worth it to look at the groups one by one."""
+    if not form.terms and not (form.extended and form.extended.inner.terms):
+        return True
+    return len(members_of(form)) <= MAX_GROUPS
+
+
+def widest_span(form: Affine, access: Access) -> int:
+    """Bytes from the first to past the last that any group touches."""
+    spans = []
+    for members in members_of(form):
+        offsets = _offsets(form, members)
+        spans.append(max(offsets) - min(offsets) + access.bytes)
+    return max(spans)
+
+
+def _offsets(form: Affine, members: tuple[int, ...]) -> list[int]:
+    """How far the lanes of a group are from its address."""
+    e = form.extended
+    return [form.k[i] + (e.scale * e.inner.k[i] if e else 0) for i in members]
+
+
+def _group(cx: Lowering, form: Affine, members: tuple[int, ...]) -> Group:
     first = members[0]
     address = _at(cx, form, first)
-    offsets = [form.k[i] for i in members]
+    offsets = _offsets(form, members)
     valid = None
     if form.extended:
         e = form.extended
@@ -69,14 +94,13 @@ def _group(cx: Lowering, form: Linear, members: tuple[int, ...]) -> Group:
         valid = _no_wrap(cx, x, distances, e.signed)
         scaled = cx.op("mul", form.width, cx.extend(x, e.signed), constant("i64", e.scale))
         address = cx.op("add", form.width, address, scaled)
-        offsets = [o + e.scale * d for o, d in zip(offsets, distances, strict=True)]
     low = min(offsets)
     if low:
         address = cx.op("add", form.width, address, cx.constant(form.width, low))
     return Group(members, tuple(o - low for o in offsets), address, valid)
 
 
-def _at(cx: Lowering, form: Linear, lane: int) -> Value:
+def _at(cx: Lowering, form: Affine, lane: int) -> Value:
     """base + Σ u · k[lane]: the part of a form that its constants do not give."""
     value = form.base
     for k, u in form.terms:
@@ -102,15 +126,16 @@ def span(group: Group, access: Access) -> int:
     return max(group.offsets) + access.bytes
 
 
-def checks(cx: Lowering, groups: list[Group], access: Access, site: int) -> Value:
-    """An i1: every group lies inside its allocation, aligned, and no index wrapped."""
+def checks(cx: Lowering, groups: list[Group], access: Access, bound: Value) -> Value:
+    """An i1: every group lies inside its allocation, aligned, and no index wrapped.
+
+    `bound`: how many aligned places shared memory has for the widest group (i32), or where the site's record of the
+    allocation is that it last hit (ptr).
+    """
     b = cx.b
-    widest = max(span(g, access) for g in groups)
-    cx.program.widen(site, widest)
     ok: Value | None = None
     for g in groups:
-        inside = inside_shared(cx, g.address, widest, access) if access.space == "shared" else None
-        inside = inside or inside_global(cx, g.address, access, site)
+        inside = (inside_shared if access.space == "shared" else inside_global)(cx, g.address, access, bound)
         # Lanes at distances that the alignment does not divide are left to the slow path.
         for one in (inside, g.valid):
             if one is not None:
@@ -127,18 +152,16 @@ def _aligned(cx: Lowering, distance: Value, align: int) -> Value:
     return cx.b.intrinsic("fshr", distance, distance, constant(distance.type, shift))
 
 
-def inside_global(cx: Lowering, address: Value, access: Access, site: int) -> Value:
+def inside_global(cx: Lowering, address: Value, access: Access, entry: Value) -> Value:
     """Against the allocation that this site last hit: the slow path looks others up and remembers them."""
     b = cx.b
-    entry = b.offset(cx.field("sites"), SITE.size * site)
     low = b.load("i64", entry)
     limit = b.load("i64", b.offset(entry, SITE.offset["limit"]))
     distance = b.op("sub", address, low)
     return b.compare("ult", _aligned(cx, distance, access.bytes), limit)
 
 
-def inside_shared(cx: Lowering, address: Value, widest: int, access: Access) -> Value:
-    limit = cx.program.shared_limit(cx, widest, access.bytes)
+def inside_shared(cx: Lowering, address: Value, access: Access, limit: Value) -> Value:
     return cx.b.compare("ult", _aligned(cx, address, access.bytes), limit)
 
 
@@ -220,6 +243,18 @@ def store_groups(cx: Lowering, groups: list[Group], access: Access, values: list
             _store_run(cx, group, access, values, base)
         else:
             _scatter_group(cx, group, access, values, base)
+
+
+def store_one(cx: Lowering, group: Group, access: Access, values: list[Value]) -> None:
+    """All lanes write one address: the highest active lane's value stays."""
+    b = cx.b
+    base = pointer(cx, group.address, access)
+    if values[0].wide:
+        zeros = b.call("i32", "llvm.ctlz.i32", cx.active(), constant("i1", True))
+        lane = b.op("sub", constant("i32", LANES - 1), zeros)
+        values = [b.extract(v, lane) for v in values]
+    for j, value in enumerate(values):
+        b.store(value, b.offset(base, access.size * j), align=access.size)
 
 
 def _store_run(cx: Lowering, group: Group, access: Access, values: list[Value], base: Value) -> None:

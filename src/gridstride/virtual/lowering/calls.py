@@ -6,11 +6,11 @@ gets a pointer to the area of each of its parameters and results.
 
 from __future__ import annotations
 
+from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
+from gridstride.virtual.abi.layout import FAULT, LANES
+from gridstride.virtual.ir.builder import Value, bits, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering, llvm_type
-from gridstride.virtual.lowering.ir import Value, bits, constant, wide
-from gridstride.virtual.lowering.program import FUNCTION_BASE
-from gridstride.virtual.machine.layout import FAULT, LANES
 from gridstride.virtual.ptx.module import (
     Arguments,
     Function,
@@ -170,7 +170,7 @@ def call(cx: Lowering, ins: Instruction) -> None:
     areas = [_argument(cx, o) for o in passed.items]
     results = [_result_area(cx, o) for o in returned.items]
     if isinstance(target, Symbol):
-        from gridstride.virtual.lowering.instructions.builtins import BUILTINS, SIZES
+        from gridstride.virtual.lowering.instructions.calls.builtins import BUILTINS, SIZES
 
         name = cx.program.module.aliases.get(target.name, target.name)
         builtin = BUILTINS.get(name)
@@ -279,6 +279,3 @@ def _indirect(cx: Lowering, target: Operand, areas: list[Value], prototype: Prot
             call_function(cx, function, mask, areas)
         b.store(b.op("xor", b.load("i32", left), mask), left)
     invalid_pointer(cx, pointers, b.load("i32", left))
-
-
-FAMILY = {"call": call}

@@ -1,20 +1,21 @@
 """The ends of blocks: branches, returns, barriers, and who runs next.
 
 Every block has a pending mask: the lanes that wait to run it. A branch adds lanes to the pending masks of its targets,
-then control goes to the lowest pending block (analysis.py says which can be pending where, so this is a short chain of
-tests, and no test at all where a branch is uniform).
+then control goes to the lowest pending block (uniformity.py says which can be pending where, so this is a short chain
+of tests, and no test at all where a branch is uniform).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridstride.virtual.lowering.analysis import bits_of, last_of, leaves, parts, waits
+from gridstride.virtual.abi.layout import FAULT, LAUNCH, SPINNING, WARP
+from gridstride.virtual.ir.builder import Value, constant, wide
+from gridstride.virtual.lowering.analysis.uniformity import bits_of, last_of, leaves, parts, waits
 from gridstride.virtual.lowering.calls import call, return_registers
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.ir import Value, constant, wide
-from gridstride.virtual.lowering.split import split_call
-from gridstride.virtual.machine.layout import FAULT, LAUNCH, SPINNING, WARP
+from gridstride.virtual.lowering.subwarp_calls import split_call
+from gridstride.virtual.ptx.flow.cfg import ends_block
 from gridstride.virtual.ptx.module import Instruction, LabelRef, Operand
 
 SPIN_BUDGET = 64
@@ -42,7 +43,7 @@ class Flow:
         for bits in self.facts.frontier:
             self.can_wait |= bits
         self.gates: dict[int, Value] = {
-            self.code.successors[i][0]: self.b.alloca("i64")
+            self.code.successors[i][0]: cx.slot("i64")
             for i, block in enumerate(self.code.blocks)
             if parts(self.code, self.facts.frontier, i) and self.code.successors[i]
         }
@@ -52,10 +53,10 @@ class Flow:
             if block and block[-1].opcode == "call" and waits(block[-1])
         }
         """Of those gates, the ones where calls return: whoever is pending there is away."""
-        self.freed = {target: self.b.alloca("i32") for target in self.gates}
+        self.freed = {target: cx.slot("i32") for target in self.gates}
         """Lanes that a barrier let go and that have not run yet, when others came to be held for its next turn."""
-        self.budget = self.b.alloca("i32") if self.code.spin_edges else None
-        self.turn = self.b.alloca("i32") if self.code.spin_edges else Value("", "ptr")
+        self.budget = cx.slot("i32") if self.code.spin_edges else None
+        self.turn = cx.slot("i32") if self.code.spin_edges else Value("", "ptr")
 
     def write(self, mask: Value | None) -> None:
         """All blocks; `mask` holds the lanes that enter the function (None: all 32)."""
@@ -66,10 +67,10 @@ class Flow:
             b.store(constant("i64", 0), gate)
         for freed in self.freed.values():
             b.store(constant("i32", 0), freed)
-        if self.budget:
+        if self.budget is not None:
             b.store(constant("i32", SPIN_BUDGET), self.budget)
             b.store(constant("i32", -1), self.turn)
-        b.store(mask or constant("i32", -1), self.pending[0])
+        b.store(constant("i32", -1) if mask is None else mask, self.pending[0])
         b.jump("B0")
         for index in range(len(self.code.blocks)):
             self._block(index)
@@ -91,7 +92,7 @@ class Flow:
         block = self.code.blocks[index]
         cx.program.observer.block(cx, index)
         for ins in block:
-            if ins is block[-1] and (ins.opcode in ENDS or waits(ins)):
+            if ins is block[-1] and (ends_block(ins) or waits(ins)):
                 break
             if ins.opcode == "released":
                 self._take_vote(ins)
@@ -107,7 +108,7 @@ class Flow:
 
     def _end(self, index: int, last: Instruction | None) -> None:
         cx = self.cx
-        if last is None or not (last.opcode in ENDS or waits(last)):
+        if last is None or not (ends_block(last) or waits(last)):
             self._fall(index)
             return
         cx.ins = last
@@ -198,8 +199,9 @@ class Flow:
         cx, b = self.cx, self.b
         table = last.operands[1]
         assert isinstance(table, LabelRef)
-        names = cx.function.branch_targets[table.name]
+        names = self.code.branch_targets[table.name]
         targets = [self.labels[n] for n in names]
+        cx.program.observer.guarded(cx)
         which = cx.value(last.operands[0], "u32")
         cx.flush(self._live_after(index))
         # Lanes whose index is past the table's end take the last entry: the ISA leaves them undefined.
@@ -259,6 +261,9 @@ class Flow:
         if self.tangled and len(candidates) > MOST_CHOICES:
             b.jump(f"who_{candidates[0]}")
             return
+        if candidates and candidates[0] in sure and candidates[0] not in self.gates:
+            b.jump(f"B{candidates[0]}")
+            return
         retry = b.new_label("who")
         b.start(retry)
         for position, c in enumerate(candidates):
@@ -280,7 +285,7 @@ class Flow:
             b.branch(self._ready(c), f"B{c}", skip)
             b.start(skip)
         self._nobody(sorted(self.gates), "who_0")
-        if self.budget:
+        if self.budget is not None:
             b.start("rotate")
             self._turns(range(len(self.code.blocks)), "who_0")
 
@@ -367,6 +372,8 @@ class Flow:
     def _leave(self, index: int, last: Instruction) -> None:
         cx, b = self.cx, self.b
         frontier = self.facts.frontier[index]
+        if last.guard is not None:
+            cx.program.observer.guarded(cx)
         gone = cx.active()
         if last.opcode == "trap":
             self._trap(gone)
@@ -402,7 +409,8 @@ class Flow:
         which, count, vote = (zero, zero, zero) if cluster else barrier_operands(cx, last)
         number = cx.program.site(cx)
         site = constant("i32", number)
-        cx.program.observer.barrier(cx, index, number, self.pending)
+        cx.program.observer.guarded(cx)
+        cx.program.observer.barrier(cx, index, number, self.pending, self.gates)
         together = not self.facts.frontier[index]
         passed: Value | None = None
         if cluster:
@@ -500,8 +508,5 @@ def _of_the_warp(cx: Lowering, operand: Operand) -> Value:
         b.call("void", "gs_fault", cx.warp, site, kind, others, constant("i64", 0), zero)
     return value
 
-
-ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
-"""Opcodes that end a block; barriers that hold their lanes do too (`analysis.waits`)."""
 
 __all__ = ["WARP", "Flow", "barrier_operands", "wide"]

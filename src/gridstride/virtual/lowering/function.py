@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from gridstride.virtual.abi.layout import WARP
 from gridstride.virtual.errors import UnsupportedInstruction
-from gridstride.virtual.lowering import lanes
-from gridstride.virtual.lowering.analysis import Code, Facts, is_uniform, special_shape, varies, width_of
-from gridstride.virtual.lowering.ir import Builder, Value, bits, constant, element, vector_constant, wide
-from gridstride.virtual.lowering.lanes import Linear
+from gridstride.virtual.ir.builder import Builder, Value, bits, constant, element, vector_constant, wide
+from gridstride.virtual.lowering.analysis import affine
+from gridstride.virtual.lowering.analysis.affine import Affine
+from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape, linear_result
+from gridstride.virtual.lowering.analysis.uniformity import Code, Facts, is_uniform, special_shape, varies, width_of
 from gridstride.virtual.lowering.program import Program
-from gridstride.virtual.lowering.transfer import BlockShape, linear_result
-from gridstride.virtual.machine.layout import LANES, WARP
 from gridstride.virtual.ptx.constants import encode
+from gridstride.virtual.ptx.isa import ISA, Result
 from gridstride.virtual.ptx.module import (
     Function,
     Immediate,
@@ -35,6 +37,7 @@ from gridstride.virtual.ptx.types import TYPES
 _FLOATS = {"f32": "float", "f64": "double"}
 
 
+@functools.cache
 def llvm_type(ptx_type: str) -> str:
     """The LLVM type that holds a PTX type; halves and packed types are kept as their bits."""
     if ptx_type == "pred":
@@ -43,7 +46,7 @@ def llvm_type(ptx_type: str) -> str:
 
 
 class Lowering:
-    """The state while one function is written; instruction families call its methods."""
+    """The state while one function is written; emitters call its methods."""
 
     def __init__(self, program: Program, function: Function, code: Code, facts: Facts, shape: BlockShape) -> None:
         self.program, self.function, self.code, self.facts, self.shape = program, function, code, facts, shape
@@ -52,8 +55,10 @@ class Lowering:
         self.block = 0
         self.ins: Instruction = Instruction("", (), (), None, 0, None)
         self._slots: dict[str, list[Value]] = {}
-        self._here: dict[str, Value | Linear] = {}
+        self._here: dict[str, Value | Affine] = {}
         self._vectors: dict[str, Value] = {}
+        self._block_bits: Value | None = None
+        """The lanes of the block as a vector of i1, once something was blended."""
         self._dirty: set[str] = set()
         self._in_memory = False
         self._fields: dict[tuple[str, int], Value] = {}
@@ -126,7 +131,7 @@ class Lowering:
         """True where the operand is the same in all lanes."""
         match operand:
             case Register(name):
-                return is_uniform(self.facts.shape.get(name, Linear(32)))
+                return is_uniform(self.facts.shape.get(name, Affine(32)))
             case Negated(register) | Selected(register):
                 return self.uniform(register)
             case Special(name, component):
@@ -138,7 +143,7 @@ class Lowering:
         match operand:
             case Register(name):
                 value = self._register(name)
-                if isinstance(value, Linear):
+                if isinstance(value, Affine):
                     value = value.base
                 return self.retype(value, ptx_type)
             case Negated(register):
@@ -148,7 +153,7 @@ class Lowering:
             case Symbol():
                 return self.retype(self.program.address_of(self, operand), ptx_type)
             case Special():
-                from gridstride.virtual.lowering.special import uniform_special
+                from gridstride.virtual.lowering.special_registers import uniform_special
 
                 return self.retype(uniform_special(self, operand), ptx_type)
         raise self.unsupported(f"operand {operand}")
@@ -160,7 +165,7 @@ class Lowering:
         if isinstance(operand, Register):
             return self.retype(self._vector_register(operand.name), ptx_type)
         if isinstance(operand, Special) and not self.uniform(operand):
-            from gridstride.virtual.lowering.special import lane_special
+            from gridstride.virtual.lowering.special_registers import lane_special
 
             return self.retype(lane_special(self, operand), ptx_type)
         return self.b.splat(self.scalar(operand, ptx_type))
@@ -197,29 +202,29 @@ class Lowering:
         return self.b.cast("bitcast", value, target) if element(value.type) != target else value
 
     # -- linear forms -------------------------------------------------------------------------------------------------
-    def linear(self, operand: Operand, width: int = 64) -> Linear | None:
+    def linear(self, operand: Operand, width: int = 64) -> Affine | None:
         """The operand as a linear form over LLVM scalars, or None where it varies freely."""
         match operand:
             case Register(name):
-                shape = self.facts.shape.get(name, Linear(width_of(self.code.registers[name])))
+                shape = self.facts.shape.get(name, Affine(width_of(self.code.registers[name])))
                 if shape is None:
                     return None
                 value = self._register(name)
-                if isinstance(value, Linear):
+                if isinstance(value, Affine):
                     return value
                 return replace(shape, base=self.retype(value, f"b{shape.width}") if bits(value.type) >= 32 else value)
             case Immediate("int", number):
-                return lanes.fixed(self, width, number)
+                return affine.fixed(self, width, number)
             case Special(name, component):
                 shape = special_shape(self.shape, name, component)
                 if shape is None:
                     return None
-                from gridstride.virtual.lowering.special import linear_base
+                from gridstride.virtual.lowering.special_registers import linear_base
 
                 return replace(shape, base=linear_base(self, operand))
             case Symbol():
                 address = self.program.address_of(self, operand)
-                return Linear(width, self.b.resize(address, f"i{width}"))
+                return Affine(width, self.b.resize(address, f"i{width}"))
         return None
 
     def constant(self, width: int, value: int) -> Value:
@@ -238,7 +243,7 @@ class Lowering:
     def truncate(self, a: Any) -> Value:
         return self.b.resize(a, "i32")
 
-    def spread(self, form: Linear) -> Value:
+    def spread(self, form: Affine) -> Value:
         """A linear form as a vector."""
         type_ = f"i{form.width}"
         value = self.b.splat(form.base)
@@ -258,10 +263,10 @@ class Lowering:
     def _storage(self, name: str) -> str:
         return llvm_type(self.code.registers[name])
 
-    def _register(self, name: str) -> Value | Linear:
-        """A register in its own shape: a scalar, a Linear over scalars, or a vector."""
+    def _register(self, name: str) -> Value | Affine:
+        """A register in its own shape: a scalar, a Affine over scalars, or a vector."""
         if name not in self._here:
-            shape = self.facts.shape.get(name, Linear(width_of(self.code.registers[name])))
+            shape = self.facts.shape.get(name, Affine(width_of(self.code.registers[name])))
             slots = self._slot(name, shape)
             if shape is None:
                 self._here[name] = self.b.load(wide(self._storage(name)), slots[0])
@@ -277,10 +282,10 @@ class Lowering:
         if isinstance(value, Value) and value.wide:
             return value
         if name not in self._vectors:
-            self._vectors[name] = self.spread(value) if isinstance(value, Linear) else self.b.splat(value)
+            self._vectors[name] = self.spread(value) if isinstance(value, Affine) else self.b.splat(value)
         return self._vectors[name]
 
-    def _slot(self, name: str, shape: Linear | None) -> list[Value]:
+    def _slot(self, name: str, shape: Affine | None) -> list[Value]:
         """Where a register lives between blocks; zero until it is written, so that nothing is ever undefined."""
         if name not in self._slots:
             if shape is None:
@@ -333,24 +338,28 @@ class Lowering:
         keep = name in self.facts.kept[self.block]
         if guard is None and not keep:
             return value
-        if keep:
-            lanes_ = self.active_bits()
-        else:
+        if not keep:
             assert guard is not None
             lanes_ = self.b.splat(guard)
+        elif guard is not None:
+            lanes_ = self.active_bits()
+        else:
+            if self._block_bits is None:
+                self._block_bits = self.active_bits()
+            lanes_ = self._block_bits
         return self.b.select(lanes_, value, self._vector_register(name))
 
-    def _put(self, name: str, value: Value | Linear) -> None:
+    def _put(self, name: str, value: Value | Affine) -> None:
         self._here[name] = value
         self._vectors.pop(name, None)
         self._dirty.add(name)
 
-    def set_linear(self, name: str, form: Linear) -> None:
+    def set_linear(self, name: str, form: Affine) -> None:
         """Writes a register that has a linear shape; its guard, if any, is uniform."""
         guard = self.guard()
         if guard is not None:
             old = self._register(name)
-            assert isinstance(old, Linear)
+            assert isinstance(old, Affine)
             pairs = zip(form.scalars(), old.scalars(), strict=True)
             form = form.rebuild([self.b.select(guard, new, was) for new, was in pairs])
         self._put(name, form)
@@ -358,16 +367,33 @@ class Lowering:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Code that may not run: what it reads is forgotten after it, as its values do not reach what follows."""
-        here, vectors = dict(self._here), dict(self._vectors)
+        here, vectors, bits_ = dict(self._here), dict(self._vectors), self._block_bits
         yield
-        self._here, self._vectors = here, vectors
+        self._here, self._vectors, self._block_bits = here, vectors, bits_
+
+    def shared(self, name: str, compute: Callable[..., Value], *values: Value) -> Value:
+        """compute(b, *values), in a function that all places share: for what takes many instructions."""
+        name, result = self.program.ir.shared(name, compute, [v.type for v in values])
+        self.program.ir.inlined(name)
+        return self.b.call(result, name, *values)
+
+    @contextmanager
+    def within(self, b: Builder, mask: Value | None, fields: Mapping[str, Value]) -> Iterator[None]:
+        """Writes into another function, which has no registers: `mask` are its lanes (None: all 32), `fields` those of
+        the warp's that it is given.
+        """
+        kept = self.b, self.mask, self.ins, self._fields
+        self.b, self.mask, self.ins = b, mask, Instruction("", (), (), None, 0, None)
+        self._fields = {(name, 0): value for name, value in fields.items()}
+        yield
+        self.b, self.mask, self.ins, self._fields = kept
 
     def flush(self, live: AbstractSet[str]) -> None:
         """Stores what the block wrote and a later one may read."""
         for name in sorted(self._dirty & live):
             value = self._here[name]
             shape = self.facts.shape[name]
-            values = value.scalars() if isinstance(value, Linear) else [value]
+            values = value.scalars() if isinstance(value, Affine) else [value]
             for v, slot in zip(values, self._slot(name, shape), strict=True):
                 self.b.store(v, slot)
 
@@ -376,6 +402,7 @@ class Lowering:
         self.block, self.mask = block, mask
         self._here.clear()
         self._vectors.clear()
+        self._block_bits = None
         self._dirty.clear()
 
     # -- instructions -------------------------------------------------------------------------------------------------
@@ -385,19 +412,16 @@ class Lowering:
         self.program.observer.before(self, ins)
         if self._try_linear(ins):
             return
-        family = self.program.families.get(ins.opcode)
-        if family is None:
-            raise self.unsupported(f"opcode `{ins.opcode}`")
-        family(self, ins)
+        self.program.emitters[ins.opcode](self, ins)
 
     def _try_linear(self, ins: Instruction) -> bool:
         destination = ins.operands[0] if ins.operands else None
         if not isinstance(destination, Register):
             return False
         shape = self.facts.shape.get(destination.name)
-        if shape is None or ins.opcode not in LINEAR_OPCODES or all(self.uniform(o) for o in ins.operands[1:]):
+        if shape is None or ISA[ins.opcode].result is not Result.AFFINE:
             return False
-        form = linear_result(self, ins, self.linear)
+        form = None if all(self.uniform(o) for o in ins.operands[1:]) else linear_result(self, ins, self.linear)
         if form is None:
             return False
         assert form.key == shape.key, (ins.name, ins.ptx_line)
@@ -405,17 +429,10 @@ class Lowering:
             base = self._as_storage(form.base, self._storage(destination.name), False)
             self._put(destination.name, self._guarded_scalar(destination.name, base))
         else:
-            self.set_linear(destination.name, replace(form, align=shape.align, top=shape.top))
+            bounded = Affine(form.width, form.base, form.k, form.terms, form.extended, shape.align, shape.top)
+            self.set_linear(destination.name, bounded)
         return True
 
     def unsupported(self, what: str) -> UnsupportedInstruction:
         """The error for something the virtual GPU does not know, with the PTX line and the source line."""
         return self.program.unsupported(self.function, self.ins, what)
-
-
-LINEAR_OPCODES = frozenset("add sub mul mad shl shr and or mov cvta cvt".split())
-
-
-def lanes_of(value: Value) -> int:
-    """1 for a scalar, else the number of lanes."""
-    return LANES if value.wide else 1

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gridstride.virtual.lowering.analysis import Code, analyse, waits
+from gridstride.virtual.abi.layout import FAULT, HARDWARE_STACK, WARP
+from gridstride.virtual.ir.builder import Value, constant
+from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.lowering.analysis.inline import inline_waiting, waiting_functions
+from gridstride.virtual.lowering.analysis.latches import with_latches
+from gridstride.virtual.lowering.analysis.normalise import SyncEffects, normal, spins
+from gridstride.virtual.lowering.analysis.uniformity import Code, analyse, waits
 from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
-from gridstride.virtual.lowering.families import FAMILIES
+from gridstride.virtual.lowering.dispatch import EMITTERS
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.inline import inline_waiting, waiting_functions
-from gridstride.virtual.lowering.instructions.device_runtime import keep_errors
-from gridstride.virtual.lowering.ir import Value, constant
-from gridstride.virtual.lowering.normal import Habits, normal, spins
-from gridstride.virtual.lowering.program import Blind, Lowered, Observer, Program, machine_frame
-from gridstride.virtual.lowering.split import group_entry
-from gridstride.virtual.lowering.transfer import BlockShape
-from gridstride.virtual.machine.layout import FAULT, WARP
-from gridstride.virtual.ptx import cfg, liveness
+from gridstride.virtual.lowering.instructions.calls.device_runtime import keep_errors
+from gridstride.virtual.lowering.program import Lowered, NullObserver, Observer, Program, calls_itself, machine_frame
+from gridstride.virtual.lowering.subwarp_calls import group_entry
+from gridstride.virtual.ptx.flow import cfg, liveness
 from gridstride.virtual.ptx.module import Function, Instruction, Module
 from gridstride.virtual.ptx.operands import reads, writes
 
@@ -29,13 +30,15 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
     Raises UnsupportedInstruction with the PTX line and the source line for what the virtual GPU does not have.
     """
     module = inline_waiting(module)
-    program = Program(module, module.functions[name], FAMILIES, observer or Blind())
-    habits = Habits.of(program.functions)
-    habits = replace(habits, wait=waiting_functions(program.functions, habits))
-    program.waiting = habits.wait
-    flags = [_write(program, function, shape, habits) for function in program.functions if function.defined]
+    program = Program(module, module.functions[name], EMITTERS, observer or NullObserver())
+    effects = SyncEffects.of(program.functions)
+    effects = replace(effects, wait=waiting_functions(program.functions, effects))
+    program.waiting = effects.wait
+    flags = [_write(program, function, shape, effects) for function in program.functions if function.defined]
+    text = program.ir.text()
     return Lowered(
-        ir=program.ir.text(),
+        ir=text,
+        lines=text.count("\n") + program.ir.lines_inlined,
         sites=program.sites,
         symbols=program.symbols,
         static_shared=program.static_shared,
@@ -49,21 +52,29 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
         launches=program.launches,
         calls=frozenset(program.ir.signatures) - program.ir.defined,
         splits=bool(program.waiting),
+        frames={
+            name: machine_frame(program.entry) if name == "kernel" else program.callee_frame
+            for name in program.ir.defined - program.ir.internal
+        },
     )
 
 
-def prepare(function: Function, kernel_params: frozenset[str], habits: Habits) -> tuple[Code, dict[str, int]]:
+def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffects) -> tuple[Code, dict[str, int]]:
     """A function's blocks in execution order, and the block each label stands at."""
-    function = normal(function, habits)
+    function = normal(function, effects)
+    read, written = _remembered(reads), _remembered(writes)
     graph = cfg.build(function)
-    live = liveness.analyse(graph)
+    latched = with_latches(function, graph)
+    if latched is not function:
+        function, graph = latched, cfg.build(latched)
+    live = liveness.analyse(graph, reads=read, writes=written)
     position = graph.position
     blocks = [list(graph.blocks[i].instructions) for i in graph.order]
     successors = [tuple(position[s] for s in graph.blocks[i].successors) for i in graph.order]
     spin_edges = set()
     for loop in graph.loops:
         inside = [ins for m in loop.members for ins in graph.blocks[m].instructions]
-        if any(spins(ins, habits.spin) for ins in inside) or _idle(inside, live.registers(live.live_in[loop.header])):
+        if any(spins(ins, effects.spin) for ins in inside) or _idle(inside, live.registers(live.live_in[loop.header])):
             spin_edges |= {(position[a], position[z]) for a, z in loop.back_edges}
     code = Code(
         blocks=blocks,
@@ -71,11 +82,12 @@ def prepare(function: Function, kernel_params: frozenset[str], habits: Habits) -
         live_in=[set(live.registers(live.live_in[i])) for i in graph.order],
         registers=function.registers,
         spin_edges=spin_edges,
-        reads=_remembered(reads),
-        writes=_remembered(writes),
+        reads=read,
+        writes=written,
         uniform_params=kernel_params if function.kind == "entry" else frozenset(),
         entry=function.kind == "entry",
         given=frozenset(v.name for v in function.params if v.space == "reg"),
+        branch_targets=function.branch_targets,
     )
     labels = {label: position[b.index] for b in graph.blocks for label in b.labels}
     return code, labels
@@ -90,20 +102,22 @@ def _idle(loop: list[Instruction], live: tuple[str, ...]) -> bool:
 def _remembered(of: Callable[[Instruction], tuple[str, ...]]) -> Callable[[Instruction], tuple[str, ...]]:
     """The same function, which works an instruction out once: the analysis asks for each many times."""
     known: dict[int, tuple[str, ...]] = {}
+    alive: list[Instruction] = []  # so that an id stays theirs
 
     def remembered(ins: Instruction) -> tuple[str, ...]:
-        found = known.get(id(ins))  # the blocks keep the instructions alive, so an id stays theirs
+        found = known.get(id(ins))
         if found is None:
             found = known[id(ins)] = of(ins)
+            alive.append(ins)
         return found
 
     return remembered
 
 
-def _write(program: Program, function: Function, shape: BlockShape, habits: Habits) -> tuple[bool, bool]:
+def _write(program: Program, function: Function, shape: BlockShape, effects: SyncEffects) -> tuple[bool, bool]:
     """Adds one function to the program; returns (waits at barriers, spins)."""
     params = frozenset(p.name for p in function.params) if function.kind == "entry" else frozenset()
-    code, labels = prepare(function, params, habits)
+    code, labels = prepare(function, params, effects)
     facts = analyse(code, shape)
     cx = Lowering(program, function, code, facts, shape)
     b = cx.b
@@ -125,13 +139,30 @@ def _write(program: Program, function: Function, shape: BlockShape, habits: Habi
         program.ir.add(
             f"fn{program.numbers[function.name]}", f"void @fn{program.numbers[function.name]}({signature(function)})", b
         )
-        if function.name in habits.wait:
+        if function.name in effects.wait:
             group_entry(program, function)
-    return any(block and waits(block[-1]) for block in code.blocks), bool(code.spin_edges) or _may_sync(code)
+    holds = any(waits(ins) or ins.opcode == "wgmma" for block in code.blocks for ins in block)
+    return holds, bool(code.spin_edges) or _may_sync(code)
 
 
 def _may_sync(code: Code) -> bool:
     return any(ins.opcode == "call" for block in code.blocks for ins in block)
+
+
+def _watch_stack(cx: Lowering, end: Value) -> None:
+    """In the observed build: whether the local arrays of calls that are under way are more than hardware's stack. Where
+    calls are not recursive the driver knows how much they take, and makes room.
+    """
+    program = cx.program
+    if isinstance(program.observer, NullObserver) or not calls_itself(program.module, cx.function):
+        return
+    b, own = cx.b, program.frames[program.entry.name][1]
+    with b.if_(b.compare("ugt", end, constant("i32", own + HARDWARE_STACK))):
+        cx.ins = next(iter(cx.code.blocks[0]), None) or next(i for block in cx.code.blocks for i in block)
+        lane = b.call("i32", "llvm.cttz.i32", Value("%mask", "i32"), constant("i1", False))
+        site, kind = constant("i32", program.site(cx)), constant("i32", FAULT["stack_overflow"])
+        taken = b.resize(b.op("sub", end, constant("i32", own)), "i64")
+        b.call("void", "gs_report", cx.warp, kind, site, lane, site, constant("i32", 0), taken)
 
 
 def _check_stack(cx: Lowering) -> None:
@@ -145,6 +176,7 @@ def _check_stack(cx: Lowering) -> None:
     frames = cx.program.frames[cx.function.name][1]
     if frames:
         end = b.op("add", Value("%frame", "i32"), constant("i32", frames))
+        _watch_stack(cx, end)
         deep = b.op("or", deep, b.compare("ugt", end, constant("i32", cx.program.local_size)))
     with b.if_(deep):
         site = len(cx.program.sites)

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
+from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.errors import UnsupportedInstruction, source_name
-from gridstride.virtual.lowering.clusters import knows_clusters
-from gridstride.virtual.lowering.ir import Module as IrModule
-from gridstride.virtual.lowering.ir import Value, constant, vector_constant, wide
-from gridstride.virtual.machine.layout import LANES, LAUNCH, WORKER
-from gridstride.virtual.ptx.module import Function, Instruction, Module, SourceLocation, Symbol, Variable
+from gridstride.virtual.ir.builder import Module as IrModule
+from gridstride.virtual.ir.builder import Value, constant, wide
+from gridstride.virtual.lowering.analysis.cluster_use import knows_clusters
+from gridstride.virtual.ptx.module import (
+    Address,
+    Function,
+    Instruction,
+    Module,
+    SourceLocation,
+    Special,
+    Symbol,
+    Variable,
+)
 from gridstride.virtual.ptx.types import TYPES
 
 if TYPE_CHECKING:
     from gridstride.virtual.lowering.access import Access
     from gridstride.virtual.lowering.function import Lowering
-    from gridstride.virtual.ptx.module import Address, Operand
+    from gridstride.virtual.lowering.outlined import Form
+    from gridstride.virtual.ptx.module import Operand
 
-Family = Callable[["Lowering", Instruction], None]
-FUNCTION_BASE = 0x7F00_0000_0000_0000
-"""Function pointers are FUNCTION_BASE + 16 · number: never an address, so a wild one is found before it is called."""
+Emitter = Callable[["Lowering", Instruction], None]
+"""Writes an instruction of one opcode."""
 
 
 DEVICE_RUNTIME = "__cudaCDP2"
@@ -58,11 +71,13 @@ class Observer(Protocol):
     def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def acquired(self, cx: Lowering) -> None: ...
-    def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None: ...
+    def barrier(
+        self, cx: Lowering, index: int, site: int, pending: Sequence[Value], gates: Mapping[int, Value]
+    ) -> None: ...
     def before(self, cx: Lowering, ins: Instruction) -> None: ...
 
 
-class Blind:
+class NullObserver:
     """The fast build's observer."""
 
     def block(self, cx: Lowering, index: int) -> None:
@@ -106,7 +121,9 @@ class Blind:
     def acquired(self, cx: Lowering) -> None:
         """Adds nothing."""
 
-    def barrier(self, cx: Lowering, index: int, site: int, pending: list[Value]) -> None:
+    def barrier(
+        self, cx: Lowering, index: int, site: int, pending: Sequence[Value], gates: Mapping[int, Value]
+    ) -> None:  # fmt: skip
         """Adds nothing."""
 
     def before(self, cx: Lowering, ins: Instruction) -> None:
@@ -124,6 +141,7 @@ class Site:
     space: str = ""
     bytes: int = 0
     span: int = 0
+    called: int = 0  # the line that the function with this place was called from, where it was inlined; else 0
 
 
 @dataclass(slots=True)
@@ -131,6 +149,8 @@ class Lowered:
     """The result: LLVM IR text of `kernel`, and what to know to launch it."""
 
     ir: str
+    lines: int
+    """Lines of IR to optimise: functions that many places share count as often as they are called."""
     sites: list[Site]
     symbols: list[str]
     static_shared: int
@@ -144,6 +164,8 @@ class Lowered:
     launches: bool = False
     splits: bool = False
     calls: frozenset[str] = frozenset()
+    frames: dict[str, int] = field(default_factory=dict)
+    """Bytes of machine stack that each of the module's functions may take."""
 
 
 @dataclass(slots=True)
@@ -170,8 +192,8 @@ def parameter_layout(params: tuple[Variable, ...]) -> list[tuple[Variable, int]]
 class Program:
     """Names, tables and helpers that all functions of one kernel share."""
 
-    def __init__(self, module: Module, entry: Function, families: Mapping[str, Family], observer: Observer) -> None:
-        self.module, self.entry, self.families, self.observer = module, entry, families, observer
+    def __init__(self, module: Module, entry: Function, emitters: Mapping[str, Emitter], observer: Observer) -> None:
+        self.module, self.entry, self.emitters, self.observer = module, entry, emitters, observer
         self.ir = IrModule()
         self.sites: list[Site] = []
         self.symbols: list[str] = []
@@ -184,8 +206,12 @@ class Program:
         self.recursive, depth = _depth(self, module, entry)
         self.local_size = -(-depth // 16) * 16
         self.callee_frame = max((machine_frame(f) for f in self.functions if f.kind == "func"), default=0)
-        self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions)
+        self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions, reserve=True)
+        self.access_functions: dict[Form, tuple[str, int]] = {}
+        """The functions that accesses of one form share: name, and bytes that one check covers."""
         self._scratch: dict[str, Scratch] = {}
+        self._before: dict[str, dict[int, tuple[str, int] | None]] = {}
+        """By function, and line of its PTX: the last place in the source up to there."""
         self.clusters = knows_clusters(self.functions)
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
 
@@ -199,15 +225,52 @@ class Program:
     # -- sites --------------------------------------------------------------------------------------------------------
     def site(self, cx: Lowering, access: Access | None = None) -> int:
         """A new number for the current instruction."""
-        ins = cx.ins
+        return self.site_of(cx, cx.ins, access)
+
+    def site_of(self, cx: Lowering, ins: Instruction, access: Access | None = None) -> int:
+        """A new number for another instruction of the function."""
         space, size = (access.space, access.bytes) if access else ("", 0)
-        self.sites.append(Site(cx.function.name, ins.name, ins.ptx_line, self.place(ins.loc), space, size, size))
+        place, called = self._stands(cx, ins), self._called(ins.loc)
+        self.sites.append(Site(cx.function.name, ins.name, ins.ptx_line, place, space, size, size, called))
         return len(self.sites) - 1
+
+    def _stands(self, cx: Lowering, ins: Instruction) -> tuple[str, int] | None:
+        """File and line of an access as its author knows it: of code inlined from a header of their own, the line in
+        the header; of one that comes with the compiler, the line that called it. The compiler's "line 0" is no line:
+        then it is that of the instruction before.
+        """
+        where = self._authored(ins.loc)
+        if where is not None or ins.loc is None:
+            return where
+        name = cx.function.name
+        if name not in self._before:
+            latest, known = None, {}
+            for each in cx.function.instructions:
+                latest = self._authored(each.loc) or latest
+                known[each.ptx_line] = latest
+            self._before[name] = known
+        return self._before[name].get(ins.ptx_line)
+
+    def _authored(self, loc: SourceLocation | None) -> tuple[str, int] | None:
+        written = next(self._written(loc), None)
+        return written or (self.place(loc) if loc is not None and loc.outermost.line else None)
+
+    def _called(self, loc: SourceLocation | None) -> int:
+        """The line of the author's from which a function of theirs was called that was inlined."""
+        (file, _), *callers = (*self._written(loc),) or (("", 0),)
+        return next((line for name, line in callers if name == file), 0)
+
+    def _written(self, loc: SourceLocation | None) -> Iterator[tuple[str, int]]:
+        """File and line of those places of an inlined chain that the kernel's author wrote, innermost first."""
+        for at in loc.chain if loc is not None else ():
+            name = self.module.files.get(at.file, "<unknown>")
+            if at.line and (at.file == self._own_file or _written_by_the_author(name)):
+                yield name, at.line
 
     def site_of_loop(self, cx: Lowering, index: int) -> int:
         """A site for a loop's way back: its last instruction that has a source line."""
         block = cx.code.blocks[index]
-        located = [ins for ins in block if ins.loc is not None] or block
+        located = [ins for ins in block if ins.loc is not None and (self.place(ins.loc) or ("", 0))[1]] or block
         self.sites.append(Site(cx.function.name, "loop", located[-1].ptx_line, self.place(located[-1].loc)))
         return len(self.sites) - 1
 
@@ -334,14 +397,20 @@ class Program:
         write_area(cx, name, offset, access, values)
 
 
+@functools.cache
+def _written_by_the_author(file: str) -> bool:
+    """False for the compiler's headers, of which some are in its memory alone."""
+    return not _SHIPPED.search(file) and Path(file).is_file()
+
+
+_SHIPPED = re.compile(r"/(?:site|dist)-packages/|/nvidia/|/cuda(?:-[\d.]+)?/(?:targets/[^/]+/)?include/|/gridstride/")
+"""Headers that come with the compiler or with a package."""
+
+
 # -- layouts ----------------------------------------------------------------------------------------------------------
 def _callees(module: Module, function: Function) -> Iterator[Function]:
     """Functions that a function calls, or whose address it takes (it may call those indirectly)."""
-    named: list[str] = []
-    for ins in function.instructions:
-        for operand in ins.operands:
-            if isinstance(operand, Symbol):
-                named.append(operand.name)
+    named = [o.name for ins in function.instructions for o in ins.operands if type(o) is Symbol]
     for name in dict.fromkeys(named):
         target = module.functions.get(module.aliases.get(name, name))
         if target is not None and target.kind == "func":  # a kernel is named to be launched
@@ -374,6 +443,20 @@ def _reachable(module: Module, entry: Function) -> Iterator[Function]:
         if _indirect(function):
             work.extend(_taken(module))
     return iter(seen.values())
+
+
+def calls_itself(module: Module, function: Function) -> bool:
+    """Whether a function's direct calls come back to it."""
+    seen: set[str] = set()
+    work = list(_callees(module, function))
+    while work:
+        callee = work.pop()
+        if callee.name == function.name:
+            return True
+        if callee.name not in seen:
+            seen.add(callee.name)
+            work.extend(_callees(module, callee))
+    return False
 
 
 def machine_frame(function: Function) -> int:
@@ -418,7 +501,20 @@ def _depth(program: Program, module: Module, entry: Function) -> tuple[bool, int
         return True, RECURSIVE_LOCAL if used else 0
 
 
-def _shared_layout(module: Module, functions: list[Function]) -> tuple[dict[str, int], int, bool]:
+RESERVED, RESERVED_BYTES = "%reserved", 512
+"""The shared memory that the system keeps for itself, of which cooperative groups have some (288 bytes): it is laid out
+in kernels that ask where it is, and is not part of what a kernel declares or may have.
+"""
+
+
+def _reserves(functions: list[Function]) -> bool:
+    operands = (o for f in functions for i in f.instructions for o in i.operands)
+    return any(isinstance(o, Special) and o.name.startswith("reserved_smem") for o in operands)
+
+
+def _shared_layout(
+    module: Module, functions: list[Function], *, reserve: bool = False
+) -> tuple[dict[str, int], int, bool]:
     """Offsets of shared variables; unsized (dynamic) arrays all start where the sized ones end."""
     named = {s.name for f in functions for i in f.instructions for s in _symbols(i)}
     variables = {n: v for n, v in module.variables.items() if v.space == "shared" and n in named}
@@ -430,6 +526,9 @@ def _shared_layout(module: Module, functions: list[Function]) -> tuple[dict[str,
             end = -(-end // v.align) * v.align
             offsets[name] = end
             end += v.size
+    if reserve and _reserves(functions):
+        offsets[RESERVED] = -(-end // 16) * 16
+        end = offsets[RESERVED] + RESERVED_BYTES
     unsized = {name: v for name, v in variables.items() if not v.size}
     start = -(-end // max((v.align for v in unsized.values()), default=1)) * max(
         (v.align for v in unsized.values()), default=1
@@ -444,13 +543,8 @@ def shared_bytes(module: Module, entry: Function) -> int:
 
 
 def _symbols(ins: Instruction) -> Iterator[Symbol]:
-    from gridstride.virtual.ptx.module import Address as AddressOperand
-
     for operand in ins.operands:
         if isinstance(operand, Symbol):
             yield operand
-        elif isinstance(operand, AddressOperand) and isinstance(operand.base, Symbol):
+        elif isinstance(operand, Address) and isinstance(operand.base, Symbol):
             yield operand.base
-
-
-__all__ = ["LAUNCH", "WORKER", "Blind", "Lowered", "Program", "Site", "parameter_layout", "replace", "vector_constant"]

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import platform
 from collections.abc import Iterable
+from contextlib import nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.compiler.cache import shared as shared_cache
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.parts import Part
+    from gridstride.virtual.machine.runtime_objects import Effort, Part
 
 _X86 = ("x86_64", "AMD64")
 Run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -26,6 +27,9 @@ def _llvm() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
+    # llvmlite does one call at a time. Emitting a long kernel takes a minute, in the background, while others are asked
+    # for; modules in contexts of their own share nothing, so that this call needs no lock.
+    llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory._lock = nullcontext()
     return llvm
 
 
@@ -56,24 +60,32 @@ def sources() -> str:
     """A digest of the code that parses, lowers and runs kernels."""
     digest = blake2b(digest_size=16)
     room = Path(__file__).parent.parent
-    for part in ("ptx", "lowering", "machine"):
+    for part in ("abi", "ptx", "ir", "runtime", "lowering", "machine"):
         for file in sorted((room / part).rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-def compile_object(ir: str, *, thorough: bool = False) -> bytes:
-    """Optimises IR and compiles it for this host; `thorough` for what is compiled once and runs for ever after."""
+def compile_object(ir: str, *, effort: Effort = "usual") -> bytes:
+    """Compiles IR for this host: `quick` without optimising, which takes a third to a tenth of the time and gives code
+    at a third of the speed; `thorough` is for what is compiled once and runs for ever after.
+    """
     llvm = _llvm()
-    module = llvm.parse_assembly(ir)
+    module = llvm.parse_assembly(ir, context=llvm.create_context())
     module.verify()  # LLVM aborts the process on IR that breaks its rules, so a mistake here must not reach it
-    machine = _machine()
+    machine = _machine(0 if effort == "quick" else 1)
+    if effort != "quick":
+        _optimise(module, machine, thorough=effort == "thorough")
+    return machine.emit_object(module)  # type: ignore[no-any-return]
+
+
+def _optimise(module: Any, machine: Any, *, thorough: bool) -> None:
+    llvm = _llvm()
     options = llvm.create_pipeline_tuning_options(speed_level=2 if thorough else 1)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     passes = builder.getModulePassManager() if thorough else _brief()
     passes.run(module, builder)
-    return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
 def _brief() -> Any:
@@ -81,6 +93,7 @@ def _brief() -> Any:
     or -O2 takes three to five times as long over it, and no kernel of the ladders runs faster for it.
     """
     passes = _llvm().create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
@@ -88,15 +101,14 @@ def _brief() -> Any:
     return passes
 
 
-def _machine() -> Any:
-    """Code generation at level 1: 0 takes half the time, and its code runs at half the speed or a third."""
+def _machine(level: int = 1) -> Any:
     name, features = host()
     target = _llvm().Target.from_default_triple()
-    return target.create_target_machine(cpu=name, features=features, opt=1, reloc="default", jit=True)
+    return target.create_target_machine(cpu=name, features=features, opt=level, reloc="default", jit=True)
 
 
 class Code:
-    """A loaded object: keeps the memory of its functions. `rare`: it calls what few kernels do (machine/parts.py)."""
+    """A loaded object: keeps the memory of its functions. `rare`: it calls what few kernels do (runtime_objects.py)."""
 
     def __init__(self, data: bytes, *, rare: bool) -> None:
         llvm = _llvm()
@@ -107,6 +119,10 @@ class Code:
         self.kernel = self._engine.get_function_address("kernel")
         if not self.kernel:
             raise RuntimeError(f"the compiled kernel has no entry; LLVM {llvm.llvm_version_info}")
+
+    def address(self, name: str) -> int:
+        """Where one of its functions starts."""
+        return int(self._engine.get_function_address(name))
 
 
 def _load(*objects: bytes) -> Any:
@@ -121,7 +137,7 @@ def _load(*objects: bytes) -> Any:
 
 
 class Runtime:
-    """Parts of the runtime (machine/parts.py), loaded and made known to the linker; keeps their memory."""
+    """Parts of the runtime (runtime_objects.py), loaded and made known to the linker; keeps their memory."""
 
     def __init__(self, *parts: str) -> None:
         stored = [_stored(part) for part in parts]
@@ -150,7 +166,7 @@ def _stored(name: str) -> tuple[list[str], bytes]:
     stored = cache.get(key)
     if stored is None:
         part = _parts()[name]
-        stored = " ".join(part.names).encode() + b"\n" + compile_object(part.ir, thorough=part.thorough)
+        stored = " ".join(part.names).encode() + b"\n" + compile_object(part.ir, effort=part.effort)
         cache.put(key, stored)
     names, _, code = stored.partition(b"\n")
     return names.decode().split(), code
@@ -158,7 +174,7 @@ def _stored(name: str) -> tuple[list[str], bytes]:
 
 @functools.cache
 def _parts() -> dict[str, Part]:
-    from gridstride.virtual.machine.parts import split
+    from gridstride.virtual.machine.runtime_objects import split
 
     parts = split()
     return {"core": parts.core[0], "watched": parts.core[1], "rare": parts.rare}

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.lowering.runtime.scheduler import TID_RECORD
-from gridstride.virtual.machine.arena import reserve
-from gridstride.virtual.machine.layout import (
+from gridstride.virtual.abi.layout import (
     BLOCK,
     CLUSTER,
     CLUSTER_PLANES,
@@ -29,7 +27,9 @@ from gridstride.virtual.machine.layout import (
     WARP,
     WORKER,
 )
-from gridstride.virtual.machine.touched import Touched
+from gridstride.virtual.abi.scheduling import TID_RECORD
+from gridstride.virtual.machine.memory.addresses import reserve
+from gridstride.virtual.machine.memory.touched import Touched
 from gridstride.virtual.machine.variant import Tables
 
 Dim3 = tuple[int, int, int]
@@ -41,6 +41,8 @@ DEEP_STACK = 8 << 20
 PAGE = 4096
 STACKS_LIMIT = 16 << 30
 SHARED_ALIGN = 1024
+PARAMETER_ALIGN = 128
+"""Bytes: a struct may ask for that much, as a tensor map does."""
 
 
 class Room:
@@ -89,6 +91,10 @@ class Demand:
     """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
     cluster: int = 0
     """Blocks in a cluster whose blocks know of it; 0 where blocks run on their own. `slots` is a multiple of it."""
+    spins: bool = False
+    """Whether its loops may wait for other threads."""
+    parameters: int = 0
+    """Bytes of packed parameters."""
 
 
 class Session:
@@ -104,13 +110,13 @@ class Session:
         self.blank = tables.site_records()
         self.sites = [self.blank.copy() for _ in range(demand.workers)]
         self.counters = [np.zeros(max(1, demand.counters), np.uint64) for _ in range(demand.workers)]
-        self.params = np.zeros(4352, np.uint8)
+        self.params = np.zeros(demand.parameters + PARAMETER_ALIGN, np.uint8)
         self.thread_table: Array = self.blank
         self.symbol_table: Array = self.blank
         self.allocations: Array = self.blank
         self.generation = -1
         self.launch_address = self.launch.ctypes.data
-        self.params_address = -(-self.params.ctypes.data // 64) * 64
+        self.params_address = -(-self.params.ctypes.data // PARAMETER_ALIGN) * PARAMETER_ALIGN
         self.addresses = [self.workers.ctypes.data + WORKER.size * i for i in range(demand.workers)]
         # A warp that never gives way leaves its stack to the next one; even a single warp that does needs its own.
         own_stacks = tables.waits or tables.spins or demand.slots > 1
@@ -201,6 +207,7 @@ class Session:
         launch["next"] = 0
         launch["abort"] = 0
         launch["faulted"] = 0
+        launch["exited"] = 0
         launch["output_used"] = launch["output_lost"] = 0
         for blocks in self.blocks:
             blocks["active"] = 0
@@ -223,6 +230,12 @@ class Session:
     def watch_unset(self, shadow: int, low: int, span: int) -> None:
         """Has reads of global memory checked against its shadow."""
         self.launch["unset"], self.launch["unset_low"], self.launch["unset_span"] = shadow, low, span
+
+    def take_parameters(self, packed: bytes) -> None:
+        """Puts a launch's packed parameters where the machine code reads them."""
+        assert len(packed) == self.demand.parameters, "a launch packs what the kernel declares"
+        start = self.params_skip
+        self.params[start : start + len(packed)] = np.frombuffer(packed, np.uint8)
 
     def stopped(self) -> bool:
         """True where the launch did not run to its end."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.protocol import ParameterLayout
-from gridstride.virtual.lowering.program import FUNCTION_BASE, parameter_layout, shared_bytes
+from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
+from gridstride.virtual.lowering.program import parameter_layout, shared_bytes
 from gridstride.virtual.machine import engine
 from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
 
@@ -83,20 +84,21 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A PTX text's kernels and variables."""
+    """A PTX text's kernels and variables, and how many bytes of them are constants."""
 
     entries: tuple[Entry, ...]
     variables: tuple[Placed, ...]
+    constants: int
 
     def to_json(self) -> bytes:
         entries, variables = [asdict(e) for e in self.entries], [v.to_json() for v in self.variables]
-        return json.dumps({"entries": entries, "variables": variables}).encode()
+        return json.dumps({"entries": entries, "variables": variables, "constants": self.constants}).encode()
 
     @staticmethod
     def from_json(text: bytes) -> Summary:
         data = json.loads(text)
         entries = tuple(Entry.from_json(e) for e in data["entries"])
-        return Summary(entries, tuple(Placed.from_json(v) for v in data["variables"]))
+        return Summary(entries, tuple(Placed.from_json(v) for v in data["variables"]), data["constants"])
 
 
 def summary(text_digest: str, parsed: Callable[[], Module]) -> Summary:
@@ -113,7 +115,9 @@ def summary(text_digest: str, parsed: Callable[[], Module]) -> Summary:
 def summarise(module: Module) -> Summary:
     """What a module's text says that does not depend on where it is loaded."""
     entries = tuple(_entry(module, f) for f in module.entries)
-    return Summary(entries, tuple(_placed(module, key, v) for key, v in _global_variables(module)))
+    variables = tuple(_global_variables(module))
+    constants = sum(v.size for _, v in variables if v.space == "const")
+    return Summary(entries, tuple(_placed(module, key, v) for key, v in variables), constants)
 
 
 def _entry(module: Module, function: Function) -> Entry:

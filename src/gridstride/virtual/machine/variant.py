@@ -11,10 +11,18 @@ from typing import Any
 import numpy as np
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.virtual.lowering.program import Site
-from gridstride.virtual.lowering.transfer import BlockShape
+from gridstride.virtual.abi.layout import MOST_GROUPS, SITE
+from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.lowering.program import Lowered, Site
 from gridstride.virtual.machine import engine
-from gridstride.virtual.machine.layout import MOST_GROUPS, SITE
+from gridstride.virtual.machine.tiers import (
+    OBSERVED_WAITS,
+    QUICK_FOR_EVER_FROM,
+    QUICK_FROM,
+    SECONDS_PER_LINE,
+    Replacement,
+    fits,
+)
 from gridstride.virtual.ptx.module import Module
 
 
@@ -30,6 +38,8 @@ class Place:
     space: str
     bytes: int
     span: int
+    called: int = 0
+    """The line that the inlined function of this place was called from; 0 where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +60,12 @@ class Tables:
     launches: bool = False
     splits: bool = False
     rare: bool = False
+    timed: bool = False
+    lines: int = 0
     """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster; `rare`: it calls that part of the
-    runtime."""
+    runtime; `timed`: it reads a clock, so that a loop may end because time goes by; `lines` of IR, which say how long
+    compiling takes.
+    """
 
     @property
     def groups(self) -> int:
@@ -77,51 +91,125 @@ class Tables:
 
 
 class Variant:
-    """Loaded code with its tables."""
+    """Loaded code with its tables; `replacement` where the code is quick code, until better has taken its place."""
 
-    def __init__(self, code: bytes, tables: Tables) -> None:
-        self.code, self.tables = engine.Code(code, rare=tables.rare), tables
+    def __init__(self, code: engine.Code, tables: Tables) -> None:
+        self.code, self.tables = code, tables
+        self.replacement: Replacement | None = None
+        self._replaced: list[engine.Code] = []
+
+    def replace_when_worth_it(self, compile: Callable[[], engine.Code], *, observed: bool) -> None:
+        """Has other code take this one's place once launches have run for long enough."""
+        if self.tables.lines >= QUICK_FOR_EVER_FROM:
+            return
+        cost = self.tables.lines * SECONDS_PER_LINE * (OBSERVED_WAITS if observed else 1)
+        self.replacement = Replacement(cost, compile, self._install)
+
+    def _install(self, code: engine.Code) -> None:
+        self._replaced.append(self.code)  # warps may still be in it
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A kernel to be compiled for a block shape, and the names under which its code is kept."""
+
+    parsed: Callable[[], Module]
+    key: str
+    name: str
+    shape: BlockShape
+    observed: bool
+
+    @property
+    def quick_key(self) -> str:
+        return f"{self.key}/quick"
+
+    def lower(self) -> tuple[Tables, Lowered]:
+        from gridstride.virtual.lowering.kernel import lower_kernel
+
+        observer = None
+        if self.observed:
+            from gridstride.virtual.lowering.observed.counting import Counting
+
+            observer = Counting()
+        lowered = lower_kernel(self.parsed(), self.name, self.shape, observer)
+        return _tables(lowered, observer.tables() if observer else {}), lowered
 
 
 def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
-    """The kernel for a block shape, from the cache or, with the parsed text, compiled now.
+    """The kernel for a block shape, from the cache or, with the parsed text, compiled now: quickly, where it is long.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
     """
-    cache = shared_cache("machine")
     key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}"
-    stored = cache.get(key)
-    if stored is not None:
-        size = int.from_bytes(stored[:8], "little")
-        return Variant(stored[8 + size :], Tables.from_json(stored[8 : 8 + size]))
-    tables, code = _compile(parsed(), name, shape, observed)
+    request = _Request(parsed, key, name, shape, observed)
+    kept = _kept(request.key)
+    if kept is not None:
+        return kept
+    quick = _kept(request.quick_key)
+    if quick is None:
+        tables, lowered = request.lower()
+        if tables.lines >= QUICK_FROM:
+            quick = _quickly(request, tables, lowered)
+        if quick is None:
+            return Variant(_optimised(request.key, tables, lowered.ir), tables)
+    first = quick.tables
+    quick.replace_when_worth_it(lambda: _again(request, first), observed=observed)
+    return quick
+
+
+def _kept(key: str) -> Variant | None:
+    """What the cache has."""
+    stored = shared_cache("machine").get(key)
+    if stored is None:
+        return None
+    size = int.from_bytes(stored[:8], "little")
+    tables = Tables.from_json(stored[8 : 8 + size])
+    return Variant(engine.Code(stored[8 + size :], rare=tables.rare), tables)
+
+
+def _keep(key: str, tables: Tables, data: bytes) -> None:
     head = tables.to_json()
-    cache.put(key, len(head).to_bytes(8, "little") + head + code)
+    shared_cache("machine").put(key, len(head).to_bytes(8, "little") + head + data)
+
+
+def _quickly(request: _Request, tables: Tables, lowered: Lowered) -> Variant | None:
+    """Code that was not optimised; None where its frames are too large for a warp's stack."""
+    data = engine.compile_object(lowered.ir, effort="quick")
+    code = engine.Code(data, rare=tables.rare)
+    if not fits(code, lowered.frames):
+        return None
+    _keep(request.quick_key, tables, data)
     return Variant(code, tables)
+
+
+def _optimised(key: str, tables: Tables, ir: str) -> engine.Code:
+    data = engine.compile_object(ir)
+    _keep(key, tables, data)
+    return engine.Code(data, rare=tables.rare)
+
+
+def _again(request: _Request, tables: Tables) -> engine.Code:
+    """The optimised code of a kernel that runs already. It is lowered anew: hardly any kernel gets here, so its text is
+    not kept for that."""
+    again, lowered = request.lower()
+    assert again.to_json() == tables.to_json(), "lowering a kernel twice gives two results"
+    return _optimised(request.key, tables, lowered.ir)
 
 
 def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:32]
 
 
-def _compile(module: Module, name: str, shape: BlockShape, observed: bool) -> tuple[Tables, bytes]:
-    from gridstride.virtual.lowering.kernel import lower_kernel
-
-    observer = None
-    if observed:
-        from gridstride.virtual.lowering.observed import Counting
-
-        observer = Counting()
-    lowered = lower_kernel(module, name, shape, observer)
-    sites = tuple(_place(s) for s in lowered.sites)
-    tables = Tables(
-        sites, tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared, lowered.local_size,
-        lowered.waits, lowered.spins, lowered.recursive, lowered.stack, observer.tables() if observer else {},
-        lowered.clusters, lowered.launches, lowered.splits, engine.calls_rare(lowered.calls),
+def _tables(lowered: Lowered, extra: dict[str, Any]) -> Tables:
+    return Tables(
+        tuple(_place(s) for s in lowered.sites), tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared,
+        lowered.local_size, lowered.waits, lowered.spins, lowered.recursive, lowered.stack, extra, lowered.clusters,
+        lowered.launches, lowered.splits, engine.calls_rare(lowered.calls),
+        "llvm.readcyclecounter" in lowered.calls, lowered.lines,
     )  # fmt: skip
-    return tables, engine.compile_object(lowered.ir)
 
 
 def _place(site: Site) -> Place:
     file, line = site.place or (None, None)
-    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span)
+    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called)

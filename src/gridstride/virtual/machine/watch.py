@@ -7,18 +7,46 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.machine.layout import FAULT
+from gridstride.virtual.abi.layout import FAULT
 
 TICK = 0.05
 """Seconds between two looks at the clock while something runs."""
+STARVED = 3
+"""Times its limit that a launch on one thread may take by the clock, where the machine gives that thread no more."""
 LINGER = 1.0
 """Seconds the watcher stays awake after the last launch, so that a row of launches wakes it once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a launch's time is up: `limit` seconds by the clock. What a single thread runs has them of a processor, so
+    that a busy machine does not end what would have ended by itself, and STARVED times as long by the clock.
+    """
+
+    start: float
+    limit: float
+    spent: Callable[[], float] | None = None
+
+    def passed(self, now: float) -> bool:
+        """Whether the time is up at `now`."""
+        taken = now - self.start
+        return taken > self.limit and (self.spent is None or self.spent() > self.limit or taken > STARVED * self.limit)
+
+
+def deadline(limit: float, threads: int) -> Deadline:
+    """That of a launch that begins now, on the calling thread and so many in all."""
+    if threads > 1 or not hasattr(time, "pthread_getcpuclockid"):
+        return Deadline(time.monotonic(), limit)
+    clock = time.pthread_getcpuclockid(threading.get_ident())
+    before = time.clock_gettime(clock)
+    return Deadline(time.monotonic(), limit, lambda: time.clock_gettime(clock) - before)
 
 
 class Watcher:
@@ -28,19 +56,18 @@ class Watcher:
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
-        self._running: dict[int, tuple[np.ndarray[Any, Any], float]] = {}
+        self._running: dict[int, tuple[np.ndarray[Any, Any], Deadline]] = {}
         self._asleep = True
         self._last = 0.0
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def watch(self, launch: np.ndarray[Any, Any], limit: float | None) -> Iterator[None]:
-        """Watches a launch record while the body runs it; `limit` in seconds."""
-        now = time.monotonic()
+    def watch(self, launch: np.ndarray[Any, Any], limit: float | None, threads: int = 1) -> Iterator[None]:
+        """Watches a launch record while the body runs it on so many threads; `limit` in seconds."""
         key = id(launch)
-        self._running[key] = (launch, now + limit if limit is not None else float("inf"))
-        self._last = now
+        self._running[key] = (launch, deadline(float("inf") if limit is None else limit, threads))
+        self._last = time.monotonic()
         if self._asleep:
             self._wake()
         previous = self._take_signals()
@@ -78,8 +105,8 @@ class Watcher:
             self._stop("timeout", time.monotonic())
 
     def _stop(self, why: str, now: float, *, everything: bool = False) -> None:
-        for launch, deadline in list(self._running.values()):
-            if everything or now > deadline:
+        for launch, end in list(self._running.values()):
+            if everything or end.passed(now):
                 launch["abort"] = FAULT[why]
 
 

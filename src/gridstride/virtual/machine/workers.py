@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import weakref
 
 from gridstride.virtual.machine import engine
 
+Task = tuple[int, list[int], queue.SimpleQueue[None]]
+"""A worker record's address, those that are through, and where to say so."""
+
 
 class Helpers:
-    """Threads that wait for a worker record each and run it; started when first needed."""
+    """Threads that wait for a worker record each and run it; started when first needed, ended with their device."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._work: queue.SimpleQueue[tuple[int, list[int], queue.SimpleQueue[None]]] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._owner = os.getpid()
 
@@ -34,18 +38,21 @@ class Helpers:
         if self._owner != os.getpid():  # threads do not survive a fork
             self.__init__(self.count)  # type: ignore[misc]
         while len(self._threads) < self.count:
-            thread = threading.Thread(target=self._serve, name="gridstride-worker", daemon=True)
+            thread = threading.Thread(target=_serve, args=(self._work,), name="gridstride-worker", daemon=True)
             self._threads.append(thread)
             thread.start()
+            weakref.finalize(self, self._work.put, None).atexit = False
 
-    def _serve(self) -> None:
-        while True:
-            worker, finished, news = self._work.get()
-            try:
-                engine.run(worker)
-            finally:
-                finished.append(worker)
-                news.put(None)
+
+def _serve(work: queue.SimpleQueue[Task | None]) -> None:
+    """Runs what comes until None does: whoever gave work is gone."""
+    while (task := work.get()) is not None:
+        worker, finished, news = task
+        try:
+            engine.run(worker)
+        finally:
+            finished.append(worker)
+            news.put(None)
 
 
 def _wait(finished: list[int], news: queue.SimpleQueue[None], count: int) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.lowering.runtime.lines import COUNTERS
-from gridstride.virtual.machine.layout import LANES
+from gridstride.virtual.abi.access_counters import COUNTERS
+from gridstride.virtual.abi.layout import LANES
 
 Key = tuple[str | None, int | None]
 
@@ -162,27 +162,53 @@ class Counters(LineCounters):
         return {**LineCounters.json(self), **own, "lines": [line.json() for line in self.lines]}
 
 
-def collect(raw: np.ndarray[Any, Any], tables: Mapping[str, Any], counted: int, blocks: int) -> Counters:
-    """Turns the machine's counters (summed over workers) into lines and totals."""
-    scale = blocks / counted if counted else 0.0
-    lines: dict[Key, LineCounters] = defaultdict(LineCounters)
-    chains = np.zeros(3)
-    for block in tables["blocks"]:
-        warps, lanes = (int(v) for v in raw[block["at"] : block["at"] + 2])
-        if warps:
-            _add_block(lines, block, warps, lanes, scale)
-            chains += np.array(block["chain"]) * warps
-    for branch in tables["branches"]:
-        lines[branch["file"], branch["line"]].divergent_branches += round(int(raw[branch["at"]]) * scale)
-    for access in tables["accesses"]:
-        for part, (space, at) in enumerate(_parts(access)):
-            values = [round(int(v) * scale) for v in raw[at : at + len(COUNTERS)]]
-            if part == 0 or values[0]:
-                counts = dict(zip(COUNTERS, values, strict=True))
-                _ADD[space](lines[access["file"], access["line"]], access, counts)
-    total = _total(lines, counted, blocks)
-    total.chain = tuple(float(c) * scale for c in chains)
-    return total
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the machine counted in one launch, summed over workers, in some of its blocks or in all.
+
+    A judge asks hundreds of launches what was found and one of them what it did: lines and totals are worked out when
+    they are asked for. `touched`: bytes of memory that were read, written and changed by atomics.
+    """
+
+    raw: np.ndarray[Any, Any]
+    tables: Mapping[str, Any]
+    counted: int
+    blocks: int
+    touched: tuple[int, ...]
+
+    @property
+    def scale(self) -> float:
+        """What one block that was counted stands for."""
+        return self.blocks / self.counted if self.counted else 0.0
+
+    @property
+    def instructions(self) -> int:
+        """Of all warps, without the rest."""
+        executed: int = sum(int(self.raw[block["at"]]) * block["instructions"] for block in self.tables["blocks"])
+        return round(executed * self.scale)
+
+    def collect(self) -> Counters:
+        """Lines and totals."""
+        raw, scale = self.raw, self.scale
+        lines: dict[Key, LineCounters] = defaultdict(LineCounters)
+        chains = np.zeros(3)
+        for block in self.tables["blocks"]:
+            warps, lanes = (int(v) for v in raw[block["at"] : block["at"] + 2])
+            if warps:
+                _add_block(lines, block, warps, lanes, scale)
+                chains += np.array(block["chain"]) * warps
+        for branch in self.tables["branches"]:
+            lines[branch["file"], branch["line"]].divergent_branches += round(int(raw[branch["at"]]) * scale)
+        for access in self.tables["accesses"]:
+            for part, (space, at) in enumerate(_parts(access)):
+                values = [round(int(v) * scale) for v in raw[at : at + len(COUNTERS)]]
+                if part == 0 or values[0]:
+                    counts = dict(zip(COUNTERS, values, strict=True))
+                    _ADD[space](lines[access["file"], access["line"]], access, counts)
+        total = _total(lines, self.counted, self.blocks)
+        total.chain = tuple(float(c) * scale for c in chains)
+        total.read_bytes, total.written_bytes, total.atomic_bytes = self.touched
+        return total
 
 
 def _parts(access: Mapping[str, Any]) -> list[tuple[str, int]]:

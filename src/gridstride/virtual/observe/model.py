@@ -1,4 +1,4 @@
-"""What follows from a run's counts, worked out when it is asked for: occupancy, and the predicted time."""
+"""What follows from what a run counted, worked out when it is asked for: lines, occupancy, and the predicted time."""
 
 from __future__ import annotations
 
@@ -6,28 +6,38 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.chips import Chip
-from gridstride.virtual.observe.counters import Counters
+from gridstride.virtual.observe.counters import Counted, Counters
 from gridstride.virtual.observe.occupancy import Dim3, Occupancy, occupancy
 from gridstride.virtual.observe.predict import Prediction, Shape, predict
 from gridstride.virtual.observe.registers import Registers, registers_of
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.loaded import VirtualKernel
+    from gridstride.virtual.machine.interfaces import Kernel
 
 
 class Model:
     """Of one launch. `shared` in bytes, static and dynamic together."""
 
-    def __init__(self, kernel: VirtualKernel, counters: Counters, grid: Dim3, block: Dim3, shared: int) -> None:
+    def __init__(self, kernel: Kernel, counted: Counted, grid: Dim3, block: Dim3, shared: int) -> None:
         module = kernel.module
         self.chip: Chip = module.device.model
-        self.counters, self.grid, self.block, self.shared = counters, grid, block, shared
+        self.grid, self.block, self.shared = grid, block, shared
+        self._counted = counted
         self._registers = functools.partial(_registers, kernel)
 
     def __getstate__(self) -> dict[str, Any]:
         """What can leave the process: the registers are looked up now, where the kernel still is."""
-        known = {"registers": self.registers}
-        return known | {name: value for name, value in self.__dict__.items() if name != "_registers"}
+        known = {"registers": self.registers, "counters": self.counters}
+        return known | {name: value for name, value in self.__dict__.items() if name not in ("_registers", "_counted")}
+
+    @property
+    def instructions(self) -> int:
+        """Of all warps; the rest of the counters is not worked out for it."""
+        return self._counted.instructions
+
+    @functools.cached_property
+    def counters(self) -> Counters:
+        return self._counted.collect()
 
     @functools.cached_property
     def registers(self) -> Registers:
@@ -55,7 +65,7 @@ class Model:
         return Shape(grid[0] * grid[1] * grid[2], -(-threads // 32), max(1, held.blocks))
 
 
-def _registers(kernel: VirtualKernel) -> Registers:
+def _registers(kernel: Kernel) -> Registers:
     module = kernel.module
     arch = module.device.properties.arch
     alone = module.pieces[0].ptx if len(module.pieces) == 1 else None  # ptxas does not know what is linked later

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridstride.virtual.chips import Chip
-from gridstride.virtual.lowering.dependencies import MEMORY_LATENCIES
+from gridstride.virtual.lowering.observed.dependency_chains import MEMORY_LATENCIES
 from gridstride.virtual.observe.counters import Counters
 
 SECTOR = 32

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.virtual.ptx import cfg, liveness
+from gridstride.virtual.ptx.flow import cfg, liveness
 from gridstride.virtual.ptx.module import Function, Module
 from gridstride.virtual.ptx.types import TYPES
 

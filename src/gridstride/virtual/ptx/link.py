@@ -11,7 +11,7 @@ from typing import Any
 from gridstride.protocol import LinkError
 from gridstride.virtual.errors import source_name
 from gridstride.virtual.ptx.module import Function, Instruction, Module, SourceLocation, Symbol, Variable
-from gridstride.virtual.ptx.signature import shape
+from gridstride.virtual.ptx.parsing.signature import shape
 
 _FILES = 1 << 20
 """File numbers of the second module start here, those of the third at twice that, and so on."""

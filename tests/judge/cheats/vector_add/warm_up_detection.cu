@@ -2,7 +2,7 @@
 //
 // block: 256
 // grid: 1
-// expect: wrong_result
+// expect: unrepeatable
 
 __device__ int launches;
 

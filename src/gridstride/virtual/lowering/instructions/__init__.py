@@ -1,1 +1,1 @@
-"""The instructions, a room for each family; `families.py` above finds them by opcode."""
+"""The instructions, a file for each family; dispatch.py says which function writes which opcode."""

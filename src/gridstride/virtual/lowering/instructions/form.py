@@ -1,42 +1,32 @@
-"""The form of an instruction: what is written otherwise than its family knows is refused, never guessed at."""
+"""gridstride.virtual.lowering.instructions.form"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from gridstride.virtual.ir.builder import Value
+from gridstride.virtual.ir.float_common import flush, saturate
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.floats import check
-from gridstride.virtual.ptx.module import Instruction, Operand, Register, Selected, Sink
+from gridstride.virtual.ptx.module import Instruction
 
 
-def types_of(
-    cx: Lowering, ins: Instruction, *allowed: str, modifiers: Collection[str] = (), sources: int | tuple[int, ...]
-) -> tuple[str, ...]:
-    """The instruction's types, each out of the words allowed at its place.
-
-    `modifiers`: the others that may stand beside them; `sources`: how many operands follow the destination.
-    """
-    check(cx, ins, modifiers)
-    found = ins.types
-    if len(found) != len(allowed) or any(t not in words.split() for t, words in zip(found, allowed, strict=True)):
-        raise cx.unsupported(f"`{ins.opcode}` of type `{'.'.join(found)}`")
-    if len(ins.operands) - 1 not in (sources if isinstance(sources, tuple) else (sources,)):
-        raise cx.unsupported(f"`{ins.name}` with {len(ins.operands)} operands")
-    return found
+def check(cx: Lowering, ins: Instruction, allowed: Collection[str]) -> None:
+    """Refuses an instruction with a modifier that is neither a type nor among those known."""
+    for modifier in ins.modifiers:
+        if modifier not in allowed and modifier not in ins.types:
+            raise cx.unsupported(f"`.{modifier}` of `{ins.name}`")
 
 
-def one_type(
-    cx: Lowering, ins: Instruction, allowed: str, modifiers: Collection[str] = (), *, sources: int | tuple[int, ...]
-) -> str:
-    """The only type of an instruction with one plain destination."""
-    (found,) = types_of(cx, ins, allowed, modifiers=modifiers, sources=sources)
-    target(cx, ins)
-    return found
+def operands(cx: Lowering, ins: Instruction, kind: str, count: int) -> list[Value]:
+    """The sources as f32 or f64, flushed where the instruction says .ftz."""
+    values = cx.sources(*[kind] * count)
+    return [flush(cx.b, v) for v in values] if "ftz" in ins.modifiers else values
 
 
-def target(cx: Lowering, ins: Instruction, *, selected: bool = False) -> Operand:
-    """The destination: a register or `_`, or where `selected` is set a register with a selector."""
-    found = ins.operands[0]
-    if not isinstance(found, Register | Sink | Selected if selected else Register | Sink):
-        raise cx.unsupported(f"such a destination of `{ins.name}`")
-    return found
+def finish(cx: Lowering, ins: Instruction, result: Value) -> None:
+    """Writes a result, flushed and saturated where the instruction says so."""
+    if "ftz" in ins.modifiers:
+        result = flush(cx.b, result)
+    if "sat" in ins.modifiers:
+        result = saturate(cx.b, result)
+    cx.set(ins.operands[0], result)

@@ -1,0 +1,12 @@
+// One thread adds one pair of numbers.
+//
+// entry: add
+// block: 256
+// grid: ceil(n/256)
+
+extern "C" __global__ void add(
+    const float* a, const float* b, float* c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}

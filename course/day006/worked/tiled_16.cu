@@ -1,0 +1,29 @@
+// The same in steps of TILE: a block brings a square of A and a square of B into shared memory and reads them there. For
+// matrices whose side is a multiple of TILE.
+//
+// entry: tiled
+// block: 16 16
+// grid: N//16 N//16
+
+constexpr int TILE = 16;  // rows and columns of a tile, and of the block
+
+extern "C" __global__ void tiled(const float* A, const float* B, float* C, int N)
+{
+    __shared__ float a[TILE][TILE];
+    __shared__ float b[TILE][TILE];
+
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int column = blockIdx.x * TILE + x;
+    const int row = blockIdx.y * TILE + y;
+
+    float sum = 0.0f;
+    for (int start = 0; start < N; start += TILE) {
+        a[y][x] = A[row * N + start + x];
+        b[y][x] = B[(start + y) * N + column];
+        __syncthreads();  // both tiles are whole before anyone reads them
+
+        for (int k = 0; k < TILE; ++k) sum += a[y][k] * b[k][x];
+        __syncthreads();  // everyone has read them before anyone fills them again
+    }
+    C[row * N + column] = sum;
+}

@@ -1,0 +1,50 @@
+// Samples in order. The warp chooses the curve, and divergence is gone; but the lanes still take samples that lie next to
+// each other. Three of four get a curve that is not theirs: the data have to be dealt out anew, not the curves.
+//
+// block: 256
+// grid: ceil(n/256)
+// expect: wrong_result
+
+__device__ float thermistor(float v)  // e to the v, by ten terms of its series
+{
+    float r = 1.0f;
+    for (int k = 10; k > 0; --k) r = 1.0f + r * (v * (1.0f / k));
+    return r;
+}
+
+__device__ float microphone(float v)  // a soft limiter: six steps towards -1, 0 or 1
+{
+    for (int k = 0; k < 6; ++k) v = v * (1.5f - 0.5f * v * v);
+    return v;
+}
+
+__device__ float photodiode(float v)  // bent upwards, eight times by a little
+{
+    for (int k = 0; k < 8; ++k) v = v + 0.125f * v * v;
+    return v;
+}
+
+__device__ float flow_meter(float v)  // the square root of 1 + v * v, by four of Newton's steps
+{
+    const float square = 1.0f + v * v;
+    float inverse = 0.85f;
+    for (int k = 0; k < 4; ++k) inverse = inverse * (1.5f - 0.5f * square * inverse * inverse);
+    return square * inverse;
+}
+
+__device__ float calibrated(int channel, float v)
+{
+    switch (channel) {
+        case 0: return thermistor(v);
+        case 1: return microphone(v);
+        case 2: return photodiode(v);
+        default: return flow_meter(v);
+    }
+}
+
+extern "C" __global__ void calibrate(const float* x, float* y, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int channel = threadIdx.x / 32 % 4;
+    if (i < n) y[i] = calibrated(channel, x[i]);
+}

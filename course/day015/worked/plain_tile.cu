@@ -1,0 +1,31 @@
+// A 32 by 32 tile is filled row by row and read column by column: the turn of a transpose.
+//
+// entry: plain_tile
+// block: 32 8
+// grid: ceil(N/32) ceil(M/32)
+
+constexpr int TILE = 32;  // rows and columns of a tile, in floats
+constexpr int STEP = 8;   // rows that the block moves at a time
+
+extern "C" __global__ void plain_tile(
+    const float* in, float* out, int M, int N)
+{
+    __shared__ float tile[TILE][TILE];
+
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int column = blockIdx.x * TILE + x, row = blockIdx.y * TILE + y;
+    for (int i = 0; i < TILE; i += STEP) {
+        if (row + i < M && column < N) {
+            tile[y + i][x] = in[(row + i) * N + column];
+        }
+    }
+    __syncthreads();
+
+    const int out_column = blockIdx.y * TILE + x;
+    const int out_row = blockIdx.x * TILE + y;
+    for (int i = 0; i < TILE; i += STEP) {
+        if (out_row + i < N && out_column < M) {
+            out[(out_row + i) * M + out_column] = tile[x][y + i];
+        }
+    }
+}

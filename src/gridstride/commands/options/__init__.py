@@ -1,0 +1,1 @@
+"""Which words a command takes."""

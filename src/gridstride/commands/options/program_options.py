@@ -1,0 +1,80 @@
+"""The words of the commands that run whole programs.
+
+As in cli.py a command parses its words and calls one function, which is imported only then.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer.core import TyperCommand
+
+from gridstride.commands.options.shared_options import Json, call
+
+_ARGUMENTS = "gridstride.arguments"
+
+
+class _WithArguments(TyperCommand):
+    """A command whose words behind `--` are the program's."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        own = args[: args.index("--")] if "--" in args else args
+        ctx.meta[_ARGUMENTS] = tuple(args[len(own) + 1 :])
+        return super().parse_args(ctx, own)
+
+
+def add(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command(cls=_WithArguments)(run)
+
+
+def run(
+    context: typer.Context,
+    files: Annotated[
+        list[str], typer.Argument(metavar="PROG.cu|DIR|FILES… [-- ARGS]", help="Its source, then its own arguments.")
+    ],
+    include: Annotated[
+        list[str] | None, typer.Option("-I", metavar="DIR", help="Look for headers there; repeatable.")
+    ] = None,
+    define: Annotated[
+        list[str] | None, typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro; repeatable.")
+    ] = None,
+    library: Annotated[list[str] | None, typer.Option("-l", metavar="NAME", help="Link a library; repeatable.")] = None,
+    std: Annotated[str | None, typer.Option("--std", metavar="c++17", help="The version of C++.")] = None,
+    rdc: Annotated[
+        bool, typer.Option("--rdc", help="Relocatable device code; done by itself where files need it.")
+    ] = False,
+    flag: Annotated[
+        list[str] | None, typer.Option("--nvcc", metavar="FLAG", help="Hand a flag to nvcc; repeatable.")
+    ] = None,
+    device: Annotated[str | None, typer.Option("--device", metavar="virtual", help="Where to run.")] = None,
+    chip: Annotated[
+        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
+    ] = None,
+    sanitize: Annotated[
+        bool, typer.Option("--sanitize", help="Look for races, uninitialised reads, leaks: exit 1 where there are any.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Draw an order of blocks and warps.")] = None,
+    predict: Annotated[
+        bool, typer.Option("--predict", help="Events tell the time predicted for the chip, not this machine's clock.")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="End the program after S seconds, exit 124.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Compile and run a whole CUDA program, main() and all.
+
+    On the virtual GPU, with compilers from wheels (`pip install 'gridstride[programs]'`). Stdin, stdout and the exit
+    status are the program's: 128 + n for signal n; 1 also for what does not compile. Its host code runs as you, in no
+    sandbox: only `gridstride check` locks a stranger's code in.
+    """
+    options = {
+        "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
+        "relocatable": rdc, "flags": tuple(flag or ()),
+    }  # fmt: skip
+    return call(
+        "run", files, context.meta[_ARGUMENTS], device=device, chip=chip, options=options, sanitize=sanitize,
+        seed=seed, predict=predict, time_limit=time_limit, as_json=as_json,
+    )  # fmt: skip

@@ -1,0 +1,134 @@
+"""What `gridstride serve` was told, checked before anything starts: a mistake is one message that names the option."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.commands.terminal import WrongUse, within
+
+if TYPE_CHECKING:
+    from gridstride.serve.http.settings import Settings
+    from gridstride.serve.process.protocol import Build
+
+_NEEDED = ("torch", "tokenizers", "fastapi", "uvicorn", "prometheus_client")
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_POLICIES = ("continuous", "fifo", "static")  # as gridstride.serve.engine.policies has them, which imports more
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_NAME = "model"  # the folder that `gridstride train` leaves below that of its run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command's words, as they were given."""
+
+    host: str
+    port: int
+    device: str | None
+    dtype: str
+    max_running: int
+    max_queue: int
+    block_size: int | None
+    cache_memory: str | None
+    api_key: Sequence[str]
+    api_key_file: str | None
+    policy: str
+    served_name: Sequence[str]
+    max_body: str
+    grace: float
+    stall_after: float
+
+
+def check(options: Options) -> None:
+    """WrongUse for the first thing that cannot be."""
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise WrongUse(f"{', '.join(missing)} not installed: pip install 'gridstride[serve]'")
+    within("--port", options.port, 0, 65535)
+    within("--max-running", options.max_running, 1, 1 << 16)
+    within("--max-queue", options.max_queue, 0, 1 << 20)
+    within("--grace", options.grace, 0, 86400)
+    within("--stall-after", options.stall_after, 0.1, 86400)
+    within("--block-size", options.block_size, 1, 1024)
+    _one_of("--dtype", options.dtype, _DTYPES)
+    _one_of("--policy", options.policy, _POLICIES)
+    if any(not name or not name.isprintable() for name in options.served_name):
+        raise WrongUse("--served-name needs a name")
+
+
+def build_of(folder: Path, options: Options) -> Build:
+    """How the engine's process makes its engine."""
+    from gridstride.serve.process.protocol import Build
+
+    memory = options.cache_memory
+    return Build(
+        factory="gridstride.serve.process.build:engine",
+        options={
+            "folder": str(folder.absolute()),
+            "device": options.device,
+            "dtype": None if options.dtype == "auto" else options.dtype,
+            "memory": None if memory is None else bytes_of("--cache-memory", memory),
+            "block_size": options.block_size,
+            "policy": options.policy,
+            "max_running": options.max_running,
+        },
+    )
+
+
+def settings_of(folder: Path, options: Options) -> Settings:
+    """The HTTP side."""
+    from gridstride.serve.http.settings import Settings
+
+    return Settings(
+        names=tuple(options.served_name) or (name_of(folder),),
+        api_keys=keys(options),
+        max_body=bytes_of("--max-body", options.max_body),
+        grace=options.grace,
+        stall_after=options.stall_after,
+    )
+
+
+def name_of(folder: Path) -> str:
+    """A model is called as its folder, and one that was trained here as its run."""
+    folder = folder.absolute()
+    return folder.parent.name if folder.name == _NAME and folder.parent.name else folder.name
+
+
+def keys(options: Options) -> frozenset[str]:
+    """From the command line and from a file with one in each line."""
+    found = list(options.api_key)
+    if options.api_key_file is not None:
+        found += _keys_in(options.api_key_file)
+    if any(not key.strip() or not key.isascii() or not key.isprintable() for key in found):
+        raise WrongUse("an API key must be of printable ASCII characters, at least one")
+    return frozenset(key.strip() for key in found)
+
+
+def bytes_of(option: str, text: str) -> int:
+    """Bytes, or KiB, MiB, GiB, TiB."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match and len(match[1]) < 20 else 0
+    if size < 1:
+        raise WrongUse(f"{option} {text} is no amount of memory: 500MiB or 4GiB, say")
+    return size
+
+
+def _keys_in(file: str) -> list[str]:
+    try:
+        lines = Path(file).expanduser().read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise WrongUse(f"--api-key-file {file} cannot be read: {reason}") from error
+    found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not found:
+        raise WrongUse(f"--api-key-file {file} holds no key: one in each line is needed")
+    return found
+
+
+def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise WrongUse(f"{option} {value} is none of {', '.join(allowed)}")

@@ -1,0 +1,284 @@
+"""The words of the stack's commands: train, serve, generate, chat, load.
+
+As in cli.py a command parses its words and calls one function, which is imported only then.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from gridstride.commands.options.shared_options import Json, call
+from gridstride.serve.engine.sampling import COMMAND_OPTIONS, Sampling
+
+
+def add(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    for command in (train, serve, generate, chat, load):
+        app.command()(command)
+
+
+def train(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[digits]", help="Without it a language model; `digits`: a classifier.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="F.toml", help="Values over the defaults; or a preset: gpu-100m.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A value, as optimiser.lr=0.001; repeatable."),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="PATH", help="A folder of text, a text file, or .jsonl.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The run's folder below runs/.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run lies.")] = False,
+    write_config: Annotated[
+        str | None, typer.Option("--write-config", metavar="F.toml", help="Write the configuration, explained.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", metavar="N", min=1, help="Processes on this machine, a GPU each.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Train a language model.
+
+    Without options: on the Python standard library's own source, in less than ten minutes, on any machine. The model
+    lands in runs/stdlib/model. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
+    """
+    return call(
+        "train",
+        what=what,
+        config=config,
+        changes=changes or (),
+        data=data,
+        name=name,
+        resume=resume,
+        overwrite=overwrite,
+        write_config=write_config,
+        processes=processes,
+        as_json=as_json,
+    )
+
+
+def serve(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Whose requests: 0.0.0.0 for all machines.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="PORT", help="0 takes any that is free.")] = 8000,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16 or float16; auto: as the folder has it.")
+    ] = "auto",
+    max_running: Annotated[int, typer.Option("--max-running", metavar="N", help="Sequences that run at a time.")] = 256,
+    max_queue: Annotated[
+        int, typer.Option("--max-queue", metavar="N", help="Sequences that may wait; more get 503.")
+    ] = 1024,
+    block_size: Annotated[
+        int | None, typer.Option("--block-size", metavar="TOKENS", help="Of a block of the cache.")
+    ] = None,
+    cache_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--cache-memory", metavar="SIZE", help="For keys and values, 4GiB say; what is left over by default."
+        ),
+    ] = None,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option("--api-key", metavar="KEY", help="Ask for this key; repeatable. Other users see it: see next."),
+    ] = None,
+    api_key_file: Annotated[
+        str | None, typer.Option("--api-key-file", metavar="FILE", help="Keys, one in each line.")
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="continuous; fifo and static are there to be compared with.")
+    ] = "continuous",
+    served_name: Annotated[
+        list[str] | None,
+        typer.Option("--served-name", metavar="NAME", help="What requests call the model; repeatable."),
+    ] = None,
+    max_body: Annotated[str, typer.Option("--max-body", metavar="SIZE", help="Of a request.")] = "4MiB",
+    grace: Annotated[
+        float, typer.Option("--grace", metavar="SECONDS", help="For running requests after SIGTERM.")
+    ] = 30.0,
+    stall_after: Annotated[
+        float,
+        typer.Option(
+            "--stall-after", metavar="SECONDS", help="/health fails when requests run so long without a token."
+        ),
+    ] = 60.0,
+    as_json: Json = False,
+) -> int:
+    """Serve a model as OpenAI's servers do.
+
+    Chat, completions, streaming, metrics. With --json one line says where, once requests can come. Ctrl-C or SIGTERM
+    lets running requests end; the second one ends at once.
+    """
+    return call(
+        "serve", model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
+        block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
+        policy=policy, served_name=served_name or (), max_body=max_body, grace=grace, stall_after=stall_after,
+        as_json=as_json,
+    )  # fmt: skip
+
+
+def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command, for its `**sampling`, an option for each row of serve/engine/sampling.py that has one."""
+    given = inspect.signature(command, eval_str=True)
+    kinds = get_type_hints(Sampling)
+    options = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None,
+            annotation=Annotated[
+                kinds[name] | None,
+                typer.Option(f"--{name.replace('_', '-')}", metavar=option.metavar, help=option.help),
+            ],
+        )
+        for name, option in COMMAND_OPTIONS.items()
+    ]  # fmt: skip
+    own = [each for each in given.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    first = next(place for place, each in enumerate(own) if each.name == "device")
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) if each.name != "model" else each for each in own]
+    command.__signature__ = given.replace(parameters=[*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
+    return command
+
+
+ModelDevice = Annotated[
+    str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
+]
+ModelType = Annotated[
+    str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, float16; auto: the folder's.")
+]
+
+
+@sampling_options
+def generate(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="What to go on with; - reads stdin.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", metavar="N", help="So many texts.")] = 1,
+    stop: Annotated[list[str] | None, typer.Option("--stop", metavar="TEXT", help="Ends there; repeatable.")] = None,
+    echo: Annotated[bool, typer.Option("--echo", help="Show the prompt too.")] = False,
+    stream: Annotated[
+        bool | None, typer.Option("--stream/--no-stream", help="Show it as it comes, as on a terminal.")
+    ] = None,
+    device: ModelDevice = None,
+    dtype: ModelType = "auto",
+    as_json: Json = False,
+    **sampling: Any,
+) -> int:
+    """Let a model go on with a text."""
+    return call(
+        "generate", model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, device=device, dtype=dtype,
+        as_json=as_json, **sampling,
+    )  # fmt: skip
+
+
+@sampling_options
+def chat(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder, or with --url a model of that server.")
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Talk with a server's model.")] = None,
+    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="Who it is to be.")] = None,
+    device: ModelDevice = None,
+    dtype: ModelType = "auto",
+    api_key_file: Annotated[
+        str | None, typer.Option("--api-key-file", metavar="FILE", help="Its first word is sent as the key.")
+    ] = None,
+    **sampling: Any,
+) -> int:
+    """Talk with a model in the terminal.
+
+    Ctrl-C stops an answer, Ctrl-D ends the chat; /help says what else there is.
+    """
+    return call(
+        "chat", model, url=url, system=system, device=device, dtype=dtype, api_key_file=api_key_file, **sampling,
+    )  # fmt: skip
+
+
+def load(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[URL]", help="A server; with --compare a model folder to be served."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="The same load under each policy: continuous, static, fifo.")
+    ] = False,
+    requests: Annotated[int, typer.Option("--requests", "-n", metavar="N", help="How many.")] = 100,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="R", help="Requests per second in the mean, at random times (Poisson)."),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option("-c", "--concurrency", metavar="N", help="So many at a time; by default 16, to compare all."),
+    ] = None,
+    prompt_tokens: Annotated[
+        str,
+        typer.Option(
+            "--prompt-tokens", metavar="LENGTHS", help="128, uniform:16:512 or lognormal:MEDIAN:SIGMA[:MOST]."
+        ),
+    ] = "lognormal:48:0.8:128",
+    output_tokens: Annotated[
+        str, typer.Option("--output-tokens", metavar="LENGTHS", help="As above.")
+    ] = "lognormal:32:1.2:192",
+    prompts: Annotated[
+        str | None,
+        typer.Option(
+            "--prompts", metavar="FILE.jsonl", help="Your own prompts; pieces of Python's library by default."
+        ),
+    ] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="Chat completions instead of completions.")] = False,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The server's first by default.")] = None,
+    temperature: Annotated[float, typer.Option("--temperature", metavar="T")] = 1.0,
+    ignore_eos: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-eos/--no-ignore-eos",
+            help="Outputs have the lengths drawn; no: the model may end them, as for OpenAI's servers.",
+        ),
+    ] = True,
+    slo: Annotated[
+        list[str] | None,
+        typer.Option("--slo", metavar="ttft=MS,tpot=MS,e2e=MS", help="Say how many requests were within it."),
+    ] = None,
+    warmup: Annotated[int, typer.Option("--warmup", metavar="N", help="Requests before, which do not count.")] = 2,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The same seed makes the same traffic.")] = 0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="Without a byte of an answer.")
+    ] = 600.0,
+    api_key_file: Annotated[
+        str | None, typer.Option("--api-key-file", metavar="FILE", help="Its first word is sent as the key.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="cpu|cuda", help="Of the servers that --compare starts.")
+    ] = None,
+    max_running: Annotated[
+        int, typer.Option("--max-running", metavar="N", help="Sequences that these servers run at a time.")
+    ] = 32,
+    as_json: Json = False,
+) -> int:
+    """Put a load on a server, and measure what its users feel.
+
+    Time to first token, per token and for the whole answer, rates, and how many requests were within given objectives.
+    """
+    return call(
+        "load", target, compare=compare, requests=requests, rate=rate, concurrency=concurrency,
+        prompt_tokens=prompt_tokens, output_tokens=output_tokens, prompts=prompts, chat=chat, model=model,
+        temperature=temperature, ignore_eos=ignore_eos, slo=slo or (), warmup=warmup, seed=seed, timeout=timeout,
+        api_key_file=api_key_file, device=device, max_running=max_running, as_json=as_json,
+    )  # fmt: skip

@@ -1,0 +1,82 @@
+"""`gridstride run`: a whole CUDA program, compiled and run without a GPU."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gridstride.commands.terminal import WrongUse, emit, print_stderr
+from gridstride.programs.errors import BuildFailed, ProgramError
+from gridstride.programs.run import Ended, Settings, build
+from gridstride.programs.run import run as run_program
+from gridstride.programs.sources import Options, sources
+
+FAILED = 1
+_STDERR = 2  # the descriptor
+_EXPECTED = (signal.SIGINT, signal.SIGPIPE)
+"""Signals that need no words: Ctrl-C, and a reader such as `head` that has seen enough."""
+
+
+def run(
+    words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
+    sanitize: bool, seed: int | None, predict: bool, time_limit: float | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
+    if time_limit is not None and not time_limit > 0:
+        raise WrongUse(f"--time-limit {time_limit:g} must be above 0 seconds")
+    if seed is not None and seed < 0:
+        raise WrongUse(f"--seed {seed} must be 0 or above")
+    if sanitize and predict:
+        raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
+    model = _chip(device, chip)
+    try:
+        files = sources(words)
+        built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
+    except BuildFailed as failed:
+        return _not_built(failed, as_json)
+    except ProgramError as error:
+        raise WrongUse(str(error)) from None
+    settings = Settings(model.key, sanitize, seed, predict, time_limit, stdout=_STDERR if as_json else None)
+    ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
+    if ended.timed_out:
+        print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
+    elif ended.signal not in (None, *_EXPECTED):
+        print_stderr(f"error: the program was ended by signal {ended.signal} ({_signal_name(ended.signal or 0)})")
+    if as_json:
+        emit(_json(ended))
+    return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
+
+
+def _chip(device: str | None, name: str | None) -> Any:
+    from gridstride.virtual.chips import chip
+
+    if device not in (None, "virtual"):
+        raise WrongUse(f"--device {device}: programs run on the virtual GPU only, so far")
+    try:
+        return chip(name or "h200")
+    except ValueError as error:
+        raise WrongUse(f"--chip {name}: {error}") from None
+
+
+def _not_built(failed: BuildFailed, as_json: bool) -> int:
+    sys.stderr.write(failed.output)
+    print_stderr(f"error: {failed}")
+    if as_json:
+        emit({"error": str(failed), "output": failed.output})
+    return FAILED
+
+
+def _json(ended: Ended) -> dict[str, Any]:
+    return {
+        "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,
+        "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
+    }  # fmt: skip
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

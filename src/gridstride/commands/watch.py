@@ -1,0 +1,161 @@
+"""`gridstride watch`: a day's lab judged on every save, by a process that stays ready."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.commands.check import kernel_source
+from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, opened
+from gridstride.commands.target import import_the_judge, problems_said
+from gridstride.commands.terminal import (
+    WrongUse,
+    emit,
+    kernels_print_on_stderr,
+    print_stderr,
+    refuse_what_never_ends,
+    stdout,
+)
+
+if TYPE_CHECKING:
+    from gridstride.course.lab_verdict import LabVerdict
+    from gridstride.course.lesson import Day
+    from gridstride.course.progress import Progress
+
+_LOOK = 0.1  # seconds between two looks at the file
+
+Judge = Callable[[Path], "LabVerdict"]
+
+
+def run(word: str | None, *, as_json: bool) -> bool:
+    """Judge until the lab passes; with `as_json` once."""
+    from gridstride.course.workspace import prepare_lab
+
+    with opened() as progress:
+        day = chosen_day(word, progress)
+        file, _ = prepare_lab(day)
+        with problems_said(), _judge(day) as judge:
+            if as_json:
+                verdict = _judged(judge, file, progress)
+                emit({**verdict.json(), "file": str(file), "predicted": _predicted(day, progress)})
+                return verdict.passed
+            print_stderr(f"watching {file}: save it to have it judged, Ctrl-C ends")
+            for _ in _saves(file):
+                try:
+                    verdict = _judged(judge, file, progress)
+                except WrongUse as error:  # no kernel at all: the next save may bring one
+                    print_stderr(f"error: {error}")
+                    continue
+                last = verdict.passed and all_passed(progress)
+                _show(day, verdict, _predicted(day, progress), last=last)
+                if verdict.passed:
+                    return True
+    return False
+
+
+@contextmanager
+def _judge(day: Day) -> Iterator[Judge]:
+    """What judges the lab of a day, ready."""
+    if day.lab.kind == "writing":
+        from gridstride.course import table_lab
+
+        yield lambda file: table_lab.judge(day, file)
+        return
+    import_the_judge()
+    from gridstride.course.kernel_lab import KernelLab
+
+    with KernelLab(day) as lab:
+        lab.warm_up()
+
+        def judged(file: Path) -> LabVerdict:
+            kernel_source(str(file))
+            return lab.judge(file)
+
+        yield judged
+
+
+def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:
+    try:
+        with kernels_print_on_stderr():
+            verdict = judge(file)
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+    _record(verdict, progress)
+    return verdict
+
+
+def _record(verdict: LabVerdict, progress: Progress) -> None:
+    """Keep the verdict; one that cannot be kept is shown all the same."""
+    from gridstride.course.errors import ProgressError
+
+    first = verdict.findings[0] if verdict.findings else None
+    kind, message = (first.kind, first.message) if first else ("", "")
+    try:
+        progress.record_run(
+            verdict.day, passed=verdict.passed, seconds=verdict.seconds, finding=kind, message=message,
+            measured=verdict.measured, cases=verdict.cases, chip=verdict.chip or None,
+            source=verdict.source if verdict.passed else None,
+        )  # fmt: skip
+    except ProgressError as error:
+        print_stderr(f"warning: this verdict was not recorded: {error}")
+
+
+def _saves(file: Path) -> Iterator[None]:
+    """Once at first, then whenever the file's text is another; an editor may take it away for a moment."""
+    before: bytes | None = None
+    stamp: tuple[int, int] | None = None
+    while True:
+        refuse_what_never_ends(file)
+        try:
+            status = file.stat()
+            now = (status.st_mtime_ns, status.st_size)
+            text = file.read_bytes() if now != stamp else before
+        except FileNotFoundError:
+            time.sleep(_LOOK)
+            continue
+        except OSError as error:
+            raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+        stamp = now
+        if text != before:
+            before = text
+            yield
+        time.sleep(_LOOK)
+
+
+def _predicted(day: Day, progress: Progress) -> dict[str, str]:
+    """What the learner said last of each figure, by the figure's name."""
+    figures = {question.id: question.figure for question in day.questions if question.figure}
+    return {figures[each.question]: each.given for each in progress.answers(day.number) if each.question in figures}
+
+
+def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: bool) -> None:
+    """The verdict in words; `last` where this pass leaves no day open."""
+    from gridstride.course.figures import counted
+
+    console = stdout()
+    if not verdict.passed:
+        console.print(f"not yet ({verdict.seconds:.1f} s)", style="bold red")
+        for finding in verdict.findings:
+            place = f", line {finding.line}" if finding.line else ""
+            for line in finding.shown or (f"{finding.kind.replace('_', ' ')}{place}: {finding.message}",):
+                console.print(f"  {line}")
+        console.print(f"  (gridstride hint {day.number} gives the next hint)\n", style="dim")
+        return
+    console.print(f"pass ({verdict.seconds:.1f} s): {day.lab.shows}", style="bold green")
+    for name, value in verdict.measured.items():
+        said = _said(day, name, predicted[name], value) if name in predicted else ""
+        console.print(f"  {name.replace('_', ' ')}: {counted(value, day.figures[name].unit)}{said}")
+    solution = f"gridstride solution {day.number}"
+    console.print(f"\n{ALL_PASSED}. Next: {solution}" if last else f"\nNext: {solution}, then gridstride learn")
+
+
+def _said(day: Day, figure: str, given: str, value: float) -> str:
+    """What the learner had predicted of a figure, and whether it is so."""
+    from gridstride.course.quiz import is_near
+
+    question = next(each for each in day.questions if each.figure == figure)
+    right = is_near(question, float(given.replace(",", "")), value)
+    return f"; you said {given}, which is {'right' if right else 'not right'}"

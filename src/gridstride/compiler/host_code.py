@@ -1,0 +1,323 @@
+"""The device part of a source that has host code too, as nvcc takes it for the device.
+
+nvcc compiles a file twice and drops each time what belongs to the other side; NVRTC refuses host functions and host
+variables. What is one of them only the compiler knows, behind macros and templates: its messages say it, and what they
+name is taken out of the text, line for line, so that every other line and column stays where it was.
+
+A host function is declared as deleted rather than cut out where that can be: names then mean what they mean to nvcc,
+and a kernel that calls it is told so. What the compiler does not call host code is never touched, unless nothing in it
+is said to be for the device.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gridstride.compiler.declarations import Declaration, code_tokens, declarations
+from gridstride.compiler.diagnostics import Diagnostic
+from gridstride.compiler.lexer import Text
+
+_HOST = re.compile(
+    r"is considered a host (function|variable)|explicitly marked as a __host__ function"
+    r"|lambda closure class members was inferred to be __host__"
+)
+_DEVICE_WORDS = frozenset({
+    "__global__", "__device__", "__constant__", "__shared__", "__managed__", "__grid_constant__", "__launch_bounds__",
+})  # fmt: skip
+_USED = re.compile(
+    r'identifier "(\w+)" is undefined|function "(?:[^"(]*[\s:*&])?~?(\w+)(?:<[^"]*>)?\([^"]*".* is a deleted function'
+    r'|has no member "(\w+)"|constructor of "(\w+)" cannot be referenced'
+)
+_NEARLY = re.compile(r"(?i)_*(global|device|constant|shared|kernel)_*")  # __golbal__ is not told from a type
+_MACRO = re.compile(r"_*[A-Z][A-Z0-9]*_[A-Z0-9_]*")
+_DEFINE = re.compile(r"^[^\S\n]*#[^\S\n]*define[^\S\n]+(\w+)(.*)", re.MULTILINE)
+
+
+def is_about_host_code(diagnostic: Diagnostic) -> bool:
+    """Whether the compiler says of what stands there that it is for the host."""
+    return _HOST.search(diagnostic.message) is not None
+
+
+_NO_SIDE = "without execution space annotations"
+
+
+def has_no_side(diagnostic: Diagnostic) -> bool:
+    """Whether the compiler takes a function for the host's because nothing says whose it is."""
+    return _NO_SIDE in diagnostic.message
+
+
+def without_host_noise(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Errors of a source that is not to be compiled: what is said of host code last, and in words that help.
+
+    NVRTC names every host function beside a missing brace, and advises an option that makes device code of them.
+    """
+    others = [each for each in diagnostics if not is_about_host_code(each)]
+    if any(each.severity == "error" for each in others):
+        return others
+    return [_in_our_words(each) for each in diagnostics]
+
+
+def _in_our_words(diagnostic: Diagnostic) -> Diagnostic:
+    if not has_no_side(diagnostic):
+        return diagnostic
+    message = "this function is neither a kernel nor device code, and nothing else in the source is"
+    note = "write __global__ before a kernel, __device__ before a function that kernels call"
+    return replace(diagnostic, message=message, notes=(*diagnostic.notes, note))
+
+
+def explain_host_use(diagnostic: Diagnostic, taken_out: Mapping[str, str]) -> Diagnostic:
+    """An error about a name that was taken out, with where that stands and what would make it device code."""
+    found = _USED.search(diagnostic.message)
+    name = next((each for each in found.groups() if each), "") if found else ""
+    if name not in taken_out:
+        return diagnostic
+    where = taken_out[name]
+    note = (
+        f"{name} is host code ({where}), which kernels cannot use: write __device__ or __host__ __device__ before a "
+        "function, __device__ or __constant__ before a variable"
+    )
+    if ": " in where:
+        note = f"{name} does not compile as device code ({where})"
+    return replace(diagnostic, notes=(*diagnostic.notes, note))
+
+
+class DevicePart:
+    """One file, with the host code that the compiler found in it so far taken out."""
+
+    def __init__(self, source: str, macros: Mapping[str, str] | None = None) -> None:
+        self._text = Text(source)
+        self._tokens, directives = code_tokens(self._text)
+        self._starts = [self._text.origin(token.start) for token in self._tokens]
+        self._directives = [(self._text.origin(start), self._text.origin(end)) for start, end in directives]
+        self._declarations = declarations(self._tokens)
+        self._macros = {**(macros or {}), **macros_of(source)}
+        self._device_macros = _device_macros(self._macros)
+        self._blank: set[Declaration] = set()
+        self._deleted: dict[Declaration, str] = {}
+        self._device: set[Declaration] = set()  # constexpr functions
+        self.names: dict[str, str] = {}
+        """What was taken out, by name: where it stands, and why where the compiler did not call it host code."""
+
+    @property
+    def is_device_code(self) -> bool:
+        """Whether anything here is for the device; a file without is one whose author forgot __global__."""
+        return any(token.text in _DEVICE_WORDS for token in self._tokens)
+
+    def take_out(self, diagnostics: Iterable[Diagnostic]) -> bool:
+        """Take out what the messages are about; whether anything new was."""
+        before = (set(self._blank), dict(self._deleted), set(self._device))
+        found = list(diagnostics)
+        for diagnostic in found:
+            if is_about_host_code(diagnostic):
+                self._host(self._path(diagnostic), diagnostic)
+        for diagnostic in found:
+            if diagnostic.severity == "error" and not is_about_host_code(diagnostic):
+                self._other(self._path(diagnostic), diagnostic)
+        return before != (self._blank, self._deleted, self._device)
+
+    def text(self) -> str:
+        """The source without its host code, each line where it was."""
+        edits: list[tuple[int, int, str]] = []
+        for each in self._blank:
+            edits.append((*self._span(each.start, each.end), ""))
+        for each in self._deleted:
+            edits += self._deleting(each)
+        edits += [(self._starts[e.head], self._starts[e.head], "__host__ __device__ ") for e in self._device]
+        return self._edited(edits)
+
+    def _host(self, path: Sequence[Declaration], diagnostic: Diagnostic) -> None:
+        if not path:
+            return
+        found = path[-1]
+        if found.kind == "class":  # a variable declared behind its type, or a member that was not understood
+            self._blank_member(path, diagnostic)
+        elif "variable" in diagnostic.message or "lambda" in diagnostic.message or found.kind == "other":
+            self._take(found)
+        elif {"constexpr", "consteval"} & self._specifiers(found):
+            self._device.add(found)
+        else:
+            self._delete(found, path)
+
+    def _delete(self, found: Declaration, path: Sequence[Declaration]) -> None:
+        """A function: declared as deleted where it is declared first."""
+        assert found.parameters is not None
+        words = self._words(found.start, found.end)
+        before = words[: found.parameters[0] - found.start]
+        ending = words[found.parameters[1] + 1 - found.start :]
+        name_at = before.index("operator") if "operator" in before else len(before) - 1
+        qualified = before[max(name_at - 1, 0)] == "::" or before[-3:-1] == ["::", "~"]
+        explicit = before[:1] == ["template"] and before[1:2] != ["<"]
+        is_main = found.name == "main" and not found.member
+        if qualified or explicit or is_main or "friend" in before or before[-1] == ">":
+            self._take(found)
+            return
+        if ending[:2] == ["=", "0"] or ending[-3:] == ["=", "0", ";"]:
+            self._device.add(found)
+            return
+        key = f"{id(path[-2]) if len(path) > 1 else ''} {found.name} {self._key(found)}"
+        if key in self._deleted.values() and self._deleted.get(found) != key:
+            self._take(found)
+        elif found not in self._blank and not self._hides_device_code(found):
+            self._deleted[found] = key
+            self._name(found)
+
+    def _other(self, path: Sequence[Declaration], diagnostic: Diagnostic) -> None:
+        """An error of another kind: in a declaration that is for the host by all that it says, it is gone with it."""
+        if not path or any(each in self._blank for each in path):
+            return
+        for each in path:
+            if each in self._deleted:
+                if not self._in_body(each, diagnostic):
+                    del self._deleted[each]
+                    self._take(each, diagnostic.message)
+                return
+        inner = path[-1]
+        if inner.member and inner.kind == "function" and not self._for_device(inner):
+            self._take(inner, diagnostic.message)  # the class keeps its layout
+        elif not self._for_device(path[0]):
+            self._take(path[0], diagnostic.message)
+
+    def _blank_member(self, path: Sequence[Declaration], diagnostic: Diagnostic) -> None:
+        found = path[-1]
+        if found.body is not None and self._index(diagnostic) > found.body[1]:
+            instance = replace(found, start=found.body[1] + 1, end=found.end - 1, kind="other", members=())
+            if instance.start <= instance.end:
+                self._blank.add(instance)
+        elif not self._for_device(path[0]):
+            self._take(path[0])
+
+    def _take(self, found: Declaration, why: str = "") -> None:
+        if self._hides_device_code(found):
+            return
+        self._deleted.pop(found, None)
+        self._blank.add(found)
+        self._name(found, why)
+
+    def _hides_device_code(self, found: Declaration) -> bool:
+        """Whether kernels seem to stand in it, which a brace too few or a misspelt word can make of it."""
+        words = self._words(found.start, found.end)
+        return "__global__" in words or any(_NEARLY.fullmatch(word) for word in self._specifiers(found))
+
+    def _name(self, found: Declaration, why: str = "") -> None:
+        name = found.name or self._declared(found)
+        if name.isidentifier():
+            line, _ = self._text.position(self._tokens[found.start].start)
+            self.names.setdefault(name, f"line {line}{f': {why}' if why else ''}")
+
+    def _declared(self, found: Declaration) -> str:
+        """The name of a variable or type: the last word before what ends it."""
+        words = self._words(found.head, found.end)
+        stop = next((i for i, word in enumerate(words) if word in {"=", "[", "{", ";"} and i), len(words))
+        if words[:1] == ["using"] and len(words) > 1:
+            return words[1]
+        return words[stop - 1]
+
+    def _for_device(self, found: Declaration) -> bool:
+        words = set(self._words(found.start, found.end))
+        if words & _DEVICE_WORDS or words & self._device_macros:
+            return True
+        # A macro of a header that was not read may say it.
+        return any(_MACRO.fullmatch(word) and word not in self._macros for word in self._specifiers(found))
+
+    def _specifiers(self, found: Declaration) -> set[str]:
+        return set(self._words(found.head, found.parameters[0] if found.parameters else found.end))
+
+    def _in_body(self, found: Declaration, diagnostic: Diagnostic) -> bool:
+        assert found.parameters is not None
+        return self._index(diagnostic) > found.parameters[1]
+
+    def _key(self, found: Declaration) -> str:
+        """The types of a function's parameters, as far as a redeclaration would repeat them."""
+        from gridstride.compiler.signature import parameter_types
+
+        assert found.parameters is not None
+        opening, closing = found.parameters
+        trailing = "const" if "const" in self._words(closing + 1, min(closing + 2, found.end)) else ""
+        return f"{parameter_types(self._tokens[opening + 1 : closing])}{trailing}"
+
+    def _deleting(self, found: Declaration) -> list[tuple[int, int, str]]:
+        assert found.parameters is not None
+        i, words = found.parameters[1] + 1, self._words(0, len(self._tokens) - 1)
+        while i < found.end and words[i] not in {"{", ":", "=", ";", "try"}:
+            if words[i] == "(":
+                depth = 1
+                while depth and i < found.end:
+                    i += 1
+                    depth += (words[i] == "(") - (words[i] == ")")
+            i += 1
+        start, end = self._span(i, found.end)
+        edits = [(start, end, "=delete;")]
+        # Of a deleted function at namespace scope that is no template NVRTC wants to know the side all the same.
+        side = "__device__" if not found.member and not found.template else ""
+        host = [j for j in range(found.start, i) if words[j] == "__host__"]
+        if side and not host:
+            edits.append((self._starts[found.head], self._starts[found.head], f"{side} "))
+        return edits + [(*self._span(j, j), side if j == host[0] else "") for j in host]
+
+    def _edited(self, edits: Iterable[tuple[int, int, str]]) -> str:
+        source, out, last = self._text.source, [], 0
+        for start, end, text in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
+            if start < last:
+                continue  # within one that went before
+            out.append(source[last:start])
+            out.append(self._blanked(start, end, text))
+            last = end
+        return "".join([*out, source[last:]])
+
+    def _blanked(self, start: int, end: int, text: str) -> str:
+        """Spaces for what stands there, with line ends and preprocessor lines kept."""
+        kept = [(max(a, start), min(b, end)) for a, b in self._directives if a < end and b > start]
+        pieces, at = [], start
+        for a, b in [*kept, (end, end)]:
+            pieces += [_spaces(self._text.source[at:a]), self._text.source[a:b]]
+            at = b
+        blank = "".join(pieces)
+        fits = blank[: len(text)].isspace() and "\n" not in blank[: len(text)]
+        return text + (blank[len(text) :] if fits else blank)
+
+    def _span(self, first: int, last: int) -> tuple[int, int]:
+        return self._starts[first], self._text.origin(self._tokens[last].end - 1) + 1
+
+    def _words(self, first: int, last: int) -> list[str]:
+        return [token.text for token in self._tokens[first : last + 1]]
+
+    def _index(self, diagnostic: Diagnostic) -> int:
+        """The token at a message's line and column."""
+        line_starts = self._text.line_starts
+        if not 1 <= diagnostic.line <= len(line_starts):
+            return -1
+        at = line_starts[diagnostic.line - 1]
+        if not diagnostic.column:
+            return bisect_left(self._starts, at)
+        return bisect_right(self._starts, at + diagnostic.column - 1) - 1
+
+    def _path(self, diagnostic: Diagnostic) -> list[Declaration]:
+        """The declarations around a message's place, from the outermost."""
+        index = self._index(diagnostic)
+        path: list[Declaration] = []
+        level: Sequence[Declaration] = self._declarations
+        while inner := next((each for each in level if each.holds(index)), None):
+            path.append(inner)
+            level = inner.members
+        return path
+
+
+def macros_of(source: str) -> dict[str, str]:
+    """What each #define of a text stands for, with its parameters."""
+    return dict(_DEFINE.findall(re.sub(r"\\[ \t]*\r?\n", " ", source)))
+
+
+def _device_macros(macros: Mapping[str, str]) -> set[str]:
+    """Macros in whose text something says that it is for the device, also through other macros."""
+    words = {name: set(re.findall(r"\w+", text)) for name, text in macros.items()}
+    found = {name for name, inside in words.items() if inside & _DEVICE_WORDS}
+    while more := {name for name, inside in words.items() if inside & found} - found:
+        found |= more
+    return found
+
+
+def _spaces(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)

@@ -1,0 +1,58 @@
+"""Headers of which device code uses nothing: they stand in files whose host part includes them, and are empty here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from gridstride.compiler.includes import Include
+
+_CPP = """any barrier cctype charconv clocale codecvt condition_variable coroutine csetjmp csignal cstdarg
+    cuchar cwchar cwctype execution filesystem format forward_list future generator ios latch locale memory_resource
+    new print queue ranges regex scoped_allocator semaphore shared_mutex source_location stack stacktrace stop_token
+    streambuf strstream syncstream system_error typeindex typeinfo unordered_set valarray"""
+_C = """arpa/inet.h ctype.h dirent.h dlfcn.h execinfo.h fcntl.h fenv.h getopt.h libgen.h locale.h malloc.h netdb.h
+    netinet/in.h poll.h pthread.h pwd.h sched.h semaphore.h setjmp.h signal.h stdarg.h sys/ioctl.h sys/mman.h
+    sys/resource.h sys/socket.h sys/stat.h sys/sysinfo.h sys/timeb.h sys/times.h sys/types.h sys/wait.h syslog.h
+    termios.h tgmath.h wchar.h windows.h io.h direct.h process.h
+    sys/utsname.h sys/un.h sys/select.h sys/syscall.h sys/param.h conio.h intrin.h immintrin.h x86intrin.h emmintrin.h
+    xmmintrin.h"""
+_CUDA = """cublas.h cublas_v2.h cublasLt.h cublas_api.h cublasXt.h cudnn.h cudnn_frontend.h cufft.h cufftXt.h cufftw.h
+    curand.h cusparse.h cusparse_v2.h cusolverDn.h cusolverSp.h cusolverRf.h cusolver_common.h cutensor.h nccl.h
+    nvml.h npp.h nppi.h nvjpeg.h nvrtc.h cupti.h cufile.h cudaProfiler.h nvToolsExt.h nvToolsExtCuda.h
+    nvToolsExtCudaRt.h cuda_occupancy.h cuda_gl_interop.h helper_cuda.h helper_functions.h helper_timer.h
+    helper_string.h helper_image.h helper_multiprocess.h helper_cuda_drvapi.h helper_nvJPEG.hxx nvrtc_helper.h
+    exception.h"""
+_OTHER = """mpi.h omp.h openacc.h zlib.h png.h jpeglib.h stb_image.h stb_image_write.h gtest/gtest.h
+    benchmark/benchmark.h GL/gl.h GL/glew.h GL/glut.h GL/freeglut.h GLFW/glfw3.h Python.h"""
+_NAMES = frozenset(" ".join((_CPP, _C, _CUDA, _OTHER)).split())
+_FOLDERS = re.compile(
+    r"(GL|GLES\d?|EGL|X11|torch|ATen|c10|pybind11|opencv2?|boost|nvtx3|glm|Eigen|fmt|spdlog|CLI|nlohmann)/"
+)
+
+# Parts of Thrust that only host code calls, containers and algorithms: NVRTC takes none of them. Its functors, tuples,
+# pairs, iterators and random numbers compile as they are.
+_THRUST = re.compile(
+    r"thrust/(?!(addressof|advance|distance|functional|pair|tuple|version|zip_function|random|complex)\.h$)"
+    r"(?!(iterator|random|type_traits|detail)/)[\w/]+\.h"
+)
+_CUB_DEVICE = re.compile(r"cub/(device/\w+|util_allocator)\.cuh")
+
+
+def host_stubs(includes: Iterable[Include], include_paths: Sequence[Path]) -> dict[str, str]:
+    """Content for the included headers that only host code needs, but for those that the user has."""
+    names = {each.name for each in includes if each.name and _host_only(each.name)}
+    return {
+        name: _stub(name) for name in sorted(names) if not any((folder / name).is_file() for folder in include_paths)
+    }
+
+
+def _host_only(name: str) -> bool:
+    return name in _NAMES or any(known.match(name) for known in (_FOLDERS, _THRUST, _CUB_DEVICE))
+
+
+def _stub(name: str) -> str:
+    """Empty but for the namespace, which `using namespace` may name."""
+    namespace = next((each for each in ("thrust", "cub", "torch", "boost") if name.startswith(f"{each}/")), "std")
+    return f"#pragma once\nnamespace {namespace} {{}}\n"

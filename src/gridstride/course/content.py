@@ -1,0 +1,63 @@
+"""Where the course lies, and its days: in the package as it is installed, or beside src in a checkout."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from pathlib import Path
+
+from gridstride.course.errors import LessonError, NoSuchDay
+from gridstride.course.glossary import Term, read_glossary
+from gridstride.course.lesson import Day
+from gridstride.course.load import read_day
+
+DAYS = 100  # of the course once all are written
+_NAME = re.compile(r"day(\d{3})")
+
+
+def course_folder() -> Path:
+    """The folder of dayNNN and the glossary."""
+    installed = Path(__file__).resolve().parent / "days"
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[3] / "course"
+
+
+def day_numbers(folder: Path | None = None) -> tuple[int, ...]:
+    """The days there are."""
+    found = (_NAME.fullmatch(path.name) for path in (folder or course_folder()).glob("day*"))
+    return tuple(sorted(int(match[1]) for match in found if match))
+
+
+@functools.cache
+def day(number: int, folder: Path | None = None) -> Day:
+    """One day; NoSuchDay, LessonError."""
+    folder = folder or course_folder()
+    if number not in day_numbers(folder):
+        raise NoSuchDay(_missing(number, day_numbers(folder)))
+    found = read_day(folder / f"day{number:03}", glossary(folder))
+    for needed in found.needs:
+        if needed not in day_numbers(folder) and needed >= number:
+            raise LessonError(found.folder / "lesson.md", 1, f"needs day {needed}, which is no earlier day")
+    return found
+
+
+@functools.cache
+def glossary(folder: Path | None = None) -> dict[str, Term]:
+    """The terms by anchor."""
+    return read_glossary(folder or course_folder())
+
+
+def day_number(word: str) -> int:
+    """The day that a word names: 5, 05, day5, day005; NoSuchDay."""
+    match = re.fullmatch(r"(?:day)?0*(\d{1,3})", word.strip().lower())
+    if match is None:
+        near = difflib.get_close_matches(word, [str(each) for each in day_numbers()], n=1)
+        raise NoSuchDay(f"{word!r} is no day: give its number, such as {near[0] if near else day_numbers()[0]}")
+    return int(match[1])
+
+
+def _missing(number: int, known: tuple[int, ...]) -> str:
+    there = f"there are {', '.join(map(str, known))}"
+    if 1 <= number <= DAYS:
+        return f"day {number} is not written yet: {there}"
+    return f"there is no day {number}, the course has days 1 to {DAYS}: {there}"

@@ -1,0 +1,166 @@
+"""Gives the figures that lessons name: from counters of a run, from a chip's data, from recorded results."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridstride.course.arithmetic import evaluate
+from gridstride.course.lesson import Day, Figure, Run
+
+if TYPE_CHECKING:
+    from gridstride.judge.runnable import Runnable
+
+OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "registers", "blocks", "threads")
+"""What a figure may name besides counters and sizes."""
+LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
+_ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
+
+
+@dataclass(slots=True)
+class Bench:
+    """Runs the worked kernels of a day, each once."""
+
+    day: Day
+    _seen: dict[str, Any] = field(default_factory=dict)
+
+    def value(self, name: str, *, lab: Any = None) -> float:
+        """The figure of that name; `lab` is the observed run of a learner's kernel, the solution's by default."""
+        figure = self.day.figures[name]
+        if figure.record:
+            return recorded(figure)
+        if figure.of:
+            return evaluate(figure.value, {each: self.value(each, lab=lab) for each in figure.of})
+        if figure.run:
+            run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
+            sizes = {} if figure.run == LAB else self.day.runs[figure.run].sizes
+            return evaluate(figure.value, {**of_run(run), **sizes})
+        return evaluate(figure.value, of_chip(figure.chip))
+
+    def run(self, name: str) -> Any:
+        """The observed run of that name."""
+        if name not in self._seen:
+            self._seen[name] = observe_lab(self.day, self.day.solution) if name == LAB else observe(self.day.runs[name])
+        return self._seen[name]
+
+
+def of_run(run: Any) -> dict[str, float]:
+    """What a run counted, by name."""
+    counters = run.counters
+    blocks, held = math.prod(run.grid), run.occupancy
+    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, held.registers, blocks,
+            blocks * math.prod(run.block))  # fmt: skip
+    return {**counters.as_dict(), **dict(zip(OF_A_RUN, more, strict=True))}
+
+
+def of_chip(name: str) -> dict[str, float]:
+    """A chip's data by name: its limits, its rates, and its latencies in clocks as latency_l1 and so on."""
+    from gridstride.virtual.chips import chip
+
+    data = chip(name)
+    p = data.properties
+    limits = {each: getattr(p, each) for each in p.__slots__ if isinstance(getattr(p, each), int | float)}
+    return {**limits, **data.rates, **{f"latency_{each}": clocks for each, clocks in data.latency.items()}}
+
+
+def counter_names() -> frozenset[str]:
+    """The names that a figure of a run may speak of, without its sizes."""
+    from gridstride.virtual.observe.counters import LineCounters
+
+    return frozenset((*LineCounters().as_dict(), *OF_A_RUN))
+
+
+def recorded(figure: Figure) -> float:
+    """The number at `value` in the recorded result `record`; KeyError where it is not there, OSError without a file."""
+    at: Any = json.loads((_checkout() / figure.record).read_text())
+    for part in figure.value.split("."):
+        if isinstance(at, list):
+            at = next((each for each in at if part in (each.get(key) for key in _ENTRY_NAMES)), None)
+        else:
+            at = at.get(part)
+        if at is None:
+            raise KeyError(f"{figure.record} has no {part!r} of {figure.value}")
+    return float(at)
+
+
+def _checkout() -> Path:
+    """Where bench/results lies: beside src, in a checkout only."""
+    return Path(__file__).resolve().parents[3]
+
+
+def observe(run: Run) -> Any:
+    """Run a worked kernel with counters; ValueError where it does not compile or faults."""
+    built, signature, case, inputs = prepared(run)
+    seen = built.observed(signature, case, inputs)
+    if seen.run is None or seen.findings:
+        raise ValueError(f"{run.kernel}: {seen.findings[0].message if seen.findings else 'nothing was launched'}")
+    return seen.run
+
+
+def prepared(run: Run) -> tuple[Runnable, Any, Any, dict[str, Any]]:
+    """A worked kernel, compiled, with parameters, case and data to run it on: arrays hold 0, 1, 2, …"""
+    import numpy as np
+
+    from gridstride.compiler import signatures
+    from gridstride.judge.header import read_kernel
+    from gridstride.judge.problem import Case, Parameter, Signature
+    from gridstride.judge.runnable import RefusedError, build_for
+    from gridstride.virtual.gpu import VirtualGPU
+
+    file = read_kernel(run.kernel)
+    declared = [(p.name, p.dtype or "") for p in signatures(file.source)[file.entry or ""].parameters]
+    parameters = tuple(
+        Parameter(name, dtype, (run.arrays[name],), "inout") if name in run.arrays
+        else Parameter(name, dtype, (), "scalar")
+        for name, dtype in declared
+    )  # fmt: skip
+    signature, case = Signature(parameters), Case(dict(run.sizes), "normal", 0)
+    inputs: dict[str, Any] = {}
+    for p in parameters:
+        extent = signature.shape(p, run.sizes)
+        inputs[p.name] = np.arange(extent[0]).astype(p.dtype) if extent else run.sizes[p.name]
+    assert file.launch is not None  # the loader has seen to it
+    try:
+        return build_for(signature, file, file.launch, VirtualGPU(run.chip)), signature, case, inputs
+    except RefusedError as refused:
+        raise ValueError(f"{run.kernel}: {refused.finding.message}") from refused
+
+
+def observe_lab(day: Day, kernel: Path) -> Any:
+    """A kernel for the lab, which passes, with counters, at the problem's observed size."""
+    from gridstride.judge.find import find
+    from gridstride.judge.header import read_kernel
+    from gridstride.judge.problem import Case
+    from gridstride.judge.runnable import build
+    from gridstride.judge.verify import prepare
+    from gridstride.virtual.gpu import VirtualGPU
+
+    problem = find(day.lab.problem).problem
+    (one,) = prepare(problem, [Case(problem.observed, "normal", 0)])
+    built = build(problem, read_kernel(kernel), VirtualGPU(day.lab.chip))
+    return built.observed(problem.signature, one.case, one.inputs).run
+
+
+def as_shown(value: float, like: str) -> str:
+    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
+    digits = len(like.partition(".")[2])
+    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
+
+
+def plain_number(value: float) -> str:
+    """A figure for a sentence: whole numbers with commas, others with four digits."""
+    if abs(value - round(value)) < 1e-9:
+        return f"{round(value):,}"
+    return f"{value:.4g}"
+
+
+def counted(value: float, unit: str) -> str:
+    """A figure with its unit for a sentence; of one thing the unit's noun loses its s: 1 barrier for each warp."""
+    noun, *rest = re.split(r"( (?:for|per|to|over|of|beyond) )", unit, maxsplit=1)
+    if value == 1 and noun.endswith("s") and "/" not in noun and noun != "times the sectors":
+        noun = noun.removesuffix("es") if noun.endswith("sses") else noun.removesuffix("s")
+    return f"{plain_number(value)} {noun}{''.join(rest)}"

@@ -1,0 +1,143 @@
+"""lab.toml, and the files of a lab that it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from gridstride.course.arithmetic import names
+from gridstride.course.errors import LessonError
+from gridstride.course.figures import LAB, of_chip
+from gridstride.course.lesson import Bound, Column, Figure, Lab, LabKind
+from gridstride.course.quiz_file import slips
+from gridstride.course.strict_toml import Table, read_table, text_of
+
+_LEAST_WRONG = 3
+EXPECT = "# expect: "  # how a wrong table says what must be found in it
+
+
+def read(folder: Path, figures: Mapping[str, Figure]) -> Lab:
+    """The lab of a day; LessonError for a mistake in it, or in its starter, solution and wrong attempts."""
+    table = read_table(folder / "lab.toml")
+    kind = table.take("kind", str)
+    kinds: dict[str, LabKind] = {each: each for each in get_args(LabKind)}
+    if kind not in kinds:
+        table.fail(f"kind is {kind!r}: there are {', '.join(kinds)}", "kind")
+    hints = table.texts("hints")
+    if not hints:
+        table.fail("there are no hints", "hints")
+    lab = Lab(kinds[kind], table.take("title", str), table.take("file", str), table.take("shows", str), hints,
+              measures=table.texts("measures", []))  # fmt: skip
+    lab = _kernel_lab(table, lab, figures) if kind == "kernel" else _writing_lab(table, lab)
+    table.done()
+    if unknown := [name for name in lab.measures if name not in figures]:
+        table.fail(f"there is no figure {unknown[0]!r} in figures.toml", "measures")
+    _check_files(folder, lab)
+    return lab
+
+
+def _kernel_lab(table: Table, lab: Lab, figures: Mapping[str, Figure]) -> Lab:
+    from gridstride.judge.find import problem_names
+
+    lab = replace(lab, problem=table.take("problem", str), chip=table.take("chip", str, "h200"))
+    if lab.problem not in problem_names():
+        table.fail(f"there is no problem {lab.problem!r}: see `gridstride problems`", "problem")
+    return replace(lab, bounds=tuple(_bound(entry, figures) for entry in table.list("bound")),
+                   passes=table.texts("passes", []))  # fmt: skip
+
+
+def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
+    bound = Bound(table.take("figure", str), table.take("most", float), table.take("why", str))
+    table.done()
+    own = [name for name, figure in figures.items() if figure.run == LAB]
+    if bound.figure not in own:
+        message = f"{bound.figure!r} is no figure of the lab's run: there are {', '.join(own) or 'none'}"
+        table.fail(message, "figure")
+    return bound
+
+
+def _writing_lab(table: Table, lab: Lab) -> Lab:
+    from gridstride.virtual.chips import names as chip_names
+
+    chips = table.texts("chips")
+    if not chips:
+        table.fail("there are no chips", "chips")
+    if unknown := [each for each in chips if each not in chip_names()]:
+        table.fail(f"there is no chip {unknown[0]!r}: there are {', '.join(chip_names())}", "chips")
+    columns = []
+    for entry in table.list("column"):
+        columns.append(Column(entry.take("name", str), entry.take("value", str), entry.take("unit", str),
+                              entry.take("tolerance", float), entry.take("ask", str), slips(entry)))  # fmt: skip
+        entry.done()
+        try:
+            strange = sorted(names(columns[-1].value) - set(of_chip(chips[0])))
+        except ValueError as error:
+            entry.fail(str(error), "value")
+        if strange:
+            entry.fail(f"{strange[0]} in {columns[-1].value!r} is no datum of a chip", "value")
+    return replace(lab, chips=chips, columns=tuple(columns))
+
+
+def _check_files(folder: Path, lab: Lab) -> None:
+    for part in ("starter", "solution"):
+        text_of(folder / part / lab.file)
+    wrong = sorted(path for path in (folder / "wrong").glob("*") if path.is_file())
+    if len(wrong) < _LEAST_WRONG:
+        message = f"{len(wrong)} wrong attempts in wrong/: at least {_LEAST_WRONG} are needed"
+        raise LessonError(folder / "lab.toml", 1, message)
+    for path in wrong:
+        if path.suffix != Path(lab.file).suffix:
+            raise LessonError(path, 1, f"a wrong attempt at {lab.file} is a {Path(lab.file).suffix} file")
+        if lab.kind == "kernel":
+            _check_kernel_header(path, lab)
+        else:
+            _check_table_header(path)
+    if lab.kind == "kernel":
+        _check_promise(folder, lab, wrong)
+
+
+def _check_promise(folder: Path, lab: Lab, wrong: list[Path]) -> None:
+    """What the lab shows is more than a right answer: some right kernel of wrong/ is sent back by a bound."""
+    from gridstride.course.bounds import KIND
+    from gridstride.judge.header import read_kernel
+
+    for name in lab.passes:
+        if not (folder / "worked" / name).is_file():
+            raise LessonError(folder / "lab.toml", 1, f"passes names {name!r}, which is no file of worked/")
+    if KIND not in {expect.kind for path in wrong if (expect := read_kernel(path).expect)}:
+        message = f"no wrong attempt has `expect: {KIND} FIGURE`: which kernel with a right answer has missed the lab?"
+        raise LessonError(folder / "lab.toml", 1, message)
+
+
+def _check_kernel_header(path: Path, lab: Lab) -> None:
+    from gridstride.course.bounds import KIND
+    from gridstride.judge.expectations import misread
+    from gridstride.judge.header import HeaderError, read_kernel
+
+    try:
+        expect = read_kernel(path).expect
+        if expect is not None and expect.kind == KIND:
+            bounded = [bound.figure for bound in lab.bounds]
+            known = f"the lab has bounds on {', '.join(bounded) or 'nothing'}"
+            message = "" if expect.pattern in bounded else f"expect: {KIND} {expect.pattern or ''}: {known}"
+        else:
+            message = misread(expect)
+    except HeaderError as error:
+        raise LessonError(path, error.line, error.message) from error
+    if message:
+        line = next((n for n, each in enumerate(text_of(path).splitlines(), start=1) if "expect:" in each), 1)
+        raise LessonError(path, line, message)
+
+
+def _check_table_header(path: Path) -> None:
+    from gridstride.course.table_lab import KINDS
+
+    lines = text_of(path).splitlines()
+    at = next((number for number, line in enumerate(lines, start=1) if line.startswith(EXPECT)), None)
+    if at is None:
+        raise LessonError(path, 1, f"there is no line `{EXPECT}KIND ROW.COLUMN`: what must be found in it?")
+    kind = lines[at - 1].removeprefix(EXPECT).split()[0]
+    if kind not in KINDS:
+        raise LessonError(path, at, f"expect: {kind!r} is no finding of a table: there are {', '.join(KINDS)}")

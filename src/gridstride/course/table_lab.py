@@ -1,0 +1,102 @@
+"""A lab done with pencil and paper: a file in TOML, one table for each chip, checked against the chips' data."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gridstride.course.arithmetic import evaluate
+from gridstride.course.figures import Bench, of_chip, plain_number
+from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
+from gridstride.course.lesson import Column, Day
+from gridstride.course.strict_toml import PLACE
+from gridstride.course.toml_lines import lines_of
+
+KINDS = ("unreadable", "empty_cell", "wrong_value", "no_number", "unknown_row", "unknown_column")
+_NUMBER = re.compile(r"\s*(-?\d[\d_,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)", re.DOTALL)
+_SAME = 0.02  # how near to a slip's ratio a wrong value must be to be taken for it
+
+
+def judge(day: Day, file: Path) -> LabVerdict:
+    """Every cell that is wrong, in the order of the chips; OSError where the file cannot be read."""
+    began = time.perf_counter()
+    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    findings = tuple(_findings(day, text))
+    measured = {}
+    if not findings:
+        bench = Bench(day)
+        measured = {name: bench.value(name) for name in day.lab.measures}
+    cells = len(day.lab.chips) * len(day.lab.columns)
+    return LabVerdict(day.number, findings, time.perf_counter() - began, measured, cells, source=text)
+
+
+def _findings(day: Day, text: str) -> Iterator[LabFinding]:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        yield _unreadable(text, str(error))
+        return
+    lines = lines_of(text)
+    yield from _unknown("row", table, day.lab.chips, lines, ())
+    for chip in day.lab.chips:
+        row = table.get(chip)
+        if not isinstance(row, dict):
+            yield LabFinding("empty_cell", f"the table [{chip}] is missing", where=chip)
+            continue
+        columns = [column.name for column in day.lab.columns]
+        yield from _unknown("column", row, columns, lines, (chip,))
+        for column in day.lab.columns:
+            finding = _cell(chip, column, row.get(column.name, ""), lines.get((chip, column.name)))
+            if finding:
+                yield finding
+
+
+def _unreadable(text: str, error: str) -> LabFinding:
+    """What is no TOML, with its line."""
+    said, _, _ = error.partition(" (at ")
+    place = PLACE.search(error)
+    lines = text.splitlines()
+    line = min(int(place[1]), len(lines)) if place else len(lines) or 1
+    message = f'this is no TOML: {said}. A cell is `name = number` and nothing more, an empty one `name = ""`'
+    return LabFinding("unreadable", message, line, shown=with_line(f"unreadable, line {line}: {message}", text, line))
+
+
+def _unknown(what: str, given: Any, known: Any, lines: Any, path: tuple[str, ...]) -> Iterator[LabFinding]:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            yield LabFinding(f"unknown_{what}", f"{name} is no {what} of the table: {hint}", lines.get((*path, name)))
+
+
+def _cell(chip: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
+    where = f"{chip}.{column.name}"
+    if given == "":
+        return LabFinding("empty_cell", f"{where} is empty, in {column.unit}: {column.ask}", line, where)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return LabFinding("no_number", f"{where} is {given!r}: {_no_number(column, given)}", line, where)
+    right = evaluate(column.value, of_chip(chip))
+    if abs(given - right) <= column.tolerance * abs(right):
+        return None
+    # What is right is not told: the slip, or how far off, is enough to find it.
+    slip = next((each for each in column.slips if abs(given / right / each.value - 1) < _SAME), None)
+    ratio = (
+        f"it is {plain_number(given / right)} times what the chip's data give" if given > 0 else "it must be above 0"
+    )
+    near = f"within {100 * column.tolerance:g} % is right" if column.tolerance else "it must be exact"
+    why = f"{ratio}. {slip.why}" if slip else f"{ratio}; {near}"
+    return LabFinding("wrong_value", f"{where} = {given:g} {column.unit}: {why}", line, where)
+
+
+def _no_number(column: Column, given: object) -> str:
+    """What to write in place of something else than a number: most often it is one, in quotes."""
+    number = _NUMBER.fullmatch(given) if isinstance(given, str) else None
+    if number is None:
+        return f"a number of {column.unit} belongs there, without quotes"
+    quotes = "the quotes and what follows the number" if number[2].strip() else "the quotes"
+    return f"remove {quotes}, {column.name} = {number[1].replace(',', '')}"

@@ -1,0 +1,43 @@
+"""The learner's own folder: GRIDSTRIDE_COURSE, or gridstride-course in the home folder. It outlives upgrades."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from gridstride.course.errors import ProgressError
+from gridstride.course.lesson import Day
+
+VARIABLE = "GRIDSTRIDE_COURSE"
+
+
+def workspace() -> Path:
+    """The folder; it may not be there yet."""
+    return Path(os.environ.get(VARIABLE) or Path.home() / "gridstride-course").expanduser()
+
+
+def progress_file() -> Path:
+    """The database of progress in it."""
+    return workspace() / "progress.sqlite"
+
+
+def lab_path(day: Day) -> Path:
+    """The learner's file of a day."""
+    return workspace() / day.name / day.lab.file
+
+
+def prepare_lab(day: Day) -> tuple[Path, bool]:
+    """The learner's file, copied from starter/ where there is none yet, and whether it was; never overwritten."""
+    target = lab_path(day)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with day.starter.open("rb") as source, target.open("xb") as copy:
+            shutil.copyfileobj(source, copy)
+    except FileExistsError:
+        return target, False
+    except OSError as error:
+        raise ProgressError(
+            f"{target} cannot be written: {error.strerror}; set {VARIABLE} to another folder"
+        ) from error
+    return target, True

@@ -1,0 +1,34 @@
+"""What is known of a kernel once it is built, before it runs: by its PTX, by its compiler, and by what was matched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gridstride.compiler import Diagnostic
+from gridstride.judge.divisions import Division, divisions
+
+_TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
+_FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|64)\.(?:f32|f16|bf16)\b")
+_ATOMIC = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:atom|red)\.", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """`float_index`: the code makes floats of whole numbers and whole numbers of floats. An index that was a float in
+    between is exact up to 2^24 only; doubles hold every index. `atomics`: threads take turns in an order that is not
+    fixed, and so may sums that are rounded. `warnings` are the compiler's, `notes` what was taken for granted when it
+    was built. `divisions` are its lines that divide by what is not known when it is compiled.
+    """
+
+    float_index: bool = False
+    atomics: bool = False
+    warnings: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    divisions: tuple[Division, ...] = ()
+
+    @staticmethod
+    def of(ptx: str, *, warnings: tuple[Diagnostic, ...] = (), notes: tuple[str, ...] = ()) -> KernelFacts:
+        """Those of a module's text, with what its compiler said and what was assumed."""
+        narrow = bool(_TO_FLOAT.search(ptx) and _FROM_FLOAT.search(ptx))
+        return KernelFacts(narrow, bool(_ATOMIC.search(ptx)), warnings, notes, divisions(ptx))

@@ -1,0 +1,107 @@
+"""Which of a problem's parameters a kernel's own ones are: by their names, and by their places where names differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_AFFIXES = re.compile(r"^(?:d|dev|g|gpu|p|h)_|_?(?:ptr|pointer|tensor|array|arr|buf|buffer|dev|gpu|d)$")
+_POINTER = re.compile(r"(?:ptr|pointer|tensor|array|arr|buf|buffer)$|^p_")
+_OUTPUTS = frozenset({"out", "output", "outputs", "o", "dst", "dest", "result", "results", "res"})
+_INPUTS = frozenset({"in", "inp", "input", "inputs", "src", "source"})
+_COUNTS = frozenset({"n", "size", "count", "len", "length", "numel", "num", "n_elements", "num_elements", "nelem",
+                     "n_elem", "elements", "total"})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A parameter of the problem: `role` is "in", "out", "inout" or "scalar"."""
+
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """For each of a kernel's parameters the place of the problem's; `note` is empty where all names agree."""
+
+    order: tuple[int, ...]
+    note: str
+
+
+def match(kernel: str, own: Sequence[str], wanted: Sequence[Wanted]) -> Match:
+    """Match by equal names, then by names without the likes of `_ptr`, then by what they mean, the rest by place.
+
+    ValueError where a parameter is left over.
+    """
+    found: dict[str, int] = {}
+    for key in (str, _plain, lambda name: _meaning(name, wanted)):
+        _by_key(found, own, wanted, key)
+    rest = [name for name in own if name not in found]
+    left = [place for place in range(len(wanted)) if place not in found.values()]
+    if len(rest) != len(left) and (rest or any(wanted[place].role != "scalar" for place in left)):
+        raise ValueError(_too_many_or_few(kernel, own, rest, [wanted[place] for place in left], wanted))
+    found |= dict(zip(rest, left, strict=False))
+    order = tuple(found[name] for name in own)
+    return Match(order, _note(own, order, wanted, "position" if rest else "name"))
+
+
+def likely_order(own: Sequence[str], wanted: Sequence[Wanted]) -> tuple[int, ...] | None:
+    """The problem's places that a kernel's names speak for, where every name speaks and they are all different."""
+    found: dict[str, int] = {}
+    for key in (str, _plain, lambda name: _meaning(name, wanted)):
+        _by_key(found, own, wanted, key)
+    return tuple(found[name] for name in own) if len(found) == len(own) == len(wanted) else None
+
+
+def _by_key(found: dict[str, int], own: Sequence[str], wanted: Sequence[Wanted], key: object) -> None:
+    """Adds the pairs of names whose key is equal and nobody else's."""
+    assert callable(key)
+    mine = [(key(name), name) for name in own if name not in found]
+    theirs = [(key(each.name), place) for place, each in enumerate(wanted) if place not in found.values()]
+    for name_key, name in mine:
+        places = [place for other, place in theirs if other == name_key and _may_be(name, wanted[place])]
+        if len(places) == 1 and sum(other == name_key for other, _ in mine) == 1:
+            found[name] = places[0]
+
+
+def _may_be(name: str, wanted: Wanted) -> bool:
+    """A name that speaks of memory is not that of a number: `k_ptr` is keys, and not the size K."""
+    return wanted.role != "scalar" or not _POINTER.search(name.lower())
+
+
+def _plain(name: str) -> str:
+    return _AFFIXES.sub("", _AFFIXES.sub("", name.lower())) or name.lower()
+
+
+def _meaning(name: str, wanted: Sequence[Wanted]) -> str:
+    """One word for all names of the only output, of the only input, of the only number."""
+    plain = _plain(name)
+    for role, words in (("out", _OUTPUTS), ("in", _INPUTS), ("scalar", _COUNTS)):
+        alone = [each.name for each in wanted if each.role == role]
+        if len(alone) == 1 and (plain in words or name in alone):
+            return f"<{role}>"
+    return plain
+
+
+def _note(own: Sequence[str], order: Sequence[int], wanted: Sequence[Wanted], by: str) -> str:
+    if all(name == wanted[place].name for name, place in zip(own, order, strict=True)):
+        return ""
+    pairs = ", ".join(f"{name} = {wanted[place].name}" for name, place in zip(own, order, strict=True))
+    return f"parameters matched by {by}: {pairs}"
+
+
+def _too_many_or_few(
+    kernel: str, own: Sequence[str], rest: Sequence[str], left: Sequence[Wanted], wanted: Sequence[Wanted]
+) -> str:
+    gives = ", ".join(each.name for each in wanted)
+    if len(rest) > len(left):
+        missing = ", ".join(rest)
+        return (
+            f"{kernel}({', '.join(own)}): nothing is known of {missing}; the problem gives {gives}. A number that "
+            f"follows from its sizes is given in a line such as `# arguments: {rest[-1]}={wanted[-1].name}`, a "
+            f"tl.constexpr in `# constants: {rest[-1]}=…`"
+        )
+    lacks = ", ".join(each.name for each in left)
+    return f"{kernel}({', '.join(own)}) has no parameter for {lacks}; the problem gives {gives}"

@@ -1,0 +1,276 @@
+"""What our libcudart calls: memory, modules and launches of the virtual GPU, as C sees them."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from gridstride.programs.device_attributes import attributes
+from gridstride.programs.fat_binary import NoPtx, ptx_at
+from gridstride.programs.images import image_at, sampling_at
+from gridstride.programs.reports import Reports
+from gridstride.programs.runtime_records import CALLBACKS, ORDER, TAIL, BoardRecord, KernelLayout
+from gridstride.programs.status import Status, fault_status
+from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
+from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
+from gridstride.virtual.findings.finding import KernelFault
+from gridstride.virtual.gpu import VirtualGPU
+from gridstride.virtual.launch.loaded import VirtualKernel, VirtualModule
+from gridstride.virtual.machine.memory.heap import Heap
+from gridstride.virtual.machine.memory.images import VirtualImage
+from gridstride.virtual.machine.memory.printf_buffer import Output
+from gridstride.virtual.observe.registers import registers_of
+from gridstride.virtual.ptx.syntax_errors import PtxError
+
+_UNUSABLE = (PtxError, UnsupportedInstruction, UnsupportedTarget)
+"""Device code that the virtual GPU cannot take."""
+
+_LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
+"""By the number of cudaLimit."""
+_SHAPES_KEPT = 4096
+_STACK = 1024
+_DEPTH = 2
+_FETCH = 64
+
+
+class Board:
+    """One virtual GPU behind the runtime of a program."""
+
+    def __init__(self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None) -> None:
+        self.device, self.reports = device, reports
+        self._lock = threading.RLock()
+        self._modules: dict[int, VirtualModule] = {}
+        self._kernels: list[VirtualKernel] = []
+        self._kept: list[Any] = []
+        self._shapes: dict[bytes, tuple[VirtualKernel, Shape]] = {}
+        self._attributes = attributes(device.model)
+        self._limits = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
+        self._predicted_ms: float | None = None
+        arena = device.arena
+        callbacks = {name: kind(self._guarded(getattr(self, name), kind)) for name, kind in CALLBACKS.items()}
+        path = vendor_runtime.encode() if vendor_runtime else None
+        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, *callbacks.values())
+        self._kept.append(callbacks)
+
+    def predict(self) -> None:
+        """From now on events tell the time that the chip is predicted to take."""
+        self._predicted_ms = 0.0
+
+    def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
+        """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""
+        failed = {ctypes.c_int: int(Status.UNKNOWN), None: None}.get(kind._restype_, 0)
+
+        @wraps(function)
+        def guarded(*arguments: Any) -> Any:
+            try:
+                return function(*arguments)
+            except Exception as error:
+                self.reports.say(f"{function.__name__} failed: {type(error).__name__}: {error}")
+                return failed
+
+        return guarded
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+    def allocate(self, nbytes: int) -> int:
+        try:
+            address = self.device.allocate(nbytes)
+        except OutOfDeviceMemory:
+            return 0
+        self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
+        return address
+
+    def release(self, address: int) -> int:
+        if self.device.arena.size_of(address) is None or address in self.device.own:
+            return Status.INVALID_VALUE
+        self.device.free(address)
+        return Status.SUCCESS
+
+    def written(self, address: int, nbytes: int) -> None:
+        with self.device.lock:
+            self.device.unset.written(self.device.arena, address, nbytes)
+
+    def holds(self, address: int, nbytes: int) -> int:
+        with self.device.lock:
+            return int(self.device.arena.holds(address, nbytes))
+
+    def free_memory(self, available: Any, total: Any) -> None:
+        total[0] = self.device.memory
+        available[0] = self.device.memory - self.device.arena.used
+
+    # -- modules ------------------------------------------------------------------------------------------------------
+    def load(self, images: Any, count: int, module: Any) -> int:
+        with self._lock:
+            try:
+                texts = [ptx_at(images[number]) for number in range(count)]
+                if count == 1:
+                    loaded = self.device.load(texts[0])
+                else:
+                    pieces = [Piece(text, f"<object {n}>") for n, text in enumerate(texts)]
+                    loaded = self.device.link(pieces)
+            except (NoPtx, LinkError, *_UNUSABLE) as error:
+                self.reports.say(f"the program's kernels cannot be loaded: {error}")
+                return Status.NO_KERNEL_IMAGE
+            except OutOfDeviceMemory:
+                return Status.MEMORY_ALLOCATION
+            module[0] = number = len(self._kept)
+            self._modules[number] = loaded
+            self._kept.append(number)
+            return Status.SUCCESS
+
+    def unload(self, module: int) -> None:
+        with self._lock:
+            self._modules.pop(module).release()
+
+    def kernel(self, module: int, name: bytes, layout: Any) -> int:
+        kernel = self._modules[module].kernels.get(name.decode())
+        if kernel is None:
+            return Status.INVALID_DEVICE_FUNCTION
+        offsets = (ctypes.c_uint32 * len(kernel.parameters))(*(p.offset for p in kernel.parameters))
+        sizes = (ctypes.c_uint32 * len(kernel.parameters))(*(p.size for p in kernel.parameters))
+        self._kept += [offsets, sizes]
+        layout[0] = KernelLayout(
+            len(self._kernels), len(kernel.parameters), ctypes.addressof(offsets), ctypes.addressof(sizes),
+            kernel.parameter_bytes, kernel.static_shared, kernel.local_bytes, 0, kernel.max_threads,
+            (ctypes.c_int64 * 3)(*(kernel.required_cluster or (0, 0, 0))),
+        )  # fmt: skip
+        self._kernels.append(kernel)
+        return Status.SUCCESS
+
+    def variable(self, module: int, name: bytes, address: Any, nbytes: Any) -> int:
+        try:
+            address[0], nbytes[0] = self._modules[module].global_address(name.decode())
+        except KeyError:
+            return Status.INVALID_SYMBOL
+        return Status.SUCCESS
+
+    # -- launches -----------------------------------------------------------------------------------------------------
+    def launch(self, order: int) -> int:
+        """One launch; `order` is the address of a LaunchOrder."""
+        raw = ctypes.string_at(order, ORDER.size)
+        parameters, nbytes = TAIL.unpack_from(raw, ORDER.size - TAIL.size)
+        known = self._shapes.get(raw[: -TAIL.size])
+        kernel, shape = known or self._new_shape(raw)
+        packed = ctypes.string_at(parameters, nbytes)
+        try:
+            if self._predicted_ms is None:
+                kernel.launch(shape, packed)
+            else:
+                self._observe(kernel, shape, packed)
+        except KernelFault as fault:
+            return self._faulted(fault)
+        except LaunchError as error:
+            self.reports.say(str(error))
+            return Status.COOPERATIVE_LAUNCH_TOO_LARGE if shape.cooperative else Status.INVALID_VALUE
+        except _UNUSABLE as error:
+            self.reports.say(f"{kernel.title} cannot be compiled: {error}")
+            return Status.NO_KERNEL_IMAGE
+        except MemoryError as error:
+            self.reports.say(f"{kernel.title}: {error}")
+            return Status.MEMORY_ALLOCATION
+        return Status.SUCCESS
+
+    def _new_shape(self, raw: bytes) -> tuple[VirtualKernel, Shape]:
+        """What all but the parameters of an order say, remembered: programs launch the same way many times."""
+        number, gx, gy, gz, bx, by, bz, cx, cy, cz, cooperative, shared, _, _ = ORDER.unpack(raw)
+        cluster = (cx, cy, cz) if cx or cy or cz else None
+        shape = Shape((gx, gy, gz), (bx, by, bz), shared, cooperative=bool(cooperative), cluster=cluster)
+        if len(self._shapes) >= _SHAPES_KEPT:
+            self._shapes.clear()
+        known = self._shapes[raw[: -TAIL.size]] = (self._kernels[number], shape)
+        return known
+
+    def _observe(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> None:
+        run = kernel.observe(shape, packed)
+        assert self._predicted_ms is not None
+        self._predicted_ms += run.predicted.ms
+        faults = tuple(each for each in run.findings if fault_status(each) is not None)
+        if faults:  # the others are the sanitizer's to look for: it is told of what the host writes
+            raise KernelFault(faults, kernel.module.source_of(faults))
+
+    def _faulted(self, fault: KernelFault) -> int:
+        """A fault of hardware's ends the device for the program; what only the sanitizer sees is reported."""
+        self.reports.findings(fault)
+        status = next((s for s in map(fault_status, fault.findings) if s is not None), Status.SUCCESS)
+        if status is not Status.SUCCESS:
+            self.reports.set_fault(status)
+        return Status.SUCCESS
+
+    def modelled_ms(self, nbytes: int, within: int) -> float:
+        if self._predicted_ms is None:
+            return -1.0
+        if nbytes:
+            rate = self.device.model.rates["dram_tb_per_s"] * 1e9 / 2 if within else _LINK_BYTES_PER_MS
+            self._predicted_ms += nbytes / rate + _COPY_MS
+        return self._predicted_ms
+
+    # -- textures -----------------------------------------------------------------------------------------------------
+    def texture(self, image: int, sampling: int, handle: Any) -> int:
+        layout, address = image_at(image)
+        handle[0] = VirtualImage(self.device, layout, address).texture(sampling_at(sampling))
+        return Status.SUCCESS
+
+    def surface(self, image: int, handle: Any) -> int:
+        layout, address = image_at(image)
+        handle[0] = VirtualImage(self.device, layout, address).surface()
+        return Status.SUCCESS
+
+    def destroy_object(self, handle: int) -> int:
+        with self.device.lock:
+            self.device.objects.remove(handle)
+        return Status.SUCCESS
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+    def attribute(self, number: int, value: Any) -> int:
+        if number not in self._attributes:
+            return Status.INVALID_VALUE
+        value[0] = self._attributes[number]
+        return Status.SUCCESS
+
+    def registers(self, number: int) -> int:
+        kernel = self._kernels[number]
+        module = kernel.module
+        ptx = module.pieces[0].ptx if len(module.pieces) == 1 else None
+        arch = self.device.properties.arch
+        return registers_of(ptx, module.text_digest, lambda: module.parsed, kernel.name, arch).count
+
+    def active_blocks(self, number: int, threads: int, dynamic: int) -> int:
+        if threads > self.device.properties.max_threads_per_block:
+            return 0
+        shared = self._kernels[number].static_shared + dynamic
+        return self.device.model.resident_blocks(threads, shared, self.registers(number))
+
+    def active_clusters(self, number: int, threads: int, dynamic: int, blocks: int) -> int:
+        return self.active_blocks(number, threads, dynamic) * self.device.properties.multiprocessors // max(1, blocks)
+
+    def limit(self, which: int, setting: int, value: Any) -> int:
+        name = _LIMITS.get(which)
+        if name is None:
+            return Status.UNSUPPORTED_LIMIT
+        device = self.device
+        if not setting:
+            known = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
+            value[0] = (self._limits | known | {"pending": device.pending_launches})[name]
+        elif name == "printf":
+            device.output = Output(max(1, value[0]))
+        elif name == "heap":
+            device.heap = Heap(max(1, value[0]))
+        elif name == "pending":
+            device.pending_launches = max(1, value[0])
+        else:
+            self._limits[name] = value[0]
+        return Status.SUCCESS
+
+    def finish(self) -> None:
+        """The program has ended by itself: what it never gave back is reported under the sanitizer."""
+        if self.device.sanitize:
+            for leak in self.device.leaks():
+                self.reports.finding(leak)
+
+
+_LINK_BYTES_PER_MS = 55e6
+"""Between host and device, pinned: PCIe 5.0 x16 moves 63 GB/s of which copies reach about 55."""
+_COPY_MS = 0.002
+"""Until a copy begins."""

@@ -1,0 +1,126 @@
+"""A source file to an object, kept on disk for as long as the file and all that it includes stay the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from gridstride.compiler.cache import DiskCache, shared
+from gridstride.programs.errors import BuildFailed
+from gridstride.programs.sources import CUDA_SUFFIXES, Options
+from gridstride.programs.toolchain import Toolchain, environment, wheel_of
+
+_NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
+_NO_HEADER = re.compile(r"(?:could not open source file|fatal error:) [\"']([^\"']+)[\"']")
+_AT_A_TIME = 2
+
+
+def compile_all(
+    tools: Toolchain, files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None]
+) -> tuple[list[bytes], Options]:
+    """An object for each file, and the options as they were in the end: with `relocatable` where a file needs it.
+
+    BuildFailed with what the compilers said.
+    """
+    try:
+        return _objects(tools, files, options, arch, progress), options
+    except BuildFailed as failed:
+        if options.relocatable or not _NEEDS_RELOCATABLE.search(failed.output):
+            raise
+    options = replace(options, relocatable=True)
+    progress("a kernel uses what another file defines, or launches kernels itself: once more with -rdc=true")
+    return _objects(tools, files, options, arch, progress), options
+
+
+def _objects(
+    tools: Toolchain, files: Sequence[Path], options: Options, arch: str, progress: Callable[[str], None]
+) -> list[bytes]:
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        return list(pool.map(lambda file: _object(tools, file, options, arch, progress), files))
+
+
+def _object(tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None]) -> bytes:
+    command = _command(tools, file, options, arch)
+    cache = shared("objects")
+    # The words may be relative to where we are: another folder's prog.cu is another file.
+    stem = sha256("\0".join([tools.identity, os.getcwd(), *command]).encode(errors="surrogateescape")).hexdigest()
+    known = _known(cache, stem)
+    if known is not None:
+        return known
+    progress(f"compiling {file}")
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
+        done = subprocess.run(
+            [*command, "-MD", "-MF", str(depfile), "-o", str(target)],
+            capture_output=True, text=True, errors="replace", env=environment(), stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        if done.returncode or not target.is_file():
+            raise BuildFailed(f"{file} does not compile{_hint(said)}", said)
+        data = target.read_bytes()
+        read = [path for path in dependencies(depfile.read_text(errors="replace")) if not tools.is_part(path)]
+    if said:
+        progress(said.rstrip())
+    inputs = [str(path.absolute()) for path in {file, *read}]
+    cache.put(f"{stem} reads", json.dumps(inputs).encode())
+    if (digest := _digest(inputs)) is not None:
+        cache.put(f"{stem} {digest}", data)
+    return data
+
+
+def _known(cache: DiskCache, stem: str) -> bytes | None:
+    reads = cache.get(f"{stem} reads")
+    digest = _digest(json.loads(reads)) if reads is not None else None
+    return cache.get(f"{stem} {digest}") if digest is not None else None
+
+
+def _digest(inputs: Iterable[str]) -> str | None:
+    """Of all that a file is compiled from; None where one of them is gone."""
+    try:
+        return sha256(
+            "\0".join(f"{p}\0{sha256(Path(p).read_bytes()).hexdigest()}" for p in sorted(inputs)).encode()
+        ).hexdigest()
+    except OSError:
+        return None
+
+
+def _command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
+    include = [word for folder in options.include for word in ("-I", folder)]
+    define = [f"-D{each}" for each in options.define]
+    std = [f"-std={options.std}"] if options.std else []
+    if file.suffix not in CUDA_SUFFIXES:
+        std = [] if file.suffix == ".c" and (options.std or "").startswith("c++") else std
+        language = ["-x", "c", "-Wno-implicit-function-declaration"] if file.suffix == ".c" else []
+        cuda = [f"-I{tools.cuda / 'include'}", f"-I{tools.cuda / 'include' / 'cccl'}"]
+        return [str(tools.host_compiler), "-O2", "-fPIC", *cuda, *include, *define, *std, *language, "-c", str(file)]
+    code = arch.replace("sm_", "compute_")
+    return [
+        str(tools.nvcc), "-ccbin", str(tools.host_compiler), "-allow-unsupported-compiler", "-no-compress",
+        "-gencode", f"arch={code},code={code}", "-lineinfo", "-O2", "-Xcompiler", "-fPIC", "-cudart", "none",
+        *include, *define, *std, *options.flags, *(["-rdc=true"] if options.relocatable else []), "-c", str(file),
+    ]  # fmt: skip
+
+
+def dependencies(text: str) -> list[Path]:
+    """The files of a rule as make reads it: "object.o: a.cu b.h \\"."""
+    _, _, rest = text.replace("\\\n", " ").partition(": ")
+    first = rest.split("\n", 1)[0]
+    return [Path(each.replace("\\ ", " ")) for each in re.findall(r"(?:\\ |\S)+", first)]
+
+
+def _hint(said: str) -> str:
+    missing = _NO_HEADER.search(said)
+    if missing is None:
+        return ""
+    wheel = wheel_of(missing[1])
+    if wheel is not None:
+        return f": {missing[1]} is of the wheel {wheel} (pip install {wheel})"
+    return f": {missing[1]} is not found; -I DIR names a folder to look in"

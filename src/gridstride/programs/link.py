@@ -1,0 +1,145 @@
+"""Objects to one shared object with the program's main(), linked against our own libcudart."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from gridstride.compiler.cache import shared
+from gridstride.programs.errors import BuildFailed
+from gridstride.programs.sources import Options
+from gridstride.programs.toolchain import Toolchain, environment, host_flags, zig_cache
+
+_UNDEFINED = re.compile(r"undefined symbol: (.+)")
+_DUPLICATE_MAIN = re.compile(r"duplicate symbol: main\b")
+_LINKED_BINARY = re.compile(rb"__cudaRegisterLinkedBinary_[0-9A-Za-z_]+")
+_MAIN = b"\0main\0"
+"""How the name lies in a shared object that has it."""
+_SHOWN = 8
+_PROVIDED = {"cudart", "cudart_static", "cudadevrt", "m", "pthread", "dl", "rt", "gomp", "omp", "stdc++"}
+"""Libraries that are there whether they are named or not, or that are not needed here."""
+_REFUSED = {
+    **dict.fromkeys("cublas cublasLt cufft curand cusparse".split(), "our own are not there yet"),
+    **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
+    **dict.fromkeys("cuda nvrtc".split(), "the driver API and NVRTC from inside programs are not implemented yet"),
+}
+_PREFIXES = {"cublas": "cublas", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse", "cusolver": "cusolver",
+             "npp": "npp", "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
+             "cu": "cuda"}  # fmt: skip
+"""What the names of libraries' functions begin with."""
+
+
+def link(
+    tools: Toolchain, objects: Sequence[bytes], options: Options, *, runtime: bytes, progress: Callable[[str], None]
+) -> bytes:
+    """The program; BuildFailed."""
+    named = [name for name in options.libraries if name not in _PROVIDED]
+    for name in named:
+        if (reason := _REFUSED.get(name)) is not None:
+            raise BuildFailed(f"-l{name} cannot be linked: {reason}", "")
+    key = sha256(
+        b"\0".join(
+            [tools.identity.encode(), *(sha256(each).digest() for each in (*objects, runtime)), *map(str.encode, named)]
+        )
+    ).hexdigest()
+    cache = shared("programs")
+    known = cache.get(key)
+    if known is not None:
+        return known
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        program = _link(tools, Path(folder), objects, named, runtime)
+    cache.put(key, program)
+    return program
+
+
+def first_link() -> bool:
+    """Whether nothing was ever linked with this cache: zig must build libc++ first."""
+    return not any(zig_cache().glob("o/*/libc++.a"))
+
+
+@contextlib.contextmanager
+def warm_up(tools: Toolchain, *, progress: Callable[[str], None]) -> Iterator[None]:
+    """Inside, zig builds its C++ library beside the first compilation; the end waits for it, unless by an error."""
+    if not first_link():
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        command = [str(tools.zig), "c++", *host_flags(), "-shared", "-x", "c++", "/dev/null", "-o", f"{folder}/none.so"]
+        quiet = subprocess.DEVNULL
+        building = subprocess.Popen(command, env=environment(), stdin=quiet, stdout=quiet, stderr=quiet)
+        try:
+            yield
+            if building.poll() is None:
+                progress("zig builds its C++ library, this once: about a minute of processor time")
+            building.wait()
+        finally:
+            building.kill()
+            building.wait()
+
+
+def _link(tools: Toolchain, folder: Path, objects: Sequence[bytes], libraries: Sequence[str], runtime: bytes) -> bytes:
+    names = []
+    for number, data in enumerate(objects):
+        names.append(str(folder / f"{number}.o"))
+        Path(names[-1]).write_bytes(data)
+    stubs = folder / "linked_binaries.c"
+    stubs.write_text(linked_binaries(objects))
+    (folder / "libcudart.so").write_bytes(runtime)
+    target = folder / "program.so"
+    command = [
+        str(tools.zig), "c++", *host_flags(), "-O2", "-shared", "-fPIC", "-Wl,-z,defs", *names,
+        str(stubs), f"-L{folder}", "-lcudart", *(f"-l{name}" for name in libraries), "-lm", "-lpthread", "-ldl",
+        "-o", str(target),
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", env=environment(), stdin=subprocess.DEVNULL
+    )
+    if done.returncode or not target.is_file():
+        raise _not_linked(done.stdout + done.stderr)
+    program = target.read_bytes()
+    if _MAIN not in program:
+        raise BuildFailed("the program does not link: no file has a function main()", "")
+    return program
+
+
+def linked_binaries(objects: Sequence[bytes]) -> str:
+    """C that defines what each relocatable object calls to register itself, with an identifier of its own."""
+    found = dict.fromkeys(name.decode() for each in objects for name in _LINKED_BINARY.findall(each))
+    lines = ["void gs_register_linked(void (*)(void **), void *);"]
+    lines += [
+        f"void {name}(void (*registers)(void **), void *wrapper, void *id, void (*used)(void *)) "
+        "{ (void)id; (void)used; gs_register_linked(registers, wrapper); }"
+        for name in found
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _not_linked(said: str) -> BuildFailed:
+    """In words of ours where they say it all, else with the linker's."""
+    if _DUPLICATE_MAIN.search(said):
+        return BuildFailed(
+            "the program does not link: there are two functions main(); name the files of one program", ""
+        )
+    undefined = list(dict.fromkeys(each.strip() for each in _UNDEFINED.findall(said)))
+    for name in undefined:
+        library = next((library for prefix, library in _PREFIXES.items() if re.match(rf"{prefix}[A-Z]", name)), None)
+        if library is not None and (reason := refusal(library)):
+            return BuildFailed(
+                f"the program does not link: {name} is of {library}, which cannot be linked: {reason}", ""
+            )
+    if undefined:
+        names = ", ".join(undefined[:_SHOWN]) + (f" and {len(undefined) - _SHOWN} more" * (len(undefined) > _SHOWN))
+        return BuildFailed(
+            f"the program does not link: nothing defines {names}; name all files of the program, or -l LIBRARY", ""
+        )
+    return BuildFailed("the program does not link", said)
+
+
+def refusal(library: str) -> str | None:
+    """Why a library cannot be linked; None for one that is not known."""
+    return _REFUSED.get(library)

@@ -1,0 +1,52 @@
+"""What the process of a program says besides what the program says: findings, on stderr and to who started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+
+from gridstride.plain import plain
+from gridstride.virtual.findings.finding import Finding, KernelFault
+
+
+class Reports:
+    """Lines on stderr; findings also as JSON, one a line, on the descriptor `to`, where there is one."""
+
+    def __init__(self, *, to: int | None, set_fault: Callable[[int], object]) -> None:
+        self._to = to
+        self._set_fault = set_fault
+        self._seen: set[tuple[object, ...]] = set()
+
+    def say(self, text: str) -> None:
+        """A line on stderr."""
+        sys.stderr.write(f"gridstride: {plain(text)}\n")
+        sys.stderr.flush()
+
+    def set_fault(self, status: int) -> None:
+        """The runtime gives this status from now on."""
+        self._set_fault(status)
+
+    def findings(self, fault: KernelFault) -> None:
+        """All findings of a launch, with the source lines where they are at hand."""
+        new = [self.finding(each) for each in fault.findings]
+        if any(new):
+            for note in getattr(fault, "__notes__", ()):
+                sys.stderr.write(plain(note).rstrip() + "\n")
+            sys.stderr.flush()
+
+    def finding(self, finding: Finding) -> bool:
+        """One finding, once for each line of the source; False where it was reported before."""
+        if finding.line is not None:
+            key: tuple[object, ...] = finding.kind, finding.kernel, finding.file, finding.line
+        else:
+            key = finding.kind, finding.kernel, finding.address, finding.message
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.say(str(finding))
+        if self._to is not None:
+            os.write(self._to, json.dumps(asdict(finding)).encode() + b"\n")
+        return True

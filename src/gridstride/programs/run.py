@@ -1,0 +1,175 @@
+"""From source files to the end of the program: compile, link, start its process, wait."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gridstride.programs.compile import compile_all
+from gridstride.programs.link import link, warm_up
+from gridstride.programs.runtime_library import SONAME, runtime_library
+from gridstride.programs.sources import Options
+from gridstride.programs.toolchain import Toolchain, toolchain
+
+TIMED_OUT = 124
+"""Exit status of a program that was ended by the time limit, as timeout(1) has it."""
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A linked program and the runtime library that it was linked against, as bytes of shared objects."""
+
+    program: bytes
+    runtime: bytes
+    tools: Toolchain
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the program runs on. `time_limit` in seconds, None for none."""
+
+    chip: str = "h200"
+    sanitize: bool = False
+    seed: int | None = None
+    predict: bool = False
+    time_limit: float | None = None
+    stdout: int | None = None
+    """A descriptor for the program's stdout; its own where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended. `status` is what a shell would show: 128 + n for signal n."""
+
+    status: int
+    seconds: float
+    signal: int | None = None
+    timed_out: bool = False
+    findings: tuple[dict[str, Any], ...] = field(default=())
+
+
+def build(files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None]) -> Built:
+    """Compiles and links; MissingToolchain, BuildFailed."""
+    tools = toolchain()
+    with warm_up(tools, progress=progress):
+        runtime = runtime_library(tools, progress=progress)
+        objects, options = compile_all(tools, files, options, arch=arch, progress=progress)
+    return Built(link(tools, objects, options, runtime=runtime, progress=progress), runtime, tools)
+
+
+def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
+    """Runs the program to its end; `arguments` begin with its name."""
+    with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
+        reading, writing = os.pipe()
+        vendor = built.tools.vendor_runtime
+        order = {
+            "runtime": runtime, "program": program, "reports": writing, "chip": settings.chip,
+            "sanitize": settings.sanitize, "seed": settings.seed, "predict": settings.predict,
+            "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
+        }  # fmt: skip
+        command = [sys.executable, "-P", "-m", "gridstride.programs.child", json.dumps(order)]
+        began = time.monotonic()
+        with _signals_for_the_program() as pass_on:
+            child = subprocess.Popen(command, pass_fds=(runtime, program, writing), stdout=settings.stdout)
+            pass_on.append(child)
+            os.close(writing)
+            try:
+                lines, timed_out = _wait(child, reading, settings.time_limit)
+            finally:
+                os.close(reading)
+                if child.poll() is None:
+                    child.kill()
+                    child.wait()
+        seconds = time.monotonic() - began
+    findings = tuple(json.loads(line) for line in lines.splitlines() if line.endswith(b"}"))
+    code = child.returncode
+    if timed_out:
+        return Ended(TIMED_OUT, seconds, timed_out=True, findings=findings)
+    return Ended(128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=findings)
+
+
+def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> tuple[bytes, bool]:
+    """What came through the pipe until the program ended, and whether it had to be ended."""
+    import selectors
+
+    os.set_blocking(reading, False)
+    deadline = None if limit is None else time.monotonic() + limit
+    lines = b""
+    with selectors.DefaultSelector() as selector, contextlib.closing(_ExitDescriptor(child)) as ended:
+        selector.register(reading, selectors.EVENT_READ)
+        selector.register(ended, selectors.EVENT_READ)
+        open_pipe = True
+        while True:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                child.kill()
+                child.wait()
+                return lines, True
+            ready = {key.fd for key, _ in selector.select(left)}
+            if open_pipe and reading in ready:
+                with contextlib.suppress(BlockingIOError):
+                    got = os.read(reading, 1 << 16)
+                    lines += got
+                    if not got:
+                        selector.unregister(reading)
+                        open_pipe = False
+                    continue
+            if ended.fileno() in ready:
+                child.wait()
+                with contextlib.suppress(BlockingIOError):
+                    while open_pipe and (got := os.read(reading, 1 << 16)):
+                        lines += got
+                return lines, False
+
+
+class _ExitDescriptor:
+    """A descriptor that is ready to read when the process has ended."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._descriptor = os.pidfd_open(child.pid)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@contextlib.contextmanager
+def _in_memory(name: str, data: bytes) -> Iterator[int]:
+    """A descriptor of a file that lies in memory only."""
+    descriptor = os.memfd_create(name, 0)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _signals_for_the_program() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Inside, signals go to the program. Ctrl-C reaches it by itself, as one of the terminal's group."""
+    programs: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, _: object) -> None:
+        for each in programs:
+            each.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield programs
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

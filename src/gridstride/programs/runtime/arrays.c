@@ -1,0 +1,280 @@
+/* CUDA arrays: texels in the arena, row after row without gaps, slice after slice, a level after the other. */
+#include "runtime.h"
+
+int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *block);
+
+enum { MOST_LEVELS = 17, LEVEL_ALIGN = 256 };
+
+struct cudaArray {
+    struct cudaChannelFormatDesc format;
+    struct cudaExtent extent; /* as the program gave it */
+    unsigned flags;
+    size_t texel;
+    uint64_t address;
+    int levels; /* 0 for one that is a level of another */
+};
+
+struct cudaMipmappedArray {
+    int count;
+    struct cudaArray level[MOST_LEVELS];
+};
+
+static size_t least_one(size_t number) { return number ? number : 1; }
+
+static size_t array_bytes(const struct cudaArray *array) {
+    return array->extent.width * least_one(array->extent.height) * least_one(array->extent.depth) * array->texel;
+}
+
+static int channels_of(struct cudaChannelFormatDesc format) {
+    return (format.x != 0) + (format.y != 0) + (format.z != 0) + (format.w != 0);
+}
+
+static int is_format(struct cudaChannelFormatDesc format) {
+    int channels = channels_of(format);
+    return (format.x == 8 || format.x == 16 || format.x == 32) && channels != 3 && (!format.y || format.y == format.x) &&
+           (!format.z || format.z == format.x) && (!format.w || format.w == format.x) &&
+           format.f <= cudaChannelFormatKindFloat && !(format.f == cudaChannelFormatKindFloat && format.x == 8);
+}
+
+void gs_image_of(const struct cudaArray *array, Image *image) {
+    int layered = (array->flags & cudaArrayLayered) != 0, cube = (array->flags & cudaArrayCubemap) != 0;
+    size_t depth = array->extent.depth;
+    *image = (Image){.address = array->address, .kind = array->format.f, .bits = array->format.x,
+                     .channels = channels_of(array->format), .width = array->extent.width,
+                     .height = array->extent.height, .depth = layered || cube ? 0 : depth,
+                     .layers = layered ? (cube ? depth / 6 : depth) : 0, .cubemap = cube,
+                     .levels = array->levels > 1 ? array->levels : 1,
+                     .surface = (array->flags & cudaArraySurfaceLoadStore) != 0};
+}
+
+const struct cudaArray *gs_first_level(cudaMipmappedArray_const_t mipmap) { return &mipmap->level[0]; }
+
+static size_t smaller(size_t size, int level) { return size ? least_one(size >> level) : 0; }
+
+static cudaError_t make(cudaMipmappedArray_t *made, const struct cudaChannelFormatDesc *format,
+                        struct cudaExtent extent, unsigned levels, unsigned flags) {
+    ENTER();
+    CHECK(made != NULL && format != NULL && extent.width != 0, cudaErrorInvalidValue);
+    CHECK(levels >= 1 && levels <= MOST_LEVELS, cudaErrorInvalidValue);
+    CHECK(is_format(*format), cudaErrorInvalidChannelDescriptor);
+    int layered = (flags & cudaArrayLayered) != 0, cube = (flags & cudaArrayCubemap) != 0;
+    CHECK(!cube || (extent.width == extent.height && extent.depth % 6 == 0), cudaErrorInvalidValue);
+    cudaMipmappedArray_t all = calloc(1, sizeof *all);
+    size_t total = 0;
+    all->count = levels;
+    for (unsigned each = 0; each < levels; each++) {
+        struct cudaArray *array = &all->level[each];
+        array->format = *format, array->flags = flags, array->texel = (size_t)format->x / 8 * channels_of(*format);
+        array->extent = make_cudaExtent(smaller(extent.width, each), smaller(extent.height, each),
+                                        layered || cube ? extent.depth : smaller(extent.depth, each));
+        array->address = total;
+        total += (array_bytes(array) + LEVEL_ALIGN - 1) / LEVEL_ALIGN * LEVEL_ALIGN;
+    }
+    all->level[0].levels = levels;
+    uint64_t start = gs_board.allocate(total);
+    if (start == 0) {
+        free(all);
+        return gs_error(cudaErrorMemoryAllocation);
+    }
+    gs_remember(start, total, GS_DEVICE, start, 0);
+    for (unsigned each = 0; each < levels; each++)
+        all->level[each].address += start;
+    *made = all;
+    return cudaSuccess;
+}
+
+/* The one level of an array stands at the front of what was made, so the address of one is that of the other. */
+#define WHOLE(array) ((cudaMipmappedArray_t)((char *)(array) - offsetof(struct cudaMipmappedArray, level)))
+
+PUBLIC cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *format,
+                                     struct cudaExtent extent, unsigned flags) {
+    cudaMipmappedArray_t all;
+    CHECK(array != NULL, cudaErrorInvalidValue);
+    cudaError_t error = make(&all, format, extent, 1, flags);
+    if (error == cudaSuccess)
+        *array = &all->level[0];
+    return error;
+}
+
+PUBLIC cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *format, size_t width,
+                                   size_t height, unsigned flags) {
+    return cudaMalloc3DArray(array, format, make_cudaExtent(width, height, 0), flags);
+}
+
+PUBLIC cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *made, const struct cudaChannelFormatDesc *format,
+                                            struct cudaExtent extent, unsigned levels, unsigned flags) {
+    size_t size = extent.width > extent.height ? extent.width : extent.height;
+    unsigned most = 1;
+    while (size >>= 1)
+        most++;
+    return make(made, format, extent, levels < most ? (levels ? levels : 1) : most, flags);
+}
+
+PUBLIC cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t all) {
+    ENTER();
+    Block block;
+    if (all == NULL)
+        return cudaSuccess;
+    CHECK(gs_take((void *)all->level[0].address, GS_DEVICE, GS_DEVICE, &block), cudaErrorInvalidValue);
+    gs_board.release(block.start);
+    return cudaSuccess; /* the handle stays readable: who frees it twice gets an error */
+}
+
+PUBLIC cudaError_t cudaFreeArray(cudaArray_t array) {
+    if (array == NULL)
+        return cudaSuccess;
+    CHECK(array->levels != 0, cudaErrorInvalidValue);
+    return cudaFreeMipmappedArray(WHOLE(array));
+}
+
+PUBLIC cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_const_t all, unsigned level) {
+    ENTER();
+    CHECK(array != NULL && all != NULL && (int)level < all->count, cudaErrorInvalidValue);
+    *array = (cudaArray_t)&all->level[level];
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *format, struct cudaExtent *extent, unsigned *flags,
+                                    cudaArray_t array) {
+    ENTER();
+    CHECK(array != NULL, cudaErrorInvalidResourceHandle);
+    if (format != NULL)
+        *format = array->format;
+    if (extent != NULL)
+        *extent = array->extent;
+    if (flags != NULL)
+        *flags = array->flags;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cudaArray_const_t array) {
+    return cudaArrayGetInfo(format, NULL, NULL, (cudaArray_t)array);
+}
+
+/* One side of a copy of boxes: where it begins, and bytes from row to row and from slice to slice. */
+typedef struct {
+    char *start;
+    size_t row, slice;
+} Side;
+
+static cudaError_t array_side(const struct cudaArray *array, size_t x, size_t y, size_t z, size_t width, size_t height,
+                              size_t depth, Side *side) {
+    size_t row = array->extent.width * array->texel, rows = least_one(array->extent.height);
+    if (x + width > row || y + height > rows || z + depth > least_one(array->extent.depth))
+        return cudaErrorInvalidValue;
+    *side = (Side){(char *)array->address + (z * rows + y) * row + x, row, row * rows};
+    return cudaSuccess;
+}
+
+static cudaError_t copy_box(Side to, Side from, size_t width, size_t height, size_t depth, enum cudaMemcpyKind kind) {
+    for (size_t z = 0; z < depth; z++)
+        for (size_t y = 0; y < height; y++) {
+            cudaError_t error = gs_copy(to.start + z * to.slice + y * to.row, from.start + z * from.slice + y * from.row,
+                                        width, kind);
+            if (error != cudaSuccess)
+                return error;
+        }
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
+                                       size_t height, enum cudaMemcpyKind kind) {
+    ENTER();
+    Side side;
+    CHECK(to != NULL, cudaErrorInvalidResourceHandle);
+    CHECK(width <= pitch, cudaErrorInvalidPitchValue);
+    TRY(array_side(to, x, y, 0, width, height, 1, &side));
+    return gs_error(copy_box(side, (Side){(char *)from, pitch, 0}, width, height, 1, kind));
+}
+
+PUBLIC cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                         size_t width, size_t height, enum cudaMemcpyKind kind) {
+    ENTER();
+    Side side;
+    CHECK(from != NULL, cudaErrorInvalidResourceHandle);
+    CHECK(width <= pitch, cudaErrorInvalidPitchValue);
+    TRY(array_side(from, x, y, 0, width, height, 1, &side));
+    return gs_error(copy_box((Side){to, pitch, 0}, side, width, height, 1, kind));
+}
+
+PUBLIC cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                            size_t width, size_t height, enum cudaMemcpyKind kind,
+                                            cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaMemcpy2DToArray(to, x, y, from, pitch, width, height, kind);
+}
+
+PUBLIC cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                                              cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaMemcpy2DFromArray(to, pitch, from, x, y, width, height, kind);
+}
+
+PUBLIC cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                            size_t from_x, size_t from_y, size_t width, size_t height,
+                                            enum cudaMemcpyKind kind) {
+    ENTER();
+    Side there, here;
+    CHECK(to != NULL && from != NULL, cudaErrorInvalidResourceHandle);
+    TRY(array_side(to, to_x, to_y, 0, width, height, 1, &there));
+    TRY(array_side(from, from_x, from_y, 0, width, height, 1, &here));
+    return gs_error(copy_box(there, here, width, height, 1, kind));
+}
+
+/* The older ones count bytes, from row to row. */
+PUBLIC cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                                     enum cudaMemcpyKind kind) {
+    ENTER();
+    CHECK(to != NULL, cudaErrorInvalidResourceHandle);
+    size_t at = y * to->extent.width * to->texel + x;
+    CHECK(at + bytes <= array_bytes(to), cudaErrorInvalidValue);
+    return gs_error(gs_copy((char *)to->address + at, from, bytes, kind));
+}
+
+PUBLIC cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                       enum cudaMemcpyKind kind) {
+    ENTER();
+    CHECK(from != NULL, cudaErrorInvalidResourceHandle);
+    size_t at = y * from->extent.width * from->texel + x;
+    CHECK(at + bytes <= array_bytes(from), cudaErrorInvalidValue);
+    return gs_error(gs_copy(to, (const char *)from->address + at, bytes, kind));
+}
+
+PUBLIC cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                                          enum cudaMemcpyKind kind, cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaMemcpyToArray(to, x, y, from, bytes, kind);
+}
+
+PUBLIC cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                            enum cudaMemcpyKind kind, cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaMemcpyFromArray(to, from, x, y, bytes, kind);
+}
+
+/* Positions and widths count texels where an array takes part, bytes elsewhere. */
+PUBLIC cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
+    ENTER();
+    CHECK(p != NULL, cudaErrorInvalidValue);
+    CHECK((p->srcArray != NULL) != (p->srcPtr.ptr != NULL), cudaErrorInvalidValue);
+    CHECK((p->dstArray != NULL) != (p->dstPtr.ptr != NULL), cudaErrorInvalidValue);
+    size_t texel = p->srcArray ? p->srcArray->texel : p->dstArray ? p->dstArray->texel : 1;
+    size_t width = p->extent.width * texel, height = p->extent.height, depth = p->extent.depth;
+    Side to = {(char *)p->dstPtr.ptr, p->dstPtr.pitch, p->dstPtr.pitch * p->dstPtr.ysize};
+    Side from = {(char *)p->srcPtr.ptr, p->srcPtr.pitch, p->srcPtr.pitch * p->srcPtr.ysize};
+    if (p->dstArray != NULL)
+        TRY(array_side(p->dstArray, p->dstPos.x * texel, p->dstPos.y, p->dstPos.z, width, height, depth, &to));
+    else
+        to.start += p->dstPos.z * to.slice + p->dstPos.y * to.row + p->dstPos.x;
+    if (p->srcArray != NULL)
+        TRY(array_side(p->srcArray, p->srcPos.x * texel, p->srcPos.y, p->srcPos.z, width, height, depth, &from));
+    else
+        from.start += p->srcPos.z * from.slice + p->srcPos.y * from.row + p->srcPos.x;
+    return gs_error(copy_box(to, from, width, height, depth, p->kind));
+}
+
+PUBLIC cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaMemcpy3D(p);
+}

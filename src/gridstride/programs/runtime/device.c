@@ -1,0 +1,247 @@
+/* The device: its properties, limits and flags, and the program's start. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+extern const char *gs_device_name;
+PUBLIC void gs_set_board(const Board *board) { gs_board = *board; }
+
+int64_t gs_attribute(int number) {
+    enum { KEPT = 256 };
+    static int64_t kept[KEPT];
+    static char known[KEPT];
+    if (number < 0 || number >= KEPT)
+        return 0;
+    if (!known[number]) {
+        gs_board.attribute(number, &kept[number]);
+        known[number] = 1;
+    }
+    return kept[number];
+}
+
+PUBLIC cudaError_t cudaGetDeviceCount(int *count) {
+    CHECK(count != NULL, cudaErrorInvalidValue);
+    *count = 1;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaSetDevice(int device) {
+    ENTER();
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaInitDevice(int device, unsigned flags, unsigned both) {
+    (void)flags, (void)both;
+    return cudaSetDevice(device);
+}
+
+PUBLIC cudaError_t cudaGetDevice(int *device) {
+    ENTER();
+    CHECK(device != NULL, cudaErrorInvalidValue);
+    *device = 0;
+    return cudaSuccess;
+}
+
+static unsigned device_flags;
+
+PUBLIC cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    ENTER();
+    CHECK((flags & ~cudaDeviceMask) == 0, cudaErrorInvalidValue);
+    device_flags = flags;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+    ENTER();
+    CHECK(flags != NULL, cudaErrorInvalidValue);
+    *flags = device_flags | cudaDeviceMapHost;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceReset(void) {
+    ENTER();
+    gs_unload_modules();
+    gs_forget_all();
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+    ENTER();
+    int64_t known;
+    CHECK(value != NULL, cudaErrorInvalidValue);
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    TRY(gs_board.attribute(attribute, &known));
+    *value = (int)known;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
+    ENTER();
+    CHECK(p != NULL, cudaErrorInvalidValue);
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    uint64_t available, total;
+    memset(p, 0, sizeof *p);
+    gs_board.free_memory(&available, &total);
+    snprintf(p->name, sizeof p->name, "%s", gs_device_name);
+    memcpy(p->uuid.bytes, "gridstride\0GPU\0", 16);
+    p->totalGlobalMem = total;
+#define FIELD(field, attribute) p->field = gs_attribute(cudaDevAttr##attribute)
+    FIELD(sharedMemPerBlock, MaxSharedMemoryPerBlock);
+    FIELD(regsPerBlock, MaxRegistersPerBlock);
+    FIELD(warpSize, WarpSize);
+    FIELD(memPitch, MaxPitch);
+    FIELD(maxThreadsPerBlock, MaxThreadsPerBlock);
+    FIELD(maxThreadsDim[0], MaxBlockDimX);
+    FIELD(maxThreadsDim[1], MaxBlockDimY);
+    FIELD(maxThreadsDim[2], MaxBlockDimZ);
+    FIELD(maxGridSize[0], MaxGridDimX);
+    FIELD(maxGridSize[1], MaxGridDimY);
+    FIELD(maxGridSize[2], MaxGridDimZ);
+    FIELD(totalConstMem, TotalConstantMemory);
+    FIELD(major, ComputeCapabilityMajor);
+    FIELD(minor, ComputeCapabilityMinor);
+    FIELD(textureAlignment, TextureAlignment);
+    FIELD(texturePitchAlignment, TexturePitchAlignment);
+    FIELD(multiProcessorCount, MultiProcessorCount);
+    FIELD(canMapHostMemory, CanMapHostMemory);
+    FIELD(maxTexture1D, MaxTexture1DWidth);
+    FIELD(maxTexture1DMipmap, MaxTexture1DMipmappedWidth);
+    FIELD(maxTexture2D[0], MaxTexture2DWidth);
+    FIELD(maxTexture2D[1], MaxTexture2DHeight);
+    FIELD(maxTexture2DLinear[0], MaxTexture2DLinearWidth);
+    FIELD(maxTexture2DLinear[1], MaxTexture2DLinearHeight);
+    FIELD(maxTexture2DLinear[2], MaxTexture2DLinearPitch);
+    FIELD(maxTexture2DGather[0], MaxTexture2DGatherWidth);
+    FIELD(maxTexture2DGather[1], MaxTexture2DGatherHeight);
+    FIELD(maxTexture3D[0], MaxTexture3DWidth);
+    FIELD(maxTexture3D[1], MaxTexture3DHeight);
+    FIELD(maxTexture3D[2], MaxTexture3DDepth);
+    FIELD(maxTextureCubemap, MaxTextureCubemapWidth);
+    FIELD(maxTexture1DLayered[0], MaxTexture1DLayeredWidth);
+    FIELD(maxTexture1DLayered[1], MaxTexture1DLayeredLayers);
+    FIELD(maxTexture2DLayered[0], MaxTexture2DLayeredWidth);
+    FIELD(maxTexture2DLayered[1], MaxTexture2DLayeredHeight);
+    FIELD(maxTexture2DLayered[2], MaxTexture2DLayeredLayers);
+    FIELD(surfaceAlignment, SurfaceAlignment);
+    FIELD(concurrentKernels, ConcurrentKernels);
+    FIELD(asyncEngineCount, AsyncEngineCount);
+    FIELD(unifiedAddressing, UnifiedAddressing);
+    FIELD(memoryBusWidth, GlobalMemoryBusWidth);
+    FIELD(l2CacheSize, L2CacheSize);
+    FIELD(maxThreadsPerMultiProcessor, MaxThreadsPerMultiProcessor);
+    FIELD(streamPrioritiesSupported, StreamPrioritiesSupported);
+    FIELD(globalL1CacheSupported, GlobalL1CacheSupported);
+    FIELD(localL1CacheSupported, LocalL1CacheSupported);
+    FIELD(sharedMemPerMultiprocessor, MaxSharedMemoryPerMultiprocessor);
+    FIELD(regsPerMultiprocessor, MaxRegistersPerMultiprocessor);
+    FIELD(managedMemory, ManagedMemory);
+    FIELD(hostNativeAtomicSupported, HostNativeAtomicSupported);
+    FIELD(concurrentManagedAccess, ConcurrentManagedAccess);
+    FIELD(computePreemptionSupported, ComputePreemptionSupported);
+    FIELD(cooperativeLaunch, CooperativeLaunch);
+    FIELD(sharedMemPerBlockOptin, MaxSharedMemoryPerBlockOptin);
+    FIELD(maxBlocksPerMultiProcessor, MaxBlocksPerMultiprocessor);
+    FIELD(reservedSharedMemPerBlock, ReservedSharedMemoryPerBlock);
+    FIELD(hostRegisterSupported, HostRegisterSupported);
+    FIELD(memoryPoolsSupported, MemoryPoolsSupported);
+    FIELD(clusterLaunch, ClusterLaunch);
+#undef FIELD
+    p->hostNumaId = -1;
+    p->deviceNumaId = -1;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted) {
+    CHECK(device != NULL && wanted != NULL, cudaErrorInvalidValue);
+    *device = 0;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaSetValidDevices(int *devices, int count) {
+    for (int i = 0; i < count; i++)
+        CHECK(devices[i] == 0, cudaErrorInvalidDevice);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int device) {
+    CHECK(text != NULL && room > 0, cudaErrorInvalidValue);
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    snprintf(text, room, "0000:00:00.0");
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text) {
+    CHECK(device != NULL && text != NULL, cudaErrorInvalidValue);
+    *device = 0;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+    CHECK(can != NULL, cudaErrorInvalidValue);
+    CHECK(device == 0 && peer == 0, cudaErrorInvalidDevice);
+    *can = 0;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+    ENTER();
+    uint64_t wanted = value;
+    return gs_error(gs_board.limit(limit, 1, &wanted));
+}
+
+PUBLIC cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+    ENTER();
+    uint64_t known;
+    CHECK(value != NULL, cudaErrorInvalidValue);
+    TRY(gs_board.limit(limit, 0, &known));
+    *value = known;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+    CHECK(config != NULL, cudaErrorInvalidValue);
+    *config = cudaFuncCachePreferNone;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config) {
+    CHECK(config != NULL, cudaErrorInvalidValue);
+    *config = cudaSharedMemBankSizeFourByte;
+    return cudaSuccess;
+}
+
+static cudaError_t version(int *number) {
+    CHECK(number != NULL, cudaErrorInvalidValue);
+    *number = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDriverGetVersion(int *number) { return version(number); }
+PUBLIC cudaError_t cudaRuntimeGetVersion(int *number) { return version(number); }
+
+const char *gs_device_name = "virtual GPU";
+PUBLIC void gs_set_device_name(const char *name) { gs_device_name = strdup(name); }
+
+/* What kernels print goes where the program's own printf goes, in the same order. */
+PUBLIC void gs_print(const char *text, uint64_t bytes) { fwrite(text, 1, bytes, stdout); }
+
+/* Loads the program and is it until it ends; comes back with a reason only where it cannot be loaded. */
+PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
+    extern char **environ;
+    atexit(gs_board.finish); /* before the program's own: what its global objects free in their destructors is no leak */
+    void *library = dlopen(program, RTLD_NOW | RTLD_GLOBAL);
+    if (library == NULL)
+        return dlerror();
+    int (*start)(int, char **, char **) = NULL;
+    *(void **)&start = dlsym(library, "main");
+    if (start == NULL)
+        return "it has no main()";
+    exit(start(count, arguments, environ));
+}
+
+PUBLIC struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind kind) {
+    return (struct cudaChannelFormatDesc){x, y, z, w, kind};
+}

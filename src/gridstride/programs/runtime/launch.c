@@ -1,0 +1,240 @@
+/* Launches: what <<<>>> pushes and pops, and parameters packed as the kernel's PTX declares them. */
+#include "runtime.h"
+
+typedef struct {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+} Configuration;
+
+enum { DEPTH = 16 };
+static _Thread_local Configuration pushed[DEPTH]; /* an argument of a launch may launch too */
+static _Thread_local int depth;
+
+PUBLIC unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream) {
+    if (depth == DEPTH)
+        return 1;
+    pushed[depth++] = (Configuration){grid, block, shared, stream};
+    return 0;
+}
+
+PUBLIC cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream) {
+    CHECK(depth > 0, cudaErrorMissingConfiguration);
+    Configuration top = pushed[--depth];
+    *grid = top.grid, *block = top.block, *shared = top.shared;
+    *(cudaStream_t *)stream = top.stream;
+    return cudaSuccess;
+}
+
+static int64_t product(dim3 size) { return (int64_t)size.x * size.y * size.z; }
+
+static cudaError_t check(const Kernel *kernel, const KernelLayout *layout, dim3 grid, dim3 block, size_t shared) {
+    static const int block_limits[3] = {cudaDevAttrMaxBlockDimX, cudaDevAttrMaxBlockDimY, cudaDevAttrMaxBlockDimZ};
+    static const int grid_limits[3] = {cudaDevAttrMaxGridDimX, cudaDevAttrMaxGridDimY, cudaDevAttrMaxGridDimZ};
+    const unsigned blocks[3] = {grid.x, grid.y, grid.z}, threads[3] = {block.x, block.y, block.z};
+    for (int axis = 0; axis < 3; axis++)
+        if (blocks[axis] == 0 || blocks[axis] > gs_attribute(grid_limits[axis]) || threads[axis] == 0 ||
+            threads[axis] > gs_attribute(block_limits[axis]))
+            return cudaErrorInvalidConfiguration;
+    if (product(block) > gs_attribute(cudaDevAttrMaxThreadsPerBlock))
+        return cudaErrorInvalidConfiguration;
+    if (product(block) > layout->max_threads)
+        return cudaErrorInvalidValue; /* above __launch_bounds__ */
+    int64_t most = gs_attribute(cudaDevAttrMaxSharedMemoryPerBlock) - layout->static_shared;
+    if (gs_max_dynamic(kernel) > most)
+        most = gs_max_dynamic(kernel);
+    return (int64_t)shared <= most ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+                          cudaStream_t stream, int cooperative, dim3 cluster) {
+    ENTER();
+    Kernel *kernel;
+    const KernelLayout *layout;
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    TRY(check(kernel, layout, grid, block, shared));
+    CHECK(layout->count == 0 || arguments != NULL, cudaErrorInvalidValue);
+    char few[4096], *packed = layout->bytes > (int64_t)sizeof few ? malloc(layout->bytes) : few;
+    memset(packed, 0, layout->bytes);
+    for (int64_t i = 0; i < layout->count; i++)
+        memcpy(packed + layout->offsets[i], arguments[i], layout->sizes[i]);
+    Launch order = {.kernel = layout->number, .cooperative = cooperative, .shared = shared,
+                    .grid = {grid.x, grid.y, grid.z}, .block = {block.x, block.y, block.z},
+                    .cluster = {cluster.x, cluster.y, cluster.z}, .parameters = packed, .bytes = layout->bytes};
+    cudaError_t error = gs_board.launch(&order);
+    if (packed != few)
+        free(packed);
+    return gs_error(error);
+}
+
+static const dim3 none = {0, 0, 0};
+
+PUBLIC cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+                                    cudaStream_t stream) {
+    return launch(function, grid, block, arguments, shared, stream, 0, none);
+}
+
+PUBLIC cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                                      cudaStream_t stream) {
+    return launch((const void *)kernel, grid, block, arguments, shared, stream, 0, none);
+}
+
+PUBLIC cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments,
+                                               size_t shared, cudaStream_t stream) {
+    return launch(function, grid, block, arguments, shared, stream, 1, none);
+}
+
+PUBLIC cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments) {
+    CHECK(config != NULL, cudaErrorInvalidValue);
+    int cooperative = 0;
+    dim3 cluster = none;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *each = &config->attrs[i];
+        if (each->id == cudaLaunchAttributeCooperative)
+            cooperative = each->val.cooperative;
+        else if (each->id == cudaLaunchAttributeClusterDimension)
+            cluster.x = each->val.clusterDim.x, cluster.y = each->val.clusterDim.y, cluster.z = each->val.clusterDim.z;
+        /* the others say what may overlap or where data should stay: launches end before the next one begins */
+    }
+    return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream,
+                  cooperative, cluster);
+}
+
+PUBLIC cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value) {
+    ENTER();
+    Kernel *kernel;
+    const KernelLayout *layout;
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize:
+        CHECK(value >= 0 && value + layout->static_shared <= gs_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+              cudaErrorInvalidValue);
+        gs_set_max_dynamic(kernel, value);
+        return cudaSuccess;
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+        CHECK(value >= -1 && value <= 100, cudaErrorInvalidValue);
+        gs_set_carveout(kernel, value);
+        return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        gs_allow_any_cluster(kernel, value);
+        return cudaSuccess;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:
+        return cudaSuccess;
+    default:
+        return gs_error(cudaErrorInvalidValue);
+    }
+}
+
+PUBLIC cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+    ENTER();
+    Kernel *kernel;
+    const KernelLayout *layout;
+    CHECK(attributes != NULL, cudaErrorInvalidValue);
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    memset(attributes, 0, sizeof *attributes);
+    int64_t usual = gs_attribute(cudaDevAttrMaxSharedMemoryPerBlock) - layout->static_shared;
+    int version = 10 * gs_attribute(cudaDevAttrComputeCapabilityMajor) + gs_attribute(cudaDevAttrComputeCapabilityMinor);
+    attributes->sharedSizeBytes = layout->static_shared;
+    attributes->constSizeBytes = layout->constants;
+    attributes->localSizeBytes = layout->local;
+    attributes->maxThreadsPerBlock = layout->max_threads;
+    attributes->numRegs = gs_board.registers(layout->number);
+    attributes->ptxVersion = attributes->binaryVersion = version;
+    attributes->maxDynamicSharedSizeBytes = gs_max_dynamic(kernel) > usual ? gs_max_dynamic(kernel) : usual;
+    attributes->preferredShmemCarveout = gs_carveout(kernel);
+    attributes->clusterDimMustBeSet = layout->cluster[0] != 0;
+    attributes->requiredClusterWidth = layout->cluster[0];
+    attributes->requiredClusterHeight = layout->cluster[1];
+    attributes->requiredClusterDepth = layout->cluster[2];
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset, size_t *size) {
+    Kernel *kernel;
+    const KernelLayout *layout;
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    CHECK(offset != NULL && (int64_t)index < layout->count, cudaErrorInvalidValue);
+    *offset = layout->offsets[index];
+    if (size != NULL)
+        *size = layout->sizes[index];
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function,
+                                                                          int threads, size_t dynamic, unsigned flags) {
+    ENTER();
+    Kernel *kernel;
+    const KernelLayout *layout;
+    CHECK(blocks != NULL && threads > 0 && flags <= cudaOccupancyDisableCachingOverride, cudaErrorInvalidValue);
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    *blocks = gs_board.active_blocks(layout->number, threads, dynamic);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                                 size_t dynamic) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, dynamic, 0);
+}
+
+PUBLIC cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, const void *function, int blocks,
+                                                             int threads) {
+    ENTER();
+    Kernel *kernel;
+    const KernelLayout *layout;
+    CHECK(dynamic != NULL && blocks > 0 && threads > 0, cudaErrorInvalidValue);
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    int64_t each = gs_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks -
+                   gs_attribute(cudaDevAttrReservedSharedMemoryPerBlock) - layout->static_shared;
+    int64_t most = gs_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - layout->static_shared;
+    *dynamic = each < 0 ? 0 : each < most ? each : most;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
+                                                        const cudaLaunchConfig_t *config) {
+    ENTER();
+    Kernel *kernel;
+    CHECK(size != NULL && config != NULL, cudaErrorInvalidValue);
+    TRY(gs_kernel(function, &kernel));
+    *size = 8; /* the portable size */
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaOccupancyMaxActiveClusters(int *count, const void *function, const cudaLaunchConfig_t *config) {
+    ENTER();
+    Kernel *kernel;
+    const KernelLayout *layout;
+    CHECK(count != NULL && config != NULL, cudaErrorInvalidValue);
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    int64_t blocks = 1;
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
+            blocks = (int64_t)config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y *
+                     config->attrs[i].val.clusterDim.z;
+    *count = gs_board.active_clusters(layout->number, product(config->blockDim), config->dynamicSmemBytes, blocks);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaFuncGetParamCount(const void *function, size_t *count) {
+    Kernel *kernel;
+    const KernelLayout *layout;
+    CHECK(count != NULL, cudaErrorInvalidValue);
+    TRY(gs_kernel(function, &kernel));
+    TRY(gs_kernel_layout(kernel, &layout));
+    *count = layout->count;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value,
+                                                   int device) {
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}

@@ -1,0 +1,237 @@
+/* Memory: device, managed and pinned memory lie in the arena, which is ordinary memory of this process. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *block);
+
+enum { PITCH = 512 }; /* bytes that rows of cudaMallocPitch are a multiple of */
+
+static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned flags) {
+    ENTER();
+    CHECK(pointer != NULL, cudaErrorInvalidValue);
+    if (bytes == 0 && kind != GS_MANAGED) {
+        *pointer = NULL;
+        return cudaSuccess;
+    }
+    CHECK(bytes != 0, cudaErrorInvalidValue);
+    uint64_t address = gs_board.allocate(bytes);
+    CHECK(address != 0, cudaErrorMemoryAllocation);
+    gs_remember(address, bytes, kind, address, flags);
+    if (kind != GS_DEVICE)
+        gs_written((void *)address, bytes); /* the host writes there without asking anybody */
+    *pointer = (void *)address;
+    return cudaSuccess;
+}
+
+static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second) {
+    ENTER();
+    Block block;
+    if (pointer == NULL)
+        return cudaSuccess;
+    CHECK(gs_take(pointer, first, second, &block), cudaErrorInvalidValue);
+    gs_board.release(block.start);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) { return give(pointer, bytes, GS_DEVICE, 0); }
+PUBLIC cudaError_t cudaFree(void *pointer) { return take_back(pointer, GS_DEVICE, GS_MANAGED); }
+PUBLIC cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return give(pointer, bytes, GS_PINNED, 0); }
+PUBLIC cudaError_t cudaFreeHost(void *pointer) { return take_back(pointer, GS_PINNED, GS_PINNED); }
+
+PUBLIC cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+    CHECK((flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) == 0,
+          cudaErrorInvalidValue);
+    return give(pointer, bytes, GS_PINNED, flags);
+}
+
+PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
+    CHECK(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, cudaErrorInvalidValue);
+    return give(pointer, bytes, GS_MANAGED, flags);
+}
+
+PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return give(pointer, bytes, GS_DEVICE, 0);
+}
+
+PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return take_back(pointer, GS_DEVICE, GS_MANAGED);
+}
+
+PUBLIC cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+    CHECK(pitch != NULL, cudaErrorInvalidValue);
+    *pitch = (width + PITCH - 1) / PITCH * PITCH;
+    return give(pointer, *pitch * height, GS_DEVICE, 0);
+}
+
+PUBLIC cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
+    CHECK(pitched != NULL, cudaErrorInvalidValue);
+    pitched->xsize = extent.width, pitched->ysize = extent.height;
+    return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width, extent.height * extent.depth);
+}
+
+PUBLIC cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
+    ENTER();
+    Block block;
+    CHECK(device != NULL && flags == 0 && gs_block(host, &block) && block.kind != GS_DEVICE, cudaErrorInvalidValue);
+    *device = (void *)(block.device + ((uint64_t)host - block.start));
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
+    ENTER();
+    Block block;
+    CHECK(flags != NULL && gs_block(host, &block) && (block.kind == GS_PINNED || block.kind == GS_REGISTERED),
+          cudaErrorInvalidValue);
+    *flags = block.flags | cudaHostAllocMapped;
+    return cudaSuccess;
+}
+
+/* Ordinary memory of the program becomes the device's too: its pages are moved to an object in memory that both the
+ * program's addresses and new ones of the arena show. What else lies on the first and last page moves along.
+ */
+PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
+    ENTER();
+    Block block;
+    CHECK(pointer != NULL && bytes != 0, cudaErrorInvalidValue);
+    CHECK(!gs_block(pointer, &block), cudaErrorHostMemoryAlreadyRegistered);
+    uint64_t page = sysconf(_SC_PAGESIZE), first = (uint64_t)pointer / page * page;
+    uint64_t length = ((uint64_t)pointer + bytes + page - 1) / page * page - first;
+    uint64_t room = gs_board.allocate(length + page);
+    CHECK(room != 0, cudaErrorMemoryAllocation);
+    uint64_t there = (room + page - 1) / page * page;
+    int object = memfd_create("gridstride registered", MFD_CLOEXEC);
+    int moved = object >= 0 && ftruncate(object, length) == 0;
+    for (uint64_t done = 0; moved && done < length;) {
+        ssize_t written = pwrite(object, (const void *)(first + done), length - done, done);
+        moved = written > 0;
+        done += moved ? written : 0;
+    }
+    int both = PROT_READ | PROT_WRITE;
+    moved = moved && mmap((void *)there, length, both, MAP_SHARED | MAP_FIXED, object, 0) != MAP_FAILED &&
+            mmap((void *)first, length, both, MAP_SHARED | MAP_FIXED, object, 0) != MAP_FAILED;
+    if (object >= 0)
+        close(object);
+    if (!moved) {
+        gs_board.release(room);
+        return gs_error(cudaErrorMemoryAllocation);
+    }
+    gs_remember((uint64_t)pointer, bytes, GS_REGISTERED, there + ((uint64_t)pointer - first), flags);
+    gs_remember(room, length + page, GS_PINNED, room, flags);
+    gs_written((void *)room, length + page);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaHostUnregister(void *pointer) {
+    ENTER();
+    Block block, room;
+    CHECK(gs_take(pointer, GS_REGISTERED, GS_REGISTERED, &block), cudaErrorHostMemoryNotRegistered);
+    if (gs_block((void *)block.device, &room) && gs_take((void *)room.start, GS_PINNED, GS_PINNED, &room)) {
+        uint64_t page = sysconf(_SC_PAGESIZE), there = (room.start + page - 1) / page * page;
+        mmap((void *)there, room.bytes - page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        gs_board.release(room.start);
+    }
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer) {
+    ENTER();
+    Block block;
+    CHECK(attributes != NULL, cudaErrorInvalidValue);
+    memset(attributes, 0, sizeof *attributes);
+    attributes->type = cudaMemoryTypeUnregistered;
+    attributes->device = -2;
+    attributes->hostPointer = (void *)pointer;
+    if (!gs_block(pointer, &block)) {
+        if (!gs_in_arena(pointer) || !gs_board.holds((uint64_t)pointer, 1))
+            return cudaSuccess;
+        block = (Block){(uint64_t)pointer, 1, GS_DEVICE, (uint64_t)pointer, 0};
+    }
+    attributes->device = 0;
+    attributes->type = block.kind == GS_DEVICE    ? cudaMemoryTypeDevice
+                       : block.kind == GS_MANAGED ? cudaMemoryTypeManaged
+                                                  : cudaMemoryTypeHost;
+    attributes->devicePointer = (void *)(block.device + ((uint64_t)pointer - block.start));
+    attributes->hostPointer = block.kind == GS_DEVICE ? NULL : (void *)pointer;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
+    ENTER();
+    uint64_t left, all;
+    gs_board.free_memory(&left, &all);
+    if (available != NULL)
+        *available = left;
+    if (total != NULL)
+        *total = all;
+    return cudaSuccess;
+}
+
+/* Memory pools: every pool gives memory from the arena, and what is freed goes back there at once. */
+typedef struct {
+    uint64_t attributes[16];
+} Pool;
+
+static Pool default_pool;
+static cudaMemPool_t current_pool = (cudaMemPool_t)&default_pool;
+
+PUBLIC cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
+    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
+    *pool = (cudaMemPool_t)&default_pool;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
+    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
+    *pool = current_pool;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
+    current_pool = pool;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
+    CHECK(pool != NULL && properties != NULL, cudaErrorInvalidValue);
+    *pool = calloc(1, sizeof(Pool));
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    CHECK(pool != NULL && pool != (cudaMemPool_t)&default_pool, cudaErrorInvalidValue);
+    if (current_pool == pool)
+        current_pool = (cudaMemPool_t)&default_pool;
+    free(pool);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    CHECK(pool != NULL, cudaErrorInvalidValue);
+    return cudaMallocAsync(pointer, bytes, stream);
+}
+
+static int is_flag(enum cudaMemPoolAttr attribute) {
+    return attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolReuseAllowInternalDependencies;
+}
+
+PUBLIC cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
+    CHECK(pool != NULL && value != NULL && attribute > 0 && attribute < 16, cudaErrorInvalidValue);
+    ((Pool *)pool)->attributes[attribute] = is_flag(attribute) ? *(uint32_t *)value : *(uint64_t *)value;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
+    CHECK(pool != NULL && value != NULL && attribute > 0 && attribute < 16, cudaErrorInvalidValue);
+    if (is_flag(attribute))
+        *(uint32_t *)value = ((Pool *)pool)->attributes[attribute];
+    else
+        *(uint64_t *)value = ((Pool *)pool)->attributes[attribute];
+    return cudaSuccess;
+}

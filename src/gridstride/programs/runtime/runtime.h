@@ -1,0 +1,136 @@
+/* What the files of our libcudart share: the callbacks into Python, errors, memory, modules and kernels.
+ *
+ * Handles, tables and errors live here in C; what loads, compiles and runs is Python's (programs/board.py).
+ */
+#ifndef GRIDSTRIDE_RUNTIME_H
+#define GRIDSTRIDE_RUNTIME_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+#include <driver_functions.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* The layout of a kernel, as its PTX declares it. Python owns the arrays. */
+typedef struct {
+    int64_t number;
+    int64_t count;            /* parameters */
+    const uint32_t *offsets;
+    const uint32_t *sizes;
+    int64_t bytes;            /* of all parameters */
+    int64_t static_shared;
+    int64_t local;            /* bytes of a thread */
+    int64_t constants;        /* bytes of the module's __constant__ variables */
+    int64_t max_threads;
+    int64_t cluster[3];       /* as the kernel requires it, else 0 */
+} KernelLayout;
+
+typedef struct {
+    int64_t kernel;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t cooperative;
+    uint64_t shared;
+    const void *parameters;
+    int64_t bytes;
+} Launch;
+
+/* Texels, and how they are laid out. `pitch` is 0 for a CUDA array, else the bytes from row to row of linear memory. */
+typedef struct {
+    uint64_t address;
+    int64_t kind, bits, channels; /* cudaChannelFormatKind; bits of a channel */
+    int64_t width, height, depth, layers, cubemap, levels, surface, pitch;
+} Image;
+
+/* cudaTextureDesc in numbers of one size. */
+typedef struct {
+    int64_t address[3], filter, read, srgb, normalized, mipmap_filter;
+    double border[4], bias, low, high;
+} Sampling;
+
+/* Filled in by Python before anything else runs. Functions that can fail return a cudaError_t. */
+typedef struct {
+    uint64_t arena, arena_bytes;
+    const char *vendor_runtime; /* path of NVIDIA's libcudart, asked for the words of error codes only */
+    int64_t watches;            /* whether written() wants to be called: under the sanitizer */
+    uint64_t (*allocate)(uint64_t bytes);
+    int (*release)(uint64_t address);
+    int (*load)(const void *const *images, int64_t count, int64_t *module);
+    void (*unload)(int64_t module);
+    int (*kernel)(int64_t module, const char *name, KernelLayout *layout);
+    int (*variable)(int64_t module, const char *name, uint64_t *address, uint64_t *bytes);
+    int (*launch)(const Launch *launch);
+    void (*written)(uint64_t address, uint64_t bytes);
+    int64_t (*holds)(uint64_t address, uint64_t bytes);
+    int (*attribute)(int64_t number, int64_t *value);
+    int64_t (*registers)(int64_t kernel);
+    int64_t (*active_blocks)(int64_t kernel, int64_t threads, int64_t dynamic_shared);
+    int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks);
+    int (*limit)(int64_t which, int64_t set, uint64_t *value);
+    void (*free_memory)(uint64_t *available, uint64_t *total);
+    int (*texture)(const Image *image, const Sampling *sampling, uint64_t *handle);
+    int (*surface)(const Image *image, uint64_t *handle);
+    int (*destroy_object)(uint64_t handle);
+    void (*finish)(void); /* when the program has ended by itself */
+    double (*modelled_ms)(uint64_t copied_bytes, int64_t kind); /* adds a copy; modelled time so far, < 0 for none */
+} Board;
+
+extern Board gs_board;
+
+/* -- errors -------------------------------------------------------------------------------------------------------- */
+/* Remembers an error for cudaGetLastError and gives it back. */
+cudaError_t gs_error(cudaError_t error);
+/* A kernel's fault, once it happened: every later call reports it. */
+cudaError_t gs_fault(void);
+PUBLIC void gs_set_fault(cudaError_t error);
+/* Says once on stderr that a function is refused, and why. */
+cudaError_t gs_refused(const char *name, const char *reason);
+
+#define CHECK(condition, error) do { if (!(condition)) return gs_error(error); } while (0)
+#define TRY(call) do { cudaError_t tried_ = (call); if (tried_ != cudaSuccess) return gs_error(tried_); } while (0)
+#define ENTER() do { cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+
+/* -- memory -------------------------------------------------------------------------------------------------------- */
+typedef enum { GS_HOST, GS_DEVICE, GS_MANAGED, GS_PINNED, GS_REGISTERED } MemoryKind;
+
+typedef struct {
+    uint64_t start, bytes;
+    MemoryKind kind;
+    uint64_t device; /* where kernels see it; another address than `start` for registered memory */
+    unsigned flags;
+} Block;
+
+int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
+void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
+void gs_forget_all(void);
+int gs_in_arena(const void *address);
+int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
+void gs_written(const void *address, size_t bytes);
+cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+
+void gs_image_of(const struct cudaArray *array, Image *image);
+const struct cudaArray *gs_first_level(cudaMipmappedArray_const_t mipmap);
+
+/* -- modules ------------------------------------------------------------------------------------------------------- */
+typedef struct Kernel Kernel;
+cudaError_t gs_kernel(const void *function, Kernel **kernel);
+cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout);
+const char *gs_kernel_name(const Kernel *kernel);
+cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes);
+void gs_unload_modules(void);
+int64_t gs_max_dynamic(const Kernel *kernel);
+void gs_set_max_dynamic(Kernel *kernel, int64_t bytes);
+void gs_set_carveout(Kernel *kernel, int percent);
+int gs_carveout(const Kernel *kernel);
+void gs_allow_any_cluster(Kernel *kernel, int allowed);
+
+/* -- streams ------------------------------------------------------------------------------------------------------- */
+int gs_is_stream(cudaStream_t stream);
+int64_t gs_attribute(int number);
+
+#endif

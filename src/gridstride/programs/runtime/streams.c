@@ -1,0 +1,190 @@
+/* Streams and events. Work runs when it is given, so nothing is ever outstanding. */
+#include <time.h>
+
+#include "runtime.h"
+
+enum { ALIVE = 0x5354524d, GONE = 0 };
+
+/* Destroyed handles stay readable, so that who uses one gets an error and no crash. */
+struct CUstream_st {
+    int state;
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+};
+
+struct CUevent_st {
+    int state;
+    unsigned flags;
+    int recorded;
+    double at_ms;
+};
+
+static double now_ms(void) {
+    double modelled = gs_board.modelled_ms(0, 0);
+    if (modelled >= 0)
+        return modelled;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e3 * now.tv_sec + 1e-6 * now.tv_nsec;
+}
+
+int gs_is_stream(cudaStream_t stream) {
+    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread || stream->state == ALIVE;
+}
+
+static int is_default(cudaStream_t stream) {
+    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+static int is_event(cudaEvent_t event) { return event != NULL && event->state == ALIVE; }
+
+PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    ENTER();
+    static unsigned long long last = 16;
+    CHECK(stream != NULL && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
+    *stream = malloc(sizeof **stream);
+    priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    **stream = (struct CUstream_st){ALIVE, flags, priority, __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
+
+PUBLIC cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+PUBLIC cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    ENTER();
+    CHECK(!is_default(stream) && stream->state == ALIVE, cudaErrorInvalidResourceHandle);
+    stream->state = GONE;
+    return cudaSuccess;
+}
+
+static cudaError_t wait(cudaStream_t stream) {
+    ENTER();
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait(stream); }
+PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait(stream); }
+
+PUBLIC cudaError_t cudaDeviceSynchronize(void) {
+    ENTER();
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+    TRY(wait(stream));
+    CHECK(priority != NULL, cudaErrorInvalidValue);
+    *priority = is_default(stream) ? 0 : stream->priority;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+    TRY(wait(stream));
+    CHECK(flags != NULL, cudaErrorInvalidValue);
+    *flags = is_default(stream) ? 0 : stream->flags;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+    TRY(wait(stream));
+    CHECK(id != NULL, cudaErrorInvalidValue);
+    *id = is_default(stream) ? (unsigned long long)(uintptr_t)stream : stream->id;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+    TRY(wait(stream));
+    CHECK(device != NULL, cudaErrorInvalidValue);
+    *device = 0;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+    TRY(wait(stream));
+    CHECK(status != NULL, cudaErrorInvalidValue);
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                         unsigned flags) {
+    TRY(wait(stream));
+    CHECK(callback != NULL && flags == 0, cudaErrorInvalidValue);
+    callback(stream, cudaSuccess, data);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+    TRY(wait(stream));
+    CHECK(function != NULL, cudaErrorInvalidValue);
+    function(data);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    ENTER();
+    if (least != NULL)
+        *least = 0;
+    if (greatest != NULL)
+        *greatest = -5;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    ENTER();
+    CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
+    *event = malloc(sizeof **event);
+    **event = (struct CUevent_st){ALIVE, flags, 0, 0};
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+
+PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    TRY(wait(stream));
+    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(flags <= 1, cudaErrorInvalidValue);
+    event->recorded = 1;
+    event->at_ms = now_ms();
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, 0);
+}
+
+PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
+    ENTER();
+    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+
+PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    ENTER();
+    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    event->state = GONE;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+    ENTER();
+    CHECK(ms != NULL, cudaErrorInvalidValue);
+    CHECK(is_event(start) && is_event(end) && start->recorded && end->recorded, cudaErrorInvalidResourceHandle);
+    CHECK(!((start->flags | end->flags) & cudaEventDisableTiming), cudaErrorInvalidResourceHandle);
+    *ms = (float)(end->at_ms - start->at_ms);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    TRY(wait(stream));
+    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(flags <= 1, cudaErrorInvalidValue);
+    return cudaSuccess;
+}

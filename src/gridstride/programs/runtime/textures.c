@@ -1,0 +1,152 @@
+/* Texture and surface objects: a record for the machine, and what they were made from for who asks. */
+#include "runtime.h"
+
+typedef struct Object {
+    uint64_t handle;
+    struct cudaResourceDesc resource;
+    struct cudaTextureDesc texture;
+    struct Object *next;
+} Object;
+
+static Object *objects;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static cudaError_t image_of(const struct cudaResourceDesc *resource, Image *image) {
+    struct cudaChannelFormatDesc format;
+    switch (resource->resType) {
+    case cudaResourceTypeArray:
+        if (resource->res.array.array == NULL)
+            return cudaErrorInvalidResourceHandle;
+        gs_image_of(resource->res.array.array, image);
+        image->levels = 1;
+        return cudaSuccess;
+    case cudaResourceTypeMipmappedArray:
+        if (resource->res.mipmap.mipmap == NULL)
+            return cudaErrorInvalidResourceHandle;
+        gs_image_of(gs_first_level(resource->res.mipmap.mipmap), image);
+        return cudaSuccess;
+    case cudaResourceTypeLinear:
+        format = resource->res.linear.desc;
+        *image = (Image){.address = (uint64_t)resource->res.linear.devPtr, .levels = 1};
+        break;
+    case cudaResourceTypePitch2D:
+        format = resource->res.pitch2D.desc;
+        *image = (Image){.address = (uint64_t)resource->res.pitch2D.devPtr, .levels = 1,
+                         .width = resource->res.pitch2D.width, .height = resource->res.pitch2D.height,
+                         .pitch = resource->res.pitch2D.pitchInBytes};
+        break;
+    default:
+        return cudaErrorInvalidValue;
+    }
+    image->kind = format.f, image->bits = format.x;
+    image->channels = (format.x != 0) + (format.y != 0) + (format.z != 0) + (format.w != 0);
+    size_t texel = format.x / 8 * image->channels, bytes = image->pitch * image->height;
+    if (texel == 0 || image->address == 0)
+        return cudaErrorInvalidValue;
+    if (resource->resType == cudaResourceTypeLinear) {
+        bytes = resource->res.linear.sizeInBytes;
+        image->width = bytes / texel;
+        image->pitch = bytes;
+    }
+    return gs_in_arena((void *)image->address) && gs_reaches((void *)image->address, bytes ? bytes - 1 : 0)
+               ? cudaSuccess
+               : cudaErrorInvalidValue;
+}
+
+static void remember(uint64_t handle, const struct cudaResourceDesc *resource, const struct cudaTextureDesc *texture) {
+    Object *object = calloc(1, sizeof *object);
+    object->handle = handle, object->resource = *resource;
+    if (texture != NULL)
+        object->texture = *texture;
+    pthread_mutex_lock(&lock);
+    object->next = objects;
+    objects = object;
+    pthread_mutex_unlock(&lock);
+}
+
+PUBLIC cudaError_t cudaCreateTextureObject(cudaTextureObject_t *handle, const struct cudaResourceDesc *resource,
+                                           const struct cudaTextureDesc *t, const struct cudaResourceViewDesc *view) {
+    ENTER();
+    CHECK(handle != NULL && resource != NULL && t != NULL, cudaErrorInvalidValue);
+    if (view != NULL && view->format != cudaResViewFormatNone)
+        return gs_refused("cudaCreateTextureObject", "views of a resource in another format are not implemented");
+    Image image;
+    TRY(image_of(resource, &image));
+    Sampling sampling = {.address = {t->addressMode[0], t->addressMode[1], t->addressMode[2]}, .filter = t->filterMode,
+                         .read = t->readMode, .srgb = t->sRGB, .normalized = t->normalizedCoords,
+                         .mipmap_filter = t->mipmapFilterMode, .bias = t->mipmapLevelBias,
+                         .low = t->minMipmapLevelClamp, .high = t->maxMipmapLevelClamp};
+    for (int i = 0; i < 4; i++)
+        sampling.border[i] = t->borderColor[i];
+    uint64_t made;
+    TRY(gs_board.texture(&image, &sampling, &made));
+    remember(made, resource, t);
+    *handle = made;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *handle, const struct cudaResourceDesc *resource) {
+    ENTER();
+    CHECK(handle != NULL && resource != NULL && resource->resType == cudaResourceTypeArray, cudaErrorInvalidValue);
+    Image image;
+    TRY(image_of(resource, &image));
+    CHECK(image.surface, cudaErrorInvalidValue);
+    uint64_t made;
+    TRY(gs_board.surface(&image, &made));
+    remember(made, resource, NULL);
+    *handle = made;
+    return cudaSuccess;
+}
+
+static cudaError_t destroy(uint64_t handle) {
+    ENTER();
+    if (handle == 0)
+        return cudaSuccess;
+    pthread_mutex_lock(&lock);
+    Object **place = &objects;
+    while (*place != NULL && (*place)->handle != handle)
+        place = &(*place)->next;
+    Object *gone = *place;
+    if (gone != NULL)
+        *place = gone->next;
+    pthread_mutex_unlock(&lock);
+    CHECK(gone != NULL, cudaErrorInvalidValue);
+    free(gone);
+    return gs_error(gs_board.destroy_object(handle));
+}
+
+PUBLIC cudaError_t cudaDestroyTextureObject(cudaTextureObject_t handle) { return destroy(handle); }
+PUBLIC cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t handle) { return destroy(handle); }
+
+static cudaError_t find(uint64_t handle, Object *found) {
+    ENTER();
+    pthread_mutex_lock(&lock);
+    Object *object = objects;
+    while (object != NULL && object->handle != handle)
+        object = object->next;
+    if (object != NULL)
+        *found = *object;
+    pthread_mutex_unlock(&lock);
+    CHECK(object != NULL, cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource, cudaTextureObject_t handle) {
+    Object object;
+    CHECK(resource != NULL, cudaErrorInvalidValue);
+    TRY(find(handle, &object));
+    *resource = object.resource;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource, cudaSurfaceObject_t handle) {
+    return cudaGetTextureObjectResourceDesc(resource, handle);
+}
+
+PUBLIC cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *texture, cudaTextureObject_t handle) {
+    Object object;
+    CHECK(texture != NULL, cudaErrorInvalidValue);
+    TRY(find(handle, &object));
+    *texture = object.texture;
+    return cudaSuccess;
+}

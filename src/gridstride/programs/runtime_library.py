@@ -1,0 +1,83 @@
+"""Our libcudart: C files and a table of functions, compiled by zig when first needed and kept on disk."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from gridstride.compiler.cache import shared
+from gridstride.programs.errors import BuildFailed
+from gridstride.programs.toolchain import Toolchain, environment, host_flags
+
+RUNTIME = Path(__file__).parent / "runtime"
+SONAME = "libcudart.so.13"
+_PER_THREAD = re.compile(r"\b(cuda\w+)\s+__CUDART_API_(PTDS|PTSZ)\(")
+_INTERNAL_PER_THREAD = {"__cudaLaunchKernel": "ptsz"}
+
+_HEAD = r"""#include "runtime.h"
+#define STUB(name) PUBLIC cudaError_t stub_##name(void) __asm__(#name)
+#if defined(__x86_64__)
+#define JUMP(name) "jmp " #name "@PLT"
+#else
+#define JUMP(name) "b " #name
+#endif
+#define TWIN(name, other) \
+    __asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" JUMP(other) "\n");
+"""
+
+
+def functions() -> dict[str, dict[str, str]]:
+    """The table: of every public function whether it is done, has no effect or is refused, with file or reason."""
+    table: dict[str, dict[str, str]] = tomllib.loads((RUNTIME / "functions.toml").read_text())
+    return table
+
+
+def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> bytes:
+    """The shared object; BuildFailed where zig refuses it."""
+    header = (tools.cuda / "include" / "cuda_runtime_api.h").read_text(errors="replace")
+    stubs = generated(functions(), header)
+    files = sorted(RUNTIME.glob("*.[ch]"))
+    texts = [tools.identity, stubs, *(path.read_text() for path in files)]
+    key = f"libcudart {sha256(chr(0).join(texts).encode()).hexdigest()}"
+    cache = shared("programs")
+    known = cache.get(key)
+    if known is not None:
+        return known
+    progress("building the runtime library, once")
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        target, table = Path(folder, SONAME), Path(folder, "functions.c")
+        table.write_text(stubs)
+        command = [
+            str(tools.zig), "cc", *host_flags(), "-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden",
+            "-Wno-deprecated-declarations", f"-Wl,-soname,{SONAME}", f"-I{RUNTIME}", f"-I{tools.cuda / 'include'}",
+            *(str(path) for path in files if path.suffix == ".c"), str(table), "-ldl", "-lpthread", "-o", str(target),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment())
+        if done.returncode or not target.is_file():
+            raise BuildFailed("the runtime library does not compile", done.stdout + done.stderr)
+        data = target.read_bytes()
+    cache.put(key, data)
+    return data
+
+
+def generated(table: Mapping[str, Mapping[str, str]], header: str) -> str:
+    """C of the functions that only succeed or are refused, and of the names that per-thread streams go by.
+
+    Parameters are left out: a caller passes them in registers, where nobody reads them.
+    """
+    lines = []
+    for name in table["no_effect"]:
+        lines += [f"STUB({name});", f"cudaError_t stub_{name}(void) {{ return gs_fault(); }}"]
+    for name, reason in table["refused"].items():
+        lines += [f"STUB({name});", f'cudaError_t stub_{name}(void) {{ return gs_refused("{name}", "{reason}"); }}']
+    known = {name for section in table.values() for name in section}
+    twins = {name: kind.lower() for name, kind in _PER_THREAD.findall(header) if name in known}
+    for name, kind in sorted((twins | _INTERNAL_PER_THREAD).items()):
+        # a jump, as an alias must be of the same file
+        lines.append(f"TWIN({name}_{kind}, {name})")
+    return "\n".join([_HEAD, *lines]) + "\n"

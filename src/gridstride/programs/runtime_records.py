@@ -1,0 +1,56 @@
+"""What C and Python pass each other: the records and callbacks of runtime/runtime.h."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, ClassVar
+
+_I64, _U64, _INT, _PTR, _TEXT = ctypes.c_int64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
+
+
+class KernelLayout(ctypes.Structure):
+    """runtime.h has the same."""
+
+    _fields_: ClassVar = [
+        ("number", _I64), ("count", _I64), ("offsets", _PTR), ("sizes", _PTR), ("bytes", _I64), ("static_shared", _I64),
+        ("local", _I64), ("constants", _I64), ("max_threads", _I64), ("cluster", _I64 * 3),
+    ]  # fmt: skip
+
+
+ORDER = struct.Struct("<q3I3I3IIQQq")
+"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, address and bytes of parameters."""
+TAIL = struct.Struct("<Qq")
+
+
+CALLBACKS: dict[str, Any] = {
+    "allocate": ctypes.CFUNCTYPE(_U64, _U64),
+    "release": ctypes.CFUNCTYPE(_INT, _U64),
+    "load": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_PTR), _I64, ctypes.POINTER(_I64)),
+    "unload": ctypes.CFUNCTYPE(None, _I64),
+    "kernel": ctypes.CFUNCTYPE(_INT, _I64, _TEXT, ctypes.POINTER(KernelLayout)),
+    "variable": ctypes.CFUNCTYPE(_INT, _I64, _TEXT, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "launch": ctypes.CFUNCTYPE(_INT, _PTR),
+    "written": ctypes.CFUNCTYPE(None, _U64, _U64),
+    "holds": ctypes.CFUNCTYPE(_I64, _U64, _U64),
+    "attribute": ctypes.CFUNCTYPE(_INT, _I64, ctypes.POINTER(_I64)),
+    "registers": ctypes.CFUNCTYPE(_I64, _I64),
+    "active_blocks": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64),
+    "active_clusters": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64, _I64),
+    "limit": ctypes.CFUNCTYPE(_INT, _I64, _I64, ctypes.POINTER(_U64)),
+    "free_memory": ctypes.CFUNCTYPE(None, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "texture": ctypes.CFUNCTYPE(_INT, _PTR, _PTR, ctypes.POINTER(_U64)),
+    "surface": ctypes.CFUNCTYPE(_INT, _PTR, ctypes.POINTER(_U64)),
+    "destroy_object": ctypes.CFUNCTYPE(_INT, _U64),
+    "finish": ctypes.CFUNCTYPE(None),
+    "modelled_ms": ctypes.CFUNCTYPE(ctypes.c_double, _U64, _I64),
+}
+"""In the order of `Board` in runtime.h."""
+
+
+class BoardRecord(ctypes.Structure):
+    """`Board` of runtime.h."""
+
+    _fields_: ClassVar = [
+        ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("watches", _I64), *CALLBACKS.items()
+    ]  # fmt: skip

@@ -1,0 +1,51 @@
+"""What a program is made of: the files that were named, or those of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gridstride.programs.errors import ProgramError
+
+CUDA_SUFFIXES = (".cu",)
+HOST_SUFFIXES = (".cpp", ".cc", ".cxx", ".c")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the files are compiled and linked; words are nvcc's."""
+
+    include: tuple[str, ...] = ()
+    define: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    std: str | None = None
+    relocatable: bool = False
+    flags: tuple[str, ...] = ()
+    """Handed to nvcc as they are."""
+
+
+def sources(words: Sequence[str]) -> tuple[Path, ...]:
+    """The files to compile; ProgramError for what is none."""
+    files = [each for word in words for each in _files(Path(word))]
+    for twice in {each for each in files if files.count(each) > 1}:
+        raise ProgramError(f"{twice} is named twice")
+    if not any(each.suffix in CUDA_SUFFIXES for each in files):
+        raise ProgramError(f"there is no .cu file among {', '.join(map(str, files))}")
+    return tuple(files)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if each.suffix in (*CUDA_SUFFIXES, *HOST_SUFFIXES))
+        if not any(each.suffix in CUDA_SUFFIXES for each in files):
+            raise ProgramError(f"the folder {path} has no .cu file")
+        return files
+    if not path.exists():
+        raise ProgramError(f"there is no file {path}")
+    if not path.is_file():
+        raise ProgramError(f"{path} is a pipe or a device: write what is in it to a file first")
+    if path.suffix not in (*CUDA_SUFFIXES, *HOST_SUFFIXES):
+        hint = f": python {path} runs it" if path.suffix == ".py" else ""
+        raise ProgramError(f"{path} is no CUDA program: .cu, .cpp, .cc, .cxx and .c files are compiled{hint}")
+    return [path]

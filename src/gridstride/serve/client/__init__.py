@@ -1,0 +1,1 @@
+"""The other side: conversations, servers that are asked, and text of the tokens that come."""

@@ -1,0 +1,89 @@
+"""Tokens to text at the client's side: whole characters only, and never a part of a stop string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gridstride.serve.engine.batch import TokenLogprobs
+from gridstride.serve.engine.messages import Finish, Update
+
+
+class Stream(Protocol):
+    def push(self, *ids: int) -> str: ...
+    def finish(self) -> str: ...
+
+
+class Detokenizer(Protocol):
+    """What of a tokenizer this room needs: `gridstride.models.tokenizer.Tokenizer` has it."""
+
+    eos: frozenset[int]
+
+    def stream(self) -> Stream: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """New text of a request, perhaps empty; after one with `finish` none has anything."""
+
+    text: str
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprobs, ...] = ()  # of `tokens`, where asked for
+    finish: Finish | None = None
+    error: str | None = None
+
+
+class Output:
+    """One request's text. When a stop string ends it the engine does not know yet: abort the request then."""
+
+    def __init__(self, tokenizer: Detokenizer, stop: Sequence[str] = (), *, stop_tokens: Iterable[int] = ()) -> None:
+        if "" in stop:
+            raise ValueError("an empty stop string would end every text at once")
+        self._stream = tokenizer.stream()
+        self._silent = tokenizer.eos | frozenset(stop_tokens)  # not shown where they end the text
+        self._stop = tuple(stop)
+        self._held = ""  # could be the start of a stop string
+        self._done = False
+        self.stopped_by: str | None = None
+
+    def push(self, update: Update) -> Piece:
+        if self._done:
+            return Piece("")
+        finish, text, tokens = update.finish, self._held, update.tokens
+        if tokens and finish == "stop" and tokens[-1] in self._silent:
+            tokens = tokens[:-1]
+        if self._stop:
+            for count, token in enumerate(tokens, 1):
+                text += self._stream.push(token)
+                found = self._find(text)
+                if found is not None:
+                    return self._finish(update, count, text[:found], "stop")
+        else:
+            text += self._stream.push(*tokens)
+        if finish is not None:
+            text += self._stream.finish()
+            found = self._find(text)
+            cut, finish = (text, finish) if found is None else (text[:found], "stop")
+            return self._finish(update, len(update.tokens), cut, finish)
+        shown = len(text) - self._doubtful(text)
+        text, self._held = text[:shown], text[shown:]
+        return Piece(text, update.tokens, update.logprobs or ())
+
+    def _finish(self, update: Update, count: int, text: str, finish: Finish) -> Piece:
+        self._done = True
+        return Piece(text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error)
+
+    def _find(self, text: str) -> int | None:
+        """Where the first stop string starts."""
+        starts = [(start, stop) for stop in self._stop if (start := text.find(stop)) >= 0]
+        if not starts:
+            return None
+        start, self.stopped_by = min(starts)
+        return start
+
+    def _doubtful(self, text: str) -> int:
+        """Length of the longest end of `text` with which a stop string starts."""
+        longest = max((len(stop) for stop in self._stop), default=1) - 1
+        sizes = range(min(longest, len(text)), 0, -1)
+        return next((n for n in sizes if any(stop.startswith(text[-n:]) for stop in self._stop)), 0)

@@ -1,0 +1,1 @@
+"""Requests in, a step at a time, tokens out."""

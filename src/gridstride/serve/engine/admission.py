@@ -1,0 +1,68 @@
+"""What an engine refuses at once, because it can never run, with the field and the limit in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from gridstride.serve.engine.batch import Runner
+from gridstride.serve.engine.messages import Submit
+from gridstride.serve.engine.sampling import RULES, Sampling
+
+
+class Refused(ValueError):
+    """A request that cannot be accepted: `field` is what is wrong with it, `limit` what would be allowed."""
+
+    def __init__(self, message: str, *, field: str, limit: float | None = None) -> None:
+        super().__init__(message)
+        self.field, self.limit = field, limit
+
+
+def check(submit: Submit, runner: Runner) -> None:
+    """Refused for a request that this runner can never complete."""
+    _check_tokens(submit, runner)
+    _check_size(submit, runner)
+    for field, value, fits, rule in _rules(submit.sampling, runner.vocabulary):
+        if not fits:
+            raise Refused(f"{field} is {value}, but must be {rule}", field=field)
+
+
+def _check_tokens(submit: Submit, runner: Runner) -> None:
+    if not submit.prompt:
+        raise Refused("the prompt has no token; at least 1 is needed", field="prompt", limit=1)
+    worst = min(submit.prompt), max(submit.prompt)
+    if worst[0] < 0 or worst[1] >= runner.vocabulary:
+        token = worst[0] if worst[0] < 0 else worst[1]
+        raise Refused(
+            f"the prompt has token {token}, but the vocabulary ends at {runner.vocabulary - 1}",
+            field="prompt",
+            limit=runner.vocabulary - 1,
+        )
+
+
+def _check_size(submit: Submit, runner: Runner) -> None:
+    prompt, wished = len(submit.prompt), submit.sampling.max_tokens
+    if wished < 1:
+        raise Refused(f"max_tokens is {wished}, but must be at least 1", field="max_tokens", limit=1)
+    asked = f"a prompt of {prompt} tokens and max_tokens={wished} make {prompt + wished} tokens"
+    at_fault = "prompt" if prompt >= runner.context else "max_tokens"
+    if prompt + wished > runner.context:
+        limit = runner.context
+        raise Refused(f"{asked}, but the model's context is {limit}", field=at_fault, limit=limit)
+    room = runner.blocks * runner.block_size
+    if prompt + wished - 1 > room:  # the last token drawn is never put into the cache
+        at_fault = "prompt" if prompt >= room else "max_tokens"
+        raise Refused(f"{asked}, but the cache has room for {room + 1}", field=at_fault, limit=room + 1)
+
+
+def _rules(s: Sampling, vocabulary: int) -> Iterator[tuple[str, object, bool, str]]:
+    """Field, value, whether it is allowed, what is."""
+    for name, rule in RULES.items():
+        if rule.fits is not None:
+            value = getattr(s, name)
+            yield name, value, rule.fits(value), rule.limit
+    for token, bias in s.logit_bias.items():
+        yield "logit_bias", token, 0 <= token < vocabulary, f"a token below {vocabulary}"
+        yield "logit_bias", bias, math.isfinite(bias), "a finite number"
+    if s.logprobs is not None:
+        yield "logprobs", s.logprobs, 0 <= s.logprobs <= vocabulary, f"from 0 to {vocabulary}"

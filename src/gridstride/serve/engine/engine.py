@@ -1,0 +1,221 @@
+"""The engine: requests in, a step at a time, tokens out. One thread uses it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+
+from gridstride.serve.engine.admission import Refused, check
+from gridstride.serve.engine.batch import Draw, Runner, Sampled, TokenLogprobs
+from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars
+from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
+from gridstride.serve.engine.policies import POLICIES
+from gridstride.serve.engine.request import Request
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Plan, Scheduler
+
+NOT_FINITE = "the model's logits were not finite (NaN or infinite)"
+
+
+class Engine:
+    """Ends every accepted request with exactly one update that has `finish`.
+
+    When a step raises, its sequences run one by one, and those for which the runner raises again end with an error:
+    what one request does to the runner is that request's own affair.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        *,
+        policy: str = "continuous",
+        max_batch_tokens: int = 2048,
+        max_running: int = 256,
+        prefix_reuse: bool = True,
+        eos: frozenset[int] = frozenset(),
+        grammars: Grammars | None = None,
+    ) -> None:
+        if policy not in POLICIES:
+            raise ValueError(f"policy={policy!r} is none of {', '.join(POLICIES)}")
+        if max_running < 1:
+            raise ValueError(f"max_running={max_running} must be at least 1")
+        if max_batch_tokens < max_running:
+            raise ValueError(
+                f"max_batch_tokens={max_batch_tokens} must be at least max_running={max_running}: "
+                "each running sequence takes one token a step"
+            )
+        self._runner, self._eos, self._grammars = runner, eos, grammars
+        self._scheduler = Scheduler(
+            runner,
+            POLICIES[policy](),
+            max_batch_tokens=max_batch_tokens,
+            max_running=max_running,
+            prefix_reuse=prefix_reuse,
+        )
+        self._requests: dict[str, Request] = {}
+        self._serials = itertools.count()
+        self._updates: list[Update] = []  # go out with the next step
+        self._steps = 0
+        self.failed_steps = 0
+        """Steps in a row in which the runner raised for every sequence: more than a few mean that it is broken."""
+
+    @property
+    def idle(self) -> bool:
+        return not self._requests and not self._updates
+
+    def submit(self, submit: Submit) -> None:
+        """Accepts a request, or raises Refused for what can never run."""
+        if submit.id in self._requests or any(update.id == submit.id for update in self._updates):
+            raise Refused(f"a request with id {submit.id!r} has not ended yet", field="id")
+        check(submit, self._runner)
+        grammar = None if submit.sampling.schema is None else self._grammar(submit.sampling)
+        request = Request.of(submit, serial=next(self._serials), eos=self._eos, grammar=grammar)
+        self._requests[submit.id] = request
+        self._scheduler.add(request)
+
+    def abort(self, id: str) -> None:
+        """Ends a request and frees its blocks now; for an unknown or ended one nothing happens."""
+        request = self._requests.get(id)
+        if request is not None:
+            self._end(request, "abort")
+
+    def step(self) -> list[Update]:
+        """One batch through the runner: what each request got. Nothing when idle."""
+        plan = self._scheduler.plan()
+        self._note_starts(plan)
+        if plan.counts:
+            self._steps += 1
+            self._execute(plan)
+        updates, self._updates = self._updates, []
+        return updates
+
+    def stats(self) -> Stats:
+        scheduler, pool = self._scheduler, self._scheduler.pool
+        places = sum(len(request.blocks) for request in scheduler.running) * pool.block_size
+        held = sum(request.computed for request in scheduler.running)  # shared blocks are full: they cancel out
+        return Stats(
+            running=len(scheduler.running),
+            waiting=len(scheduler.waiting),
+            blocks_total=pool.total,
+            blocks_used=pool.used,
+            blocks_cached=pool.cached,
+            slots_wasted=places - held,
+            preemptions=scheduler.preemptions,
+            prefix_queries=scheduler.prefix_queries,
+            prefix_hits=scheduler.prefix_hits,
+            steps=self._steps,
+        )
+
+    def _grammar(self, sampling: Sampling) -> Grammar:
+        if self._grammars is None:
+            raise Refused("this engine does not constrain texts by a schema", field="schema")
+        if sampling.ignore_eos:
+            raise Refused("ignore_eos contradicts a schema, whose text ends when it is complete", field="schema")
+        return self._grammars.start(sampling.schema or "")
+
+    def _note_starts(self, plan: Plan) -> None:
+        for request in plan.counts:
+            if request.queued_seconds is None:
+                request.queued_seconds = max(0.0, time.monotonic() - request.arrived)
+
+    def _execute(self, plan: Plan) -> None:
+        work = list(plan.counts.items())
+        try:
+            sampled = self._run(work, plan.steps)
+        except Exception:
+            self._execute_each(work, plan.steps)
+        else:
+            self.failed_steps = 0
+            self._advance(work, sampled)
+
+    def _execute_each(self, work: Sequence[tuple[Request, int]], steps: int) -> None:
+        failed = 0
+        for one in work:
+            try:
+                sampled = self._run([one], steps)
+            except Exception as error:
+                failed += 1
+                self._end(one[0], "error", error=f"the model could not go on: {type(error).__name__}: {error}")
+            else:
+                self._advance([one], sampled)
+        self.failed_steps = self.failed_steps + 1 if failed == len(work) else 0
+
+    def _run(self, work: Sequence[tuple[Request, int]], steps: int) -> Sampled:
+        draws = tuple([_draw_of(request) for request, count in work if request.computed + count == len(request.tokens)])
+        sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps))
+        if sampled.tokens.shape != (len(draws), steps) or len(sampled.logprobs) != len(draws):
+            raise RuntimeError(f"the runner gave tokens {sampled.tokens.shape} for {len(draws)} rows of {steps}")
+        return sampled
+
+    def _advance(self, work: Sequence[tuple[Request, int]], sampled: Sampled) -> None:
+        """Puts what a batch gave into its requests."""
+        rows = zip(sampled.tokens.tolist(), sampled.logprobs, strict=True)
+        for request, count in work:
+            if count < len(request.tokens) - request.computed:
+                self._scheduler.computed(request, count)
+            else:
+                self._draw(request, count, *next(rows))
+
+    def _draw(self, request: Request, count: int, drawn: list[int], logprobs: tuple[TokenLogprobs, ...] | None) -> None:
+        if drawn[0] < 0:
+            self._end(request, "error", error=NOT_FINITE)
+            return
+        taken = request.take(drawn[: drawn.index(-1)] if -1 in drawn else drawn)
+        self._scheduler.computed(request, count + len(taken) - 1)
+        logprobs = logprobs[: len(taken)] if logprobs else None
+        if request.finish is not None:
+            self._end(request, request.finish, tokens=taken, logprobs=logprobs)
+        elif request.grammar is not None and (error := _misfit(request.grammar, taken)):
+            self._end(request, "error", tokens=taken, logprobs=logprobs, error=error)
+        else:
+            self._updates.append(self._update(request, tokens=taken, logprobs=logprobs))
+
+    def _end(
+        self,
+        request: Request,
+        finish: Finish,
+        *,
+        tokens: Sequence[int] = (),
+        logprobs: tuple[TokenLogprobs, ...] | None = None,
+        error: str | None = None,
+    ) -> None:
+        self._scheduler.leave(request, trusted=error is None)
+        request.end(finish)
+        del self._requests[request.id]
+        self._updates.append(self._update(request, tokens=tokens, logprobs=logprobs, error=error))
+
+    def _update(
+        self,
+        request: Request,
+        *,
+        tokens: Sequence[int],
+        logprobs: tuple[TokenLogprobs, ...] | None,
+        error: str | None = None,
+    ) -> Update:
+        queued = None if request.announced else request.queued_seconds
+        request.announced = True
+        return Update(
+            id=request.id,
+            tokens=tuple(tokens),
+            logprobs=logprobs,
+            finish=request.finish,
+            error=error,
+            cached_tokens=request.cached_tokens,
+            queued_seconds=queued,
+        )
+
+
+def _draw_of(request: Request) -> Draw:
+    mask = request.grammar.mask() if request.grammar else None
+    return Draw(request.sampling, len(request.output), request.prompt, request.output, mask)
+
+
+def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:
+    """Tells the grammar what has been said; the reason where it cannot follow."""
+    try:
+        for token in tokens:
+            grammar.take(token)
+    except GrammarError as error:
+        return f"the text cannot go on by its schema: {error}"
+    return None

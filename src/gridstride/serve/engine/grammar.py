@@ -1,0 +1,97 @@
+"""Text that must satisfy a JSON schema: which tokens may come next, by llguidance."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.serve.engine.admission import Refused
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher, LLTokenizer
+
+OPTIONS: Any = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,24}"}
+"""White space between values ends some time: small models would go on with it until their last token."""
+_KEPT = 64  # compiled schemas
+
+
+class GrammarError(RuntimeError):
+    """A text cannot go on: the schema is too complex at this point."""
+
+
+class Grammar:
+    """One request's text so far. All of its tokens go in but the one that ends it."""
+
+    def __init__(self, matcher: LLMatcher) -> None:
+        self._matcher = matcher
+
+    def mask(self) -> NDArray[np.uint32]:
+        """The tokens that may come next, as in Draw.mask: the ending ones where the text is complete."""
+        mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint32)
+        if self._matcher.is_error():
+            raise GrammarError(_first_line(self._matcher.get_error()))
+        return mask
+
+    def take(self, token: int) -> None:
+        if not self._matcher.consume_token(token):
+            raise GrammarError(_first_line(self._matcher.get_error()))
+
+
+class Grammars:
+    """Schemas compiled for a model folder's tokenizer, which is read when the first schema comes."""
+
+    def __init__(self, folder: str | Path, *, vocabulary: int, eos: frozenset[int]) -> None:
+        self._file, self._vocabulary, self._eos = Path(folder) / "tokenizer.json", vocabulary, eos
+        self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()  # least recently used first
+
+    def start(self, schema: str) -> Grammar:
+        """The grammar of a schema, "" for any JSON object; Refused with the reason for a schema that is none."""
+        if not self._eos:
+            raise Refused("this model has no token that ends a text, which a schema needs", field="schema")
+        matcher = self._compiled.pop(schema, None) or self._compile(schema)
+        self._compiled[schema] = matcher
+        if len(self._compiled) > _KEPT:
+            self._compiled.popitem(last=False)
+        return Grammar(matcher.deep_copy())
+
+    def _compile(self, schema: str) -> LLMatcher:
+        try:
+            from llguidance import LLMatcher
+        except ImportError as error:
+            raise Refused("a schema needs llguidance: pip install 'gridstride[serve]'", field="schema") from error
+        if schema:
+            _check_object(schema)
+        try:
+            grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
+            matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
+        except (ValueError, OSError) as error:  # of a tokenizer that it cannot read, too
+            raise Refused(f"the JSON schema cannot be used: {error}", field="schema") from error
+        if matcher.is_error():
+            raise Refused(f"the JSON schema cannot be used: {_first_line(matcher.get_error())}", field="schema")
+        return matcher
+
+    @cached_property
+    def _tokenizer(self) -> LLTokenizer:
+        from llguidance import LLTokenizer
+
+        return LLTokenizer(self._file.read_text(), n_vocab=self._vocabulary, eos_token=sorted(self._eos))
+
+
+def _check_object(schema: str) -> None:
+    try:
+        found = json.loads(schema)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"the JSON schema is no JSON: {error}", field="schema") from error
+    if not isinstance(found, dict):
+        raise Refused(f"the JSON schema is {type(found).__name__}, but must be an object", field="schema")
+
+
+def _first_line(message: str) -> str:
+    """llguidance's reasons; its errors at run time go on with the parser's whole state."""
+    return message.split("\n<state>")[0].strip() or "the text cannot go on"

@@ -1,0 +1,57 @@
+"""What passes between an engine and its clients, in one process or between two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gridstride.serve.engine.batch import TokenLogprobs
+from gridstride.serve.engine.sampling import Sampling
+
+Finish = Literal["stop", "length", "abort", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submit:
+    """A request. `arrived` is time.monotonic() of the client's process."""
+
+    id: str
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    arrived: float
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The client wants no more of it; for an unknown or ended request nothing happens."""
+
+    id: str
+
+
+@dataclass(slots=True, kw_only=True)  # one for every request of every step: to make a frozen one takes long
+class Update:
+    """New tokens of a request; the last one of a request, and only that, has `finish`."""
+
+    id: str
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprobs, ...] | None = None
+    finish: Finish | None = None
+    error: str | None = None  # with finish "error": what went wrong, for the client
+    cached_tokens: int = 0  # of the prompt, taken from other requests' blocks
+    queued_seconds: float | None = None  # in the first update: arrival to first schedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """The engine after a step."""
+
+    running: int
+    waiting: int
+    blocks_total: int
+    blocks_used: int
+    blocks_cached: int  # free to take, but still holding a prefix
+    slots_wasted: int  # token places in used blocks that hold no token
+    preemptions: int  # since the start, as all below
+    prefix_queries: int  # tokens looked up
+    prefix_hits: int  # tokens found
+    steps: int

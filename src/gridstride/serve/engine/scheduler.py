@@ -1,0 +1,198 @@
+"""Which sequences go on in a step, and by how many tokens.
+
+A step has a budget of tokens. Decoding sequences take one each, then prompts in the order of their arrival take chunks
+of what is left, then waiting requests start if the policy lets them and the cache has room. When blocks run out the
+sequence that started last gives its own back and waits at the head of the queue: the oldest always goes on, and as it
+fits into the cache alone, every request ends. The queue is first in, first out, so nothing starves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from gridstride.serve.engine.batch import Runner
+from gridstride.serve.engine.blocks import START, BlockPool
+from gridstride.serve.engine.policies import Policy
+from gridstride.serve.engine.request import Request, State
+from gridstride.serve.engine.tables import BlockTables
+
+
+@dataclass(slots=True)
+class Plan:
+    """The step's work: how many tokens of each request, oldest decoding ones first; `steps` as in Batch."""
+
+    counts: dict[Request, int]
+    steps: int = 1
+
+
+class Scheduler:
+    def __init__(
+        self, runner: Runner, policy: Policy, *, max_batch_tokens: int, max_running: int, prefix_reuse: bool
+    ) -> None:
+        self.waiting: deque[Request] = deque()
+        self.running: list[Request] = []  # in the order they started
+        self.pool = BlockPool(runner.blocks, runner.block_size)
+        self.tables = BlockTables(max_running, -(-runner.context // runner.block_size), runner.block_size)
+        self.preemptions = self.prefix_queries = self.prefix_hits = 0
+        self._policy, self._context = policy, runner.context
+        self._most_steps, self._most_alone = runner.steps, runner.steps_alone
+        self._budget, self._most, self._reuse = max_batch_tokens, max_running, prefix_reuse
+        self._full = False  # the queue's head found no room, and nobody has left since
+
+    def add(self, request: Request) -> None:
+        self.waiting.append(request)
+
+    def plan(self) -> Plan:
+        plan, before, size = Plan({}), self.preemptions, self.pool.block_size
+        decoding = [r for r in self.running if r.computed + 1 == len(r.tokens)]
+        chunked = [r for r in self.running if r.remaining > 1] if len(decoding) < len(self.running) else []
+        for request in decoding:
+            if request.state is State.RUNNING:  # not preempted by an older one
+                if request.computed < len(request.blocks) * size:  # as nearly always: no call for each sequence
+                    plan.counts[request] = 1
+                else:
+                    self._continue(request, 1, plan)
+        budget = self._budget - len(plan.counts)
+        for request in chunked:
+            if budget and request.state is State.RUNNING:
+                budget -= self._continue(request, budget, plan)
+        if self.preemptions == before:  # else the blocks just given back would go to those who gave them
+            self._admit(budget, plan)
+        plan.steps = self._steps_ahead(plan)
+        return plan
+
+    def computed(self, request: Request, tokens: int) -> None:
+        """The keys and values of that many more tokens are in the cache; full blocks become known."""
+        request.computed += tokens
+        size = self.pool.block_size
+        while self._reuse and (request.shared + 1) * size <= request.computed:
+            place = request.shared
+            block, request.content = self.pool.share(
+                request.blocks[place], request.content, tuple(request.tokens[place * size : (place + 1) * size])
+            )
+            if block != request.blocks[place]:
+                request.blocks[place] = block
+                self.tables.put(request.row, place, block)
+            request.shared += 1
+
+    def leave(self, request: Request, *, trusted: bool = True) -> None:
+        """Takes a request out of the queue or off the cache, which it may have filled with what nobody should share."""
+        if request.state is State.WAITING:
+            self.waiting.remove(request)
+        elif request.state is State.RUNNING:
+            self.running.remove(request)
+            if not trusted:
+                self.pool.forget(request.blocks)
+            self._give_back(request)
+        self._full = False
+
+    def _continue(self, request: Request, budget: int, plan: Plan) -> int:
+        """Plans the request's next tokens; gives their number, 0 where it had to leave the cache."""
+        count = min(request.remaining, budget)
+        if not self._reserve(request, request.computed + count, plan):
+            return 0
+        plan.counts[request] = count
+        return count
+
+    def _reserve(self, request: Request, tokens: int, plan: Plan) -> bool:
+        """Blocks for the first `tokens` tokens, if need be from sequences that started later."""
+        while len(request.blocks) * self.pool.block_size < tokens:
+            if self.pool.available:
+                self._extend(request)
+                continue
+            last = self.running[-1]
+            plan.counts.pop(last, None)
+            self._preempt(last)
+            if last is request:
+                return False
+        return True
+
+    def _extend(self, request: Request) -> None:
+        block = self.pool.take()
+        self.tables.put(request.row, len(request.blocks), block)
+        request.blocks.append(block)
+
+    def _preempt(self, request: Request) -> None:
+        self.running.remove(request)
+        self._give_back(request)
+        request.preempt()
+        self.waiting.appendleft(request)
+        self.preemptions += 1
+        self._full = False
+
+    def _give_back(self, request: Request) -> None:
+        self.tables.close(request.row, len(request.blocks))
+        self.pool.release(request.blocks)
+
+    def _admit(self, budget: int, plan: Plan) -> None:
+        """Starts heads of the queue while there is budget, the policy lets them and there is room."""
+        promised: int | None = None
+        while budget and self._may_start():
+            if promised is None:
+                promised = sum(map(self._promised, self.running))
+            if not self._start_next(promised):
+                return
+            started = self.running[-1]
+            budget -= self._continue(started, budget, plan)
+            promised += self._promised(started)
+
+    def _may_start(self) -> bool:
+        if not self.waiting or self._full or len(self.running) >= self._most:
+            return False
+        return self._policy.admits(self.running, self.waiting, self._most)
+
+    def _start_next(self, promised: int) -> bool:
+        """Starts the head of the queue on the blocks that others have filled already, if there is room."""
+        request = self.waiting[0]
+        blocks, content = self.pool.find(request.tokens) if self._reuse else ([], START)
+        missing = self._blocks_for(len(request.tokens)) - len(blocks)
+        if self.running and self.pool.available - self.pool.unheld(blocks) < missing + promised:
+            self._full = True
+            return False
+        self.waiting.popleft()
+        self._start(request, blocks, content)
+        return True
+
+    def _start(self, request: Request, blocks: list[int], content: int) -> None:
+        for block in blocks:
+            self.pool.hold(block)
+        known = len(blocks) * self.pool.block_size
+        request.admit(row=self.tables.open(blocks), blocks=blocks, computed=known)
+        request.shared, request.content = len(blocks), content
+        self.running.append(request)
+        if request.queued_seconds is None and self._reuse:  # the first time
+            self.prefix_queries += len(request.prompt)
+            self.prefix_hits += known
+            request.cached_tokens = known
+
+    def _promised(self, request: Request) -> int:
+        """Blocks that a running sequence will want soon: the rest of its prompt, and one more."""
+        return self._blocks_for(len(request.tokens) + 1) - len(request.blocks) + 1
+
+    def _blocks_for(self, tokens: int) -> int:
+        return -(-tokens // self.pool.block_size)
+
+    def _steps_ahead(self, plan: Plan) -> int:
+        """How many tokens each sequence can draw without the host, with blocks for all of them; else 1."""
+        most = self._most_alone if len(plan.counts) == 1 else self._most_steps
+        if most == 1 or not plan.counts:
+            return 1
+        wished, longest = 1, 0
+        for request in plan.counts:
+            if request.computed + 1 < len(request.tokens) or not request.sampling.plain:
+                return 1
+            wished = max(wished, request.sampling.max_tokens - len(request.output))
+            longest = max(longest, request.computed)
+        steps, size = min(most, wished, self._context - longest), self.pool.block_size
+        missing = [
+            (request, blocks)
+            for request in plan.counts
+            if (blocks := -(-(request.computed + steps) // size) - len(request.blocks)) > 0
+        ]
+        if sum(blocks for _, blocks in missing) > self.pool.available:
+            return 1
+        for request, blocks in missing:
+            for _ in range(blocks):
+                self._extend(request)
+        return steps

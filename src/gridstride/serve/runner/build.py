@@ -1,0 +1,75 @@
+"""From a model folder to a runner: which one, with how large a cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from gridstride.models import folder
+from gridstride.models.config import DecoderConfig
+from gridstride.models.errors import ModelError
+from gridstride.serve.engine.batch import Runner
+from gridstride.serve.runner.cuda.fused import unsupported
+from gridstride.serve.runner.memory import for_cache, free
+from gridstride.serve.runner.torch.torch_runner import TorchRunner
+
+BLOCK_SIZE = 8
+"""Tokens. Half a block per sequence holds nothing: 4 tokens are under 4 % of a sequence from 100 tokens on."""
+MOST_TOKENS = 1 << 22
+"""Of a cache; beyond that bookkeeping would be all that grows."""
+
+
+def runner(
+    model: str | Path,
+    *,
+    device: str | torch.device | None = None,
+    dtype: torch.dtype | None = None,
+    memory: int | None = None,
+    block_size: int = BLOCK_SIZE,
+    running: int = 0,
+) -> Runner:
+    """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
+
+    On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's. Their
+    graphs for up to `running` sequences are recorded at once, others when they are needed first.
+    """
+    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    decoder = folder.load(model, device=where, dtype=dtype)
+    room = for_cache(where) if memory is None else memory
+    element = decoder.embed_tokens.weight.element_size()
+    blocks = blocks_in(room, decoder.config, block_size=block_size, element=element)
+    _check_free(where, blocks * block_size * _token_bytes(decoder.config, element))
+    if where.type == "cuda" and not unsupported(decoder.config, decoder.embed_tokens.weight.dtype):
+        from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
+
+        weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
+        # A second copy of the weights makes a lone sequence fast; it must not take what the cache was promised.
+        made = CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
+        if running:
+            made.warm(running)
+        return made
+    return TorchRunner(decoder, blocks=blocks, block_size=block_size)
+
+
+def blocks_in(room: int, config: DecoderConfig, *, block_size: int, element: int) -> int:
+    """How many blocks fit into `room` bytes; ModelError if none. `element` is the bytes of one number."""
+    token = _token_bytes(config, element)
+    blocks = min(room // (token * block_size), MOST_TOKENS // block_size)
+    if blocks < 1:
+        raise ModelError(
+            f"{room} bytes are too few for the cache: one block of {block_size} tokens takes {token * block_size}"
+        )
+    return blocks
+
+
+def _token_bytes(config: DecoderConfig, element: int) -> int:
+    """Of one token's keys and values."""
+    return 2 * config.layers * config.kv_heads * config.head_width * element
+
+
+def _check_free(device: torch.device, size: int) -> None:
+    """ModelError for a cache that would be taken from others: on a CPU it grows until something is killed."""
+    have = free(device)
+    if size > have:
+        raise ModelError(f"a cache of {size >> 20} MiB does not fit: {have >> 20} MiB are free on {device}")

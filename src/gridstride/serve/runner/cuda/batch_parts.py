@@ -1,0 +1,92 @@
+"""A batch in parts: sequences with one new token, which a graph decodes, and chunks of prompts in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.serve.engine.batch import I32, I64, Batch, Sampled, TokenLogprobs
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a pass over prompts may have at most, if it has more than one sequence."""
+
+    tokens: int
+    keys: int
+    sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some sequences of a batch. `draws` is where its draws stand among those of the batch."""
+
+    batch: Batch
+    draws: I64
+    decoding: bool  # each sequence has one new token
+
+
+def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
+    """First the sequences with one new token, at most `decoding` at a time, then the others."""
+    counts = np.diff(batch.starts)
+    single = np.flatnonzero(counts == 1)
+    for start in range(0, len(single), decoding):
+        yield _part(batch, single[start : start + decoding], decoding=True)
+    for group in _groups(counts, batch.lengths, prompts):
+        yield _part(batch, group, decoding=False)
+
+
+def _groups(counts: I32, lengths: I32, limits: Limits) -> Iterator[I64]:
+    """Sequences with more than one new token, in their order, cut where the next one would be too much."""
+    group: list[int] = []
+    tokens = keys = 0
+    for s in np.flatnonzero(counts > 1).tolist():
+        tokens, keys = tokens + int(counts[s]), keys + int(lengths[s])
+        if group and (tokens > limits.tokens or keys > limits.keys or len(group) == limits.sequences):
+            yield np.array(group)
+            group, tokens, keys = [], int(counts[s]), int(lengths[s])
+        group.append(s)
+    if group:
+        yield np.array(group)
+
+
+def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
+    if len(sequences) == len(batch.lengths):
+        return Part(batch, np.arange(len(batch.draws)), decoding)
+    counts = np.diff(batch.starts)
+    chosen = np.zeros(len(counts), bool)
+    chosen[sequences] = True
+    rows = np.repeat(chosen, counts)
+    draws = np.flatnonzero(rows[batch.sampled])
+    places = np.cumsum(rows) - 1
+    piece = Batch(
+        tokens=batch.tokens[rows],
+        positions=batch.positions[rows],
+        slots=batch.slots[rows],
+        starts=np.concatenate(([0], np.cumsum(counts[chosen]))).astype(np.int32),
+        lengths=batch.lengths[chosen],
+        blocks=batch.blocks[chosen],
+        sampled=places[batch.sampled[draws]].astype(np.int32),
+        draws=tuple(batch.draws[i] for i in draws.tolist()),
+        steps=batch.steps,
+    )
+    return Part(piece, draws, decoding)
+
+
+def joined(found: list[tuple[Sampled, I64]]) -> Sampled:
+    """What the parts gave, each draw at its place among all."""
+    if len(found) == 1:
+        return found[0][0]
+    count = sum(len(draws) for _, draws in found)
+    tokens = np.empty((count, found[0][0].tokens.shape[1]), np.int64)
+    logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * count
+    for sampled, draws in found:
+        tokens[draws] = sampled.tokens
+        for i, given in zip(draws.tolist(), sampled.logprobs, strict=True):
+            logprobs[i] = given
+    return Sampled(tokens, tuple(logprobs))

@@ -1,0 +1,256 @@
+"""The runner for GPUs: decoding from CUDA graphs, several steps a call, and prompts from graphs of their own.
+
+Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts go
+through a graph of the next larger number of tokens, all in one pass. Both are queued before the host waits for either.
+What a token needs beside its logits (penalties, schemas, log-probabilities) the host does, from the graph's logits.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gridstride.kernels.decode_step.op import DecodeStep, geometry
+from gridstride.kernels.paged_attention.op import paged_attention
+from gridstride.kernels.sample.op import sample as draw_tokens
+from gridstride.models.decoder import Decoder
+from gridstride.serve.engine.batch import I32, I64, Batch, Draw, Sampled, TokenLogprobs
+from gridstride.serve.runner.cuda import batch_parts, prompts
+from gridstride.serve.runner.cuda.fused import FusedDecoder
+from gridstride.serve.runner.cuda.graph_inputs import Static
+from gridstride.serve.runner.cuda.graphs import Recorder, Step
+from gridstride.serve.runner.cuda.packed_attention import packed_attention
+from gridstride.serve.runner.cuda.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, Prompts, Size
+from gridstride.serve.runner.torch.sampler import sample
+
+BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
+"""Sequences of a recorded step; a batch is filled up to the next one."""
+STEPS, STEPS_ALONE = 8, 32
+"""Tokens ahead of the host of several sequences and of one: about 10 ms, of which the host takes 0.1."""
+PASS = batch_parts.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
+"""Larger passes over prompts gain nothing: the GPU is busy with these."""
+Inputs = Static | Prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A part's draws, for when the device is there."""
+
+    inputs: Inputs
+    places: I64  # of the draws among the batch's
+    drawn: Tensor  # [steps, rows]
+    rows: I32  # [M] of the draws
+    draws: tuple[Draw, ...]  # [M]
+    special: tuple[int, ...]  # those that the host makes
+    logits: Tensor | None  # theirs
+
+    def read(self) -> Sampled:
+        """Waits for the device, which has read the inputs then, whatever was drawn."""
+        tokens = np.ascontiguousarray(self.drawn.cpu().numpy()[:, self.rows].T)
+        logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * len(self.draws)
+        if self.logits is not None:
+            found = sample(self.logits, [self.draws[i] for i in self.special])
+            for i, drawn, given in zip(self.special, found.tokens, found.logprobs, strict=True):
+                tokens[i], logprobs[i] = drawn, given
+        return Sampled(tokens, tuple(logprobs))
+
+
+class CudaRunner:
+    """A decoder with its cache [layers, blocks, K, block_size, D] for keys and one for values.
+
+    On a CPU it runs the same code without graphs. ValueError for a decoder that the kernels are not for. With
+    `one_launch` a single bf16 sequence is decoded by one launch for all steps where the model's sizes allow it, at the
+    price of a second copy of the weights. `prompts` are the new tokens of recorded passes; others run op by op.
+    """
+
+    def __init__(
+        self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
+        steps: int = STEPS, steps_alone: int = STEPS_ALONE, buckets: Sequence[int] = BUCKETS,
+        prompts: Sequence[int] = TOKENS, one_launch: bool = True,
+    ) -> None:  # fmt: skip
+        decoder = decoder if device is None else decoder.to(device)
+        config = decoder.config
+        self.model = FusedDecoder(decoder)
+        self.blocks, self.block_size, self.steps = blocks, block_size, steps
+        self.context, self.vocabulary = config.context, config.vocabulary
+        self._device = self.model.embedding.device
+        self._buckets, self._tokens = tuple(sorted(buckets)), tuple(sorted(prompts))
+        self._scale = config.head_width**-0.5
+        shape = config.layers, blocks + 1, config.kv_heads, block_size, config.head_width
+        dtype = self.model.embedding.dtype
+        # The last block belongs to nobody: idle rows of a bucket write there.
+        self._cache = (
+            torch.zeros(shape, dtype=dtype, device=self._device),
+            torch.zeros(shape, dtype=dtype, device=self._device),
+        )
+        rows = max(self._buckets[-1], PASS.sequences)
+        self._logits = torch.empty((rows, config.vocabulary), dtype=dtype, device=self._device)
+        self._recorder = Recorder(self._device)
+        self._decoding: dict[int, tuple[Static, Step]] = {}
+        self._prompts: dict[Size, tuple[Prompts, Step]] = {}
+        self._one = self._streamed() if one_launch else None
+        self.steps_alone = steps if self._one is None else max(steps, steps_alone)
+
+    def _streamed(self) -> DecodeStep | None:
+        """The whole model in one launch for one sequence, where the GPU and the model's sizes allow it."""
+        config, model = self.model.config, self.model
+        if self._device.type != "cuda" or model.embedding.dtype != torch.bfloat16 or not model.plain:
+            return None
+        cut = geometry(
+            self._device, width=config.width, hidden=config.hidden, heads=config.heads, kv_heads=config.kv_heads,
+            head_width=config.head_width,
+        )  # fmt: skip
+        if isinstance(cut, str):
+            return None
+        norms = torch.stack(
+            [norm for layer in model.layers for norm in (layer.input_norm, layer.mlp_norm)] + [model.norm]
+        )
+        return DecodeStep(
+            cut, layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
+            embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine,
+            block_size=self.block_size, eps=config.norm_eps,
+        )  # fmt: skip
+
+    def warm(self, running: int) -> None:
+        """Record what up to `running` sequences need now, rather than when it is needed first."""
+        with torch.inference_mode():
+            for bucket in self._buckets[: bisect.bisect_left(self._buckets, running) + 1]:
+                self._decoder(bucket)
+            for tokens in self._tokens:
+                self._reader(prompts.sized(tokens))
+
+    def execute(self, batch: Batch) -> Sampled:
+        """Tokens of the rows that are to be sampled."""
+        with torch.inference_mode():
+            try:
+                return self._execute(batch)
+            except Exception:
+                if self._device.type == "cuda":  # what was queued reads its inputs before anybody fills them anew
+                    torch.cuda.synchronize(self._device)
+                raise
+
+    def _execute(self, batch: Batch) -> Sampled:
+        waiting: list[Queued] = []
+        found: list[tuple[Sampled, I64]] = []
+        for part in self._parts(batch):
+            inputs, step = self._for(part)
+            if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
+                found += [(queued.read(), queued.places) for queued in waiting]
+                waiting = []
+            waiting.append(self._queue(part, inputs, step))
+        found += [(queued.read(), queued.places) for queued in waiting]
+        return batch_parts.joined(found)
+
+    def logits(self, batch: Batch) -> Tensor:
+        """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
+        found = torch.empty((len(batch.draws), self.vocabulary))
+        with torch.inference_mode():
+            for part in self._parts(batch):
+                inputs, step = self._for(part)
+                inputs.fill(part.batch)
+                step()
+                found[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
+        return found
+
+    def _parts(self, batch: Batch) -> Iterator[batch_parts.Part]:
+        return batch_parts.parts(batch, decoding=self._buckets[-1], prompts=PASS)
+
+    def _for(self, part: batch_parts.Part) -> tuple[Inputs, Step]:
+        if part.decoding:
+            return self._decoder(self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))])
+        needed = prompts.needed(part.batch)
+        size = prompts.recorded(needed, self._tokens)
+        if size is not None:
+            return self._reader(size)
+        inputs = self._passing(needed)
+        return inputs, lambda: self._read(inputs)
+
+    def _queue(self, part: batch_parts.Part, inputs: Inputs, step: Step) -> Queued:
+        batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
+        assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
+        inputs.fill(batch)
+        if isinstance(inputs, Static):
+            greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
+            self._go(inputs, step, batch.steps, greedy=greedy)
+        else:
+            step()
+        rows = inputs.drawn_from(batch)
+        logits = inputs.logits[rows[list(special)].tolist()] if special else None
+        return Queued(inputs, part.draws, inputs.drawn[: batch.steps], rows, batch.draws, special, logits)
+
+    # -- one token each --------------------------------------------------------------------------------------------
+    def _decoder(self, bucket: int) -> tuple[Static, Step]:
+        """Inputs and a recorded step for so many sequences."""
+        if bucket not in self._decoding:
+            static = Static(
+                bucket, steps=self.steps_alone if bucket == 1 else self.steps, spare=self.blocks,
+                width=-(-self.context // self.block_size), block_size=self.block_size, device=self._device,
+                logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
+            )  # fmt: skip
+            self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
+        return self._decoding[bucket]
+
+    def _go(self, static: Static, step: Step, steps: int, *, greedy: bool) -> None:
+        """Queue the steps of a bucket whose inputs are in place."""
+        if static.rows == 1 and greedy and self._one is not None:
+            self._stream(static, steps, greedy=True)
+            return
+        for _ in range(steps):
+            step()
+
+    def _stream(self, static: Static, steps: int, *, greedy: bool) -> None:
+        assert self._one is not None
+        field = static.field
+        self._one(
+            field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps, greedy=greedy
+        )
+
+    def _step(self, static: Static) -> None:
+        """One token for every row, and the inputs of the next."""
+        f = static.field
+        if static.rows == 1 and self._one is not None:
+            self._stream(static, 1, greedy=False)
+        else:
+            hidden = self.model.hidden(
+                f["tokens"], f["positions"], f["slots"], self._cache,
+                lambda q, k, v: paged_attention(
+                    q, k, v, static.tables, f["lengths"], scale=self._scale, fixed_past=True
+                ),
+            )  # fmt: skip
+            self.model.logits(hidden, out=static.logits)
+        uniform = static.uniform.index_select(0, static.step)[0]
+        static.advance(draw_tokens(static.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], uniform))
+
+    # -- prompts ---------------------------------------------------------------------------------------------------
+    def _passing(self, size: Size) -> Prompts:
+        logits = self._logits[: size.sequences]
+        return Prompts(size, spare=self.blocks, block_size=self.block_size, logits=logits, device=self._device)
+
+    def _reader(self, size: Size) -> tuple[Prompts, Step]:
+        """Inputs and a recorded pass of a size."""
+        if size not in self._prompts:
+            inputs = self._passing(size)
+            self._prompts[size] = inputs, self._recorder.record(lambda: self._read(inputs))
+        return self._prompts[size]
+
+    def _read(self, inputs: Prompts) -> None:
+        """Keys and values of all tokens into the cache, and a token for every sequence."""
+        f, config = inputs.field, self.model.config
+        rows = inputs.rows(config.kv_heads)
+
+        def look(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            k, v = (
+                cache.view(-1, config.head_width).index_select(0, rows).view(-1, config.kv_heads, config.head_width)
+                for cache in (keys, values)
+            )
+            return packed_attention(q, k, v, inputs.pieces, scale=self._scale)
+
+        hidden = self.model.hidden(f["tokens"], f["positions"], f["slots"], self._cache, look)
+        self.model.logits(hidden.index_select(0, f["last"]), out=inputs.logits)
+        drawn = draw_tokens(inputs.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], f["uniform"])
+        inputs.drawn[0].copy_(drawn)

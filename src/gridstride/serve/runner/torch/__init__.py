@@ -1,0 +1,1 @@
+"""The runner for any device that PyTorch knows."""

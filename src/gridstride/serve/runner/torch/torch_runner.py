@@ -1,0 +1,44 @@
+"""A decoder with its paged cache, on any device that PyTorch knows."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from gridstride.models.decoder import Decoder
+from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.runner.torch.attention import PagedAttention, Scratch
+from gridstride.serve.runner.torch.sampler import sample
+
+_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not cuDNN's, which makes a plan for every new length: here every step has one."""
+
+
+class TorchRunner:
+    """Keys and values lie in one tensor [2, layers, blocks, block_size, K, D]; attention gathers from it."""
+
+    steps = steps_alone = 1
+
+    def __init__(
+        self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None
+    ) -> None:
+        self.decoder = decoder if device is None else decoder.to(device)
+        self.blocks, self.block_size = blocks, block_size
+        self.context, self.vocabulary = decoder.config.context, decoder.config.vocabulary
+        weight = decoder.embed_tokens.weight
+        self._device = weight.device
+        config = decoder.config
+        shape = 2, config.layers, blocks + 1, block_size, config.kv_heads, config.head_width
+        self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
+        self._cache[:, :, -1] = 0  # stands where a block table has nothing
+        self._scratch = Scratch()
+
+    def execute(self, batch: Batch) -> Sampled:
+        with torch.inference_mode(), sdpa_kernel(_ATTENTION):
+            attend = PagedAttention(self._cache, batch, self._scratch)
+            hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
+            return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+
+    def _on_device(self, array: object) -> Tensor:
+        return torch.as_tensor(array, device=self._device)

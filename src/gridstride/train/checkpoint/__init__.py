@@ -1,0 +1,1 @@
+"""A run's folder, its checkpoints, and the model that is exported."""

@@ -1,0 +1,1 @@
+"""What a run is made of, and which values may stand beside which."""

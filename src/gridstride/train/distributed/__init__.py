@@ -1,0 +1,1 @@
+"""Several processes: collectives, sharding, who starts and ends them."""

@@ -1,0 +1,1 @@
+"""What is written and drawn while a run goes on."""

@@ -1,0 +1,1 @@
+"""What generated machine code and Python agree on: records, address spaces, flags and numbers."""

@@ -1,0 +1,12 @@
+"""Fields and flags of an mbarrier, and what may be wrong with one."""
+
+from __future__ import annotations
+
+COUNT_MASK = (1 << 20) - 1
+"""The most arrivals, and bytes, that a phase can wait for."""
+
+ABSENT, BAD_COUNT, TOO_MANY, BAD_BYTES = range(1, 5)
+"""What is wrong with a use, as the fault's size says it to Python."""
+
+MAY_WAIT, MAY_YIELD = 1, 2
+"""Flags of `gs_mbarrier_test`: hold the warp until a phase ends; let the others run once."""

@@ -1,0 +1,112 @@
+"""What was wrong with an address, in words: bounds, alignment, and memory that is not there any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE
+from gridstride.virtual.findings import cluster_faults
+from gridstride.virtual.machine.memory.arena import Near
+from gridstride.virtual.machine.variant import Place
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Device
+
+
+def address_message(kind: str, record: Any, place: Place | None, device: Device) -> str:
+    """`kind` is "out_of_bounds", "misaligned", "use_after_free" or "invalid_free"; `record` the launch's."""
+    match kind:
+        case "out_of_bounds":
+            return _out_of_bounds(record, place, device)
+        case "misaligned":
+            return _misaligned(record, place)
+        case "use_after_free":
+            what = f"{verb(place)} of {int(record['fault_size'])} bytes"
+            return f"{what} at address {_address(record)} after free: {_heap_place(record, device)}"
+    return _wrong_free(record, device)
+
+
+def verb(place: Place | None) -> str:
+    if place is None:
+        return "access"
+    return {"ld": "read", "ldu": "read", "st": "write"}.get(place.name.partition(".")[0], "access")
+
+
+def signed(value: int) -> int:
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 32) if 1 << 31 <= value < 1 << 32 else value - (1 << 64) if value >> 63 else value
+
+
+def _address(record: Any) -> str:
+    return hex(int(record["fault_address"]))
+
+
+def _misaligned(record: Any, place: Place | None) -> str:
+    size, at = int(record["fault_size"]), int(record["fault_address"])
+    where = f"offset {at} of shared memory" if int(record["fault_space"]) == 1 else f"address {at:#x}"
+    return (
+        f"{verb(place)} of {size} bytes at {where}, which is not a multiple of {size}: "
+        "the hardware takes only aligned accesses"
+    )
+
+
+def _heap_place(record: Any, device: Device) -> str:
+    """Where in the heap an address is."""
+    address = int(record["fault_address"])
+    block = device.heap.block(address)
+    if block is None:
+        return "it is in no block of the device heap"
+    distance, what = address - block.start, "a freed block" if block.freed else "a block"
+    if distance < block.size:
+        return f"it is {distance} bytes into {what} of {block.size} bytes"
+    return f"it is {distance - block.size} bytes past the end of {what} of {block.size} bytes"
+
+
+def _wrong_free(record: Any, device: Device) -> str:
+    block = device.heap.block(int(record["fault_address"]))
+    if block is not None and block.freed and block.start == int(record["fault_address"]):
+        return f"free of {_address(record)} for the second time (a block of {block.size} bytes)"
+    return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
+
+
+def _out_of_bounds(record: Any, place: Place | None, device: Device) -> str:
+    address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
+    what = f"{verb(place)} of {size} bytes"
+    if space == 1:
+        held = int(record["shared_size"])
+        if place is not None and place.name.startswith("wgmma"):
+            return (
+                f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
+                "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
+            )
+        hint = cluster_faults.other_block(place, record)
+        return f"{what} at offset {signed(address)} of shared memory, of which the block has {held} bytes{hint}"
+    if space == CLUSTER_SPACE:
+        return f"{what} at {cluster_faults.place_in_cluster(record)}"
+    if space == 2:
+        return f"{what} at offset {signed(address)} of local memory, outside the thread's own array"
+    if device.heap.block(address) is not None:
+        return f"{what} at address {_address(record)} of the device heap: {_heap_place(record, device)}"
+    if address < 1 << 16:
+        return f"{what} at address {_address(record)}: a null pointer (as an array without elements is)"
+    near = device.arena.nearest(address)
+    if near is None:
+        return f"{what} at address {_address(record)}: no memory is allocated"
+    nearest = f"{_beside(near, address, size)} the nearest allocation ({near.size} bytes at {hex(near.start)})"
+    far = not device.arena.base <= address < device.arena.base + device.arena.size
+    return f"{what} at address {_address(record)}, {nearest}{_ELSEWHERE if far else ''}"
+
+
+_ELSEWHERE = (
+    "; no memory of this device is there: a wild index, a pointer to the host's memory, or to a variable of another "
+    "kernel's thread or block?"
+)
+
+
+def _beside(near: Near, address: int, size: int) -> str:
+    if near.distance < 0:
+        return f"{-near.distance} bytes before the start of"
+    if near.distance == 0:
+        return f"{address + size - near.start - near.size} bytes over the end of"
+    beyond = address - near.start - near.size
+    return f"{beyond} bytes past the end of" if beyond else "just past the end of"

@@ -1,0 +1,71 @@
+"""Findings between the blocks of a cluster, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gridstride.virtual.abi.layout import RANK_SHIFT
+from gridstride.virtual.machine.variant import Place as Site
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a finding's address says: an offset, the rank of the block whose memory it is, that of the other side."""
+
+    offset: int
+    owner: int | None
+    other: int | None
+
+    @staticmethod
+    def of(address: int) -> Place:
+        owner, other = (address >> shift & 0xFF for shift in (RANK_SHIFT, 32))
+        return Place(address & (1 << RANK_SHIFT) - 1, owner - 1 if owner else None, other - 1 if other else None)
+
+
+def block_of(ctaid: Dim3, cluster: Dim3, rank: int) -> Dim3:
+    """The block with a rank in the cluster of another block."""
+    own = (rank % cluster[0], rank // cluster[0] % cluster[1], rank // (cluster[0] * cluster[1]))
+    x, y, z = (i - i % n + o for i, n, o in zip(ctaid, cluster, own, strict=True))
+    return (x, y, z)
+
+
+def _now(site: Site | None) -> str:
+    """What an instruction does to memory: reads, writes, or changes as atomics do."""
+    opcode = site.name.partition(".")[0] if site else "ld"
+    copies = site is not None and site.name.startswith("cp.") and ".shared" in site.name.partition("global")[0]
+    if opcode == "st" or copies:
+        return "writes"
+    return "changes" if opcode in ("atom", "red") else "reads"
+
+
+def _then(site: Site | None) -> str:
+    return {"writes": "wrote", "changes": "changed", "reads": "read"}[_now(site)]
+
+
+def race(
+    here: Site | None, thread: Dim3, place: Place, owner: Dim3, other: Dim3, them: Dim3, there: Site | None
+) -> str:
+    """Two blocks at one place with nothing between."""
+    return (
+        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {place.owner}) at offset {place.offset}, "
+        f"which thread {them} of block {other} {_then(there)} in line {there.line if there else None} with nothing "
+        "between that orders the two blocks: is a cluster.sync() missing, or a wait on an mbarrier?"
+    )
+
+
+def early(here: Site | None, thread: Dim3, owner: Dim3, rank: int) -> str:
+    """An access that nothing orders after the beginning of the block whose memory it is."""
+    return (
+        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {rank}), of which it does not "
+        "know whether it has begun: only after a first cluster.sync() are all blocks of a cluster there"
+    )
+
+
+def ended(here: Site | None, thread: Dim3, owner: Dim3, rank: int) -> str:
+    """An access that nothing orders before the end of the block whose memory it is."""
+    return (
+        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {rank}), which does not wait for that "
+        "before it ends: the hardware may have given its memory away by then; a cluster.sync() at the end keeps it"
+    )

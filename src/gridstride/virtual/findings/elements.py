@@ -1,0 +1,115 @@
+"""Addresses in global memory as a kernel's author knows them: `x[1000] of 1000`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.ptx.flow.provenance import parameter_of
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.variant import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """What a pointer parameter points to: from its value to the end of the allocation. `element` 0: not known."""
+
+    name: str
+    start: int
+    size: int
+    element: int
+
+    def at(self, address: int) -> str:
+        """`x[3]`; bytes where the elements are not known."""
+        ahead = address - self.start
+        return f"{self.name}[{ahead // self.element}]" if self.element else f"byte {ahead} of {self.name}"
+
+    @property
+    def extent(self) -> str:
+        """`1000 elements`."""
+        return _many(self.size // self.element, "element") if self.element else _many(self.size, "byte")
+
+
+def array_of(kernel: Kernel, packed: bytes, index: int) -> Array | None:
+    """A parameter as an array; None where its value is no address in an allocation."""
+    parameter = kernel.parameters[index]
+    value = int.from_bytes(packed[parameter.offset : parameter.offset + 8], "little")
+    near = kernel.module.device.arena.nearest(value) if parameter.size == 8 else None
+    if near is None or near.distance:
+        return None
+    name = kernel.labels[index] if index < len(kernel.labels) else f"parameter {index + 1}"
+    element = kernel.elements[index] if index < len(kernel.elements) else 0
+    return Array(name, value, near.start + near.size - value, element)
+
+
+def array_at(kernel: Kernel, packed: bytes, address: int) -> Array | None:
+    """The array that an address lies in, or next to."""
+    near = kernel.module.device.arena.nearest(address)
+    for index in range(len(kernel.parameters)):
+        array = array_of(kernel, packed, index)
+        if near is not None and array is not None and near.start <= array.start < near.start + near.size:
+            return array
+    return None
+
+
+def out_of_array(kernel: Kernel, found: Finding, place: Place | None, packed: bytes) -> Finding:
+    """A finding about bounds in global memory, told by the parameter that the address is made from, else by the one
+    whose array is nearest; as it was where there is none.
+    """
+    if found.kind != "out_of_bounds" or " at address " not in found.message or found.address is None:
+        return found
+    array = _made_from(kernel, place, packed) or _beside(kernel, packed, found.address)
+    if array is None:
+        return found
+    what, _, _ = found.message.partition(" at address ")
+    ahead = found.address - array.start
+    side = "before the start" if ahead < 0 else "past the end" if ahead >= array.size else "over the end"
+    where = f"{array.at(found.address)}{' of ' if array.element else ', which has '}{array.extent}"
+    return replace(found, message=f"{what} at {where}, {_far(array, ahead)}{side} of its memory")
+
+
+_POLLED = re.compile(r"the \d+ bytes at address (0x[0-9a-f]+) again and again")
+
+
+def polled_in_array(kernel: Kernel, found: Finding, packed: bytes) -> Finding:
+    """A finding about a loop that asks for global memory again and again, told by the parameter that it belongs to."""
+    asked = _POLLED.search(found.message)
+    array = array_at(kernel, packed, int(asked[1], 16)) if asked else None
+    if asked is None or array is None:
+        return found
+    where = f"{array.at(int(asked[1], 16))} again and again"
+    return replace(
+        found, message=found.message.replace(asked[0], where).replace("again, which hold ", "again, which holds ")
+    )
+
+
+def _far(array: Array, ahead: int) -> str:
+    beyond = -ahead if ahead < 0 else ahead - array.size
+    return f"{_many(beyond, 'byte')} " if beyond > 0 else "just " if beyond == 0 else ""
+
+
+def _made_from(kernel: Kernel, place: Place | None, packed: bytes) -> Array | None:
+    function = kernel.module.parsed.functions.get(place.function) if place is not None else None
+    if place is None or function is None or function.name != kernel.name:
+        return None
+    name = parameter_of(function, place.ptx_line)
+    index = next((i for i, p in enumerate(function.params) if p.name == name), None)
+    return None if index is None else array_of(kernel, packed, index)
+
+
+NEAR = 4096
+"""Bytes from an allocation within which an address with no known origin is taken to be meant for it."""
+
+
+def _beside(kernel: Kernel, packed: bytes, address: int) -> Array | None:
+    near = kernel.module.device.arena.nearest(address)
+    close = near is not None and abs(near.distance) <= NEAR
+    return array_at(kernel, packed, address) if close else None
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,74 @@
+"""Memory used after it was freed, and memory that nobody freed, in words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.protocol import Dim3
+from gridstride.virtual.findings.fault_messages import thread_of
+from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.value_messages import name_of
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Device, Kernel
+
+PACKAGE = str(Path(__file__).parents[2])
+
+
+def caller() -> tuple[str, int] | None:
+    """File and line of the code outside of GridStride that is running."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+
+
+def after_free(kernel: Kernel, found: Finding, packed: bytes) -> Finding:
+    """A finding about bounds, told as use after free where the host has freed what was there."""
+    arena = kernel.module.device.arena
+    if found.kind != "out_of_bounds" or found.address is None:
+        return found
+    gone = arena.freed_at(found.address)
+    if gone is None:
+        return found
+    start, size = gone
+    name = name_of(kernel, packed, start, size)
+    if name is None:  # an array next to it may have been left by far as well
+        return found
+    message = (
+        f"{found.message.partition(' at address')[0]} at byte {found.address - start} of {name} ({size} bytes), which "
+        "the host has freed: keep the array until the last kernel that uses it is through"
+    )
+    return replace(found, kind="use_after_free", message=message)
+
+
+def leaks(device: Device) -> Iterator[Finding]:
+    """One finding for each allocation of the host, and for each line of a kernel that called malloc."""
+    for start, size in device.arena.live():
+        if start not in device.own:
+            file, line = device.callers.get(start) or (None, None)
+            message = f"an allocation of {size} bytes is still there: nobody has freed it"
+            yield Finding("leak", message, "", file, line, address=start)
+    yield from _heap_leaks(device)
+
+
+def _heap_leaks(device: Device) -> Iterator[Finding]:
+    found: dict[tuple[str, str | None, int | None], list[Finding]] = {}
+    for block, record in device.heap.live():
+        origin = device.origins[int(record["origin"])]
+        sites, site = origin.tables.sites, int(record["site"])
+        place = sites[site] if site < len(sites) else None
+        file, line = (place.file, place.line) if place else (None, None)
+        thread = thread_of(origin.block, int(record["warp"]), int(record["lane"]))
+        ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
+        leak = Finding("leak", str(block.size), origin.kernel, file, line, ctaid, thread, block.start)
+        found.setdefault((origin.kernel, file, line), []).append(leak)
+    for group in found.values():
+        total = sum(int(leak.message) for leak in group)
+        many = f"{len(group)} blocks from malloc, {total} bytes," if len(group) > 1 else f"{total} bytes from malloc"
+        end = "were never freed, the first by this thread" if len(group) > 1 else "were never freed"
+        yield replace(group[0], message=f"{many} {end}: the device heap keeps them from launch to launch")

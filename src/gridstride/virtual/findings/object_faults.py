@@ -1,0 +1,88 @@
+"""What went wrong with a texture or surface object, in words: from the fault's numbers and the object's record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gridstride.virtual.abi.layout import OBJECT_FAULTS
+from gridstride.virtual.abi.texture_requests import CUBE, LAYERED, LINEAR, SHAPE
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.variant import Place
+
+_SHAPES = {
+    1: "one dimension", 2: "two dimensions", 3: "three dimensions", 1 | LAYERED: "one dimension in layers",
+    2 | LAYERED: "two dimensions in layers", 2 | CUBE: "a cubemap", 2 | CUBE | LAYERED: "a layered cubemap",
+    1 | LINEAR: "linear memory of one dimension (tex1Dfetch)",
+}  # fmt: skip
+_MAKERS = {"texture": "gs.texture(…)", "surface": "gs.surface(…)"}
+_TYPES = {"texture": "cudaTextureObject_t", "surface": "cudaSurfaceObject_t"}
+
+
+def object_message(kind: str, record: Any, place: Place | None, device: Device) -> str:
+    """`kind` is "texture" or "surface"; `record` the launch's."""
+    why = OBJECT_FAULTS[int(record["fault_space"]) & 255]
+    found = device.objects.records[int(record["fault_space"]) >> 8]
+    number, size = int(record["fault_address"]), int(record["fault_size"])
+    match why:
+        case "unknown":
+            return _unknown(kind, number, device)
+        case "other_kind":
+            other = "surface" if kind == "texture" else "texture"
+            return f"a {other} object where a {kind} object is needed: {_MAKERS[kind]} makes one"
+        case "geometry":
+            return _geometry(kind, found, size & SHAPE, place)
+        case "form":
+            return f"`sust.p` of {size} channels, and this surface has {int(found['channels'])}"
+        case "misaligned":
+            return (
+                f"x = {_signed(number)} bytes for {size} bytes at once: x of a surface access counts bytes and must be "
+                f"a multiple of {size}: multiply the index by the element's size"
+            )
+    return _outside(found, number, size, place)
+
+
+def _unknown(kind: str, handle: int, device: Device) -> str:
+    if device.objects.was_given(handle):
+        return (
+            f"the {kind} object {handle:#x} was destroyed: its gs.{kind.capitalize()} was closed, or nothing in Python "
+            "held it any longer; keep it until the launch is done"
+        )
+    return (
+        f"{handle:#x} is no {kind} object: pass what {_MAKERS[kind]} gives for a {_TYPES[kind]} parameter (on the "
+        "hardware such an access is undefined)"
+    )
+
+
+def _geometry(kind: str, found: Any, wanted: int, place: Place | None) -> str:
+    have = _SHAPES[int(found["shape"])]
+    asked = _SHAPES.get(wanted, "another shape")
+    name = f"`{place.name}`" if place else "the access"
+    more = ": tex1Dfetch reads a device array (gs.texture(gs.to_device(x)))" if wanted & LINEAR else ""
+    return f"{name} is for {asked}, this {kind} is {have}{more}"
+
+
+def _outside(found: Any, where: int, third: int, place: Place | None) -> str:
+    x, y = _signed(where & 0xFFFFFFFF), _signed(where >> 32)
+    texel, width, height, depth, layers = (int(found[n]) for n in ("texel", "width", "height", "depth", "layers"))
+    faces = 6 * max(1, layers) if found["cubemap"] else layers
+    at = [f"x = {x} bytes"]
+    extent = [f"{width} texels of {texel} bytes"]
+    if height:
+        at.append(f"y = {y}")
+        extent.append(f"{height} rows")
+    for count, letter, word in ((depth, "z", "deep"), (faces, "layer", "layers")):
+        if count:
+            at.append(f"{letter} = {_signed(third)}")
+            extent.append(f"{count} {word}")
+    verb = "read" if place is not None and place.name.startswith("suld") else "write"
+    return (
+        f"{verb} at {', '.join(at)}, outside of the surface ({', '.join(extent)}): the hardware stops the kernel "
+        "there; check the index first, or pass cudaBoundaryModeZero or cudaBoundaryModeClamp"
+    )
+
+
+def _signed(value: int) -> int:
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value

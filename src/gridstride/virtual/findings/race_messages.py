@@ -1,0 +1,166 @@
+"""Races in global memory, in words: who touched which element of which allocation, and what was probably meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride.protocol import Dim3
+from gridstride.virtual.abi.layout import FAULT, FAULTS
+from gridstride.virtual.abi.race_keys import GLOBAL_RACE, GLOBAL_RACE_OF_LANES, pair_key
+from gridstride.virtual.findings.elements import array_at
+from gridstride.virtual.findings.fault_messages import thread_of
+from gridstride.virtual.findings.finding import Access, Finding
+from gridstride.virtual.machine.variant import Place, Variant
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two accesses: what it was, where it stands and whose it is. `did` is "wrote", "read" or "changed"."""
+
+    name: str
+    did: str
+    file: str | None
+    line: int | None
+    block: Dim3
+    thread: Dim3
+    warp: int
+
+    @property
+    def atomic(self) -> bool:
+        return self.name.partition(".")[0] in ("atom", "red")
+
+    @property
+    def of_its_block(self) -> bool:
+        """Whether its order holds among the threads of its block alone: atomicAdd_block, thread_scope_block, .cta."""
+        return "cta" in self.name.split(".")
+
+    def access(self) -> Access:
+        return Access("read" if self.did == "read" else "write", self.file, self.line, self.block, self.thread)
+
+
+def global_race(
+    kernel: Kernel, shape: tuple[Dim3, Dim3], record: Any, variant: Variant, packed: bytes,
+    pairs: np.ndarray[Any, Any],
+) -> Finding:  # fmt: skip
+    """The finding that a record of a race in global memory, or of a read that no order helps, stands for."""
+    sites, (grid, block) = variant.tables.sites, shape
+    here, there = (sites[int(record[f])] if int(record[f]) < len(sites) else None for f in ("site", "other_site"))
+    own: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
+    other = block_of(grid, int(record["other_block"]))
+    warps = int(record["warp"]), int(record["other_warp"])
+    mine = _side(here, own, thread_of(block, warps[0], int(record["lane"])), warps[0])
+    theirs = _side(there, other, thread_of(block, warps[1], int(record["other_lane"])), warps[1])
+    address = int(record["address"])
+    kind = FAULTS[int(record["kind"])]
+    lanes = mine.block == theirs.block and mine.warp == theirs.warp
+    counted = GLOBAL_RACE_OF_LANES if lanes else GLOBAL_RACE
+    key = pair_key(counted if kind == "race" else FAULT[kind], int(record["site"]), int(record["other_site"]))
+    count = int(pairs["count"][pairs["key"] == key].sum())
+    say = _message if kind == "race" else _past_the_caches
+    message = say(mine, theirs, _element(kernel, packed, address), count)
+    return Finding(kind, message, kernel.title, mine.file, mine.line, own, mine.thread, address, theirs.access())
+
+
+def block_of(grid: Dim3, index: int) -> Dim3:
+    """%ctaid of a block by its linear index."""
+    return (index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1]))
+
+
+def _side(place: Place | None, block: Dim3, thread: Dim3, warp: int) -> Side:
+    if place is None:
+        return Side("", "touched", None, None, block, thread, warp)
+    return Side(place.name, _did(place), place.file, place.line, block, thread, warp)
+
+
+def _did(place: Place) -> str:
+    opcode, *words = place.name.replace("::", ".").split(".")
+    if opcode in ("atom", "red") or (opcode == "cp" and "reduce" in words):
+        return "changed"
+    if opcode == "cp":
+        spaces = [w for w in words if w in ("shared", "global")]
+        return "wrote" if spaces[:1] == ["global"] else "read"
+    return "wrote" if opcode in ("st", "wmma") and "load" not in words else "read"
+
+
+def _element(kernel: Kernel, packed: bytes, address: int) -> str:
+    """Where an address is, in elements of the parameter that points there; in bytes where none does."""
+    array = array_at(kernel, packed, address)
+    if array is not None:
+        return array.at(address)
+    near = kernel.module.device.arena.nearest(address)
+    if near is None or near.distance or address < near.start:
+        return f"the bytes at address {address:#x}"
+    return f"byte {address - near.start} of the allocation of {near.size} bytes"
+
+
+def _message(mine: Side, theirs: Side, where: str, count: int) -> str:
+    does = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[mine.did]
+    did = "changed atomically" if theirs.did == "changed" else theirs.did
+    same = mine.block == theirs.block
+    warp = " of the same warp" if mine.warp == theirs.warp else ""
+    them = f"thread {theirs.thread}" + (warp if same else f" of block {theirs.block}")
+    more = f" ({count} times between these two lines)" if count > 1 else ""
+    return (
+        f"thread {mine.thread} {does} {where}, which {them} {did} in line {theirs.line} with nothing to say which "
+        f"comes first{more}: {_advice(mine, theirs, same)}"
+    )
+
+
+def _past_the_caches(mine: Side, theirs: Side, where: str, count: int) -> str:
+    """Of a read through the read-only path and a write in the same launch, in whatever order."""
+    verb = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[mine.did]
+    did = "changed atomically" if theirs.did == "changed" else theirs.did
+    block = "" if mine.block == theirs.block else f" of block {theirs.block}"
+    path = " through the read-only cache"
+    more = f" ({count} times between these two lines)" if count > 1 else ""
+    here, there = (path, "") if mine.did == "read" else ("", path)
+    return (
+        f"thread {mine.thread} {verb} {where}{here}, which thread {theirs.thread}{block} {did}{there} in line "
+        f"{theirs.line} of the same launch{more}: that cache (ld.global.nc) is not kept coherent, and no barrier or "
+        "fence orders it, so the read may give the old value or the new; it is what __ldg and `const … __restrict__` "
+        "make, which promise that nobody writes there while the kernel runs: read it with a plain load, or write to "
+        "another array"
+    )
+
+
+def _advice_within_a_warp(mine: Side, theirs: Side) -> str:
+    if mine.did == theirs.did == "wrote" and mine.line == theirs.line:
+        return (
+            "they store different values, and any of them may stay; give each thread a place of its own, or use atomics"
+        )
+    return (
+        "both are lanes of one warp, and nothing between brings these together: is a __syncwarp() missing? Lanes of a "
+        "warp need not run in step, and volatile does not change that"
+    )
+
+
+def _advice(mine: Side, theirs: Side, same: bool) -> str:
+    if not same and (mine.of_its_block or theirs.of_its_block):
+        line = mine.line if mine.of_its_block else theirs.line
+        return (
+            f"what line {line} does is atomic and ordered for one block alone (`_block`, thread_scope_block, .cta), "
+            "and these are two; take the device's scope (atomicAdd, thread_scope_device, .gpu)"
+        )
+    if mine.atomic != theirs.atomic:
+        return "an atomic and a plain access of one place race too; make both atomic (or volatile), or keep them apart"
+    if mine.line == theirs.line and mine.did != theirs.did:
+        return (
+            "threads that update one place at a time lose each other's updates (use atomicAdd or another atomic), and "
+            "those that read another's place may find it written already (write to another array than you read)"
+        )
+    if same and mine.warp == theirs.warp:
+        return _advice_within_a_warp(mine, theirs)
+    if same:
+        return "is a __syncthreads() missing?"
+    if mine.did == theirs.did == "wrote":
+        return "blocks run in any order, so either value may stay; give each block places of its own, or use atomics"
+    return (
+        "blocks run in any order; write to another array than you read, split the kernel in two, or publish with "
+        "__threadfence() and an atomic flag, both of the device's scope (grid.sync() in a cooperative launch)"
+    )

@@ -1,0 +1,271 @@
+"""From the records of an observed launch to findings: one for each pair of places in the source, causes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gridstride.protocol import Dim3
+from gridstride.virtual.abi.finding_kinds import kinds_from
+from gridstride.virtual.abi.layout import FAULTS, HARDWARE_STACK, MAX_FINDINGS
+from gridstride.virtual.findings import cluster_messages, warpgroup_messages
+from gridstride.virtual.findings.fault_messages import thread_of, warp_of
+from gridstride.virtual.findings.finding import Access, Finding
+from gridstride.virtual.findings.race_messages import global_race
+from gridstride.virtual.findings.value_messages import of_value, stored_nothing
+from gridstride.virtual.machine.session import Session
+from gridstride.virtual.machine.variant import Place, Variant
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Kernel
+
+
+def reported(kernel: Kernel, block: Dim3, session: Session, variant: Variant, packed: bytes) -> tuple[Finding, ...]:
+    """The findings that did not stop the launch; one for each pair of places in the source."""
+    count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
+    cluster: Dim3 = tuple(int(n) for n in session.launch["cluster"][0])  # type: ignore[assignment]
+    seen: dict[tuple[Any, ...], Finding] = {}
+    later: list[Finding] = []
+    grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
+    for record in session.findings[:count]:
+        if record["space"]:
+            pairs = kernel.module.device.shadow.pairs
+            found = global_race(kernel, (grid, block), record, variant, packed, pairs)
+        else:
+            found = _finding(kernel, block, record, variant, packed, cluster)
+        other = found.other.line if found.other else None
+        first = seen.setdefault((found.kind, found.line, other, within_warp(found, block)), found)
+        there = _place(variant, int(record["other_site"]))
+        if first is found and found.kind == "uninitialised_read" and stored_nothing(record, there):
+            later.append(found)
+    return explained(tuple(seen.values()), block, later)
+
+
+def explained(found: tuple[Finding, ...], block: Dim3, later: Sequence[Finding] = ()) -> tuple[Finding, ...]:
+    """The causes, the widest first.
+
+    What comes too early (a race, a copy not waited for) reads what is not there yet: that is said once, as is the
+    `later` use of a value that was read so. A barrier of the block also brings the lanes of a warp together: where
+    warps race, races of lanes on the same lines are no cause of their own, or will be seen once that is mended.
+    """
+    early = [f for f in found if f.kind in ("race", "unwaited_copy")]
+    lines = {f.line for f in early} | {f.other.line for f in early if f.other}
+    warps = {line for f in found if f.kind == "race" and not within_warp(f, block) for line in _lines_of(f)}
+    causes = [
+        f for f in found
+        if not (f.kind == "uninitialised_read" and (f.line in lines or (early and f in later)))
+        and not (within_warp(f, block) and _lines_of(f) & warps)
+    ]  # fmt: skip
+    causes.sort(key=lambda f: (f.kind == "uninitialised_read", within_warp(f, block)))
+    return tuple(causes)
+
+
+def beside(stopped: Sequence[Finding], found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Those that are no consequence of what stopped the launch: an access that goes out of bounds has gone over places
+    of other threads before, and a race of its line with itself says only that.
+    """
+    outside = {(f.file, f.line) for f in stopped if f.kind == "out_of_bounds"}
+    return tuple(f for f in found if f.kind != "race" or not _lines_of(f) <= outside)
+
+
+def within_warp(found: Finding, block: Dim3) -> bool:
+    """Whether it is a race between lanes of one warp."""
+    other = found.other
+    if found.kind != "race" or other is None or other.thread is None or found.thread is None:
+        return False
+    return found.block == other.block and warp_of(block, found.thread) == warp_of(block, other.thread)
+
+
+def _lines_of(found: Finding) -> frozenset[Any]:
+    other = found.other
+    return frozenset((each.file, each.line) for each in (found, other) if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What the words for a record of the observed build are made of: `here` and `thread` are where it was noticed,
+    `other` and `them` the other side, in block `elsewhere`; `at` is what the record's address says.
+    """
+
+    of: Kernel
+    variant: Variant
+    kind: str
+    record: Any
+    packed: bytes
+    cluster: Dim3
+    ctaid: Dim3
+    here: Place | None
+    there: Place | None
+    thread: Dim3
+    them: Dim3
+    at: cluster_messages.Place
+    elsewhere: Dim3
+    other: Access
+
+
+_Words = tuple[str, int | None, Access | None]
+"""The message, and what of address and other side the finding shows."""
+
+
+def _finding(of: Kernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3) -> Finding:
+    kind = FAULTS[int(record["kind"])]
+    here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
+    ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
+    thread = thread_of(block, int(record["warp"]), int(record["lane"]))
+    them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]))
+    at = cluster_messages.Place.of(int(record["address"]))
+    elsewhere = ctaid if at.other is None else cluster_messages.block_of(ctaid, cluster, at.other)
+    other = Access(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
+    note = _Note(of, variant, kind, record, packed, cluster, ctaid, here, there, thread, them, at, elsewhere, other)
+    message, address, second = _WORDS[kind](note)
+    file, line = (here.file, here.line) if here else (None, None)
+    return Finding(kind, message, of.title, file, line, ctaid, thread, address, second)
+
+
+def _barrier_divergence(note: _Note) -> _Words:
+    line = note.other.line
+    past = note.record["site"] == note.record["other_site"] or line is None
+    lost = "went past it" if past else f"is at another barrier, in line {line}"
+    message = (
+        f"only part of the warp reached this barrier: thread {note.them} {lost}; "
+        "every thread of a block must come to the same __syncthreads()"
+    )
+    return message, None, note.other
+
+
+def _stack_overflow(note: _Note) -> _Words:
+    message = (
+        f"the local arrays of the calls under way take {int(note.record['address']):,} bytes of each thread here, and "
+        f"hardware's stack has {HARDWARE_STACK:,} where calls are recursive (cudaLimitStackSize raises it): take a "
+        "loop with a stack of your own, smaller arrays, or go less deep"
+    )
+    return message, None, None
+
+
+def _value(note: _Note) -> _Words:
+    message, address = of_value(note.of, note.kind, note.record, note.here, note.there, note.packed)
+    return message, address, note.other if note.kind == "inactive_lane" else None
+
+
+def _owner(note: _Note) -> tuple[Dim3, int]:
+    """The block of the cluster whose shared memory it is, and its rank."""
+    assert note.at.owner is not None
+    return cluster_messages.block_of(note.ctaid, note.cluster, note.at.owner), note.at.owner
+
+
+def _race(note: _Note) -> _Words:
+    if note.at.owner is not None:
+        return _race_in_cluster(note)
+    record, there, address, line = note.record, note.there, note.at.offset, note.other.line
+    did = f"thread {note.thread} {_does(note.here)} shared memory at offset {address}, which thread {note.them}"
+    same_warp = record["warp"] == record["other_warp"]
+    if same_warp and record["site"] == record["other_site"] and note.other.kind == "write":
+        message = (
+            f"{did} of the same warp {_did(there)} in line {line} too: they store different values, and any of "
+            "them may stay; give each thread a place of its own, or let one of them store"
+        )
+    elif same_warp:
+        message = (
+            f"{did} of the same warp {_did(there)} in line {line} with nothing between that brings the lanes "
+            "together: is a __syncwarp() missing? Lanes of a warp need not run in step, and volatile does not change "
+            "that"
+        )
+    elif (passed := _place(note.variant, int(record["passed"]) - 1)) is not None:
+        message = (
+            f"{did} {_did(there)} in line {line}. That thread had returned before the barrier in line {passed.line}, "
+            "and a barrier says nothing of threads that do not come to it: all threads of the block must come to the "
+            "__syncthreads(), also those that have nothing to do after it"
+        )
+    else:
+        message = f"{did} {_did(there)} in line {line} with no barrier between: is a __syncthreads() missing?"
+    return message, address, note.other
+
+
+def _race_in_cluster(note: _Note) -> _Words:
+    owner, _ = _owner(note)
+    message = cluster_messages.race(note.here, note.thread, note.at, owner, note.elsewhere, note.them, note.there)
+    return message, note.at.offset, note.other
+
+
+def _exited_block(note: _Note) -> _Words:
+    return cluster_messages.ended(note.here, note.thread, *_owner(note)), None, None
+
+
+def _unstarted_block(note: _Note) -> _Words:
+    return cluster_messages.early(note.here, note.thread, *_owner(note)), None, None
+
+
+def _copy(note: _Note) -> _Words:
+    if note.at.owner is not None:
+        return _race_in_cluster(note)
+    they = str(note.them) if note.at.other is None else f"{note.them} of block {note.elsewhere}"
+    message = _asynchronous(note.kind, note.thread, they, note.at.offset, note.here, note.other.line)
+    return message, note.at.offset, note.other
+
+
+def _wgmma(note: _Note) -> _Words:
+    address = int(note.record["address"])  # of a descriptor more than an offset
+    message = warpgroup_messages.message(note.kind, note.thread, note.them, address, note.here, note.other.line)
+    return message, address if note.kind == "wgmma_operand" else None, replace(note.other, block=note.ctaid)
+
+
+def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: Place | None, line: int | None) -> str:
+    if kind == "proxy_fence":
+        what = "wgmma" if here is not None and here.name.startswith("wgmma") else "bulk copy"
+        return (
+            f"the {what} reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
+            "fence.proxy.async since: it may see what was there before"
+        )
+    return (
+        f"thread {thread} {_does(here)} shared memory at offset {address}, where the copy that thread {them} started "
+        f"in line {line} has not been waited for: cp.async needs a wait_group (__pipeline_wait_prior) and a barrier, a "
+        "bulk copy a wait on its mbarrier or its group"
+    )
+
+
+def _place(variant: Variant, site: int) -> Place | None:
+    return variant.tables.sites[site] if 0 <= site < len(variant.tables.sites) else None
+
+
+def _verb(place: Place | None) -> str:
+    if place is None:
+        return "read"
+    spaces = [word for word in place.name.replace("::", ".").split(".") if word in ("shared", "global")]
+    copies_in = place.name.startswith("cp.") and spaces[:1] == ["shared"]
+    return "write" if place.name.startswith("st") or copies_in else "read"
+
+
+def _does(place: Place | None) -> str:
+    return f"{_verb(place)}s"
+
+
+def _did(place: Place | None) -> str:
+    return "wrote" if _verb(place) == "write" else "read"
+
+
+_GLOBAL_ONLY = frozenset({"non_coherent_read"})
+"""Kinds whose records are all about global memory: race_messages.py has their words."""
+
+_WORDS: dict[str, Callable[[_Note], _Words]] = {
+    "barrier_divergence": _barrier_divergence,
+    "race": _race,
+    "stack_overflow": _stack_overflow,
+    "uninitialised_read": _value,
+    "inactive_lane": _value,
+    "member_mask": _value,
+    "unwaited_copy": _copy,
+    "proxy_fence": _copy,
+    "exited_block": _exited_block,
+    "unstarted_block": _unstarted_block,
+    "wgmma_operand": _wgmma,
+    "wgmma_register": _wgmma,
+    "wgmma_fence": _wgmma,
+    "wgmma_warps": _wgmma,
+    "wgmma_wait": _wgmma,
+    "wgmma_descriptor": _wgmma,
+}
+"""What is said of each kind that the observed build notes."""
+
+if unmatched := kinds_from("recorded") ^ (_WORDS.keys() | _GLOBAL_ONLY):
+    raise ImportError(f"recorded.py needs words for the kinds that are recorded, and no others: see {unmatched}")

@@ -1,0 +1,115 @@
+"""What warps wait for when a launch is stopped: barriers with who is missing, mbarriers, values in memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gridstride.virtual.abi.layout import BARRIERS
+from gridstride.virtual.abi.mbarriers import COUNT_MASK
+from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.ptx.module import Module, Special
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.session import Session
+    from gridstride.virtual.machine.variant import Place, Tables
+
+TAG = 1 << 61
+"""Bits 61 and 62 of an mbarrier object are 01."""
+
+
+def barriers(session: Session, ctaid: list[int]) -> str:
+    """The barriers of a block at which some threads, but not all, have arrived."""
+    parts = []
+    for blocks in session.blocks:
+        for block in blocks[(blocks["ctaid"] == ctaid).all(axis=1) & (blocks["active"] != 0)]:
+            for number in range(BARRIERS):
+                come, wanted = int(block["arrived"][number]), int(block["expected"][number]) or int(block["threads"])
+                if come:
+                    # With a thread count, warps count whole.
+                    parts.append(f"barrier {number} has {come} of {wanted} threads")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def polled(session: Session, tables: Tables, device: Device) -> str:
+    """What the warp that stands for a stopped launch last asked for; empty where nobody knows."""
+    record = session.launch[0]
+    for warps in session.warps:
+        for warp in warps[(warps["warp"] == record["fault_warp"]) & (warps["polled"] != 0)]:
+            if (warp["ctaid"] == record["fault_ctaid"]).all():
+                return described(warp, session, tables, device)
+    return ""
+
+
+def stalled(session: Session, tables: Tables, device: Device) -> str:
+    """A launch whose warps all wait in loops (stalls.py)."""
+    waits = "all warps that are left wait in loops" + polled(session, tables, device)
+    return waits + (not_started(session) or "; nobody is left who could write what they wait for")
+
+
+def not_started(session: Session) -> str:
+    """That some blocks wait while others have not started: what CUDA promises, and what not."""
+    record = session.launch[0]
+    held, blocks = sum(int((b["active"] != 0).sum()) for b in session.blocks), int(record["blocks"])
+    started = int(record["next"]) * max(1, int(record["cluster_size"]))
+    if not session.demand.spins or started >= blocks or record["envreg"].any():
+        return ""
+    who = "the block that runs waits" if held == 1 else f"the {held:,} blocks that run wait"
+    return (
+        f"; {who} while {blocks - started:,} of {blocks:,} blocks cannot start before one ends: without a cooperative "
+        "launch (cooperative=True) CUDA promises neither that all blocks of a grid run at the same time nor in which "
+        "order they start, so a block may wait only for blocks that have started before it, as the order of an "
+        "atomic ticket says, not that of blockIdx"
+    )
+
+
+def waiting_for(warps: Any, session: Session, tables: Tables, device: Device) -> Iterator[str]:
+    """The mbarriers that warps are held at, each once."""
+    seen = set()
+    for warp in warps:
+        site = int(warp["site"])
+        if site == int(warp["polled_site"]) and warp["polled"] and int(warp["polled"]) not in seen:
+            seen.add(int(warp["polled"]))
+            yield described(warp, session, tables, device)
+
+
+def described(warp: Any, session: Session, tables: Tables, device: Device) -> str:
+    """In words, from the record of a warp."""
+    site, address = int(warp["polled_site"]), int(warp["polled"])
+    place = tables.sites[site] if site < len(tables.sites) else None
+    offset = address - int(warp["shared"])
+    shared = 0 <= offset < max(1, int(session.launch["shared_size"][0]))
+    where = f"offset {offset} of shared memory" if shared else f"address {address:#x}"
+    if place is None or not (shared or device.arena.holds(address, 8 if place.name.startswith("mbarrier") else 1)):
+        return ""
+    if place.name.startswith("mbarrier"):
+        return _mbarrier(place, int.from_bytes(ctypes.string_at(address, 8), "little"), where)
+    size = place.bytes if place.bytes in (1, 2, 4, 8) else 4
+    value = int.from_bytes(ctypes.string_at(address, size), "little")
+    return f"; line {place.line} asks for the {size} bytes at {where} again and again, which hold {value} ({value:#x})"
+
+
+def outside_a_cooperative_grid(found: Finding, module: Module) -> Finding:
+    """A trap of a launch that is not cooperative, where the module asks for a cooperative grid's workspace."""
+    operands = (o for f in module.functions.values() for i in f.instructions for o in i.operands)
+    if not any(isinstance(o, Special) and o.name.startswith("envreg") for o in operands):
+        return found
+    message = (
+        "the blocks of this grid cannot wait for each other: grid.sync() needs a cooperative launch, "
+        "kernel.launch(…, cooperative=True)"
+    )
+    return replace(found, message=message)
+
+
+def _mbarrier(place: Place, word: int, where: str) -> str:
+    if word & 3 * TAG != TAG:
+        return ""
+    missing, bytes_ = word >> 20 & COUNT_MASK, word >> 40 & (1 << 21) - 1
+    bytes_ -= (bytes_ >> 20) << 21
+    parts = [f"{missing} of {word & COUNT_MASK} arrivals"] if missing else []
+    parts += [f"{bytes_} bytes"] if bytes_ else []
+    lacks = " and ".join(parts) or "nothing"
+    return f"; the mbarrier at {where}, waited for in line {place.line}, is in phase {word >> 63} and lacks {lacks}"

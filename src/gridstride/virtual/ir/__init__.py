@@ -1,0 +1,1 @@
+"""LLVM IR as text, and the arithmetic that both kernels and the runtime write in it."""

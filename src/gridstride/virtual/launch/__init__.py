@@ -1,0 +1,1 @@
+"""Modules and kernels that are launched, and the grids that grids launch."""

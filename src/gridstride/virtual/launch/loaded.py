@@ -1,0 +1,408 @@
+"""A PTX module on the virtual GPU: its variables in the arena, its kernels ready to launch."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride.protocol import DeviceError, DeviceProperties, Dim3, LaunchError, Piece, Shape, Stream
+from gridstride.virtual.abi.layout import FAULT, LANES
+from gridstride.virtual.errors import UnsupportedTarget, source_name
+from gridstride.virtual.findings import fault_messages
+from gridstride.virtual.findings.cluster_faults import warn_of_exited
+from gridstride.virtual.findings.elements import out_of_array, polled_in_array
+from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.lifetimes import after_free
+from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
+from gridstride.virtual.launch.child_grids import ChildGrids
+from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.machine import grid_barrier
+from gridstride.virtual.machine.cluster_shape import cluster_of
+from gridstride.virtual.machine.launch_queue import LaunchQueue
+from gridstride.virtual.machine.schedule import IN_TURN, fill, first_watched
+from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
+from gridstride.virtual.machine.summary import Entry, Placed, summary
+from gridstride.virtual.machine.variant import Tables, Variant, build, digest
+from gridstride.virtual.machine.watch import WATCHER
+from gridstride.virtual.ptx import parse
+from gridstride.virtual.ptx.isa import ISA, Class
+from gridstride.virtual.ptx.link import link
+from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.syntax_errors import PtxError
+
+if TYPE_CHECKING:
+    from gridstride.virtual.gpu import VirtualGPU
+    from gridstride.virtual.observe.run import Run
+
+CONSTANT_BYTES = 64 << 10
+"""Constants of a module that the assembler accepts on every chip (CUDA C++ Programming Guide, compute capabilities)."""
+
+MOST_IN_A_ROW = 64
+"""Blocks that a worker takes at a time from a large grid."""
+
+OBJECT_OPCODES = tuple(f"{name}." for name, row in ISA.items() if row.kind in (Class.TEXTURE, Class.QUERY))
+"""How instructions begin that use texture and surface objects."""
+
+MANY_WARPS = 64
+"""Warps in a grid from which on more than one thread runs it: waking a thread costs what some warps cost."""
+
+MOST_PARAMETERS, MOST_PARAMETERS_BEFORE = 32_764, 4_352
+"""Bytes of parameters that a kernel may have, from PTX 8.1 on and before (PTX ISA, "Kernel Function Parameters")."""
+
+WATCHED_LANES = 2
+"""Observed blocks of a launch in which races within a warp are looked for where there is no seed: what the warps of one
+block do among themselves those of the next do too, and looking lane by lane takes several times as long as all else.
+"""
+
+
+class VirtualModule:
+    """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
+
+    def __init__(self, device: VirtualGPU, pieces: tuple[Piece, ...]) -> None:
+        self.device, self.pieces = device, pieces
+        for piece in pieces:
+            check_target(piece.ptx, device.properties)
+        self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
+        self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
+        self._addresses: dict[str, tuple[int, int]] = {}
+        known = summary(self.text_digest, self._parse)
+        if known.constants > CONSTANT_BYTES:
+            raise DeviceError(
+                f"{pieces[0].filename} has {known.constants:,} bytes of __constant__ variables, a module may have "
+                f"{CONSTANT_BYTES:,}: put the larger ones into __device__ memory"
+            )
+        self._entries = known.entries
+        self._place(known.variables)
+        self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
+
+    @property
+    def parsed(self) -> Module:
+        """The typed module."""
+        return self._parse()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The source of each file, where there are several."""
+        return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
+
+    def source_of(self, findings: tuple[Finding, ...]) -> str | None:
+        """The text that the first of the findings is about, as far as it is at hand."""
+        return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
+
+    def global_address(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a module-scope variable; KeyError when there is none."""
+        return self._addresses[name]
+
+    @functools.cached_property
+    def launch_queue(self) -> LaunchQueue:
+        """Where this module's kernels leave what they launch."""
+        return LaunchQueue(self.device, self._entries, self.device.pending_launches)
+
+    def kernel_number(self, number: int) -> VirtualKernel:
+        """The kernel that a function pointer's number stands for."""
+        return next(k for k in self.kernels.values() if k.number == number)
+
+    def address(self, key: str) -> int:
+        return self._addresses[key][0]
+
+    def _place(self, variables: tuple[Placed, ...]) -> None:
+        for v in variables:
+            self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
+            self.device.own.add(self.address(v.key))
+        for v in variables:
+            data = bytearray(v.data.ljust(max(1, v.size), b"\0"))
+            for p in v.pointers:
+                data[p.offset : p.offset + p.size] = p.value(self.address(p.target))
+            self.device.copy_in(self.address(v.key), np.frombuffer(data, np.uint8))
+
+    def release(self) -> None:
+        """Gives the variables' memory back."""
+        for address, _ in self._addresses.values():
+            self.device.free(address)
+        self._addresses.clear()
+        if "launch_queue" in self.__dict__:
+            self.launch_queue.release()
+
+    def __del__(self) -> None:
+        if getattr(self, "_addresses", None):
+            self.device.abandon(self.release)
+
+
+class VirtualKernel:
+    """An entry of a module; compiled once for each kind of block shape it is launched with."""
+
+    def __init__(self, module: VirtualModule, entry: Entry) -> None:
+        self.module, self.name, self.title = module, entry.name, source_name(entry.name)
+        self.parameters = entry.parameters
+        self.labels: tuple[str, ...] = ()
+        """What the source calls the parameters, where somebody knows."""
+        self.elements: tuple[int, ...] = ()
+        """Bytes of what each pointer points to, 0 where it is not known."""
+        self.static_shared, self.number = entry.static_shared, entry.number
+        self.local_bytes = entry.local
+        self._most_threads, self._exact = entry.most_threads, entry.exact
+        self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
+        self.needs_cluster = "explicitcluster" in entry.flags
+        self.grid_of_clusters = "blocksareclusters" in entry.flags
+        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
+        self._last: tuple[Any, ...] | None = None
+
+    @property
+    def parameter_bytes(self) -> int:
+        """How many bytes of packed parameters a launch takes."""
+        return self.parameters[-1].offset + self.parameters[-1].size if self.parameters else 0
+
+    @property
+    def max_threads(self) -> int:
+        """Most threads a block of this kernel may have."""
+        most = self.module.device.properties.max_threads_per_block
+        return most if self._most_threads is None else min(most, self._most_threads)
+
+    def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
+        """The code for a block shape."""
+        key = (BlockShape.of(*block), observed)
+        if key not in self._variants:
+            self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
+        return self._variants[key]
+
+    def launch(self, shape: Shape, packed: bytes, stream: Stream | None = None) -> None:
+        """Runs the grid to its end; KernelFault says what was wrong."""
+        try:
+            self._launch(shape, packed)
+        except KernelFault as fault:
+            self.module.device.keep(fault)
+            raise
+
+    def _launch(self, shape: Shape, packed: bytes) -> None:
+        if self.module.device.sanitize:
+            from gridstride.virtual.launch.observed_launch import observe
+
+            run = observe(self, shape, packed)
+            if run.findings:
+                raise KernelFault(run.findings, self.module.source_of(run.findings))
+            return
+        with self.module.device.lock:
+            variant = self.variant(shape.block)
+            self._leaves_no_trace()
+            session = self._session(variant, shape)
+            if not variant.tables.launches:
+                self.run(session, variant, shape, packed)
+                return
+            self.module.launch_queue.open(0)
+            self.run(session, variant, shape, packed)
+            child_grids = ChildGrids(self.module.launch_queue, observed=False, limit=self.module.device.time_limit)
+            child_grids.run(self, shape, variant.tables)
+
+    def _leaves_no_trace(self) -> None:
+        """The fast build does not note what it writes: from now on all that is there counts as set."""
+        device = self.module.device
+        if not device.unset.empty:
+            device.unset.all_set()
+        device.heap.all_set()
+
+    def run_child(self, shape: Shape, packed: bytes, limit: float) -> Tables:
+        """Runs a grid that another one launched, in at most `limit` seconds."""
+        variant = self.variant(shape.block)
+        self.run(self._session(variant, shape), variant, shape, packed, limit=limit)
+        return variant.tables
+
+    def observe(self, shape: Shape, packed: bytes) -> Run:
+        """Runs the grid on the observed build: the run holds counters and findings.
+
+        Of large grids some blocks stand for all, and races are looked for among those.
+        """
+        from gridstride.virtual.launch.observed_launch import observe
+
+        run = observe(self, shape, packed)
+        if run.findings:
+            self.module.device.faults.append(KernelFault(run.findings, self.module.source_of(run.findings)))
+        return run
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+    def _session(self, variant: Variant, shape: Shape) -> Session:
+        key = (variant, shape, self.module.device.schedule)
+        if self._last is not None and self._last[0] == key:
+            session: Session = self._last[1]
+        else:
+            session = self.prepare(variant, shape)
+            self._last = (key, session)
+        self.refresh(session)
+        return session
+
+    def prepare(self, variant: Variant, shape: Shape, sample: int = 0) -> Session:
+        """A session with everything filled in that does not change from launch to launch.
+
+        `sample`: every so many blocks one is observed; 0 on the fast build.
+        """
+        if self._exact and shape.block != self._exact:
+            asked, given = (" x ".join(map(str, each)) for each in (self._exact, shape.block))
+            raise LaunchError(f"{self.title}: the kernel takes blocks of {asked} threads (.reqntid), block is {given}")
+        self._check_parameters()
+        device, tables = self.module.device, variant.tables
+        total, threads = shape.blocks, shape.threads
+        warps = -(-threads // LANES)
+        extent = tables.static_shared + shape.shared
+        team = cluster_of(self, shape)
+        size = math.prod(team) if tables.clusters else 0
+        slots = self._slots(tables, shape, extent, size or 1)
+        workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
+        workers = workers if device.schedule is None else 1
+        counters = tables.extra.get("size", 0)
+        shift = tables.extra["unit"].bit_length() - 1 if sample else -1
+        bytes_given = self.parameter_bytes
+        demand = Demand(warps, slots, extent, workers, counters, sample, shift, size, tables.spins, bytes_given)
+        session = Session(tables, demand, device.rooms)
+        if sample:
+            session.watch(device.touched, device.model.l1_lines(threads, extent))
+        record = session.launch
+        record["cluster"], record["cluster_size"] = team, size
+        record["explicit_cluster"] = (shape.cluster or self.required_cluster) is not None
+        record["grid"], record["ntid"] = shape.grid, shape.block
+        record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
+        record["shared_size"], record["local_size"] = extent, tables.local_size
+        record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
+        watched = WATCHED_LANES if device.seed is None else total
+        record["lanes_blocks"] = watched
+        observed = -(-total // (size or 1) // max(1, sample))
+        record["lanes_from"] = first_watched(device.schedule or IN_TURN, observed, watched)
+        fill(record, device.schedule or IN_TURN, total // (size or 1), warps)
+        record["alone_on_device"] = workers == 1 and not tables.timed
+        record["multiprocessors"] = device.properties.multiprocessors
+        record["output"], record["output_size"] = device.output.address, device.output.size
+        record["heap"] = device.heap.address
+        record["origin"] = device.origin_of(self.title, tables, shape.block)
+        if any(p.name.startswith(OBJECT_OPCODES) for p in tables.sites):
+            record["objects"] = device.objects.address
+        if shape.cooperative:
+            record["envreg"] = divmod(device.grid_workspace, 1 << 32)
+        session.thread_table = thread_table(shape.block)
+        record["tids"] = session.thread_table.ctypes.data
+        if sample:
+            record["shadow"] = device.shadow.open(tables.extra["global_unit"])
+        session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
+        record["table"] = session.symbol_table.ctypes.data
+        record["param_size"] = self.parameter_bytes
+        if tables.launches:
+            record["launches"] = self.module.launch_queue.address
+        return session
+
+    def _check_parameters(self) -> None:
+        version = min(ptx_version(piece.ptx) for piece in self.module.pieces)
+        most = MOST_PARAMETERS if version >= (8, 1) else MOST_PARAMETERS_BEFORE
+        if self.parameter_bytes > most:
+            before = f" before PTX 8.1, this is {version[0]}.{version[1]}" if version < (8, 1) else ""
+            raise LaunchError(
+                f"{self.title}: {self.parameter_bytes:,} bytes of parameters are above the {most:,} that a kernel may "
+                f"have{before}: put them in an array and pass that"
+            )
+
+    def _slots(self, tables: Tables, shape: Shape, shared: int, team: int) -> int:
+        """Blocks with so many bytes that a worker holds at a time, whole clusters of `team` of them."""
+        if not (tables.spins or shape.cooperative):
+            return team
+        chip, total, threads = self.module.device.model, shape.blocks, shape.threads
+        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors // team * team
+        if shape.cooperative and total > resident:
+            raise LaunchError(
+                f"{self.title}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
+                f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
+            )
+        most = most_slots(tables, -(-threads // LANES)) // team * team
+        schedule = self.module.device.schedule
+        if schedule is not None and schedule.resident is not None and not shape.cooperative:
+            most = min(most, schedule.resident // team * team)
+        return max(team, min(total, resident, most))
+
+    def refresh(self, session: Session) -> None:
+        """Gives a session the allocations of now, where they changed."""
+        arena = self.module.device.arena
+        if arena.generation != session.generation:
+            session.allocations = arena.table()
+            session.launch["allocations"] = session.allocations.ctypes.data
+            session.launch["allocation_count"] = len(session.allocations)
+            session.forget_bounds(arena.generation)
+
+    def run(
+        self, session: Session, variant: Variant, shape: Shape, packed: bytes, *, limit: float | None = None
+    ) -> None:
+        """Runs a prepared grid, by itself; `limit` in seconds where it is not the device's."""
+        device, record = self.module.device, session.launch
+        session.take_parameters(packed)
+        session.restart()
+        device.output.clear()
+        device.heap.record["lock"] = 0  # a launch that was stopped may have held it
+        if record["envreg"].any():
+            device.reset_workspace()
+        record["entry"] = variant.code.kernel
+        better = variant.replacement.watch(record) if variant.replacement else nullcontext()
+        threads = len(session.addresses)
+        with WATCHER.watch(record, device.time_limit if limit is None else limit, threads), better:
+            if threads == 1:
+                device.engine_run(session.addresses[0])
+            else:
+                device.helpers.run(session.addresses)
+        device.output.show(record[0], stopped=session.stopped())
+        if record["exited"][0]:
+            warn_of_exited(self, record[0], variant.tables)
+        if session.stopped():
+            self._raise(session, variant, shape.block)
+
+    def _raise(self, session: Session, variant: Variant, block: Dim3) -> None:
+        fault_messages.complete(session)
+        if int(session.launch["fault_kind"][0]) == FAULT["interrupted"]:
+            raise KeyboardInterrupt
+        device = self.module.device
+        found = fault_messages.finding(self.title, block, session, variant.tables, device)
+        packed, site = session.params.tobytes()[session.params_skip :], int(session.launch["fault_site"][0])
+        found = after_free(self, found, packed)
+        sites = variant.tables.sites
+        found = out_of_array(self, found, sites[site] if site < len(sites) else None, packed)
+        found = polled_in_array(self, found, packed)
+        if found.kind == "trap" and not session.launch["envreg"].any():
+            found = outside_a_cooperative_grid(found, self.module.parsed)
+        raise KernelFault((found,), self.module.source_of((found,)))
+
+
+def linked(pieces: tuple[Piece, ...]) -> Module:
+    """The texts parsed and made one; PtxError, LinkError."""
+    from gridstride.virtual.lowering.instructions.calls.builtins import BUILTINS
+
+    modules = [_parsed(piece) for piece in pieces]
+    if any(name in m.functions and not m.functions[name].defined for m in modules for name in grid_barrier.NAMES):
+        modules.append(parse(grid_barrier.PTX, filename="<grid barrier>"))
+    return link(modules, known=BUILTINS.keys())
+
+
+def _parsed(piece: Piece) -> Module:
+    try:
+        return parse(piece.ptx, filename=piece.filename)
+    except PtxError as error:
+        if piece.source is None:
+            raise
+        raise error.of_compiled(piece.ptx) from None
+
+
+def ptx_version(ptx: str) -> tuple[int, int]:
+    """(8, 1) for `.version 8.1`; (0, 0) where the parser has refused the text already."""
+    found = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def check_target(ptx: str, chip: DeviceProperties) -> None:
+    """Refuses PTX for another architecture, as the driver would: newer, or another chip's own (`sm_90a`)."""
+    found = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", ptx, re.MULTILINE)
+    if found is None:
+        return  # the parser says what is missing
+    wanted = divmod(int(found[1]), 10)
+    own = chip.compute_capability
+    if wanted > own or (found[2] == "a" and wanted != own):
+        raise UnsupportedTarget(
+            f"the PTX is for sm_{found[1]}{found[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
+            "another chip with gs.VirtualGPU(…)"
+        )

@@ -1,0 +1,26 @@
+"""One observed launch with all grids that it launches itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gridstride.protocol import Shape
+from gridstride.virtual.launch.child_grids import ChildGrids
+from gridstride.virtual.observe.run import Run, observe_one
+
+if TYPE_CHECKING:
+    from gridstride.virtual.launch.loaded import VirtualKernel
+
+
+def observe(kernel: VirtualKernel, shape: Shape, packed: bytes) -> Run:
+    """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
+    module = kernel.module
+    with module.device.lock:
+        seen = observe_one(kernel, shape, packed, root=True)
+        if not seen.tables.launches or seen.stopped:
+            return seen.run
+        child_grids = ChildGrids(module.launch_queue, observed=True, limit=module.device.time_limit)
+        children = child_grids.run(kernel, shape, seen.tables)
+    below = {(f.kind, f.kernel, f.line): f for f in reversed(child_grids.findings)}
+    return replace(seen.run, findings=(*seen.run.findings, *reversed(below.values())), children=children)

@@ -1,0 +1,1 @@
+"""What is known of a function before its code is written."""

@@ -1,0 +1,1 @@
+"""Functions that CUDA provides without a body."""

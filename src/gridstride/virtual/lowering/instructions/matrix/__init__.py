@@ -1,0 +1,1 @@
+"""mma, wmma, ldmatrix and stmatrix."""

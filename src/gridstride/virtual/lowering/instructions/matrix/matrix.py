@@ -1,0 +1,216 @@
+"""mma.sync and wmma.mma: the warp multiplies matrices that lie in its registers.
+
+A shape consists of tiles 8 or 16 × 8 × k. Each kind of tile has a function of its own, written into the kernel's module
+on first use; the registers reach it through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.ir.builder import Value, bits, wide
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions.form import check
+from gridstride.virtual.lowering.instructions.matrix import matrix_memory, matrix_plain, matrix_sums, matrix_volta
+from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
+from gridstride.virtual.lowering.instructions.matrix.matrix_memory import fragment_of, items, shape_of
+from gridstride.virtual.lowering.instructions.matrix.matrix_products import Product
+from gridstride.virtual.lowering.instructions.matrix.matrix_sparse import SHAPES, SparseProduct
+from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
+
+TILES = {
+    "f16": ((16, 8), (16, 16)), "bf16": ((16, 8), (16, 16)), "tf32": ((16, 4), (16, 8)),
+    "e4m3": ((16, 16), (16, 32)), "e5m2": ((16, 16), (16, 32)),
+    "s8": ((8, 16), (16, 16), (16, 32)), "u8": ((8, 16), (16, 16), (16, 32)),
+    "s4": ((8, 32), (16, 32), (16, 64)), "u4": ((8, 32), (16, 32), (16, 64)),
+    "b1": ((8, 128), (16, 128), (16, 256)), "f64": ((8, 4), (16, 4), (16, 8), (16, 16)),
+}  # fmt: skip
+"""(rows, k) that mma.sync has for each type of A and B (PTX ISA, "Matrix Shape")."""
+
+SUMS = {
+    "f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",),
+    "f64": ("f64",),
+}  # fmt: skip
+"""Types of C and D for each type of A; integers have s32."""
+
+RULES = ("satfinite", "xor", "and", "rz", "rm", "rp")
+"""Modifiers that change what is computed: the range of integer sums, how bits are joined, how f64 is rounded."""
+
+WORDS = ("sync", "aligned", "row", "col", "popc", "rn", *RULES)
+"""The modifiers of a multiplication, without shapes and types."""
+
+PARTNERS = ({"e4m3", "e5m2"}, {"s8", "u8"}, {"s4", "u4"})
+"""Types of A and B that may be mixed."""
+
+REGISTERS = 8
+"""The most that a tile's operand has."""
+
+
+# -- mma --------------------------------------------------------------------------------------------------------------
+def mma(cx: Lowering, ins: Instruction) -> None:
+    """mma.sync.aligned."""
+    if "sp" in ins.modifiers or "sp::ordered_metadata" in ins.modifiers:
+        _sparse(cx, ins)
+        return
+    m, n, k = shape_of(cx, ins)
+    if (m, n, k) == (8, 8, 4) and ins.types[1:3] == ("f16", "f16"):
+        matrix_volta.multiply(cx, ins)
+        return
+    check(cx, ins, {*WORDS, f"m{m}n{n}k{k}"})
+    if len(ins.types) != 4 or n != 8 or ins.modifiers[3:5] != ("row", "col"):
+        raise cx.unsupported(f"`{ins.name}`")
+    d, a, b, c = ins.types
+    product = Product(m, k, a, b, c, d, _rule(ins))
+    if (m, k) not in TILES.get(a, ()) or c != d or not _typed(product):
+        raise cx.unsupported(f"`{ins.name}`")
+    matrices = [list(items(o)) for o in ins.operands]
+    left, right, sums = product.tile.registers
+    sums //= 2 if c == "f16" else 1
+    if [len(x) for x in matrices] != [sums, left, right, sums]:
+        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
+    first, second, addend = (_registers(cx, x, product.tile.bits) for x in matrices[1:])
+    _write(cx, matrices[0], _tile(cx, product, first, second, addend))
+
+
+def _sparse(cx: Lowering, ins: Instruction) -> None:
+    """mma.sp: k of the product is that of the stored half of A."""
+    m, n, k = shape_of(cx, ins)
+    check(cx, ins, {*WORDS, "sp", "sp::ordered_metadata", f"m{m}n{n}k{k}"})
+    if len(ins.types) != 4 or (m, n) != (16, 8) or ins.modifiers[3:6] != (f"m{m}n{n}k{k}", "row", "col"):
+        raise cx.unsupported(f"`{ins.name}`")
+    d, a, b, c = ins.types
+    if k not in SHAPES.get(a, ()) or c != d or len(ins.operands) != 6 or (a in ("e4m3", "e5m2") and c == "f16"):
+        raise cx.unsupported(f"`{ins.name}`")
+    product, selector = SparseProduct(m, k // 2, a, b, c, d, _rule(ins)), ins.operands[5]
+    if not _typed(product):
+        raise cx.unsupported(f"`{ins.name}`")
+    if not isinstance(selector, Immediate) or selector.bits not in range(4 // product.holders):
+        raise cx.unsupported(f"such a sparsity selector of `{ins.name}`")
+    product = replace(product, first=selector.bits * product.holders)
+    matrices = [list(items(o)) for o in ins.operands[:4]]
+    left, _, sums = product.tile.registers
+    sums //= 2 if c == "f16" else 1
+    if [len(x) for x in matrices] != [sums, left, product.whole.blocks, sums]:
+        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
+    first, second, addend = (_registers(cx, x, 32) for x in matrices[1:])
+    _write(cx, matrices[0], _tile(cx, product, first, second, addend, _registers(cx, [ins.operands[4]], 32)))
+
+
+def _rule(ins: Instruction) -> str:
+    return next((m for m in ins.modifiers if m in RULES), "")
+
+
+def _typed(product: Product) -> bool:
+    """Whether the types and the rule go together."""
+    p = product
+    if p.a != p.b and {p.a, p.b} not in PARTNERS:
+        return False
+    sums: Collection[str] = SUMS.get(p.a, ("s32",))
+    if p.c not in sums or p.d not in sums:
+        return False
+    if p.a == "b1":
+        return p.rule in ("xor", "and")
+    if p.a == "f64":
+        return p.rule in ("", "rz", "rm", "rp")
+    return not p.rule or (p.rule == "satfinite" and sums == ("s32",))
+
+
+# -- wmma -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A wmma multiplication: its operands' fragments and the tiles it consists of."""
+
+    a: Fragment
+    b: Fragment
+    c: Fragment
+    d: Fragment
+    product: Product
+    tiles: int
+
+
+def wmma(cx: Lowering, ins: Instruction) -> None:
+    """wmma.load, wmma.store, wmma.mma."""
+    memory = {"load": matrix_memory.load, "store": matrix_memory.store}.get(next(iter(ins.modifiers), ""))
+    if memory is not None:
+        memory(cx, ins)
+        return
+    shape = _shape(cx, ins)
+    matrices = [list(items(o)) for o in ins.operands]
+    if [len(x) for x in matrices] != [f.registers for f in (shape.d, shape.a, shape.b, shape.c)]:
+        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
+    width = shape.a.bits
+    first, second = (_registers(cx, x[: f.own], width) for x, f in zip(matrices[1:3], (shape.a, shape.b), strict=True))
+    addend = _registers(cx, matrices[3], width)
+    if shape.a.swapped:
+        first, second = second, first
+    tall = max(shape.a.m, shape.a.n) == 2 * shape.product.rows
+    results: list[Value] = []
+    for number in range(shape.tiles):
+        a = _part(first, number, shape.tiles) if tall else first
+        b = second if tall else _part(second, number, shape.tiles)
+        results += _tile(cx, shape.product, a, b, _part(addend, number, shape.tiles))
+    _write(cx, matrices[0], results)
+
+
+def _part(values: list[Value], number: int, parts: int) -> list[Value]:
+    size = len(values) // parts
+    return values[number * size : (number + 1) * size]
+
+
+def _shape(cx: Lowering, ins: Instruction) -> Shape:
+    m, n, k = shape_of(cx, ins)
+    check(cx, ins, {*WORDS, "mma", f"m{m}n{n}k{k}"})
+    if len(ins.types) not in (2, 4):
+        raise cx.unsupported(f"`{ins.name}`")
+    d, a, b, c = (ins.types[0], "f16", "f16", ins.types[1]) if len(ins.types) == 2 else ins.types
+    parts = {matrix: fragment_of(cx, ins, matrix, t, (m, n, k)) for matrix, t in zip("abcd", (a, b, c, d), strict=True)}
+    rows = 8 if m == n == 8 else 16
+    first, second = (b, a) if parts["a"].swapped else (a, b)
+    product = Product(rows, k, first, second, c, d, _rule(ins), 4 if a == "tf32" else 0)
+    if not _typed(product):
+        raise cx.unsupported(f"`{ins.name}`")
+    return Shape(product=product, tiles=m * n // (8 * rows), **parts)
+
+
+# -- tiles ------------------------------------------------------------------------------------------------------------
+def _registers(cx: Lowering, operands: list[Operand], width: int) -> list[Value]:
+    return [cx.vector(o, "f64" if width == 64 else "b32") for o in operands]
+
+
+def _write(cx: Lowering, targets: list[Operand], values: list[Value]) -> None:
+    for target, value in zip(targets, values, strict=True):
+        cx.set(target, value)
+
+
+def _tile(
+    cx: Lowering, product: Product, a: list[Value], b: list[Value], c: list[Value], e: Sequence[Value] = ()
+) -> list[Value]:
+    """D's registers; `e` holds the metadata of a sparse A."""
+    module = cx.program.ir
+    if product.name not in module.defined:
+        sums = matrix_sums if product.formats[0].floating else matrix_plain
+        sums.define(module, product)
+    size = LANES * bits(a[0].type) // 8
+    places = [_area(cx, name) for name in ("mma a", "mma b", "mma c", "mma d")]
+    if e:
+        places.append(_area(cx, "mma e"))
+    for place, values in zip([*places[:3], *places[4:]], (a, b, c, e), strict=False):
+        for i, value in enumerate(values):
+            cx.b.store(value, cx.b.offset(place, size * i), align=64)
+    cx.b.call("void", product.name, *places)
+    type_ = wide("double" if size == 8 * LANES else "i32")
+    return [cx.b.load(type_, cx.b.offset(places[3], size * i), align=64) for i in range(_sums(product))]
+
+
+def _sums(product: Product) -> int:
+    return product.tile.registers[2] // (2 if product.d == "f16" else 1)
+
+
+def _area(cx: Lowering, name: str) -> Value:
+    """A place for a tile's registers, which all tiles of the function share."""
+    areas = cx.program.scratch_of(cx).areas
+    if name not in areas:
+        areas[name] = cx.b.alloca(f"[{8 * LANES * REGISTERS} x i8]", align=64)
+    return areas[name]

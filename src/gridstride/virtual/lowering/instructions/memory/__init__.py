@@ -1,0 +1,1 @@
+"""Loads, stores, atomics, copies, textures, barriers in memory."""

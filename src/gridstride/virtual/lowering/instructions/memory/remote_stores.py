@@ -1,0 +1,58 @@
+"""st.async and red.async: stores into another block's shared memory that an mbarrier there counts in bytes.
+
+They take effect at once. In the observed build a read that does not wait for the barrier is unordered with them.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.ir.builder import Value, constant, wide
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.analysis import memory_operands
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions.memory import addressing, atomic_calls
+from gridstride.virtual.lowering.instructions.memory.cluster_addresses import store_remote
+from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
+from gridstride.virtual.ptx.module import Instruction, Sink, Vector
+from gridstride.virtual.ptx.types import TYPES
+
+
+def store_async(cx: Lowering, ins: Instruction) -> None:
+    """st.async: up to 16 bytes for each lane."""
+    where, value = address(cx, ins, 0), ins.operands[1]
+    size = TYPES[ins.type].size
+    items = value.items if isinstance(value, Vector) else (value,)
+    space = memory_operands.space_of(ins)
+    access = Access(space, size, ins.vector)
+    number = cx.program.site(cx, access)
+    cx.program.observer.access(cx, number, access, where, "store")
+    values = [cx.vector(i, f"b{8 * size}") for i in items]
+    addresses = addressing.vector_address(cx, where, space)
+    if space == "shared":
+        store_remote(cx, addresses, access, number, values)
+    else:
+        addressing._slow_store(cx, addresses, access, number, values)
+    _complete(cx, ins, size * ins.vector)
+
+
+def reduce_async(cx: Lowering, ins: Instruction) -> None:
+    """red.async: one operation for each lane, done as an atomic one."""
+    op = next(m for m in ins.modifiers if m in atomic_calls.ALLOWED)
+    space = "cluster" if memory_operands.remote(ins) else "global"
+    parts = atomic_calls.Parts(op, ins.type, space)
+    atomic_calls._write(cx, parts, ins.operands[0], (Sink(),), [(ins.operands[1],)])
+    _complete(cx, ins, TYPES[ins.type].size)
+
+
+def _complete(cx: Lowering, ins: Instruction, size: int) -> None:
+    """Each lane's bytes are taken off what its barrier waits for."""
+    space = memory_operands.space_of(ins)
+    where = addressing.vector_address(cx, address(cx, ins, 2), space)
+    zero = constant(wide("i64"), 0)
+    places, arrivals, bytes_, dropped, states = columns(cx, where, zero, _less(size), zero, zero)
+    kind = constant("i32", addressing.number_of(ins, space))
+    cx.b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, arrivals, bytes_, dropped,
+              states)  # fmt: skip
+
+
+def _less(size: int) -> Value:
+    return constant(wide("i64"), -size)

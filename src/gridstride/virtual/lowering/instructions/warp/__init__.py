@@ -1,0 +1,1 @@
+"""Votes, shuffles and other work of a whole warp."""

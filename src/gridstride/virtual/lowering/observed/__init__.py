@@ -1,0 +1,1 @@
+"""What the observed build adds to a kernel: counting, and values that are followed."""

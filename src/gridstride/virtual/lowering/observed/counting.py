@@ -1,0 +1,252 @@
+"""The observed build: counts what every block and every access does, and feeds the race detector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gridstride.virtual.abi.access_counters import COUNTERS
+from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES
+from gridstride.virtual.ir.builder import Value, constant
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.analysis.latches import counts
+from gridstride.virtual.lowering.analysis.memory_operands import ordered, space_of
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
+from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_watch
+from gridstride.virtual.lowering.observed import uninitialised_checks
+from gridstride.virtual.lowering.observed.aligned_barriers import watch_barrier
+from gridstride.virtual.lowering.observed.cluster_accesses import in_shared, watch_cluster
+from gridstride.virtual.lowering.observed.dependency_chains import Chain
+from gridstride.virtual.lowering.observed.global_accesses import checks_value, scope_of, watch_global
+from gridstride.virtual.lowering.observed.instruction_classes import kind_of, tensor_operations, tensor_type
+from gridstride.virtual.lowering.observed.lane_accesses import meet, note_poll, watch_lanes
+from gridstride.virtual.lowering.observed.member_masks import check_members
+from gridstride.virtual.lowering.observed.taint import Taint
+from gridstride.virtual.lowering.program import DEVICE_RUNTIME, Stored
+from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
+
+BLOCK_COUNTERS = ("warps", "lanes")
+
+
+_ALLOCATING = (Symbol("malloc"), Symbol(f"{DEVICE_RUNTIME}Malloc"))
+
+
+class Counting:
+    """Gives every basic block and every access its counters, and remembers what they stand for."""
+
+    def __init__(self) -> None:
+        self.blocks: list[dict[str, Any]] = []
+        self.accesses: list[dict[str, Any]] = []
+        self.branches: list[dict[str, Any]] = []
+        self.chain = Chain()
+        self.size = 0
+        self.unit = 4
+        self.global_unit = 16
+        """Bytes of shared, and of global memory that share one entry of the race detector's shadow."""
+        self.allocates = False
+        """Whether the kernel calls malloc."""
+
+    def tables(self) -> dict[str, Any]:
+        """What Python needs to turn the counters into lines."""
+        told = {"unit": self.unit, "global_unit": self.global_unit, "allocates": self.allocates}
+        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **told}
+
+    def _take(self, count: int) -> int:
+        self.size += count
+        return self.size - count
+
+    def block(self, cx: Lowering, index: int) -> None:
+        """Counts executions and active lanes of a block; instructions follow from its text."""
+        at = self._take(len(BLOCK_COUNTERS))
+        if not index:
+            self.chain = Chain()
+        block = [ins for ins in cx.code.blocks[index] if written(ins)]
+        self.allocates |= any(i.opcode == "call" and o in _ALLOCATING for i in block for o in i.operands)
+        kinds: Counter[tuple[str | None, int | None, str]] = Counter()
+        products: Counter[tuple[str | None, int | None, str]] = Counter()
+        for ins in block:
+            place = cx.program.place(ins.loc) or (None, None)
+            kinds[(*place, kind_of(ins))] += 1
+            if operations := tensor_operations(ins):
+                products[(*place, tensor_type(ins))] += operations
+        rows = [[*key, count] for key, count in kinds.items()]
+        again = index in cx.code.successors[index]
+        self.blocks.append({"at": at, "instructions": len(block), "lines": rows,
+                            "products": [[*key, count] for key, count in products.items()],
+                            "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
+        b = cx.b
+        observed = b.resize(cx.field("observed"), "i64")
+        lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
+        counter = b.offset(cx.field("counters"), 8 * at)
+        b.store(b.op("add", b.load("i64", counter), observed), counter)
+        counter = b.offset(counter, 8)
+        b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
+
+    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+        """Counts a branch that lanes of the same warp leave on different ways."""
+        at, (file, line) = self._take(1), cx.program.place(cx.ins.loc) or (None, None)
+        self.branches.append({"at": at, "file": file, "line": line})
+        b, zero = cx.b, constant("i32", 0)
+        both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
+        split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
+        counter = b.offset(cx.field("counters"), 8 * at)
+        b.store(b.op("add", b.load("i64", counter), split), counter)
+
+    def access(
+        self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str,
+        stored: Stored | Value | None = None,
+    ) -> None:  # fmt: skip
+        """Counts a load, store, atom or red (`kind`) or a cp.async's sides ("fetch", "async"), and looks for races; for
+        those of a cp.async the copy itself does, which knows what it moves. `address`: the operand, or what each lane
+        has. `stored`: what a plain store writes, for the race detector, or the image whose i-th row is lane i's.
+        """
+        if access.space not in ("global", "shared", "generic", "const", "local"):
+            return
+        at = self._site(cx, access.space, "load" if kind == "fetch" else kind, access.bytes)
+        team = cx.program.clusters and in_shared(cx.ins)
+        if access.space == "shared" or team:
+            self.unit = min(self.unit, access.size)
+        elif access.space != "const":
+            self.global_unit = min(self.global_unit, access.size)
+        b, atomic = cx.b, kind in ("atom", "red")
+        if atomic:  # an atomic reads what is there before it is known as written
+            self.touch(cx, site, access, address, kind)
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
+            where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
+            shown = not ordered(cx.ins) or ("volatile" in cx.ins.modifiers and access.space != "shared")
+            if stored is not None and access.space != "local" and shown:
+                _show(cx, access, addresses, stored)
+            watch_lanes(cx, site, access, kind, addresses)
+            note_poll(cx, site, access, kind, addresses)
+            if access.space == "shared" and atomic:
+                strong = "checked" if checks_value(cx.ins) else "atomic"
+                b.call("void", f"gs_race_{strong}", cx.warp, where[1], cx.active(), addresses, size)
+            name = f"gs_observe_{_watched(cx, access, 'load' if kind == 'fetch' else kind)}"
+            result = "i32" if name == "gs_observe_shared_load" else "void"
+            strength = () if access.space not in ("global", "generic") else (watch_global(cx, kind),)
+            looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size, *strength)
+            if team and kind != "async":
+                watch_cluster(cx, site, access, addresses, kind)
+            if result == "i32":
+                uninitialised_checks.look(cx, site, access, addresses, looks)
+        if not atomic:
+            self.touch(cx, site, access, address, kind)
+
+    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
+        """Checks that what is read was written; of accesses that are counted elsewhere, too."""
+        uninitialised_checks.touch(cx, site, access, address, kind)
+
+    def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
+        """The same for local memory."""
+        uninitialised_checks.local(cx, site, offsets, access, kind)
+
+    def guarded(self, cx: Lowering) -> None:
+        """Ahead of a branch that depends on its guard."""
+        Taint.of(cx).branch(cx)
+
+    def members(self, cx: Lowering, members: Value) -> None:
+        """A .sync instruction: those whom its mask names are here."""
+        check_members(cx, members)
+
+    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
+        """A shuffle, and which lane each lane reads."""
+        Taint.of(cx).shuffled(cx, sources, members)
+
+    def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
+        """Counts a bulk copy's side in global memory: gs_count_NAME(warp, at, mask, *values)."""
+        at, b = self._site(cx, "bulk", name, 0), cx.b
+        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+            b.call("void", f"gs_count_{name}", cx.warp, constant("i64", 8 * at), cx.active(), *values)
+
+    def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:
+        """The counters of an access; one through a generic address has some for each space."""
+        at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
+        file, line = cx.program.place(cx.ins.loc) or (None, None)
+        self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
+                              "opcode": cx.ins.opcode, "merged": _merged(cx, kind)})  # fmt: skip
+        return at
+
+    def sync(self, cx: Lowering) -> None:
+        """At an atomic, an ordered access or a fence: the warp knows what others released before."""
+        if {"proxy", "async"} <= set(cx.ins.modifiers):
+            cx.b.call("void", "gs_proxy_fence", cx.warp)
+        name = "sync" if scope_of(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
+        cx.b.call("void", f"gs_race_{name}", cx.warp)
+
+    def acquired(self, cx: Lowering) -> None:
+        """After an atomic, or a load that sees others' writes; one of shared memory has told its block already."""
+        space = space_of(cx.ins)
+        if space == "generic" and ordered(cx.ins):
+            cx.b.call("void", "gs_race_sync", cx.warp)  # it may have been shared memory after all
+        if space != "shared":
+            cx.b.call("void", "gs_race_acquire", cx.warp)
+
+    def before(self, cx: Lowering, ins: Instruction) -> None:
+        """Ahead of each instruction: looks at registers of wgmma in flight, and follows values that mean nothing."""
+        warpgroup_watch.before(cx, ins)
+        meet(cx, ins)
+        Taint.of(cx).before(cx, ins)
+
+    def barrier(
+        self, cx: Lowering, index: int, site: int, pending: Sequence[Value], gates: Mapping[int, Value]
+    ) -> None:  # fmt: skip
+        """Ahead of a barrier: do all lanes of the warp come to it?"""
+        watch_barrier(cx, index, site, pending, gates)
+
+
+def _show(cx: Lowering, access: Access, addresses: Value, stored: Stored | Value) -> None:
+    """Shows the race detector what is about to be written."""
+    b, (where, values) = cx.b, cx.program.scratch(cx)
+    b.store(b.resize(addresses, "i64"), where)
+    if isinstance(stored, Value):
+        values = stored
+    else:
+        for j, item in enumerate(stored.items):
+            b.store(cx.vector(item, stored.type), b.offset(values, access.size * LANES * j), align=access.size)
+    b.call("void", "gs_race_storing", cx.warp, where, values, constant("i32", access.size))
+
+
+def _watched(cx: Lowering, access: Access, kind: str) -> str:
+    """Which runtime function sees an access. Volatile, acquire, release and atomic ones are how threads tell each other
+    something: they order, and do not race.
+    """
+    if access.space in ("const", "local"):
+        return access.space
+    if access.space != "shared":
+        return f"{access.space}_{_way(cx.ins, kind)}"
+    if kind == "async":
+        return "shared_async"
+    if kind in ("atom", "red") and not _counts_up(cx.ins):
+        return "shared_atomic"
+    return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+
+
+def _counts_up(ins: Instruction) -> bool:
+    """atomicAdd(…, 1): the hardware counts the lanes of a word."""
+    value = ins.operands[-1]
+    return (
+        "add" in ins.modifiers and ins.types[-1] in ("u32", "s32") and isinstance(value, Immediate) and value.bits == 1
+    )
+
+
+def _merged(cx: Lowering, kind: str) -> bool:
+    """Whether ptxas adds up the warp first and has one lane do the atomic: integers, one address, no old value read."""
+    where = next((o for o in cx.ins.operands if isinstance(o, Address)), None)
+    whole = bool(cx.ins.types) and cx.ins.types[-1] in ("u32", "s32", "b32")
+    return kind == "red" and whole and where is not None and cx.uniform(where.base)
+
+
+def _way(ins: Instruction, kind: str) -> str:
+    """How an access of global memory goes through L1."""
+    if kind in ("atom", "red"):
+        return "atomic"
+    passes = ordered(ins) or not {"cg", "cv"}.isdisjoint(ins.modifiers)
+    return "bypass" if kind == "load" and passes else kind
+
+
+def written(ins: Instruction) -> bool:
+    """False for what the lowering added for itself."""
+    return counts(ins) and ins.opcode != "released"

@@ -1,0 +1,46 @@
+"""The observed build between the lanes of one warp, and what a warp polls while it waits."""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import BLOCK, LANES, WARP
+from gridstride.virtual.ir.builder import Value, constant
+from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.analysis.memory_operands import ordered, remote
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.observed.global_accesses import of_triton
+from gridstride.virtual.ptx.isa import ISA
+from gridstride.virtual.ptx.module import Instruction
+
+
+def meet(cx: Lowering, ins: Instruction) -> None:
+    """Ahead of each instruction: some bring the lanes of a warp together."""
+    if "sync" in ins.modifiers or ISA[ins.opcode].meets:
+        cx.b.call("void", "gs_lanes_sync", cx.warp)
+
+
+def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
+    """Checks an access to shared memory against those of other lanes of its warp."""
+    if access.space in ("global", "generic") and ordered(cx.ins) and "volatile" not in cx.ins.modifiers:
+        cx.b.call("void", "gs_lanes_sync", cx.warp)  # others are held against one another in global_accesses.py
+    if access.space != "shared" or remote(cx.ins):
+        return
+    if kind in ("atom", "red") or (ordered(cx.ins) and "volatile" not in cx.ins.modifiers):
+        cx.b.call("void", "gs_lanes_sync", cx.warp)
+    elif kind in ("load", "store") and not of_triton(cx):
+        b, active, size = cx.b, cx.active(), constant("i32", access.bytes)
+        lanes = b.get(cx.field("block"), BLOCK, "lanes")
+        with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):  # most blocks are not watched: no call for those
+            b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), active, addresses, size)
+
+
+def note_poll(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
+    """Where a loop looks for what it waits for, to be told if the launch must be stopped."""
+    if not cx.code.spin_edges or not (ordered(cx.ins) or kind == "atom"):
+        return
+    b = cx.b
+    lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
+    where = b.resize(b.extract(addresses, b.op("and", lane, constant("i32", LANES - 1))), "i64")
+    if access.space == "shared" and not remote(cx.ins):
+        where = b.op("add", where, cx.field("shared"))
+    b.put(cx.warp, WARP, "polled", where)
+    b.put(cx.warp, WARP, "polled_site", site)

@@ -1,0 +1,1 @@
+"""Global memory, the device heap, textures, and their shadows, as the host keeps them."""

@@ -1,0 +1,109 @@
+"""In which order a launch does what CUDA leaves open: which block starts when, how many at a time, which warp is first.
+
+CUDA promises nothing about the order in which blocks start, nor that a block makes progress before it has started; only
+the blocks of a cooperative grid, and of one cluster, are on the GPU together.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+ORDERS: Final = ("in_turn", "reversed", "seeded")
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """An order of execution; a launch that has one runs on one worker, so that it is the same each time.
+
+    `blocks`: the order in which blocks start, and `warps`: that in which the warps of a block have their first turn:
+    "in_turn" by index, "reversed", or "seeded", a permutation drawn from `seed`. `resident`: how many blocks may be on
+    the GPU at a time, by default as many as the chip holds; with 1 each runs to its end before the next one starts.
+    Blocks of a cooperative grid are all resident whatever it says, and those of a cluster are together. `lanes`: the
+    order in which the lanes of a warp do one atomic instruction, "in_turn" or "reversed". ValueError for other words.
+    """
+
+    blocks: str = "in_turn"
+    warps: str = "in_turn"
+    resident: int | None = None
+    lanes: str = "in_turn"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, known in (("blocks", ORDERS), ("warps", ORDERS), ("lanes", ORDERS[:2])):
+            if getattr(self, name) not in known:
+                raise ValueError(f"Schedule: {name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+        if self.resident is not None and not _whole(self.resident, 1):
+            raise ValueError(f"Schedule: resident is a number of blocks, 1 or more, or None, not {self.resident!r}")
+        if not _whole(self.seed, 0):
+            raise ValueError(f"Schedule: seed is a whole number, 0 or more, not {self.seed!r}")
+
+    def __str__(self) -> str:
+        """The order in words, as a verdict says it: "blocks in turn, one at a time"."""
+        words = {"in_turn": "in turn", "reversed": "in reverse", "seeded": f"in the order of seed {self.seed}"}
+        held = {None: "", 1: ", one at a time"}.get(self.resident, f", {self.resident} at a time")
+        lanes = ", lanes in reverse" if self.lanes == "reversed" else ""
+        warps = f", warps {words[self.warps]}" if self.warps != self.blocks else ""
+        both = "blocks and warps" if self.warps == self.blocks else "blocks"
+        return f"{both} {words[self.blocks]}{held}{warps}{lanes}"
+
+
+IN_TURN = Schedule()
+REVERSED = Schedule("reversed", "reversed", lanes="reversed")
+ONE_AT_A_TIME = replace(IN_TURN, resident=1)
+
+
+def seeded(seed: int) -> Schedule:
+    """Blocks and warps in orders drawn from a seed; lanes in reverse where it is odd."""
+    return Schedule("seeded", "seeded", lanes=("in_turn", "reversed")[seed % 2], seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """A permutation of 0 to count - 1 that machine code works out: the i-th is (step · i + first) mod count, counted
+    from the other end where `back` is 1.
+    """
+
+    step: int = 1
+    first: int = 0
+    back: int = 0
+
+
+_PRODUCT = 1 << 63
+"""step · i stays below this, so that 64 bits hold it."""
+
+
+def turns(order: str, count: int, *, seed: int, what: str) -> Turns:
+    """The permutation of `count` blocks or warps (`what`: each draws its own)."""
+    if order != "seeded":
+        return Turns(back=int(order == "reversed"))
+    draw = random.Random(f"{what} {seed} {count}")
+    most = max(1, min(count - 1, _PRODUCT // count))
+    step = next(s for s in (draw.randint(1, most) for _ in range(1 << 20)) if math.gcd(s, count) == 1)
+    return Turns(step, draw.randrange(count), draw.randrange(2))
+
+
+def fill(record: Any, schedule: Schedule, blocks: int, warps: int) -> None:
+    """Tells a launch its order; `blocks` counts clusters where blocks run in clusters, `warps` those of a block."""
+    of_blocks = turns(schedule.blocks, blocks, seed=schedule.seed, what="blocks")
+    of_warps = turns(schedule.warps, warps, seed=schedule.seed, what="warps")
+    for name in ("step", "first", "back"):
+        record[f"block_{name}"], record[f"warp_{name}"] = getattr(of_blocks, name), getattr(of_warps, name)
+    record["warp_inverse"] = pow(of_warps.step, -1, warps) if warps > 1 else 0
+    record["lanes_back"] = schedule.lanes == "reversed"
+
+
+def first_watched(schedule: Schedule, blocks: int, most: int) -> int:
+    """Of so many blocks the first of the `most` in which races within a warp are looked for: those that start first in
+    turn and in reverse, and any where the order is drawn. So several orders see several ends of a grid.
+    """
+    last = max(0, blocks - most)
+    if schedule.blocks == "seeded":
+        return random.Random(f"lanes {schedule.seed} {blocks}").randint(0, last)
+    return last if schedule.blocks == "reversed" else 0

@@ -1,0 +1,48 @@
+"""Which kernel parameter an address is made from, as far as the text says: `x + 4 * i` is made from `x`."""
+
+from __future__ import annotations
+
+from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, Register, Symbol
+from gridstride.virtual.ptx.operands import registers_of, writes
+
+MOST_STEPS = 200
+
+_POINTERS = {"mov": slice(1, None), "cvta": slice(1, 2), "add": slice(1, None), "sub": slice(1, 2),
+             "mad": slice(3, 4), "selp": slice(1, 3), "fma": slice(0, 0)}  # fmt: skip
+"""The operands that may hold the pointer, by opcode; what is multiplied or shifted is an index."""
+
+
+def parameter_of(function: Function, ptx_line: int) -> str | None:
+    """The name of the one parameter of 8 bytes that the address of a line's access comes from; None where none or
+    several do, or where the address was read from memory on the way.
+    """
+    access = next((i for i in function.instructions if i.ptx_line == ptx_line), None)
+    if access is None or function.kind != "entry":
+        return None
+    made: dict[str, list[Instruction]] = {}
+    for ins in function.instructions:
+        for register in writes(ins):
+            made.setdefault(register, []).append(ins)
+    wide = {p.name for p in function.params if p.size == 8}
+    found: set[str] = set()
+    work = [r for o in access.operands if isinstance(o, Address) for r in registers_of(o)][:1]
+    seen = set(work)
+    while work and len(seen) < MOST_STEPS:
+        for ins in made.get(work.pop(), ()):
+            name = _loaded(ins)
+            found |= {name} & wide if name else set()
+            sources = ins.operands[_POINTERS.get(ins.opcode, slice(0, 0))]
+            if ins.opcode in ("mov", "selp") and any(isinstance(o, Immediate) for o in sources):
+                return None  # a null pointer, or an address made up
+            more = [o.name for o in sources if isinstance(o, Register)]
+            work += [r for r in more if r not in seen]
+            seen.update(more)
+    return found.pop() if len(found) == 1 else None
+
+
+def _loaded(ins: Instruction) -> str | None:
+    """The parameter that an instruction loads."""
+    if ins.opcode != "ld" or "param" not in ins.modifiers or len(ins.operands) != 2:
+        return None
+    where = ins.operands[1]
+    return where.base.name if isinstance(where, Address) and isinstance(where.base, Symbol) else None

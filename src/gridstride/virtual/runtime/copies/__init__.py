@@ -1,0 +1,1 @@
+"""Asynchronous copies, tensor copies, mbarriers and matrix descriptors."""

@@ -1,0 +1,1 @@
+"""Counters of the observed build: sectors, bank conflicts, L1."""

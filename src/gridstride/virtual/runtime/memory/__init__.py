@@ -1,0 +1,1 @@
+"""Addresses: bounds, distributed shared memory, malloc, reductions, printf's records."""

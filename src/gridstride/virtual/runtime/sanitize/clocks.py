@@ -1,0 +1,122 @@
+"""Stamps: the clocks of the race detector, unique in all launches, and what blocks know of one another.
+
+A warp works under a stamp until it meets others: at a barrier, a fence, an acquire-release access. Within a block,
+vector clocks of stamps say what happened before what (shared_races.py). Between blocks, a fence publishes all that its
+warp knows of its own block, and whoever acquires later (an atomic, a volatile or acquire load, a fence) is taken to
+know all that has been published by then. So order is never missed; a race may be.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, STRONG
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value
+from gridstride.virtual.runtime.common import i32
+
+
+def emit_stamps(m: Module) -> None:
+    """gs_stamps_take, gs_stamp_enter, gs_race_publish, gs_race_acquire, gs_stamp_order."""
+    _take(m)
+    _publish(m)
+    _acquire(m)
+    _order(m)
+
+
+def entry(b: Builder, field: Value, index: Value) -> Value:
+    """The i32 with a number, of a row of them."""
+    return b.offset(field, b.resize(index, "i64") * 4)
+
+
+def row_of(b: Builder, race: Record, warp: Value) -> Value:
+    """What a warp knows of each warp of its block."""
+    return b.offset(race.field("seen"), b.resize(warp, "i64") * (4 * LANES))
+
+
+def _now(b: Builder, shadow: Record) -> Value:
+    clock = shadow.field("clock")
+    return b.define("i32", f"load atomic i32, ptr {clock.name} monotonic, align 4")
+
+
+def event_of(b: Builder, shadow: Record, index: Value) -> Record:
+    """The entry of a stamp, counted from the launch's first."""
+    return shadow.events[b.resize(index, "i64")]
+
+
+def _take(m: Module) -> None:
+    with m.function("i32", "gs_stamps_take", "race* race", "i32 count") as (b, (race, count)):
+        clock = race.shadow.field("clock")
+        b.ret(b.define("i32", f"atomicrmw add ptr {clock.name}, {count!r} monotonic"))
+    with m.function("void", "gs_stamp_enter", "race* race", "i32 stamp", "i32 warp") as (b, (race, stamp, warp)):
+        shadow = race.shadow
+        index = stamp - shadow.base
+        with b.if_(index < shadow.event_limit, likely=True):
+            event = event_of(b, shadow, index)
+            who = (race.block << 5) | b.resize(warp, "i64")
+            event.who = who
+            event.published = 0
+            event.next = race.pending
+            race.pending = stamp
+            b.emit("fence release")  # whoever meets the stamp in the shadow finds this entry
+
+
+def _publish(m: Module) -> None:
+    """What a warp knows of its own block is published at the time `when`."""
+    with m.function("void", "gs_race_publish", "race* race", "i32 warp", "i32 when") as (b, (race, own, when)):
+        shadow, row = race.shadow, row_of(b, race, own)
+        base, at = shadow.base, b.alloca("ptr")
+        b.store(race.field("pending"), at)
+        with b.loop() as done:
+            link = b.load("ptr", at)
+            stamp = b.load("i32", link)
+            b.break_if(stamp == 0, done)
+            event = event_of(b, shadow, stamp - base)
+            warp = b.resize(event.who, "i32") & (LANES - 1)
+            known = stamp <= b.load("i32", entry(b, row, warp))
+            following = event.field("next")
+            b.store(b.select(known, link, following), at)
+            with b.if_(known):
+                published = event.field("published")
+                b.emit(f"store atomic {when!r}, ptr {published.name} monotonic, align 4")
+                b.store(b.load("i32", following), link)
+
+
+def _acquire(m: Module) -> None:
+    """A warp has read what others may have written to tell it something."""
+    with m.function("void", "gs_race_acquire", "warp* warp") as (b, (warp,)):
+        race = warp.block.race
+        with b.if_(race != NULL):
+            own = warp.warp
+            row, released = row_of(b, race, own), race.field("released")
+            type_ = f"<{LANES} x i32>"
+            both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
+            b.store(both, row, align=4)
+            b.store(_now(b, race.shadow), entry(b, race.field("acquired"), own))
+
+
+def _order(m: Module) -> None:
+    """How strong two accesses must be not to race, of which the one in a record came first: 0 where it happened before.
+
+    An access that is strong for this block is itself what an acquire may have read: it happened before all that follows
+    such a one. An atomic of another block's own scope is none: order between blocks takes a wider one on both sides.
+    """
+    with m.function("i32", "gs_stamp_order", "race* race", "i32 own", "i64 record") as (b, (race, own, record)):
+        shadow = race.shadow
+        stamp = b.resize(record >> 32, "i32")
+        index = stamp - shadow.base
+        with b.if_(index >= shadow.event_limit):
+            b.ret(i32(0))
+        acquired = b.load("i32", entry(b, race.field("acquired"), own))
+        event = event_of(b, shadow, index)
+        who = event.who
+        warp = b.resize(who, "i32") & (LANES - 1)
+        at_home = (who >> 5) == race.block
+        strong = b.select(at_home, (record & (3 << 5)) != 0, (record & (STRONG << 5)) != 0)
+        with b.if_(strong & (acquired > stamp)):
+            b.ret(i32(0))
+        with b.if_(at_home):
+            known = stamp <= b.load("i32", entry(b, row_of(b, race, own), warp))
+            fine = known | (warp == own)
+            b.ret(b.select(fine, i32(0), i32(BLOCK_STRONG)))
+        published = event.field("published")
+        when = b.define("i32", f"load atomic i32, ptr {published.name} monotonic, align 4")
+        known = (when != 0) & (when <= acquired)
+        b.ret(b.select(known, i32(0), i32(STRONG)))

@@ -1,0 +1,110 @@
+"""Vector clocks of the blocks of a cluster, for the observed build: what a block knows of the others.
+
+A row per block; its own entry counts what it has given away. Fences and atomics share one clock, the cluster's barrier
+has one for each turn; what mbarriers order is in cluster_orders.py.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import CLUSTER_OBJECTS, CLUSTER_RACE
+from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.runtime.common import i32
+from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
+
+RANKS = f"<{MOST} x i32>"
+
+
+def emit_cluster_clocks(m: Module) -> None:
+    """gs_team_begin, _sync, _release, _take, _opened, _wait."""
+    _begin(m)
+    _sync(m)
+    _barrier(m)
+
+
+def own_row(b: Builder, race: Record, rank: Value) -> Value:
+    """Where a block's vector clock is."""
+    return b.offset(race.field("seen"), b.resize(rank, "i64") * (4 * MOST))
+
+
+def vector(b: Builder, place: Value) -> Value:
+    """The vector clock at a place."""
+    return b.load(RANKS, place, align=4)
+
+
+def _field(b: Builder, race: Record, name: str) -> Value:
+    return race.field(name)
+
+
+def tick(b: Builder, race: Record, rank: Value, known: Value) -> None:
+    """What the block does from now on is later than what it has given away."""
+    ahead = b.extract(known, rank) + 1
+    latest = b.intrinsic("umax", race.clock, ahead)
+    race.clock = latest
+    b.store(b.insert(known, ahead, rank), own_row(b, race, rank), align=4)
+
+
+def team_of(b: Builder, warp: Record) -> tuple[Record, Value]:
+    """The cluster's shadow (maybe null) and the block's rank."""
+    return cluster_of(b, warp).race, warp.block.rank
+
+
+def _begin(m: Module) -> None:
+    with m.function("void", "gs_team_begin", "cluster_race* race") as (b, (race,)):
+        # Every clock starts past all that this memory has seen, so the planes need no clearing.
+        clock = race.clock + 1
+        own = clock + 1
+        race.clock = own
+        for name, value in (("waiting", i32(0)), ("told", i32(0)), ("start", clock)):
+            b.put(race, CLUSTER_RACE, name, value)
+        objects = race.field("objects")
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {objects.name}, i8 0, i64 {8 * CLUSTER_OBJECTS}, i1 false)")
+        start = b.splat(clock, MOST)
+        for name in ("released", "arriving", "opened"):
+            b.store(start, _field(b, race, name), align=4)
+        for number in range(MOST):
+            b.store(b.insert(start, own, number), own_row(b, race, i32(number)), align=4)
+            place = race.field("touched", MOST * number)
+            b.store(constant(RANKS, 0), place, align=4)
+
+
+def _sync(m: Module) -> None:
+    """Release to, and acquire from, one clock for the whole cluster."""
+    with m.function("void", "gs_team_sync", "warp* warp") as (b, (warp,)):
+        with b.if_(~(cluster_of(b, warp) != NULL)):
+            b.ret()
+        race, rank = team_of(b, warp)
+        with b.if_(race != NULL):
+            both = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "released")))
+            b.store(both, _field(b, race, "released"), align=4)
+            tick(b, race, rank, both)
+
+
+def _barrier(m: Module) -> None:
+    """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
+    with m.function("void", "gs_team_release", "warp* warp") as (b, (warp,)):
+        race, rank = team_of(b, warp)
+        with b.if_(race != NULL):
+            known = vector(b, own_row(b, race, rank))
+            given = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
+            b.store(given, _field(b, race, "arriving"), align=4)
+            tick(b, race, rank, known)
+    with m.function("void", "gs_team_take", "cluster_race* race", "i32 rank") as (b, (race, rank)):
+        known = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "opened")))
+        b.store(known, own_row(b, race, rank), align=4)
+    with m.function("void", "gs_team_wait", "warp* warp", "i1 held") as (b, (warp, held)):
+        race, rank = team_of(b, warp)
+        with b.if_(race != NULL):
+            with b.if_(held):
+                mine = race.waiting | (1 << rank)
+                race.waiting = mine
+                b.ret()
+            b.call("void", "gs_team_take", race, rank)
+    with m.function("void", "gs_team_opened", "cluster_race* race") as (b, (race,)):
+        with b.if_(~(race != NULL)):
+            b.ret()
+        b.store(vector(b, _field(b, race, "arriving")), _field(b, race, "opened"), align=4)
+        b.store(constant(RANKS, 0), _field(b, race, "arriving"), align=4)
+        with b.lanes(race.waiting) as rank:
+            b.call("void", "gs_team_take", race, rank)
+        race.waiting = 0

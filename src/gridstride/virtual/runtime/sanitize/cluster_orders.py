@@ -1,0 +1,113 @@
+"""What mbarriers order between the blocks of a cluster, for the observed build.
+
+Each mbarrier keeps the vector clock of all that arrived at it: who waits for a phase knows what came until its end, and
+nothing else. An
+asynchronous copy gives what its block knew when it was started, however late it lands.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import CLUSTER_OBJECTS
+from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.runtime.common import i32
+from gridstride.virtual.runtime.sanitize.cluster_clocks import RANKS, own_row, team_of, tick, vector
+from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
+
+_CLOCKS = 2 * 4 * MOST
+"""Bytes for an mbarrier: what arrivals gave, and what they had given when the last phase ended."""
+
+
+def emit_cluster_orders(m: Module) -> None:
+    """gs_race_sync, gs_team_give, gs_team_flip, gs_team_get, gs_team_started."""
+    with m.function("void", "gs_race_sync", "warp* warp") as (b, (warp,)):
+        b.call("void", "gs_race_meet", warp)
+        b.call("void", "gs_team_sync", warp)
+    _slot(m)
+    _give(m)
+    _flip(m)
+    _get(m)
+    _started(m)
+
+
+def _slot(m: Module) -> None:
+    """The clock of an mbarrier in the cluster's table; null where there is no room for another one."""
+    with m.function("ptr", "gs_team_slot", "cluster_race* race", "i64 place") as (b, (race, place)):
+        at, tried = b.alloca("i64"), b.alloca("i32")
+        b.store((place >> 3) & (CLUSTER_OBJECTS - 1), at)
+        b.store(i32(0), tried)
+        with b.loop() as full:
+            number = b.load("i64", at)
+            key = race.field("objects", number)
+            clock = b.offset(race.field("given"), number * _CLOCKS)
+            held = b.load("i64", key)
+            with b.if_(held == place):
+                b.ret(clock)
+            with b.if_(held == 0):
+                b.store(place, key)
+                for half in (0, _CLOCKS // 2):
+                    b.store(constant(RANKS, 0), b.offset(clock, half), align=4)
+                b.ret(clock)
+            b.store((number + 1) & (CLUSTER_OBJECTS - 1), at)
+            b.store(b.load("i32", tried) + 1, tried)
+            b.break_if(b.load("i32", tried) >= CLUSTER_OBJECTS, full)
+        b.ret(NULL)
+
+
+def _watched(b: Builder, warp: Record) -> tuple[Record, Value]:
+    """The cluster's shadow and the block's rank; returns from the function where nothing is watched."""
+    with b.if_(~(cluster_of(b, warp) != NULL)):
+        b.ret()
+    race, rank = team_of(b, warp)
+    with b.if_(~(race != NULL)):
+        b.ret()
+    return race, rank
+
+
+def _address(b: Builder, place: Value) -> Value:
+    return b.define("i64", f"ptrtoint {place!r} to i64")
+
+
+def _give(m: Module) -> None:
+    """An arrival: of the block as it is now, or, where `known` is not null, as it was then."""
+    with m.function("void", "gs_team_give", "warp* warp", "ptr place", "ptr known") as (b, (warp, place, known)):
+        race, rank = _watched(b, warp)
+        clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
+        with b.if_(~(clock != NULL)):
+            b.call("void", "gs_team_sync", warp)
+            b.ret()
+        with b.if_(known != NULL):
+            b.store(b.intrinsic("umax", vector(b, clock), vector(b, known)), clock, align=4)
+            b.ret()
+        row = vector(b, own_row(b, race, rank))
+        b.store(b.intrinsic("umax", vector(b, clock), row), clock, align=4)
+        tick(b, race, rank, row)
+
+
+def _flip(m: Module) -> None:
+    """The end of a phase: who waits for it learns what came until now."""
+    with m.function("void", "gs_team_flip", "warp* warp", "ptr place") as (b, (warp, place)):
+        race, _ = _watched(b, warp)
+        clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
+        with b.if_(clock != NULL):
+            b.store(vector(b, clock), b.offset(clock, _CLOCKS // 2), align=4)
+
+
+def _get(m: Module) -> None:
+    """A wait that has ended."""
+    with m.function("void", "gs_team_get", "warp* warp", "ptr place") as (b, (warp, place)):
+        race, rank = _watched(b, warp)
+        clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
+        with b.if_(~(clock != NULL)):
+            b.call("void", "gs_team_sync", warp)
+            b.ret()
+        row = own_row(b, race, rank)
+        opened = vector(b, b.offset(clock, _CLOCKS // 2))
+        b.store(b.intrinsic("umax", vector(b, row), opened), row, align=4)
+
+
+def _started(m: Module) -> None:
+    """Keeps in a copy what its block knows when it starts it."""
+    with m.function("void", "gs_team_started", "warp* warp", "copy* copy") as (b, (warp, entry)):
+        race, rank = _watched(b, warp)
+        b.store(vector(b, own_row(b, race, rank)), entry.field("known"), align=4)

@@ -1,0 +1,156 @@
+"""Races in global memory between the lanes of one warp, in the observed build.
+
+What holds in shared memory (shared_lane_races.py) holds here: what one lane writes another may touch only after
+something that brings lanes together. A warp counts those moments, its epoch, which each entry of the shadow keeps
+beside the stamp. When the few bits for it are used up the warp takes a new stamp.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import EPOCH_BIT, FAULT, LANES, MOST_EPOCHS, SITE_BIT
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.runtime.common import i32, i64
+from gridstride.virtual.runtime.sanitize.clocks import entry, row_of
+
+HALF = LANES // 2
+RECORDS = f"<{HALF} x i64>"
+RACES = i32(FAULT["race"])
+_LANE = LANES - 1
+
+
+def emit_lane_races(m: Module) -> None:
+    """gs_lanes_meet begins an epoch; gs_global_lanes_* look at what lanes of one warp did in one epoch, at loads
+    after writes (load), stores after reads and writes; gs_global_crowd at lanes that store to one place at once.
+    """
+    _meet(m)
+    _same_value(m)
+    _crowd(m)
+    for name in ("load", "reads", "writes"):
+        _lanes(m, name)
+
+
+def _meet(m: Module) -> None:
+    with m.function("void", "gs_lanes_meet", "warp* warp") as (b, (warp,)):
+        epoch = warp.lane_epoch
+        with b.if_(epoch == 0):
+            b.ret()
+        with b.if_(epoch < MOST_EPOCHS, likely=True):
+            warp.lane_epoch = epoch + 1
+            b.ret()
+        warp.lane_epoch = 1
+        race = warp.block.race
+        with b.if_(race != NULL):
+            own = warp.warp
+            stamp = b.call("i32", "gs_stamps_take", race, i32(1))
+            b.store(stamp, entry(b, row_of(b, race, own), own))
+            b.store(stamp, entry(b, race.field("current"), own))
+            b.call("void", "gs_stamp_enter", race, stamp, own)
+
+
+def _lanes(m: Module, name: str) -> None:
+    """Reports suspects; gives those that store what is there already, which is no write."""
+    head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
+            f"{RECORDS} records", "i16 suspects")  # fmt: skip
+    with m.function("i16", f"gs_global_lanes_{name}", *head, cold=True) as (b, args):
+        warp, race, shadow, units, entries, records, suspects = args
+        silent, shift = b.alloca("i32"), shadow.shift
+        b.store(i32(0), silent)
+        with b.lanes(b.resize(suspects, "i32")) as one:
+            unit, mine, theirs = (b.extract(v, one) for v in (units, entries, records))
+            away = unit << b.resize(shift, "i64")
+            address = shadow.start + away
+            lane, other = (b.resize(v, "i32") & _LANE for v in (mine, theirs))
+            loud, done = b.new_label("loud"), b.new_label("done")
+            if name == "writes":
+                _at_once(b, race, address, (lane, other), (mine, theirs), loud, done)
+            if name != "load":
+                same = b.call("i1", "gs_race_silent", race, lane, address, b.pointer(address), shift)
+                b.store(b.load("i32", silent) | (b.resize(same, "i32") << one), silent)
+                b.branch(same, done, loud)
+            b.start(loud)
+            # Where the lane itself was the first of several readers, another one stands for them.
+            flip = b.select(lane == other, i64(1), i64(0))
+            writes = i32(int(name != "load"))
+            b.call("void", "gs_global_report", warp, RACES, mine, theirs ^ flip, address, writes)
+            b.jump(done)
+            b.start(done)
+        b.ret(b.resize(b.load("i32", silent), "i16"))
+
+
+def _at_once(
+    b: Builder, race: Record, address: Value, lanes: tuple[Value, Value], entries: tuple[Value, Value], loud: str,
+    done: str,
+) -> None:  # fmt: skip
+    """Two stores to one place: those of one instruction are no race where both lanes store the same."""
+    shown, alone, known = b.new_label("shown"), b.new_label("alone"), b.new_label("known")
+    b.branch(race.values != NULL, shown, alone)
+    b.start(alone)  # what it stores is not known here, nor whether this is one instruction
+    sites = ((entries[0] ^ entries[1]) >> SITE_BIT) & ((1 << (32 - SITE_BIT)) - 1)
+    b.branch(sites == 0, done, loud)
+    b.start(shown)
+    ahead = address - b.call("i64", "gs_storing_to", race, lanes[1])
+    together = ahead < b.resize(race.storing_bytes, "i64")
+    before = b.new_label("before")
+    b.branch(together, known, before)
+    b.start(known)
+    b.branch(b.call("i1", "gs_same_value", race, *lanes), done, loud)
+    b.start(before)
+
+
+def _row(b: Builder, field: Value, lane: Value, size: Value | int) -> Value:
+    return b.offset(field, b.resize(lane, "i64") * (i64(size) if isinstance(size, int) else size))
+
+
+def _same_value(m: Module) -> None:
+    """Of the store that is looked at: where a lane stores to (-1: nowhere), and whether two lanes store the same."""
+    with m.function("i64", "gs_storing_to", "race* race", "i32 lane", cold=True) as (b, (race, lane)):
+        active = (race.storing >> lane) & 1
+        with b.if_(active != 0):
+            b.ret(b.load("i64", _row(b, race.where, lane, 8)))
+        b.ret(i64(-1))
+    true = constant("i1", True)
+    with m.function("i1", "gs_same_value", "race* race", "i32 lane", "i32 other", cold=True) as (
+        b,
+        (race, lane, other),
+    ):
+        values, size = race.values, b.resize(race.size, "i64")
+        rows, at = [_row(b, values, which, size) for which in (lane, other)], b.alloca("i64")
+        b.store(i64(0), at)
+        with b.loop() as done:
+            j = b.load("i64", at)
+            b.break_if(j >= b.resize(race.storing_bytes, "i64"), done)
+            # The elements of a vector lie apart: first those of all lanes, then the next of each.
+            element, within = j // size, j % size
+            away = element * (size * LANES) + within
+            x, y = (b.load("i8", b.offset(row, away)) for row in rows)
+            with b.if_(x != y), b.if_(_nan_of_either_sign(b, rows[0], away, x, y) ^ true):
+                b.ret(constant("i1", False))
+            b.store(j + 1, at)
+        b.ret(true)
+
+
+def _nan_of_either_sign(b: Builder, row: Value, away: Value, x: Value, y: Value) -> Value:
+    """Whether all that differs is the sign of a NaN without payload. A GPU makes one NaN of whatever there was; the
+    processor keeps signs, so lanes whose sums met the same NaNs in another order hold others.
+    """
+    sign = (x ^ y) == -128
+    last = away % 4 == 3
+    first = away & -4
+    word = b.load("i32", b.offset(row, first)) & 0x7FFFFFFF
+    return sign & last & (word == 0x7FC00000)
+
+
+def _crowd(m: Module) -> None:
+    """Sixteen lanes that store to one place at once, the first of which is `first`: they should store the same."""
+    head = ("warp* warp", "race* race", "i64 me", "i64 address", "i32 first")
+    with m.function("void", "gs_global_crowd", *head) as (b, (warp, race, me, address, first)):
+        watched = (me & (MOST_EPOCHS << EPOCH_BIT)) != 0
+        shown = race.values != NULL
+        with b.if_(watched & shown):
+            lanes = ((1 << HALF) - 2) << first
+            with b.lanes(lanes) as lane:
+                same = b.call("i1", "gs_same_value", race, lane, first)
+                with b.if_(~same):
+                    mine, theirs = (me | b.resize(which, "i64") for which in (lane, first))
+                    b.call("void", "gs_global_report", warp, RACES, mine, theirs, address, i32(1))
+                    b.ret()

@@ -1,0 +1,193 @@
+"""The race detector for global memory: every unit remembers its last write, its last read and one from another block.
+
+An access is looked at by half-warps: lanes side by side, lanes at one place, or each lane's units where they are. What
+is done with the units is in global_units.py.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import (
+    EPOCH_BIT,
+    LANED,
+    SEVERAL_BIT,
+    SITE_BIT,
+    STRENGTH_BIT,
+)
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.runtime.common import i32, i64
+from gridstride.virtual.runtime.sanitize.clocks import entry
+from gridstride.virtual.runtime.sanitize.global_units import HALF, RECORDS, emit_global_units
+
+
+def emit_global_races(m: Module) -> None:
+    """gs_global_load and gs_global_store for accesses, gs_global_range_* for asynchronous copies."""
+    for kind in ("load", "store"):
+        _access(m, kind)
+        _range(m, kind)
+    emit_global_units(m)
+
+
+# -- from accesses to units -------------------------------------------------------------------------------------------
+def _access(m: Module, kind: str) -> None:
+    """Looks at `size` bytes for each active lane, at addresses in global memory or anywhere else."""
+    head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size", "i32 strength")
+    with m.function("void", f"gs_global_{kind}", *head) as (b, (warp, site, mask, address, size, strength)):
+        race, shadow, shift, me = _opening(b, warp, site, strength)
+        each, bytes_ = size >> shift, b.resize(size, "i64")
+        start, units = shadow.start, shadow.units
+        twice = constant("i1", False)
+        if kind == "load":  # halves that read the same, as two rows of a 16-wide tile do, read it once
+            low, high = (b.shuffle(address, [HALF * h + i for i in range(HALF)]) for h in range(2))
+            twice = (mask == -1) & _same(b, low, high)
+            me |= b.select(twice, i64(1 << SEVERAL_BIT), i64(0))
+        else:
+            race.storing = mask
+            race.storing_bytes = size
+        for half in range(2):
+            if half and kind == "load":
+                with b.if_(twice):
+                    b.ret()
+            part = b.resize(mask >> (HALF * half), "i16")
+            some, over = b.new_label("some"), b.new_label("over")
+            b.branch(part != 0, some, over)
+            b.start(some)
+            own = b.shuffle(address, [HALF * half + i for i in range(HALF)])
+            first = b.extract(own, 0)
+            distance = own - b.splat(first, HALF)
+            whole = part == -1
+            wanted = vector_constant("i64", range(HALF)) * b.splat(bytes_, HALF)
+            run = whole & _same(b, distance, wanted)
+            at = (first - start) >> b.resize(shift, "i64")
+            end = at + b.resize(each * HALF, "i64")
+            inside = (end <= units) & (first >= start)
+            together, apart = b.new_label("run"), b.new_label("apart")
+            b.branch(run & inside, together, apart)
+            b.start(together)
+            _rows_of_units(b, kind, warp, race, shadow, at, each, me, half)
+            b.jump(over)
+            b.start(apart)
+            alike, several = b.new_label("alike"), b.new_label("several")
+            b.branch(inside & (whole & _same(b, distance, constant(RECORDS, 0))), alike, several)
+            b.start(alike)
+            lane = HALF * half
+            if kind == "store":
+                b.call("void", "gs_global_crowd", warp, race, me, first, i32(lane))
+            readers = 1 << SEVERAL_BIT if kind == "load" else 0
+            _one_place(b, kind, warp, race, shadow, at, each, me | (lane | readers))
+            b.jump(over)
+            b.start(several)
+            _columns_of_units(b, kind, warp, race, shadow, own, part, each, me, half)
+            b.jump(over)
+            b.start(over)
+
+
+def _opening(b: Builder, warp: Record, site: Value, strength: Value) -> tuple[Record, Record, Value, Value]:
+    """The block's record, the shadow, its shift and what an entry of this access says; returns where there is none."""
+    race = warp.block.race
+    with b.if_(race == NULL):
+        b.ret()
+    shadow = race.shadow
+    with b.if_(shadow.written == NULL):
+        b.ret()
+    own = warp.warp
+    stamp = b.load("i32", entry(b, race.field("current"), own))
+    laned = (strength & LANED) != 0
+    epoch = b.select(laned, warp.lane_epoch, i32(0))
+    low = (site << SITE_BIT) | (epoch << EPOCH_BIT)
+    low |= (strength & (LANED - 1)) << STRENGTH_BIT
+    # Where lanes are not told apart, any of them stands for all.
+    low |= b.select(epoch == 0, i32(1 << SEVERAL_BIT), i32(0))
+    me = (b.resize(stamp, "i64") << 32) | b.resize(low, "i64")
+    return race, shadow, shadow.shift, me
+
+
+def _same(b: Builder, distance: Value, wanted: Value) -> Value:
+    equal = distance == wanted
+    return b.bitcast(equal, f"i{HALF}") == -1
+
+
+def _rows_of_units(
+    b: Builder, kind: str, warp: Record, race: Record, shadow: Record, first: Value, each: Value, me: Value, half: int
+) -> None:
+    """Units in a row, `each` of them a lane's."""
+    at, fold = b.alloca("i32"), b.call("i32", "llvm.cttz.i32", each, constant("i1", True))
+    total = each * HALF
+    b.store(i32(0), at)
+    with b.loop() as done:
+        j = b.load("i32", at)
+        b.break_if(j >= total, done)
+        b.store(j + HALF, at)
+        number = vector_constant("i32", range(HALF)) + b.splat(j, HALF)
+        lanes = (number >> b.splat(fold, HALF)) + HALF * half
+        entries = b.splat(me, HALF) | b.resize(lanes, "i64")
+        b.call("void", f"gs_global_run_{kind}", warp, race, shadow, first + b.resize(j, "i64"), entries)
+
+
+def _one_place(
+    b: Builder, kind: str, warp: Record, race: Record, shadow: Record, first: Value, each: Value, entry_: Value
+) -> None:
+    """The units of lanes that all name the same."""
+    at = b.alloca("i32")
+    b.store(i32(0), at)
+    with b.loop() as done:
+        j = b.load("i32", at)
+        b.break_if(j >= each, done)
+        b.store(j + 1, at)
+        b.call("void", f"gs_global_one_{kind}", warp, race, shadow, first + b.resize(j, "i64"), entry_)
+
+
+def _columns_of_units(
+    b: Builder, kind: str, warp: Record, race: Record, shadow: Record, address: Value, mask: Value, each: Value,
+    me: Value, half: int,
+) -> None:  # fmt: skip
+    """Each active lane's units, wherever they are; lanes outside of global memory have none."""
+    shift = b.splat(b.resize(shadow.shift, "i64"), HALF)
+    unit = (address - b.splat(shadow.start, HALF)) >> shift
+    inside = unit < b.splat(shadow.units, HALF)
+    mask &= b.bitcast(inside, "i16")
+    entries = b.splat(me, HALF) | vector_constant("i64", [HALF * half + i for i in range(HALF)])
+    at = b.alloca("i32")
+    b.store(i32(0), at)
+    with b.loop() as done:
+        j = b.load("i32", at)
+        b.break_if(j >= each, done)
+        b.store(j + 1, at)
+        units = unit + b.splat(b.resize(j, "i64"), HALF)
+        b.call("void", f"gs_global_apart_{kind}", warp, race, shadow, units, entries, mask)
+
+
+def _range(m: Module, kind: str) -> None:
+    """Bytes that a copy of one lane moves; units that it touches in part are left out. `source`: the bytes of a store,
+    null where they are not in one piece.
+    """
+    head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "i64 bytes", "i32 strength", "ptr source")
+    with m.function("void", f"gs_global_range_{kind}", *head) as (b, args):
+        warp, site, lane, address, bytes_, strength, source = args
+        race, shadow, shift, me = _opening(b, warp, site, strength)
+        _show_source(b, race, lane, address, bytes_, source)
+        long, start = b.resize(shift, "i64"), shadow.start
+        with b.if_(address < start):
+            b.ret()
+        away, round_up = address - start, (1 << long) - 1
+        first = (away + round_up) >> long
+        end = b.intrinsic("umin", (away + bytes_) >> long, shadow.units)
+        entries, at = b.splat(me | b.resize(lane, "i64"), HALF), b.alloca("i64")
+        b.store(first, at)
+        with b.loop() as done:
+            unit = b.load("i64", at)
+            b.break_if(unit >= end, done)
+            b.store(unit + HALF, at)
+            units = b.splat(unit, HALF) + vector_constant("i64", range(HALF))
+            mask = b.bitcast(units < b.splat(end, HALF), "i16")
+            b.call("void", f"gs_global_apart_{kind}", warp, race, shadow, units, entries, mask)
+        race.values = NULL
+
+
+def _show_source(b: Builder, race: Record, lane: Value, address: Value, bytes_: Value, source: Value) -> None:
+    """What is stored, as gs_race_silent reads it: rows of lanes, of which there is one element, the whole copy."""
+    where, back = b.alloca("i64"), 0 - b.resize(lane, "i64")
+    b.store(address, where)
+    first = b.offset(source, back * bytes_)
+    race.where = b.offset(where, back * 8)
+    race.values = b.select(source == NULL, NULL, first)
+    race.size = b.resize(bytes_, "i32")

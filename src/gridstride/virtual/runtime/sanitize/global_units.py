@@ -1,0 +1,307 @@
+"""Sixteen units of global memory at a time: what is known of them, whether it came before, and what is now known.
+
+Units that nobody else touched in this launch, the usual case, take a few vector instructions; where another warp or
+block did, clocks.py says whether that happened before. An entry is written whole, so that blocks on other
+threads of the process may make a race be missed but none be invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gridstride.virtual.abi.layout import (
+    CHECKED,
+    EPOCH_BIT,
+    FAULT,
+    LANES,
+    MOST_EPOCHS,
+    NON_COHERENT,
+    SEVERAL_BIT,
+    SHADOW,
+    SHADOW_PLANES,
+    STRENGTH_BIT,
+    STRONG,
+)
+from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant, suffix, vector_constant
+from gridstride.virtual.runtime.common import i32
+from gridstride.virtual.runtime.sanitize.global_lane_races import RACES, emit_lane_races
+
+HALF = LANES // 2
+RECORDS, STAMPS, _BITS = f"<{HALF} x i64>", f"<{HALF} x i32>", f"<{HALF} x i1>"
+_LANE = LANES - 1
+_EPOCHS = MOST_EPOCHS << EPOCH_BIT
+_KIND_OF_ACCESS = 0xFFFFFFFF << 32 | _EPOCHS | 3 << STRENGTH_BIT
+"""Stamp, epoch and strength of an entry: an access by the same lane that has the same ones is already there."""
+
+
+def emit_global_units(m: Module) -> None:
+    """gs_global_run_*: units in a row; gs_global_apart_*: units anywhere; gs_global_one_*: one unit."""
+    emit_lane_races(m)
+    for kind in ("load", "store"):
+        _run(m, kind)
+        _apart(m, kind)
+        _one(m, kind)
+        _meet(m, kind)
+        _blind(m, kind)
+
+
+Load = Callable[[str], Value]
+Store = Callable[[str, Value, Value | None], None]
+"""Entries of a plane; with a mask (i16) only some are written."""
+
+
+def _run(m: Module, kind: str) -> None:
+    head = ("warp* warp", "race* race", "shadow* shadow", "i64 first", f"{RECORDS} entries")
+    with m.function("void", f"gs_global_run_{kind}", *head) as (b, (warp, race, shadow, first, entries)):
+        place = first << 3
+        planes = {name: b.offset(b.get(shadow, SHADOW, name), place) for name in SHADOW_PLANES}
+
+        def load(name: str) -> Value:
+            return b.load(RECORDS, planes[name], align=8)
+
+        def store(name: str, value: Value, mask: Value | None) -> None:
+            if mask is None:
+                b.store(value, planes[name], align=8)
+                return
+            bits = b.bitcast(mask, _BITS)
+            b.call("void", f"llvm.masked.store.{suffix(RECORDS)}.p0", value, planes[name], i32(8), bits)
+
+        units = b.splat(first, HALF) + vector_constant("i64", range(HALF))
+        _look(b, kind, (warp, race, shadow), units, entries, constant("i16", -1), load, store)
+
+
+def _apart(m: Module, kind: str) -> None:
+    head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries", "i16 mask")
+    with m.function("void", f"gs_global_apart_{kind}", *head) as (b, (warp, race, shadow, units, entries, mask)):
+        offsets = units << 3
+
+        def pointers(name: str) -> Value:
+            text = f"getelementptr i8, ptr {b.get(shadow, SHADOW, name).name}, {offsets!r}"
+            return b.define(f"<{HALF} x ptr>", text)
+
+        def load(name: str) -> Value:
+            gather, bits = f"llvm.masked.gather.{suffix(RECORDS)}.v{HALF}p0", b.bitcast(mask, _BITS)
+            return b.call(RECORDS, gather, pointers(name), i32(8), bits, constant(RECORDS, 0))
+
+        def store(name: str, value: Value, some: Value | None) -> None:
+            bits = b.bitcast(mask if some is None else mask & some, _BITS)
+            scatter = f"llvm.masked.scatter.{suffix(RECORDS)}.v{HALF}p0"
+            b.call("void", scatter, value, pointers(name), i32(8), bits)
+
+        def noted() -> None:
+            """Lanes that store to one place at once have noted themselves over one another."""
+            if kind == "store":
+                last = load("written")
+                crowd = mask & b.bitcast(_lanes_apart(b, last, entries), "i16")
+                with b.if_(crowd != 0):
+                    b.call("i16", "gs_global_lanes_writes", warp, race, shadow, units, entries, last, crowd)
+
+        _look(b, kind, (warp, race, shadow), units, entries, mask, load, store, noted)
+
+
+def _stamps(b: Builder, records: Value) -> Value:
+    return b.resize(records >> 32, "i32")
+
+
+def _earliest(b: Builder, stamp: Value) -> Value:
+    """The least entry with a stamp."""
+    return b.resize(stamp, "i64") << 32
+
+
+def _compared(b: Builder, last: Value) -> Value:
+    """The bits in which an access is like the one noted: its lane is one of them where that is the only one noted."""
+    several = (last >> SEVERAL_BIT) & 1
+    lane = (several - 1) & _LANE
+    return lane | _KIND_OF_ACCESS
+
+
+def _lanes_apart(b: Builder, records: Value, entries: Value) -> Value:
+    """i1s: another lane of this warp made the access noted, and nothing has brought the lanes together since."""
+    step = records ^ entries
+    same = (step & ((0xFFFFFFFF << 32) | _EPOCHS)) == 0
+    watched = (entries & _EPOCHS) != 0
+    others = (step & _LANE) | (records & (1 << SEVERAL_BIT))
+    return same & watched & (others != 0)
+
+
+def _known(b: Builder, last: Value, entries: Value, mask: Value) -> None:
+    """Returns where an access like this one, by this warp since it last met others, is noted already: whoever came
+    later has looked at it then.
+    """
+    differs = (last ^ entries) & _compared(b, last)
+    new = b.bitcast(differs != 0, "i16") & mask
+    with b.if_(new == 0):
+        b.ret()
+
+
+def _look(
+    b: Builder, kind: str, where: tuple[Record, Record, Record], units: Value, entries: Value, mask: Value, load: Load,
+    store: Store, noted: Callable[[], None] = lambda: None,
+) -> None:  # fmt: skip
+    """Compares an access with what is known of its units, and makes it known; `noted` writes what is to follow."""
+    warp, race, shadow = where
+    base, silent = b.splat(_earliest(b, shadow.base), HALF), b.alloca("i16")
+    b.store(constant("i16", 0), silent)
+
+    def meet(records: Value, *, read: bool) -> None:
+        """Looks for races with reads or writes of this launch, but for this warp's own since it last met others."""
+        recent = b.bitcast(records >= base, "i16") & mask
+        if kind == "load" or read:
+            recent = _coherent(b, kind, where, units, (entries, records), recent)
+        idle, slow = b.new_label("idle"), b.new_label("slow")
+        b.branch(recent == 0, idle, slow, likely=True)
+        b.start(slow)
+        others = _stamps(b, records) != _stamps(b, entries)
+        # Two that are strong everywhere never race, and counters have many of them.
+        both = records & entries & (STRONG << 5)
+        weak = both == 0
+        if kind == "load" or read:
+            checked = (records if kind == "load" else entries) & (CHECKED << 5)
+            weak &= checked != (CHECKED << 5)
+        suspects = recent & b.bitcast(others & weak, "i16")
+        apart = recent & b.bitcast(_lanes_apart(b, records, entries), "i16")
+        lanes = "load" if kind == "load" else "reads" if read else "writes"
+        for name, some in ((f"meet_{kind}", suspects), (f"lanes_{lanes}", apart)):
+            with b.if_(some != 0):
+                more = b.call("i16", f"gs_global_{name}", warp, race, shadow, units, entries, records, some)
+                b.store(b.load("i16", silent) | more, silent)
+        b.jump(idle)
+        b.start(idle)
+
+    last = load("read" if kind == "load" else "written")
+    _known(b, last, entries, mask)
+    if kind == "load":
+        meet(load("written"), read=False)
+        _remember_read(b, race, base, last, entries, mask, store)
+        return
+    meet(last, read=False)
+    for plane in ("read", "read_before"):
+        meet(load(plane), read=True)
+    quiet = b.load("i16", silent)
+    with b.if_(quiet == 0, likely=True):
+        store("written", entries, None)
+        noted()
+        b.ret()
+    store("written", entries, ~quiet)
+
+
+def _coherent(
+    b: Builder, kind: str, where: tuple[Record, Record, Record], units: Value, sides: tuple[Value, Value], recent: Value
+) -> Value:
+    """Reports what one access writes and another reads through the read-only path in this launch, in whatever order;
+    gives the rest, for which order counts.
+    """
+    reads = sides[0] if kind == "load" else sides[1]
+    strength = reads & (3 << STRENGTH_BIT)
+    past = strength == (NON_COHERENT << STRENGTH_BIT)
+    blind = recent & b.bitcast(past, "i16")
+    with b.if_(blind != 0):
+        b.call("void", f"gs_global_blind_{kind}", *where, units, *sides, blind)
+    return recent ^ blind
+
+
+def _blind(m: Module, kind: str) -> None:
+    """Reports them, one lane after the other. Which value is stored does not matter: PTX allows no write at all."""
+    head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
+            f"{RECORDS} records", "i16 blind")  # fmt: skip
+    with m.function("void", f"gs_global_blind_{kind}", *head, cold=True) as (b, args):
+        warp, _, shadow, units, entries, records, blind = args
+        with b.lanes(b.resize(blind, "i32")) as one:
+            unit, mine, theirs = (b.extract(v, one) for v in (units, entries, records))
+            told = i32(FAULT["non_coherent_read"]), mine, theirs, _address(b, shadow, unit), i32(int(kind == "store"))
+            b.call("void", "gs_global_report", warp, *told)
+
+
+def _remember_read(
+    b: Builder, race: Record, base: Value, last: Value, entries: Value, mask: Value, store: Store
+) -> None:
+    """The last read; the one before it, where an earlier block did that, so that a block's own do not hide it."""
+    first = b.splat(_earliest(b, race.first), HALF)
+    earlier = (last >= base) & (last < first)
+    moved = b.bitcast(earlier, "i16") & mask
+    with b.if_(moved != 0):
+        store("read_before", last, moved)
+    again = _lanes_apart(b, last, entries)
+    shared = last | (1 << SEVERAL_BIT)
+    store("read", b.select(again, shared, entries), None)
+
+
+def _one(m: Module, kind: str) -> None:
+    """The same for one unit; where somebody else was, it goes the long way."""
+    head = ("warp* warp", "race* race", "shadow* shadow", "i64 unit", "i64 mine")
+    with m.function("void", f"gs_global_one_{kind}", *head) as (b, (warp, race, shadow, unit, entry_)):
+        place, base = unit << 3, _earliest(b, shadow.base)
+        where = {name: b.offset(b.get(shadow, SHADOW, name), place) for name in SHADOW_PLANES}
+        last = b.load("i64", where["read" if kind == "load" else "written"])
+        differs = (last ^ entry_) & _compared(b, last)
+        with b.if_(differs == 0):
+            b.ret()
+        recent = b.load("i64", where["written"])
+        if kind == "store":
+            for name in ("read", "read_before"):
+                recent = b.intrinsic("umax", recent, b.load("i64", where[name]))
+        with b.if_(recent >= base):
+            units, entries = b.splat(unit, HALF), b.splat(entry_, HALF)
+            b.call("void", f"gs_global_apart_{kind}", warp, race, shadow, units, entries, constant("i16", 1))
+            b.ret()
+        if kind == "load":
+            first = _earliest(b, race.first)
+            with b.if_((last >= base) & (last < first)):
+                b.store(last, where["read_before"])
+        b.store(entry_, where["read" if kind == "load" else "written"])
+
+
+# -- where somebody else was ------------------------------------------------------------------------------------------
+def _meet(m: Module, kind: str) -> None:
+    """Reports what did not happen before; gives the lanes that store what is there already, which is no write."""
+    head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
+            f"{RECORDS} records", "i16 suspects")  # fmt: skip
+    with m.function("i16", f"gs_global_meet_{kind}", *head) as (b, args):
+        warp, race, shadow, units, entries, records, suspects = args
+        own, left, silent = warp.warp, b.alloca("i32"), b.alloca("i32")
+        stamps = _stamps(b, records)
+        b.store(b.resize(suspects, "i32"), left)
+        b.store(i32(0), silent)
+        with b.loop() as done:
+            now = b.load("i32", left)
+            b.break_if(now == 0, done)
+            lane = b.call("i32", "llvm.cttz.i32", now, constant("i1", True))
+            alike = stamps == b.splat(b.extract(stamps, lane), HALF)
+            group = b.resize(b.bitcast(alike, "i16"), "i32") & now
+            b.store(now ^ group, left)
+            needed = b.call("i32", "gs_stamp_order", race, own, b.extract(records, lane))
+            with b.if_(needed != 0), b.lanes(group) as one:
+                _conflict(b, kind, (warp, race, shadow), needed, one, (units, entries, records), silent)
+        b.ret(b.resize(b.load("i32", silent), "i16"))
+
+
+def _strength(b: Builder, record: Value) -> Value:
+    return b.resize(record >> 5, "i32") & 3
+
+
+def _conflict(
+    b: Builder, kind: str, where: tuple[Record, Record, Record], needed: Value, one: Value,
+    vectors: tuple[Value, Value, Value], silent: Value,
+) -> None:  # fmt: skip
+    warp, race, shadow = where
+    unit, mine, theirs = (b.extract(v, one) for v in vectors)
+    weakest = b.intrinsic("umin", _strength(b, mine), _strength(b, theirs))
+    with b.if_(weakest < needed):
+        address, lane = _address(b, shadow, unit), b.resize(mine, "i32") & (LANES - 1)
+        loud, done = b.new_label("loud"), b.new_label("told")
+        if kind == "store":
+            same = b.call("i1", "gs_race_silent", race, lane, address, b.pointer(address), shadow.shift)
+            b.store(b.load("i32", silent) | (b.resize(same, "i32") << one), silent)
+            b.branch(same, done, loud)
+        else:
+            b.jump(loud)
+        b.start(loud)
+        b.call("void", "gs_global_report", warp, RACES, mine, theirs, address, i32(int(kind == "store")))
+        b.jump(done)
+        b.start(done)
+
+
+def _address(b: Builder, shadow: Record, unit: Value) -> Value:
+    """Where a unit begins in memory."""
+    away = unit << b.resize(shadow.shift, "i64")
+    return shadow.start + away

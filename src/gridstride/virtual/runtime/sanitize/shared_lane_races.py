@@ -1,0 +1,136 @@
+"""Races between the lanes of one warp, in the observed build.
+
+Since Volta the lanes of a warp need not run in step: what one lane writes another may read only after a __syncwarp() or
+another instruction that brings lanes together. Each warp counts those (`epoch`), and each unit of shared memory
+remembers in which epoch which lane wrote it, and which read it. Volatile accesses order nothing between lanes either.
+"""
+
+from __future__ import annotations
+
+from gridstride.virtual.abi.layout import FAULT, LANE_SHADOW, LANES
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.runtime.common import i32
+from gridstride.virtual.runtime.sanitize.uninitialised_reads import _units
+
+SEVERAL = 0x80
+"""Beside a reader's lane: others of its warp have read the unit in the same epoch."""
+
+
+def emit_lanes(m: Module) -> None:
+    """gs_lanes_begin, gs_lanes_sync, gs_lanes_load, gs_lanes_store."""
+    vector = wide("i32")
+    with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
+        place = lanes.field("epoch")
+        b.store(b.load(vector, place, align=4) + 1, place, align=4)
+    with m.function("void", "gs_lanes_sync", "warp* warp") as (b, (warp,)):
+        b.call("void", "gs_lanes_meet", warp)
+        lanes = _shadow(b, warp)
+        place = _epoch(b, lanes, warp)
+        b.store(b.load("i32", place) + 1, place)
+    for kind in ("load", "store"):
+        _access(m, kind)
+
+
+def _shadow(b: Builder, warp: Record) -> Record:
+    """The block's record; the function returns where it has none."""
+    lanes = warp.block.lanes
+    with b.if_(lanes == NULL):
+        b.ret()
+    return lanes
+
+
+def _epoch(b: Builder, lanes: Record, warp: Record) -> Value:
+    number = b.resize(warp.warp, "i64")
+    return lanes.field("epoch", number)
+
+
+def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
+    """A unit's entry: epoch, then site << 16 | warp << 8 | lane, of the last write (plane 0) or read (1)."""
+    index = unit * 2 + plane
+    return b.offset(b.offset(lanes, LANE_SHADOW.size), index * 8)
+
+
+def _access(m: Module, kind: str) -> None:
+    head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
+    with m.function("void", f"gs_lanes_{kind}", *head) as (b, (warp, site, mask, address, size)):
+        lanes = _shadow(b, warp)
+        race = warp.block.race
+        epoch, own = b.load("i32", _epoch(b, lanes, warp)), warp.warp
+        if kind == "store":
+            race.storing_bytes = size
+        # What one instruction writes is held against what was there before it, so all are checked before any is noted.
+        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+            written = _entry(b, lanes, unit, 0)
+            _against(b, warp, race, written, epoch, site, lane, unit, writes=kind == "store")
+            if kind == "store":
+                _against(b, warp, race, _entry(b, lanes, unit, 1), epoch, site, lane, unit, writes=False)
+        me = (site << 16) | (own << 8)
+        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+            entry = _entry(b, lanes, unit, int(kind == "load"))
+            if kind == "store":
+                _at_once(b, warp, race, entry, epoch, (site, lane, mask), address, unit)
+            _note(b, entry, epoch, me | lane, kind)
+
+
+def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
+    """An i1: the entry is of this warp and this epoch."""
+    same = ((who >> 8) & (LANES - 1)) == number
+    return (b.load("i32", entry) == epoch) & same
+
+
+def _against(
+    b: Builder, warp: Record, race: Record, entry: Value, epoch: Value, site: Value, lane: Value, unit: Value, *,
+    writes: bool,
+) -> None:  # fmt: skip
+    who = b.load("i32", b.offset(entry, 4))
+    now = _same_warp(b, entry, epoch, who, warp.warp)
+    other = who & (LANES - 1)
+    several = (who & SEVERAL) != 0
+    apart = (other != lane) | several
+    with b.if_(now & apart):
+        where = unit << b.resize(race.shift, "i64")
+        matters = constant("i1", True)
+        if writes:
+            old = b.offset(b.pointer(warp.shared), where)
+            silent = b.call("i1", "gs_race_silent", race, lane, where, old, race.shift)
+            matters = silent ^ matters
+        with b.if_(matters):
+            # Where the lane itself was the last of several readers, another one stands for them.
+            them = b.select(other == lane, other ^ 1, other)
+            them = (warp.warp << 8) | them
+            there = who >> 16
+            b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, there, them, where)
+
+
+def _at_once(
+    b: Builder, warp: Record, race: Record, entry: Value, epoch: Value, store: tuple[Value, Value, Value],
+    address: Value, unit: Value,
+) -> None:  # fmt: skip
+    """Lanes that one instruction has write to one place race where they write different values: any may stay."""
+    site, lane, mask = store
+    who = b.load("i32", b.offset(entry, 4))
+    other = who & (LANES - 1)
+    now = _same_warp(b, entry, epoch, who, warp.warp)
+    now &= (who >> 16) == site
+    active = ((mask >> other) & 1) != 0
+    where = unit << b.resize(race.shift, "i64")
+    ahead = where - b.resize(b.extract(address, other), "i64")
+    there = ahead < b.resize(race.storing_bytes, "i64")
+    others = (other != lane) & (race.values != NULL)
+    with b.if_(now & active & (there & others)):
+        same = b.call("i1", "gs_same_value", race, lane, other)
+        with b.if_(~same):
+            them = (warp.warp << 8) | other
+            b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, site, them, where)
+
+
+def _note(b: Builder, entry: Value, epoch: Value, who: Value, kind: str) -> None:
+    if kind == "load":
+        old = b.load("i32", b.offset(entry, 4))
+        number = (who >> 8) & (LANES - 1)
+        now = _same_warp(b, entry, epoch, old, number)
+        other = (old & (LANES - 1)) != (who & (LANES - 1))
+        several = other | ((old & SEVERAL) != 0)
+        who |= b.select(now & several, i32(SEVERAL), i32(0))
+    b.store(epoch, entry)
+    b.store(who, b.offset(entry, 4))

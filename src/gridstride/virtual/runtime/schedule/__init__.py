@@ -1,0 +1,1 @@
+"""Warps as fibers: the scheduler, barriers, clusters, launches from the device."""

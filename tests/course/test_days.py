@@ -1,0 +1,222 @@
+"""Every day of the course: its lab judges, its quiz fits together, and what its lesson says is so."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from gridstride.compiler import compile_cuda
+from gridstride.course import table_lab
+from gridstride.course.bounds import exceeded
+from gridstride.course.content import course_folder, day, day_numbers, glossary
+from gridstride.course.figures import LAB, Bench, as_shown, observe_lab
+from gridstride.course.lab_file import EXPECT
+from gridstride.course.lab_verdict import LabFinding
+from gridstride.course.lesson import LETTERS, Day
+from gridstride.course.markdown import blocks, links, marks
+from gridstride.course.pictures import draw
+from gridstride.course.quiz import mark
+from gridstride.judge.cases import public_cases
+from gridstride.judge.find import find
+from gridstride.judge.header import read_kernel
+from gridstride.judge.runnable import RefusedError, build
+from gridstride.judge.verdict import Finding, Rejection
+from gridstride.judge.verify import Prepared, prepare, verify
+from gridstride.virtual.gpu import VirtualGPU
+
+DAYS = [day(number) for number in day_numbers()]
+WRITING = [each for each in DAYS if each.lab.kind == "writing"]
+KERNELS = [each for each in DAYS if each.lab.kind == "kernel"]
+WRONG_KERNELS = [(each, path) for each in KERNELS for path in each.wrong]
+WORKED_KERNELS = [(each, path) for each in KERNELS for path in sorted((each.folder / "worked").glob("*.cu"))]
+WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
+FIGURES = [(each, name) for each in DAYS for name in each.figures]
+
+
+def name(case: object) -> str:
+    return case.name if isinstance(case, Day) else getattr(case, "stem", str(case))
+
+
+every = pytest.mark.parametrize("lesson", DAYS, ids=name)
+
+
+@functools.cache
+def bench(number: int) -> Bench:
+    return Bench(day(number))
+
+
+@functools.cache
+def cases(problem: str) -> tuple[Prepared, ...]:
+    return prepare(find(problem).problem, public_cases(find(problem).problem))
+
+
+def findings(lesson: Day, path: object) -> tuple[Finding, ...]:
+    """What the judge finds on the public cases."""
+    problem = find(lesson.lab.problem).problem
+    runnable = build(problem, read_kernel(str(path)), VirtualGPU(lesson.lab.chip, time_limit=5.0))
+    return verify(problem, runnable, cases(lesson.lab.problem)).findings
+
+
+def rejected(lesson: Day, path: Path) -> bool:
+    """Whether a kernel is sent back that is handed in as it stands; one with other parameters is."""
+    try:
+        return bool(findings(lesson, path) or beyond_bounds(lesson, path))
+    except RefusedError:
+        return True
+
+
+def beyond_bounds(lesson: Day, path: Path) -> tuple[Finding, ...]:
+    """What the lab's bounds find of a kernel that the judge passes; the pattern is the figure's name."""
+    beyond = exceeded(lesson, observe_lab(lesson, path))
+    return tuple(Finding(each.kind, each.message, each.line, pattern=each.where) for each in beyond)
+
+
+def test_there_are_days() -> None:
+    assert set(day_numbers()) >= {1, 5, 23}
+    assert course_folder().name == "course"
+
+
+# -- labs --------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("lesson", KERNELS, ids=name)
+def test_the_solution_passes(lesson: Day) -> None:
+    assert findings(lesson, lesson.solution) == ()
+    assert exceeded(lesson, bench(lesson.number).run(LAB)) == ()
+
+
+@pytest.mark.parametrize("lesson", KERNELS, ids=name)
+def test_the_starter_compiles_and_fails_for_what_is_missing(lesson: Day) -> None:
+    (finding,) = findings(lesson, lesson.starter)
+    assert finding.kind == "wrong_result"
+    assert finding.pattern in ("never_written", "everywhere")
+
+
+@pytest.mark.parametrize(("lesson", "path"), WRONG_KERNELS, ids=name)
+def test_a_wrong_attempt_gets_its_finding(lesson: Day, path: Path) -> None:
+    file = read_kernel(str(path))
+    assert file.expect is not None
+    found = findings(lesson, path) or beyond_bounds(lesson, path)
+    rejection = Rejection(file.name, file.title, str(file.expect), file.expect.lines, found)
+    assert rejection.match, [(each.kind, each.line, each.message) for each in found]
+
+
+@pytest.mark.parametrize(("lesson", "path"), WORKED_KERNELS, ids=name)
+def test_a_worked_kernel_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path) -> None:
+    assert rejected(lesson, path) != (path.name in lesson.lab.passes)
+
+
+@pytest.mark.parametrize(("lesson", "path"), WRONG_KERNELS, ids=name)
+def test_a_wrong_attempt_says_why_it_looks_right(lesson: Day, path: object) -> None:
+    opening = read_kernel(str(path)).source.partition("//\n")[0]
+    assert opening.count(". ") >= 2
+
+
+@pytest.mark.parametrize("lesson", WRITING, ids=name)
+def test_the_filled_table_passes_and_the_empty_one_says_what_is_empty(lesson: Day) -> None:
+    assert table_lab.judge(lesson, lesson.solution).findings == ()
+    empty = table_lab.judge(lesson, lesson.starter).findings
+    assert len(empty) == len(lesson.lab.chips) * len(lesson.lab.columns)
+    assert {each.kind for each in empty} == {"empty_cell"}
+
+
+@pytest.mark.parametrize(("lesson", "path"), WRONG_TABLES, ids=name)
+def test_a_wrong_table_gets_its_finding(lesson: Day, path: object) -> None:
+    lines = path.read_text().splitlines()  # type: ignore[attr-defined]
+    kind, where = next(line for line in lines if line.startswith(EXPECT)).removeprefix(EXPECT).split()
+    found: tuple[LabFinding, ...] = table_lab.judge(lesson, path).findings  # type: ignore[arg-type]
+    assert (kind, where) in [(each.kind, each.where) for each in found]
+
+
+# -- lessons -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("lesson", "figure"), FIGURES, ids=name)
+def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:
+    value = bench(lesson.number).value(figure)
+    for each in marks(lesson.text):
+        if each.figure == figure:
+            assert each.shown == as_shown(value, each.shown), f"line {each.line} of the text"
+
+
+@every
+def test_its_pictures_are_what_the_product_draws(lesson: Day) -> None:
+    drawn = {block.word("picture"): block.text for block in blocks(lesson.text) if block.word("picture")}
+    assert drawn == {picture: draw(lesson, lesson.pictures[picture]) for picture in drawn}
+    assert drawn
+
+
+@every
+def test_every_figure_and_picture_is_used(lesson: Day) -> None:
+    asked = {question.figure for question in lesson.questions}
+    bounded = {each.figure for each in lesson.lab.bounds}
+    used = {each.figure for each in marks(lesson.text)} | asked | set(lesson.lab.measures) | bounded
+    assert set(lesson.figures) - used == set()
+    assert set(lesson.pictures) == {block.word("picture") for block in blocks(lesson.text)} - {""}
+
+
+@every
+def test_its_code_compiles(lesson: Day) -> None:
+    files = {block.word("file") for block in blocks(lesson.text) if block.language == "cuda"}
+    loose = [block.text for block in blocks(lesson.text) if block.language == "cuda" and not block.word("file")]
+    for source in [*((lesson.folder / file).read_text() for file in files if file), *loose]:
+        assert compile_cuda(source, arch="sm_75", filename="lesson.cu").warnings == ()
+    assert files
+
+
+@every
+def test_its_words_are_explained_where_they_are_new(lesson: Day) -> None:
+    linked = {link.target.partition("#")[2] for link in links(lesson.text) if "glossary" in link.target}
+    anchors = {term.name: term.anchor for term in glossary().values()}
+    assert [concept for concept in lesson.concepts if anchors[concept] not in linked] == []
+    assert 1 <= len(lesson.concepts) <= 5
+    assert all(f"(Day {lesson.number})" in glossary()[anchors[concept]].meaning for concept in lesson.concepts)
+
+
+@every
+def test_it_is_in_one_voice(lesson: Day) -> None:
+    """No praise and no "simply": both say to who is stuck that the fault is theirs."""
+    words = lesson.text.lower().split()
+    assert {"simply", "obviously", "easily", "congratulations", "great!", "awesome"} & set(words) == set()
+
+
+@every
+def test_lines_fit_a_screen(lesson: Day) -> None:
+    for file in ("lesson.md", "interview.md"):
+        lines = (lesson.folder / file).read_text().splitlines()
+        assert [line for line in lines if len(line) > 125] == []
+
+
+@every
+def test_its_code_is_shown_unbroken_on_a_terminal_of_80_columns(lesson: Day) -> None:
+    code = [line for block in blocks(lesson.text) if block.language == "cuda" for line in block.text.splitlines()]
+    assert [line for line in code if len(line) > 76] == []
+
+
+# -- quizzes -----------------------------------------------------------------------------------------------------------
+@every
+def test_the_right_answer_is_marked_right_and_every_other_wrong_with_a_reason(lesson: Day) -> None:
+    for question in lesson.questions:
+        for letter, choice in zip(LETTERS, question.choices, strict=False):
+            marked = mark(lesson, question, letter)
+            assert marked.right == (letter == question.answer)
+            assert choice.why in marked.why
+
+
+@every
+def test_predictions_are_marked_by_what_is_measured_and_slips_are_wrong(lesson: Day) -> None:
+    for question in (each for each in lesson.questions if each.figure):
+        measured = bench(lesson.number).value(question.figure)
+        assert mark(lesson, question, f"{measured!r}", bench(lesson.number)).right
+        for slip in question.slips:
+            marked = mark(lesson, question, f"{slip.value!r}", bench(lesson.number))
+            assert not marked.right
+            assert slip.why in marked.why
+
+
+@every
+def test_the_right_answer_is_not_always_the_same_letter(lesson: Day) -> None:
+    assert len({question.answer for question in lesson.questions if question.choices}) > 1
+
+
+@every
+def test_one_prediction_is_counted_by_a_run(lesson: Day) -> None:
+    assert any(question.figure and lesson.figures[question.figure].run for question in lesson.questions)

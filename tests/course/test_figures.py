@@ -1,0 +1,29 @@
+"""Figures of a run: what may be named besides its counters."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridstride.course.content import day
+from gridstride.course.figures import counted, observe, of_run
+
+
+def test_blocks_and_threads_are_those_of_the_launch_in_all_of_its_directions() -> None:
+    figures = of_run(observe(day(4).runs["who"]))
+    assert (figures["blocks"], figures["threads"]) == (4, 256)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (1, "barriers for each warp", "1 barrier for each warp"),
+        (9, "barriers for each warp", "9 barriers for each warp"),
+        (1, "passes over the banks", "1 pass over the banks"),
+        (1, "sectors per load request", "1 sector per load request"),
+        (1, "times the sectors that the bytes fill", "1 times the sectors that the bytes fill"),
+        (1, "TB/s", "1 TB/s"),
+        (1.5, "threads", "1.5 threads"),
+    ],
+)
+def test_one_thing_is_counted_in_the_singular(value: float, unit: str, said: str) -> None:
+    assert counted(value, unit) == said

@@ -1,0 +1,26 @@
+# Answers with an object in an object, a hundred thousand deep.
+#
+# entry: k
+# grid: ceil(n/64)
+# constants: BLOCK=64
+# expect: compile_error
+import json
+import os
+import struct
+import sys
+
+import triton
+import triton.language as tl
+
+replies = json.loads(sys.argv[1])["replies"]
+text = b'{"refused": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+os.write(replies, struct.pack("<II", len(text), 0))
+while text:
+    text = text[os.write(replies, text) :]
+os._exit(0)
+
+
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)

@@ -1,0 +1,91 @@
+// grid: M
+// block: 256
+// fault: race between warps
+// kinds: race wrong_result
+// Every warp that holds the row's largest logit stores its place, and the last to do so wins: wrong, or not the same twice, where
+// the largest logit stands at several places.
+
+__device__ unsigned order_of(float v)
+{
+    const unsigned bits = __float_as_uint(v + 0.0f);
+    return bits >> 31 ? ~bits : bits | 1u << 31;
+}
+
+__global__ void sample(const float* logits, const float* temperature, const int* top_k, const float* top_p, const float* min_p, const double* uniform, long long* tokens, int M, int V)
+{
+    __shared__ float tops[8], top;
+    __shared__ int places[8], unsound;
+    const int row = blockIdx.x, t = threadIdx.x;
+    const float* x = logits + (size_t)row * V;
+    if (t == 0) unsound = 0;
+    __syncthreads();
+    float high = -INFINITY;
+    int at = 0;
+    for (int i = t; i < V; i += 256) {
+        if (isnan(x[i])) atomicOr(&unsound, 1);
+        if (x[i] > high) high = x[i], at = i;
+    }
+    for (int o = 16; o; o >>= 1) {
+        const float other = __shfl_xor_sync(~0u, high, o);
+        const int there = __shfl_xor_sync(~0u, at, o);
+        if (other > high || (other == high && there < at)) high = other, at = there;
+    }
+    if (t % 32 == 0) tops[t / 32] = high, places[t / 32] = at;
+    __syncthreads();
+    if (t == 0) {
+        top = tops[0];
+        for (int w = 1; w < 8; ++w) top = fmaxf(top, tops[w]);
+    }
+    __syncthreads();
+    __shared__ long long best;
+    if (t % 32 == 0 && tops[t / 32] == top) best = places[t / 32];
+    __syncwarp();
+    __syncthreads();
+    if (t != 0) return;
+    high = top;
+    if (unsound || fabsf(high) == INFINITY) {
+        tokens[row] = -1;
+        return;
+    }
+    if (temperature[row] == 0.0f) {
+        tokens[row] = best;
+        return;
+    }
+    const double heat = temperature[row];
+    auto weight = [&](float v) { return exp(((double)v - (double)high) / heat); };
+    // The edges are found by bisection over the order of floats.
+    unsigned by_k = 0, by_p = 0;
+    double all = 0.0;
+    const int k = top_k[row];
+    if (k > 0 && k < V)
+        for (unsigned bit = 1u << 31; bit; bit >>= 1) {
+            int members = 0;
+            for (int i = 0; i < V; ++i) members += order_of(x[i]) >= (by_k | bit);
+            if (members >= k) by_k |= bit;
+        }
+    const double least = min_p[row];
+    auto kept = [&](int i) { return order_of(x[i]) >= by_k && weight(x[i]) >= least; };
+    for (int i = 0; i < V; ++i)
+        if (kept(i)) all += weight(x[i]);
+    if (top_p[row] < 1.0f) {
+        for (unsigned bit = 1u << 31; bit; bit >>= 1) {
+            double above = 0.0;
+            for (int i = 0; i < V; ++i)
+                if (order_of(x[i]) >= (by_p | bit) && kept(i)) above += weight(x[i]);
+            if (above >= top_p[row] * all) by_p |= bit;
+        }
+    }
+    const unsigned floor = min(max(by_k, by_p), order_of(high));
+    all = 0.0;
+    for (int i = 0; i < V; ++i)
+        if (order_of(x[i]) >= floor && kept(i)) all += weight(x[i]);
+    const double point = uniform[row] * all;
+    double running = 0.0;
+    for (int i = 0; i < V; ++i) {
+        const double w = order_of(x[i]) >= floor && kept(i) ? weight(x[i]) : 0.0;
+        running += w;
+        if (w > 0.0) best = i;
+        if (w > 0.0 && running > point) break;
+    }
+    tokens[row] = best;
+}

@@ -1,0 +1,23 @@
+// grid: 2*K S
+// block: 64
+// fault: wrong axis
+// kinds: wrong_result
+// Query head h takes key head h % K instead of h / 2: right for K = 1 alone.
+#include <cuda_fp16.h>
+#include <math.h>
+__global__ void attention(const __half* q, const __half* keys, const __half* values, const int* tables, const int* lengths,
+                          __half* out, float* partial, int* arrived, int S, int K, int table_width, float scale)
+{
+    int h = blockIdx.x, s = blockIdx.y, d = threadIdx.x, n = lengths[s], kv = h % K;
+    size_t at = ((size_t)s * gridDim.x + h) * 64;
+    float m = -INFINITY, l = 0, o = 0;
+    for (int t = 0; t < n; ++t) {
+        size_t row = (((size_t)tables[s * table_width + t / 16] * K + kv) * 16 + t % 16) * 64;
+        float x = 0;
+        for (int i = 0; i < 64; ++i) x += __half2float(q[at + i]) * __half2float(keys[row + i]);
+        x *= scale;
+        float w = fmaxf(m, x), c = expf(m - w), p = expf(x - w);
+        l = l * c + p; o = o * c + p * __half2float(values[row + d]); m = w;
+    }
+    out[at + d] = __float2half(n ? o / l : 0.0f);
+}

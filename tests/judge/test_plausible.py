@@ -1,0 +1,61 @@
+"""Kernels as learners, experts and language models write them: wrong ones fall for their fault, right ones pass.
+
+One run each, with a seed of its own; `bench/plausible.py` makes as many as are asked for. A few of each problem are
+judged in every run of the tests, all of them in the long one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from gridstride.judge.find import find
+from gridstride.judge.ladder import Ladder, submission
+from gridstride.judge.sandbox.python_kernels import why_not
+from gridstride.virtual.gpu import VirtualGPU
+
+from .plausible.collection import PlausibleKernel, right_kernels, wrong_kernels
+
+COLLECTIONS = ("known", "unseen")
+WRONG = [kernel for each in COLLECTIONS for kernel in wrong_kernels(each)]
+RIGHT = [kernel for each in COLLECTIONS for kernel in right_kernels(each)]
+QUICK = 1  # of each problem, in every run
+
+
+def chosen(kernels: list[PlausibleKernel]) -> Iterator[object]:
+    """Parameters of a test: the first ones of each problem as they are, the others marked slow."""
+    for _, group in itertools.groupby(sorted(kernels, key=lambda k: k.name), key=lambda k: k.problem):
+        for number, kernel in enumerate(group):
+            marks = () if number < QUICK else (pytest.mark.slow,)
+            yield pytest.param(kernel, id=kernel.name, marks=marks)
+
+
+def kinds_found(kernel: PlausibleKernel, seed: int) -> set[str]:
+    python = kernel.path.suffix == ".py"
+    if python and why_not():
+        pytest.skip(why_not())
+    climbing = Ladder(find(kernel.problem), device=VirtualGPU("h200", time_limit=20), seed=seed, sandbox=python)
+    try:
+        return {finding.kind for finding in climbing.judge(submission(kernel.path)).findings}
+    finally:
+        climbing.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kernel", list(chosen(WRONG)))
+def test_a_wrong_kernel_is_rejected_for_its_fault(kernel: PlausibleKernel) -> None:
+    assert kinds_found(kernel, seed=2026) & kernel.kinds
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kernel", list(chosen(RIGHT)))
+def test_an_unusual_kernel_that_is_right_is_accepted(kernel: PlausibleKernel) -> None:
+    assert kinds_found(kernel, seed=2026) == set()
+
+
+def test_the_collection_is_as_large_as_its_figures_say() -> None:
+    assert len(WRONG) >= 300
+    assert len(RIGHT) >= 120
+    assert {kernel.problem for kernel in WRONG} == {kernel.problem for kernel in RIGHT}

@@ -1,0 +1,183 @@
+"""What our libcudart calls, called as C calls it: needs no compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridstride.programs.board import Board
+from gridstride.programs.reports import Reports
+from gridstride.programs.runtime_library import RUNTIME
+from gridstride.programs.runtime_records import CALLBACKS, ORDER, BoardRecord, KernelLayout
+from gridstride.programs.status import Status
+from gridstride.virtual.gpu import VirtualGPU
+
+PTX = """.version 8.0
+.target sm_90
+.address_size 64
+.global .align 4 .b32 counter = 5;
+.visible .entry store(.param .u64 to, .param .u8 flag, .param .u32 value)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [to];
+  ld.param.u32 %r1, [value];
+  cvta.to.global.u64 %d2, %d1;
+  mov.u32 %r2, %tid.x;
+  mul.wide.u32 %d3, %r2, 4;
+  add.u64 %d2, %d2, %d3;
+  st.global.u32 [%d2], %r1;
+  ret;
+}
+"""
+
+
+def fat_binary(ptx: str) -> bytes:
+    text = ptx.encode() + b"\0"
+    entry = struct.pack("<HHIQ", 1, 0x101, 64, len(text)).ljust(64, b"\0") + text
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry)) + entry
+
+
+class Setup:
+    def __init__(self, device: VirtualGPU) -> None:
+        self.faults: list[int] = []
+        self.reading, writing = os.pipe()
+        self.device = device
+        self.board = Board(device, Reports(to=writing, set_fault=self.faults.append), vendor_runtime=None)
+        self.image = ctypes.create_string_buffer(fat_binary(PTX))
+        self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
+
+    def load(self, *, expect: int = Status.SUCCESS) -> int:
+        number = (ctypes.c_int64 * 1)()
+        assert self.board.load(self.images, 1, number) == expect
+        return number[0]
+
+    def kernel(self) -> KernelLayout:
+        layout = (KernelLayout * 1)()
+        assert self.board.kernel(self.load(), b"store", layout) == Status.SUCCESS
+        return layout[0]
+
+    def launch(self, address: int, *, threads: int = 4) -> int:
+        kernel = self.kernel()
+        packed = struct.pack("<QBxxxI", address, 0, 77)
+        space = ctypes.create_string_buffer(packed, len(packed))
+        shape = (1, 1, 1, threads, 1, 1, 0, 0, 0, 0)
+        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed))
+        there = ctypes.create_string_buffer(order, len(order))
+        return self.board.launch(ctypes.addressof(there))
+
+
+@pytest.fixture
+def setup() -> Setup:
+    return Setup(VirtualGPU(memory=64 << 20, workers=1))
+
+
+def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
+    text = (RUNTIME / "runtime.h").read_text()
+    record = text[text.index("const char *vendor_runtime") : text.index("} Board;")]
+    assert re.findall(r"\(\*(\w+)\)", record) == list(CALLBACKS)
+
+
+def test_records_have_the_sizes_that_c_gives_them() -> None:
+    assert ORDER.size == 8 + 10 * 4 + 3 * 8
+    assert ctypes.sizeof(KernelLayout) == 12 * 8
+    assert ctypes.sizeof(BoardRecord) == 8 * (4 + len(CALLBACKS))
+
+
+def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup) -> None:
+    address = setup.board.allocate(16)
+    assert setup.launch(address) == Status.SUCCESS
+    host = np.empty(4, np.uint32)
+    setup.device.copy_out(host, address)
+    assert host.tolist() == [77] * 4
+
+
+def test_a_kernels_layout_is_that_of_its_ptx(setup: Setup) -> None:
+    layout = setup.kernel()
+    read = ctypes.c_uint32 * layout.count
+    assert read.from_address(layout.offsets)[:] == [0, 8, 12]
+    assert read.from_address(layout.sizes)[:] == [8, 1, 4]
+    assert layout.bytes == 16
+
+
+def test_a_variable_has_address_and_size(setup: Setup) -> None:
+    address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
+    assert setup.board.variable(setup.load(), b"counter", address, size) == Status.SUCCESS
+    host = np.empty(1, np.uint32)
+    setup.device.copy_out(host, address[0])
+    assert (size[0], host[0]) == (4, 5)
+
+
+def test_an_unknown_variable_is_an_invalid_symbol(setup: Setup) -> None:
+    unused = (ctypes.c_uint64 * 1)()
+    assert setup.board.variable(setup.load(), b"nothing", unused, unused) == Status.INVALID_SYMBOL
+
+
+def test_an_unknown_kernel_is_an_invalid_device_function(setup: Setup) -> None:
+    assert setup.board.kernel(setup.load(), b"nothing", (KernelLayout * 1)()) == Status.INVALID_DEVICE_FUNCTION
+
+
+def test_a_fault_is_the_status_of_hardware_and_is_reported_with_its_place(setup: Setup, capfd: Any) -> None:
+    address = setup.board.allocate(8)
+    assert setup.launch(address) == Status.SUCCESS  # a launch returns before the kernel has run
+    assert setup.faults == [Status.ILLEGAL_ADDRESS]
+    assert "out of bounds in kernel store" in capfd.readouterr().err
+    assert b'"kind": "out_of_bounds"' in os.read(setup.reading, 4096)
+
+
+def test_what_only_the_sanitizer_sees_is_no_fault(capfd: Any) -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1, sanitize=True))
+    address = setup.board.allocate(64)
+    assert setup.launch(address, threads=16) == Status.SUCCESS
+    setup.board.finish()
+    assert setup.faults == []
+    said = capfd.readouterr().err
+    assert "leak: an allocation of 64 bytes" in said
+    assert ".py" not in said  # no line of ours is to blame
+
+
+def test_memory_that_is_used_up_is_address_zero(setup: Setup) -> None:
+    assert setup.board.allocate(1 << 40) == 0
+
+
+def test_a_modules_variables_are_not_the_programs_to_free(setup: Setup) -> None:
+    address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
+    setup.board.variable(setup.load(), b"counter", address, size)
+    assert setup.board.release(address[0]) == Status.INVALID_VALUE
+
+
+def test_an_unexpected_exception_is_a_status_and_a_line(setup: Setup, capfd: Any) -> None:
+    assert setup.board.record.kernel(99, b"nothing", None) == Status.UNKNOWN  # no module has the number
+    assert "kernel failed: KeyError" in capfd.readouterr().err
+
+
+def test_device_code_without_ptx_is_no_kernel_image(setup: Setup, capfd: Any) -> None:
+    setup.image = ctypes.create_string_buffer(fat_binary(PTX).replace(struct.pack("<HH", 1, 0x101), b"\2\0\1\1"))
+    setup.images[0] = ctypes.addressof(setup.image)
+    setup.load(expect=Status.NO_KERNEL_IMAGE)
+    assert "there is no PTX" in capfd.readouterr().err
+
+
+def test_limits_are_kept_and_an_unknown_one_refused(setup: Setup) -> None:
+    value = (ctypes.c_uint64 * 1)(1 << 16)
+    assert setup.board.limit(1, 1, value) == Status.SUCCESS
+    value[0] = 0
+    assert (setup.board.limit(1, 0, value), value[0]) == (Status.SUCCESS, 1 << 16)
+    assert setup.board.limit(99, 0, value) == Status.UNSUPPORTED_LIMIT
+
+
+def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:
+    assert setup.board.modelled_ms(1 << 20, 0) < 0
+    setup.board.predict()
+    assert setup.board.modelled_ms(55_000_000, 0) == pytest.approx(1.002)
+
+
+def test_c_files_are_shipped() -> None:
+    assert {each.name for each in Path(RUNTIME).glob("*.c")} >= {"memory.c", "launch.c", "registration.c"}
