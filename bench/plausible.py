@@ -1,22 +1,25 @@
 """Verdicts on plausible kernels: wrong ones must be rejected for their fault, right ones accepted, whatever the seed.
 
     python bench/plausible.py [--seeds N] [--jobs N] [--collection known|unseen] [--device physical] [--only TEXT]…
+                              [--journal FILE]
 
 The kernels lie in tests/judge/plausible: written as learners, tired experts and language models write them, none of
 them made from a rung. Those in `unseen` were written by somebody who had not seen the judge, and their first result is
 the figure that counts. Each is judged once for every seed, with other hidden sizes, data, addresses and orders. On a
-physical GPU only the right ones run, on the same cases, and untimed.
+physical GPU only the right ones run, on the same cases, and untimed. With a journal every verdict is kept as it comes,
+and what stands in it already is not judged again: the whole takes hours on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +43,7 @@ class Outcome:
     """One verdict: kinds of what was found, how it counts, and the processor time that it took."""
 
     name: str
+    seed: int
     wrong: bool
     fault: str
     kinds: tuple[str, ...]
@@ -55,38 +59,55 @@ def main() -> None:
     words.add_argument("--collection", choices=("known", "unseen"), default="known")
     words.add_argument("--device", choices=("virtual", "physical"), default="virtual")
     words.add_argument("--only", action="append", default=[], help="kernels whose problem/name contains this")
+    words.add_argument("--journal", type=Path, help="a file of JSON lines, one for each verdict")
     asked = words.parse_args()
     started = machine()
-    found = sorted(judged(asked), key=lambda each: (not each.wrong, each.name))
-    for each in found:
-        if each.outcome not in ("rejected", "accepted"):
-            print(f"{each.outcome:9} {each.name} [{each.fault}] {', '.join(each.kinds)}: {each.message}")
+    found = sorted(judged(asked), key=lambda each: (not each.wrong, each.name, each.seed))
     where = "" if asked.device == "virtual" else "_h200"
     name = f"plausible_{asked.collection}{where}"
     publish(name, [*summary(found, asked.seeds), *slow(found)], started)
 
 
 def judged(asked: argparse.Namespace) -> Iterator[Outcome]:
-    """Every verdict, a problem and a seed at a time in a process of its own."""
+    """Every verdict, a problem and a seed at a time in a process of its own; those with the wrong outcome are shown."""
     wrong = wrong_kernels(asked.collection) if asked.device == "virtual" else ()
     kernels = [k for k in (*wrong, *right_kernels(asked.collection)) if not asked.only or _named(k, asked.only)]
-    by_problem: dict[str, list[PlausibleKernel]] = {}
-    for kernel in kernels:
-        by_problem.setdefault(kernel.problem, []).append(kernel)
+    kept = journal(asked.journal)
+    yield from kept.values()
     tasks = [
         (problem, given, seed, asked.device)
         for seed in range(asked.seeds)
-        for problem, given in sorted(by_problem.items(), key=lambda each: -len(each[1]))
+        for problem in sorted({k.problem for k in kernels})
+        if (given := [k for k in kernels if k.problem == problem and (_name(k), bool(k.kinds), seed) not in kept])
     ]
+    tasks.sort(key=lambda task: (task[2], -len(task[1])))
     with multiprocessing.get_context("spawn").Pool(asked.jobs, maxtasksperchild=1) as pool:
         for number, made in enumerate(pool.imap_unordered(_verdicts, tasks), start=1):
-            yield from made
+            for each in made:
+                if each.outcome not in ("rejected", "accepted"):
+                    said = f"{', '.join(each.kinds)}: {each.message}"
+                    print(f"{each.outcome:9} {each.name}, seed {each.seed} [{each.fault}] {said}", flush=True)
+                yield each
+            if asked.journal:
+                with asked.journal.open("a") as file:
+                    file.writelines(f"{json.dumps(asdict(each))}\n" for each in made)
             print(f"\r{number}/{len(tasks)} {made[0].name.partition('/')[0]} ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
 
+def journal(path: Path | None) -> dict[tuple[str, bool, int], Outcome]:
+    """The verdicts that a file holds, by kernel, side and seed."""
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    known = [Outcome(**{**(each := json.loads(line)), "kinds": tuple(each["kinds"])}) for line in lines]
+    return {(each.name, each.wrong, each.seed): each for each in known}
+
+
 def _verdicts(task: tuple[str, list[PlausibleKernel], int, str]) -> list[Outcome]:
     return verdicts(*task)
+
+
+def _name(kernel: PlausibleKernel) -> str:
+    return f"{kernel.problem}/{kernel.path.name}"
 
 
 def _named(kernel: PlausibleKernel, parts: list[str]) -> bool:
@@ -114,9 +135,9 @@ def verdicts(problem: str, kernels: list[PlausibleKernel], seed: int, device: st
                 findings = (Finding("judge_failed", f"{type(error).__name__}: {error}"),)
             kinds = tuple(dict.fromkeys(f.kind for f in findings))
             message = findings[0].message[:300] if kinds else ""
-            name = f"{problem}/{kernel.path.name}"
             took = time.process_time() - began
-            made.append(Outcome(name, bool(kernel.kinds), kernel.fault, kinds, message, _outcome(kernel, kinds), took))
+            outcome = _outcome(kernel, kinds)
+            made.append(Outcome(_name(kernel), seed, bool(kernel.kinds), kernel.fault, kinds, message, outcome, took))
     finally:
         boxed.close()
     return made

@@ -13,6 +13,7 @@ import numpy as np
 
 from gridstride.judge.coverage import (
     AREA,
+    BLOCKS,
     CHIPS,
     FLOAT_WIDTH,
     ORDERS,
@@ -24,6 +25,7 @@ from gridstride.judge.coverage import (
     elongated,
     free_sizes,
     launch_tiles,
+    many_blocks,
     placed,
     size_classes,
     small_classes,
@@ -104,6 +106,9 @@ def kernel_cases(problem: Problem, launch: Launch, *, float_index: bool, seed: i
             most = max(1, min(3, (problem.largest[name] - tail) // tile))
             size = draw.randint(1, most) * tile + tail
             made.append(Case(_with(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True))
+    for name, tile in many_blocks(problem, launch).items():
+        far = draw.randint(BLOCKS * tile + 1, problem.widest[name])
+        made.append(Case(_alone(draw, problem, {name: far}), "normal", draw.randrange(2**31), hidden=True, once=True))
     for sizes in _whole_tiles(draw, problem, launch):
         made.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
     if float_index:
@@ -259,9 +264,8 @@ def _far(draw: random.Random, problem: Problem) -> Iterator[Case]:
     """One size where a float does not hold every index, for problems whose sizes go far at all."""
     for name, most in problem.widest.items():
         if most > WIDTHS[-1]:
-            sizes = {other: draw.randint(1, min(3, limit)) for other, limit in free_sizes(problem).items()}
-            far = {**sizes, name: FLOAT_WIDTH + draw.randint(1, 1 << 20)}
-            yield Case(_strided(draw, problem, far), "normal", 0, once=True)
+            far = FLOAT_WIDTH + draw.randint(1, 1 << 20)
+            yield Case(_alone(draw, problem, {name: far}), "normal", 0, once=True)
 
 
 def _wide(draw: random.Random, problem: Problem) -> Iterator[Case]:
@@ -270,21 +274,18 @@ def _wide(draw: random.Random, problem: Problem) -> Iterator[Case]:
         passed = [width for width in WIDTHS if width < most]
         sizes = [draw.randint(width + 1, min(most, width + width // 16 + WARP)) for width in passed[:-1]]
         for size in [*sizes, draw.randint(max([most - most // 16, *(width + 1 for width in passed[-1:])]), most)]:
-            others = {other: draw.randint(1, min(3, limit)) for other, limit in free_sizes(problem).items()}
-            yield Case(_strided(draw, problem, {**others, name: size}), "normal", 0, once=size > _ONCE)
+            yield Case(_alone(draw, problem, {name: size}), "normal", 0, once=size > _ONCE)
         for kind in special_when_wide(problem, most):
-            others = {other: draw.randint(1, min(3, limit)) for other, limit in free_sizes(problem).items()}
             size = draw.randint(most - most // 16, most)
-            yield Case(_strided(draw, problem, {**others, name: size}), kind, 0, once=True)
+            yield Case(_alone(draw, problem, {name: size}), kind, 0, once=True)
 
 
 def _large(draw: random.Random, problem: Problem, least: int) -> Iterator[Case]:
     """Two extents of an output that are both large, the others next to nothing."""
     for a, b in areas(problem):
         long = draw.randint(int(least**0.5), 2 * int(least**0.5))
-        sizes = {name: draw.randint(1, min(3, limit)) for name, limit in free_sizes(problem).items()}
-        sizes |= {a: long, b: least // long + draw.randint(1, 40)}
-        yield Case(_strided(draw, problem, sizes), "normal", 0, once=True)
+        large = {a: long, b: least // long + draw.randint(1, 40)}
+        yield Case(_alone(draw, problem, large), "normal", 0, once=True)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -294,6 +295,12 @@ def _with(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> di
         name: given[name] if name in given else _middling(draw, limit) for name, limit in free_sizes(problem).items()
     }
     return _strided(draw, problem, sizes)
+
+
+def _alone(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> dict[str, int]:
+    """These sizes, and next to nothing of the others."""
+    rest = {name: draw.randint(1, min(3, limit)) for name, limit in free_sizes(problem).items()}
+    return _strided(draw, problem, {**rest, **given})
 
 
 def _strided(draw: random.Random, problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]:

@@ -24,6 +24,7 @@ LONGEST_PERIOD = 128  # elements: the widest tile in common use; residues are to
 TAILS = (1, 2, 3, -1)  # elements past (or short of) whole tiles
 WIDTHS = (1 << 12, 1 << 15, 1 << 16, 1 << 20)  # a block's shared memory, short, unsigned short, 1,024 blocks of 1,024
 AREA = 1 << 20  # elements of two extents together, where neither alone is too large for anything
+BLOCKS = 1 << 16  # what an unsigned short does not count, and more than a grid's y and z may hold
 FLOAT_WIDTH = 1 << 24  # above it a float does not hold every whole number
 CHIPS = (1, 3)  # multiprocessors: a grid of few blocks, whose loops go round
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -150,6 +151,8 @@ def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
     for name, tile in launch_tiles(problem, launch).items():
         for tail in (0, *TAILS):
             yield CaseClass("launch", f"{name}: {_tail(tail)} {tile}", _past(name, tile, tail))
+    for name, tile in many_blocks(problem, launch).items():
+        yield CaseClass("launch", f"{name}: over {BLOCKS:,} blocks", _over(name, BLOCKS * tile))
     if steps := whole_tiles(problem, launch):
         yield CaseClass("launch", "whole tiles in every size", _whole(steps))
         for name in problem.zeros:
@@ -245,6 +248,12 @@ def whole_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
     tiles = launch_tiles(problem, launch)
     rest = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
     return {**rest, **tiles} if tiles else {}
+
+
+def many_blocks(problem: Problem, launch: Launch) -> dict[str, int]:
+    """The launch's tiles of sizes that go far enough for more than `BLOCKS` blocks."""
+    tiles = launch_tiles(problem, launch)
+    return {name: tile for name, tile in tiles.items() if BLOCKS * tile < problem.widest.get(name, 0)}
 
 
 def _step(problem: Problem, launch: Launch, name: str, limit: int) -> int:
