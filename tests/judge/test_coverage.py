@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gridstride.judge import ladder as ladders
 from gridstride.judge.cases import all_cases, kernel_cases
-from gridstride.judge.coverage import areas, classes, coverage, launch_tiles, size_classes
+from gridstride.judge.coverage import areas, classes, coverage, launch_tiles, many_blocks, size_classes
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import Launch
 from gridstride.judge.ladder import Ladder
@@ -62,6 +62,16 @@ def test_no_class_is_asked_for_that_no_size_belongs_to() -> None:
 )
 def test_a_launch_tells_its_tile(doubling: Problem, grid: str, tiles: dict[str, int]) -> None:
     assert launch_tiles(doubling, Launch((grid,), ("32",))) == tiles
+
+
+@pytest.mark.parametrize(("threads", "many"), [(16, {"n": 16}), (64, {})])
+def test_a_launch_of_small_blocks_has_more_of_them_than_an_unsigned_short_counts(
+    doubling: Problem, threads: int, many: dict[str, int]
+) -> None:
+    launch, far = Launch((f"ceil(n/{threads})",), (str(threads),)), replace(doubling, widest={"n": 1 << 21})
+    assert many_blocks(far, launch) == many
+    sizes = [case.sizes["n"] for case in kernel_cases(far, launch, float_index=False, seed=1)]
+    assert any(size > 65_536 * threads for size in sizes) is bool(many)
 
 
 def test_values_orders_places_and_other_data_count_too(doubling: Problem) -> None:

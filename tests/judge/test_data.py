@@ -133,3 +133,18 @@ def test_strides_that_make_no_sense_are_refused(pitched: Problem, change: dict, 
 def test_a_problem_that_cannot_be_judged_with_is_refused(doubling: Problem, change: dict, message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         replace(doubling, **change)
+
+
+def test_with_two_arrays_one_at_a_time_is_not_finite_and_the_other_holds_zeros_for_it(doubling: Problem) -> None:
+    two = replace(doubling, parameters=(array("w", "float32", "n"), *doubling.parameters))
+    assert [kind for kind in kinds(two) if kind.startswith("nonfinite")] == ["nonfinite in w", "nonfinite in x"]
+    values = generate(two, Case({"n": 2000}, "nonfinite in w", 1))
+    assert np.isnan(values["w"]).any()
+    assert np.isinf(values["w"]).any()
+    assert np.isfinite(values["x"]).all()
+    assert 0.4 < (values["x"] == 0).mean() < 0.6
+
+
+def test_a_row_that_is_short_has_an_infinity_for_certain(doubling: Problem) -> None:
+    for seed in range(20):
+        assert np.isinf(generate(doubling, Case({"n": 16}, "nonfinite", seed))["x"]).any()

@@ -16,6 +16,8 @@ from gridstride.judge.problem import Array, Case, Parameter, Problem
 _WHOLE = 4  # whole numbers from -4 to 4: a sum of 2^20 products still fits the 24 bits of a float
 _SPIKE = 1e6
 INFINITE = ("nonfinite", "infinite", "opposed")  # what a problem leaves out for whose answers an infinity is too much
+_ALONE = "nonfinite in "  # and an array's name: the others hold numbers, and zeros that the infinities meet
+_HALF_ZEROS = "half zeros"
 _PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
 
 
@@ -24,13 +26,30 @@ def kinds(problem: Problem) -> tuple[str, ...]:
     floats = any(np.dtype(p.dtype).kind == "f" for p in problem.parameters)
     known = tuple(_FLOATS) if floats else ("normal", "equal", "spikes")
     left_out = {*problem.without, *(INFINITE if "nonfinite" in problem.without else ())}
-    return (*(kind for kind in known if kind not in left_out), *problem.special)
+    general = (each for kind in known if kind not in left_out for each in _by_array(problem, kind))
+    return (*general, *problem.special)
+
+
+def _by_array(problem: Problem, kind: str) -> tuple[str, ...]:
+    """Not finite in one array at a time: an answer that is NaN because of one says nothing of the other."""
+    arrays = [p.name for p in problem.parameters if p.role != "scalar" and p.given and np.dtype(p.dtype).kind == "f"]
+    return tuple(f"{_ALONE}{name}" for name in arrays) if kind == "nonfinite" and len(arrays) > 1 else (kind,)
+
+
+def general_kinds(problem: Problem) -> dict[str, str]:
+    """Those kinds of the problem's data that are not its own, with what each is for."""
+    return {kind: GENERAL_KINDS[_general(kind)] for kind in kinds(problem) if kind not in problem.special}
+
+
+def _general(kind: str) -> str:
+    return "nonfinite" if kind.startswith(_ALONE) else kind
 
 
 def generate(problem: Problem, case: Case) -> dict[str, Any]:
     """Values for every parameter of the problem but the pure outputs, drawn from the case's seed."""
-    if case.data not in (*_FLOATS, *problem.special):
-        raise ValueError(f"{case.data!r} is no kind of data: {', '.join((*_FLOATS, *problem.special))}")
+    known = dict.fromkeys((*_FLOATS, *kinds(problem), *problem.special))
+    if case.data not in known:
+        raise ValueError(f"{case.data!r} is no kind of data: {', '.join(known)}")
     draw = np.random.default_rng(case.seed)
     values = {p.name: _values(problem, p, case, draw) for p in problem.parameters if p.given}
     if problem.arrange:
@@ -62,15 +81,25 @@ def _values(problem: Problem, parameter: Parameter, case: Case, draw: np.random.
         if parameter.name in case.sizes:
             return case.sizes[parameter.name]
         # A number of Inf or NaN would turn the whole answer into one: the arrays carry those.
-        kind = "normal" if case.data in (*INFINITE, "not a number", *problem.special) else case.data
+        special = (*INFINITE, "not a number", *problem.special)
+        kind = "normal" if _general(case.data) in special else case.data
         return _draw(dtype, kind, (1,), draw)[0].item()
-    kind = "normal" if case.data in problem.special else case.data
-    return _draw(dtype, kind, problem.shape(parameter, case.sizes), draw)
+    return _draw(dtype, _kind_of(problem, parameter, case), problem.shape(parameter, case.sizes), draw)
+
+
+def _kind_of(problem: Problem, parameter: Parameter, case: Case) -> str:
+    """What this array holds where the data are of the case's kind."""
+    if case.data in problem.special:
+        return "normal"
+    if case.data.startswith(_ALONE):
+        return "nonfinite" if case.data == f"{_ALONE}{parameter.name}" else _HALF_ZEROS
+    return case.data
 
 
 def _draw(dtype: np.dtype[Any], kind: str, shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     if dtype.kind == "f":
-        return _FLOATS[kind](dtype, shape, draw).astype(dtype, copy=False)
+        make = _half_zeros if kind == _HALF_ZEROS else _FLOATS[kind]
+        return make(dtype, shape, draw).astype(dtype, copy=False)
     information = np.iinfo(dtype)
     low, high = int(information.min), int(information.max)
     if kind == "equal":
@@ -181,11 +210,18 @@ def _zeros(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generat
 
 
 def _nonfinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
-    """a few Inf and NaN, and zeros that they are multiplied with"""
-    values = draw.standard_normal(shape)
-    chosen, zero = draw.random(shape) < 0.01, draw.random(shape) < 0.25
-    values = np.where(zero, 0.0, values)  # 0 · Inf is NaN, also for who leaves the zeros out
-    return np.where(chosen, draw.choice([np.inf, -np.inf, np.nan], shape), values)
+    """a few Inf and NaN in one array, and zeros that they are multiplied with"""
+    values = _half_zeros(dtype, shape, draw)  # 0 · Inf is NaN, also for who leaves the zeros out
+    chosen = draw.random(shape) < 0.01
+    values = np.where(chosen, draw.choice([np.inf, -np.inf, np.nan], shape), values)
+    if values.size > 1:
+        values.flat[draw.integers(values.size, size=2)] = draw.choice([np.inf, -np.inf])
+    return values
+
+
+def _half_zeros(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """numbers, half of them zeros"""
+    return np.where(draw.random(shape) < 0.5, 0.0, draw.standard_normal(shape))
 
 
 def any_bits(shape: tuple[int, ...], draw: np.random.Generator) -> Array:

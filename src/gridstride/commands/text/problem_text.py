@@ -9,7 +9,7 @@ import numpy as np
 
 from gridstride.judge.cases import all_cases
 from gridstride.judge.coverage import coverage
-from gridstride.judge.data import GENERAL_KINDS, INFINITE, kinds
+from gridstride.judge.data import INFINITE, general_kinds
 from gridstride.judge.expected import declaration
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KEYS
@@ -80,8 +80,7 @@ def formula(problem: Problem) -> str:
 
 def data(problem: Problem) -> dict[str, str]:
     """Kinds of data, each with what it is or why it is left out."""
-    drawn = kinds(problem)
-    known = {name: what for name, what in GENERAL_KINDS.items() if name in drawn}
+    known = general_kinds(problem)
     own = {name: " ".join((make.__doc__ or "").split()) for name, make in problem.special.items()}
     left_out = dict(problem.without) | {name: why for name in INFINITE if (why := problem.without.get("nonfinite"))}
     return {**known, **own, **{name: f"not drawn: {why}" for name, why in left_out.items()}}
