@@ -107,8 +107,8 @@ def kernel_cases(problem: Problem, launch: Launch, *, float_index: bool, seed: i
             size = draw.randint(1, most) * tile + tail
             made.append(Case(_with(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True))
     for name, tile in many_blocks(problem, launch).items():
-        far = draw.randint(BLOCKS * tile + 1, problem.widest[name])
-        made.append(Case(_alone(draw, problem, {name: far}), "normal", draw.randrange(2**31), hidden=True, once=True))
+        size = draw.randint(BLOCKS * tile + 1, problem.widest[name])
+        made.append(Case(_alone(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True, once=True))
     for sizes in _whole_tiles(draw, problem, launch):
         made.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
     if float_index:
