@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gridstride as gs
 from gridstride.compiler import CompileError, compile_cuda
-from gridstride.compiler.includes import check_includes
+from gridstride.compiler.includes import beside, check_includes
 from gridstride.compiler.lexer import Text
 
 SECRET = "the-secret-of-this-file"
@@ -127,3 +129,31 @@ def test_an_error_in_a_header_names_the_header(tmp_path: Path) -> None:
 def test_any_text_can_be_checked(text: str) -> None:
     with contextlib.suppress(CompileError):  # anything else fails
         check_includes(Text(text), filename="k.cu", include_paths=())
+
+
+def test_a_header_beside_a_file_is_found_from_any_folder_and_a_change_to_it_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k" / "parts").mkdir(parents=True)
+    (tmp_path / "k" / "a.cu").write_text('#include "parts/b.cuh"\n__global__ void k(int* x) { *x = answer(); }')
+    (tmp_path / "k" / "parts" / "b.cuh").write_text('#include "c.cuh"\n')
+    monkeypatch.chdir(tmp_path)
+    for answer in (41, 42):
+        (tmp_path / "k" / "parts" / "c.cuh").write_text(f"__device__ int answer() {{ return {answer}; }}\n")
+        x = np.zeros(1, np.int32)
+        gs.cuda(Path("k/a.cu"))["k"][1, 1](x)
+        assert x[0] == answer
+
+
+def test_a_file_that_includes_nothing_of_its_own_is_compiled_without_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "other.h").write_text("")
+    assert beside(tmp_path / "a.cu", Text('#include <cuda_fp16.h>\n#include "missing.h"\n')) == ()
+    assert beside(tmp_path / "a.cu", Text('#include "other.h"\n')) == (tmp_path,)
+
+
+def test_a_header_of_the_folder_above_is_found_too(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "k").mkdir()
+    (tmp_path / "common" / "b.cuh").write_text("__device__ int answer() { return 42; }\n")
+    (tmp_path / "k" / "a.cu").write_text('#include "../common/b.cuh"\n__global__ void k(int* x) { *x = answer(); }')
+    assert "42" in gs.cuda(tmp_path / "k" / "a.cu").ptx

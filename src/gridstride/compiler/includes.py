@@ -94,6 +94,17 @@ def check_includes(text: Text, *, filename: str, include_paths: Sequence[Path]) 
         )
 
 
+def beside(path: Path, text: Text) -> tuple[Path, ...]:
+    """The folder of a source file, and those above it that its includes lead to; empty where none is found there.
+
+    Every compiler looks beside the file first. `#include "../common/x.cuh"` leads to a folder of its own.
+    """
+    folder = path.absolute().parent
+    names = [include.name for include in find_includes(text) if include.name and (folder / include.name).is_file()]
+    outside = [Path(os.path.normpath(folder / name)).parent for name in names if _leaves(name, (folder,))]
+    return tuple(dict.fromkeys([folder, *outside])) if names else ()
+
+
 def _leaves(name: str, include_paths: Sequence[Path]) -> bool:
     parts = name.replace("\\", "/").split("/")
     if not os.path.isabs(name) and not Path(name).drive and ".." not in parts:

@@ -37,6 +37,8 @@ def cuda(
 ) -> Module:  # fmt: skip
     """CUDA C++ as a module; `options` are NVRTC's, a Path is read and gives its own name to messages.
 
+    `include_paths` are folders of headers; those beside a file that is given as a Path are found by themselves.
+
     Several sources in a list are compiled one by one as relocatable code (-rdc=true) and linked.
 
     Raises CompileError with file, line and column, LinkError where the files do not fit together.
@@ -47,11 +49,19 @@ def cuda(
     if not isinstance(source, str | Path):
         return _several(source, options, filename, include_paths)
     if isinstance(source, Path):
-        source, filename = _text(source), str(source)
+        path, source, filename = source, _text(source), str(source)
+        include_paths = (*_beside(path, source), *include_paths)
     code = CudaSource(source, options=options, filename=filename, include_paths=include_paths)
     code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
     code.warn()
     return Module(code)
+
+
+def _beside(path: Path, source: str) -> tuple[str, ...]:
+    from gridstride.compiler.includes import beside
+    from gridstride.compiler.lexer import Text
+
+    return tuple(map(str, beside(path, Text(source))))
 
 
 def _several(
