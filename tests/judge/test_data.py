@@ -122,6 +122,7 @@ def test_strides_that_make_no_sense_are_refused(pitched: Problem, change: dict, 
         ({"flops": "2*q"}, r"problem doubling: flops: q in 2\*q is no size of this problem"),
         ({"parameters": (array("x", "float32", "n"), size("n"))}, r"no parameter has role out or inout"),
         ({"widest": {"m": 70_000}}, r"widest names m, the sizes are \['n'\]"),
+        ({"wide_data": ("normal", "fives")}, r"wide_data names 'fives': use normal or one of its own"),
         ({"widest": {"n": 10}}, r"widest has n=10, below the 64 of largest"),
         (
             {"timed": {"n": 200}},
