@@ -1,5 +1,5 @@
 /* Copies and fills, done when they are asked for. */
-#include "runtime.h"
+#include "graphs.h"
 
 static int is_device_only(const void *pointer) {
     Block block;
@@ -40,6 +40,7 @@ cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKin
 
 PUBLIC cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ENTER();
+    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
     return gs_error(gs_copy(to, from, bytes, kind));
 }
 
@@ -47,6 +48,7 @@ PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enu
                                    cudaStream_t stream) {
     ENTER();
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, from, bytes, kind));
     return gs_error(gs_copy(to, from, bytes, kind));
 }
 
@@ -59,6 +61,7 @@ PUBLIC cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int
 PUBLIC cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                        cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, from, bytes, cudaMemcpyDefault));
     return cudaMemcpyPeer(to, to_device, from, from_device, bytes);
 }
 
@@ -83,12 +86,20 @@ PUBLIC cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t byt
 PUBLIC cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                                            enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    uint64_t address, size;
+    TRY(gs_symbol(symbol, &address, &size));
+    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy((char *)address + offset, from, bytes, kind));
     return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
 }
 
 PUBLIC cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                              enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    uint64_t address, size;
+    TRY(gs_symbol(symbol, &address, &size));
+    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, (char *)address + offset, bytes, kind));
     return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
 
@@ -104,6 +115,9 @@ PUBLIC cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, siz
 PUBLIC cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                      size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
+            .memcpy.copyParams = {.srcPtr = {(void *)from, from_pitch, width, height},
+                                  .dstPtr = {to, to_pitch, width, height}, .extent = {width, height, 1}, .kind = kind});
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
 
@@ -120,12 +134,16 @@ static cudaError_t fill(void *pointer, int value, size_t bytes) {
 
 PUBLIC cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
     ENTER();
+    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
     return gs_error(fill(pointer, value, bytes));
 }
 
 PUBLIC cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
-    return cudaMemset(pointer, value, bytes);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemset,
+            .memset = {.dst = pointer, .value = value, .elementSize = 1, .width = bytes, .height = 1});
+    ENTER();
+    return gs_error(fill(pointer, value, bytes));
 }
 
 PUBLIC cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
@@ -139,6 +157,9 @@ PUBLIC cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t w
 PUBLIC cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
                                      cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemset,
+            .memset = {.dst = pointer, .pitch = pitch, .value = value, .elementSize = 1, .width = width,
+                       .height = height});
     return cudaMemset2D(pointer, pitch, value, width, height);
 }
 
@@ -152,5 +173,8 @@ PUBLIC cudaError_t cudaMemset3D(struct cudaPitchedPtr pitched, int value, struct
 PUBLIC cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
                                      cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
-    return cudaMemset3D(pitched, value, extent);
+    for (size_t slice = 0; gs_capturing(stream) && slice < extent.depth; slice++)
+        TRY(cudaMemset2DAsync((char *)pitched.ptr + slice * pitched.ysize * pitched.pitch, pitched.pitch, value,
+                              extent.width, extent.height, stream));
+    return gs_capturing(stream) ? cudaSuccess : cudaMemset3D(pitched, value, extent);
 }
