@@ -87,7 +87,7 @@ problem = Problem(
     reference=reference,
     zeros=("n",),
     public=({"n": 1024}, {"n": 1000}, {"n": 16_411}, {"n": 1}),
-    largest={"n": 20_000},
+    largest={"n": 140_000},  # in one bin, with two blocks: more than 16 bits hold
     widest={"n": 3_000_000},
     special={
         "one bin": one_bin,
