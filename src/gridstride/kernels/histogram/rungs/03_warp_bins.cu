@@ -1,7 +1,7 @@
 // 03 warp bins: every warp counts in bins of its own, and a grid sized to the GPU hands few of them on.
 //
 // Moves: atomics in global memory, from n / 16 to 256 for each of 4 blocks on a multiprocessor; warps that want one
-//   word of shared memory, from 8 to 1. Lanes of a warp that want one word still wait for each other.
+//   word of shared memory, from 8 to 1. Lanes of a warp that want different words of one bank wait as before.
 // Mapping: thread g of G in the grid -> elements g, g + G, g + 2G ...; warp w -> bins w * 256 ... + 255; at the end
 //   thread t -> bin t of all warps.
 //
