@@ -170,3 +170,17 @@ def test_the_blurs_last_rung_needs_no_shared_memory_and_half_the_requests() -> N
     rungs = counts("box_blur")
     assert rungs["05_vector_rows"]["shared_wavefronts"] == 0
     assert rungs["05_vector_rows"]["global_requests"] < rungs["04_walking_column"]["global_requests"] / 2
+
+
+def test_look_back_reads_once_what_two_phases_read_twice() -> None:
+    sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan").items()}
+    moved = 2 * 4 * (1 << 16) / 32
+    assert sectors["04_shuffles"] > 1.5 * moved  # and the barrier of the grid
+    assert moved < sectors["06_vectorised"] < 1.25 * moved  # and what tiles publish and look at
+
+
+def test_bins_for_every_lane_end_the_bank_conflicts_that_bins_for_every_warp_leave() -> None:
+    rungs = counts("histogram")
+    assert rungs["04_vectorised"]["bank_conflicts"] > (1 << 24) / 32
+    assert rungs["05_lane_bins"]["bank_conflicts"] == 0
+    assert rungs["05_lane_bins"]["shared_wavefronts"] < rungs["04_vectorised"]["shared_wavefronts"] / 2

@@ -77,6 +77,27 @@ def test_reduction_adds_to_what_is_there() -> None:
     np.testing.assert_allclose(reference("reduction", x=x, total=np.array([10.0]))["total"], [10.0 + sum(x)])
 
 
+def test_scan_is_the_sum_of_all_elements_up_to_each() -> None:
+    x = DRAW.standard_normal(9)
+    np.testing.assert_allclose(reference("scan", x=x)["y"], [sum(x[: i + 1]) for i in range(9)])
+
+
+def test_histogram_counts_what_lies_in_each_bin_on_top_of_what_was_there() -> None:
+    small = np.finfo(np.float32).smallest_subnormal
+    x = np.array([-4.0, -4.0001, 4.0, 3.9999, 0.0, -0.0, small, -small, -0.01, 1 / 32, np.nan, np.inf, -np.inf, 7e37])
+    x = np.concatenate([x, DRAW.standard_normal(50)])
+    before = DRAW.integers(-9, 9, 256)
+    counts = reference("histogram", x=x, counts=before)["counts"]
+    for bin_ in range(256):
+        low, high = -4 + bin_ / 32, -4 + (bin_ + 1) / 32
+        assert counts[bin_] == before[bin_] + sum(low <= v < high for v in x.tolist())
+
+
+def test_a_count_that_is_full_begins_anew() -> None:
+    full = np.full(256, 2**31 - 1)
+    assert reference("histogram", x=np.zeros(1), counts=full)["counts"][128] == -(2**31)
+
+
 def test_transpose() -> None:
     x = DRAW.standard_normal((3, 4))
     turned = reference("transpose", **{"in": x})["out"]
