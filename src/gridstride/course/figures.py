@@ -15,8 +15,11 @@ from gridstride.course.lesson import Day, Figure, Run
 if TYPE_CHECKING:
     from gridstride.judge.runnable import Runnable
 
-OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "registers", "blocks", "threads")
-"""What a figure may name besides counters and sizes."""
+OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
+            "threads")  # fmt: skip
+"""What a figure may name besides counters and sizes. `resident_warps` are those of this grid, which may be too small to
+fill a multiprocessor; `max_active_blocks` is how many of its blocks a multiprocessor holds where there are enough.
+"""
 LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
 _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
 
@@ -52,7 +55,8 @@ def of_run(run: Any) -> dict[str, float]:
     """What a run counted, by name."""
     counters = run.counters
     blocks, held = math.prod(run.grid), run.occupancy
-    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, held.registers, blocks,
+    active = run.model.shape(run.grid).resident
+    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, active, held.registers, blocks,
             blocks * math.prod(run.block))  # fmt: skip
     return {**counters.as_dict(), **dict(zip(OF_A_RUN, more, strict=True))}
 
