@@ -114,6 +114,15 @@ def test_thermocouple_agrees_with_the_table_that_its_polynomial_is_of() -> None:
     assert reference("thermocouple", mv=np.array([7.5]))["celsius"] == pytest.approx([horner])
 
 
+@pytest.mark.parametrize("n", [0, 1, 5, 12])
+def test_remove_mean_leaves_a_sum_of_nothing_and_every_difference(n: int) -> None:
+    x = DRAW.uniform(-3, 5, n)
+    y = reference("remove_mean", x=x)["y"]
+    assert y.shape == (n,)
+    assert sum(y.tolist()) == pytest.approx(0, abs=1e-12)
+    assert np.diff(y) == pytest.approx(np.diff(x))
+
+
 def test_grayscale_is_within_half_a_step_of_the_real_formula() -> None:
     rgb = DRAW.integers(0, 256, (6, 7, 3))
     gray = reference("grayscale", rgb=rgb)["gray"]
