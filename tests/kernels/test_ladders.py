@@ -159,6 +159,21 @@ def test_a_warp_with_one_curve_issues_half_and_pays_in_sectors() -> None:
     assert by_channel["global_sectors"] == 4 * by_sample["global_sectors"] == 4 * frames["global_sectors"]
 
 
+def test_four_temperatures_for_a_thread_share_what_is_around_them() -> None:
+    rungs = counts("thermocouple")
+    printed, single, four = (rungs[name] for name in sorted(rungs))
+    assert 1.5 * four["instructions"] < single["instructions"] < printed["instructions"]
+    assert 4 * four["global_requests"] == single["global_requests"]
+
+
+def test_blocks_that_share_a_mean_meet_once() -> None:
+    folder, gpu = find("remove_mean"), VirtualGPU("h200")
+    (case,) = prepare(folder.problem, [Case(folder.problem.observed, "normal", 3)])
+    runs = {file.name: observe(folder.problem, build(folder.problem, file, gpu), case)[0] for file in folder.rungs()}
+    arrivals = {rung: run.counters.atomics for rung, run in runs.items()}
+    assert arrivals == {"01_one_block": 0, "02_grid_barrier": (1 << 16) / 1024, "03_held": (1 << 16) / 512}
+
+
 def test_staging_asks_for_every_sector_of_a_picture_once() -> None:
     pixels = 128 * 256
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("grayscale").items()}

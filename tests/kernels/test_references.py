@@ -124,6 +124,26 @@ def test_calibrate_gives_each_channel_its_own_curve() -> None:
             assert y[i] == pytest.approx(v)
 
 
+def test_thermocouple_agrees_with_the_table_that_its_polynomial_is_of() -> None:
+    mv = np.array([0.0, 4.096, 10.153, 20.644])  # type K at 0, 100, 250 and 500 °C, ITS-90
+    celsius = reference("thermocouple", mv=mv)["celsius"]
+    assert celsius == pytest.approx([0, 100, 250, 500], abs=0.05)
+    horner = 0.0
+    for c in (-1.052755e-8, 1.057734e-6, -4.413030e-5, 9.804036e-4, -1.228034e-2, 8.315270e-2, -2.503131e-1,
+              7.860106e-2, 2.508355e1, 0.0):  # fmt: skip
+        horner = horner * 7.5 + c
+    assert reference("thermocouple", mv=np.array([7.5]))["celsius"] == pytest.approx([horner])
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 12])
+def test_remove_mean_leaves_a_sum_of_nothing_and_every_difference(n: int) -> None:
+    x = DRAW.uniform(-3, 5, n)
+    y = reference("remove_mean", x=x)["y"]
+    assert y.shape == (n,)
+    assert sum(y.tolist()) == pytest.approx(0, abs=1e-12)
+    assert np.diff(y) == pytest.approx(np.diff(x))
+
+
 def test_grayscale_is_within_half_a_step_of_the_real_formula() -> None:
     rgb = DRAW.integers(0, 256, (6, 7, 3))
     gray = reference("grayscale", rgb=rgb)["gray"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridstride.course.arithmetic import evaluate
-from gridstride.course.figures import counted, of_run, plain_number
+from gridstride.course.figures import counted, of_line, of_run, plain_number
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.lesson import Bound, Day
 
@@ -38,7 +38,7 @@ def _worst_line(bound: Bound, expression: str, run: Any) -> int | None:
     most = bound.most
     for line in run.counters.lines:
         try:
-            value = evaluate(expression, {**launch, **line.as_dict()})
+            value = evaluate(expression, {**launch, **of_line(line)})
         except ValueError:  # nothing of the kind on this line, or a figure of the whole run
             continue
         if value > most:

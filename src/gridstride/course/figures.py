@@ -14,9 +14,14 @@ from gridstride.course.lesson import Day, Figure, Run
 
 if TYPE_CHECKING:
     from gridstride.judge.runnable import Runnable
+    from gridstride.virtual.observe.counters import LineCounters
 
-OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "registers", "blocks", "threads")
-"""What a figure may name besides counters and sizes."""
+OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
+            "threads")  # fmt: skip
+"""What a figure of a run may name besides counters and sizes. `resident_warps` are those of this grid, which may be too
+small to fill a multiprocessor; `max_active_blocks` is how many of its blocks one holds where there are enough.
+"""
+DOUBLES = "double_instructions"  # those of float64, which a figure may name beside a line's counters
 LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
 _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
 
@@ -52,9 +57,15 @@ def of_run(run: Any) -> dict[str, float]:
     """What a run counted, by name."""
     counters = run.counters
     blocks, held = math.prod(run.grid), run.occupancy
-    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, held.registers, blocks,
+    active = run.model.shape(run.grid).resident
+    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, active, held.registers, blocks,
             blocks * math.prod(run.block))  # fmt: skip
-    return {**counters.as_dict(), **dict(zip(OF_A_RUN, more, strict=True))}
+    return {**of_line(counters), **dict(zip(OF_A_RUN, more, strict=True))}
+
+
+def of_line(counters: LineCounters) -> dict[str, float]:
+    """What a line counted, by name, and the instructions of float64 among its others."""
+    return {**counters.as_dict(), DOUBLES: counters.kinds.get("fp64", 0) + counters.kinds.get("fp64_fma", 0)}
 
 
 def of_chip(name: str) -> dict[str, float]:
@@ -71,7 +82,7 @@ def counter_names() -> frozenset[str]:
     """The names that a figure of a run may speak of, without its sizes."""
     from gridstride.virtual.observe.counters import LineCounters
 
-    return frozenset((*LineCounters().as_dict(), *OF_A_RUN))
+    return frozenset((*of_line(LineCounters()), *OF_A_RUN))
 
 
 def recorded(figure: Figure) -> float:
