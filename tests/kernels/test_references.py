@@ -125,3 +125,14 @@ def test_a_spike_reaches_exactly_its_own_window() -> None:
     image = np.zeros((11, 12))
     image[5, 6] = 25e6
     assert (reference("box_blur", image=image)["blurred"] != 0).sum() == 25
+
+
+def gelu(x: float) -> float:
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def test_gelu_and_its_slope() -> None:
+    x, dy, step = DRAW.uniform(-4, 4, 9), DRAW.standard_normal(9), 1e-5
+    slopes = [(gelu(v + step) - gelu(v - step)) / (2 * step) for v in x.tolist()]
+    np.testing.assert_allclose(reference("gelu", x=x)["y"], [gelu(v) for v in x.tolist()])
+    np.testing.assert_allclose(reference("gelu_backward", x=x, dy=dy)["dx"], dy * slopes, rtol=1e-8, atol=1e-9)
