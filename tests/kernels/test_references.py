@@ -164,3 +164,14 @@ def test_softmax_backward_is_the_slope_of_softmax() -> None:
         slopes.append(sum(g * (a - b) / (2 * step) for g, a, b in zip(dy, up, down, strict=True)))
     y = np.array([softmax(x.tolist())])
     np.testing.assert_allclose(reference("softmax_backward", y=y, dy=dy[None])["dx"], [slopes], atol=1e-9)
+
+
+def test_layer_norm_of_each_row() -> None:
+    x, weight, bias = DRAW.uniform(-5, 5, (4, 7)), DRAW.standard_normal(7), DRAW.standard_normal(7)
+    got = reference("layer_norm", x=x, weight=weight, bias=bias, eps=1e-3)
+    for row, y, mean, rstd in zip(x.tolist(), got["y"], got["mean"], got["rstd"], strict=True):
+        centre = sum(row) / 7
+        scale = 1 / math.sqrt(sum((v - centre) ** 2 for v in row) / 7 + 1e-3)
+        assert (mean, rstd) == (pytest.approx(centre), pytest.approx(scale))
+        expected = [(v - centre) * scale * w + b for v, w, b in zip(row, weight, bias, strict=True)]
+        np.testing.assert_allclose(y, expected)
