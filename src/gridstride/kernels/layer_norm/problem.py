@@ -26,7 +26,7 @@ def reference(v: Values) -> dict[str, Array]:
 
 
 def magnitude(v: Values) -> dict[str, Array]:
-    """The mean's errors are in proportion to mean |x|, rstd's to that over the deviation: a variance's condition number.
+    """The mean's errors are in proportion to mean |x|, rstd's to that over the deviation: the variance's condition.
 
     Both are sums over the row that y multiplies with, and bias may take away all but their errors: hence the root.
     """
