@@ -112,7 +112,7 @@ problem = Problem(
         "one infinite": one_infinite,
     },
     tiles=(32, 128, 1024, 2048, 4096),
-    observed={"rows": 8, "columns": 1024},
+    observed={"rows": 8, "columns": 4096},
     timed={"rows": 32_768, "columns": 4096},
     flops="5*rows*columns",
     bytes="8*rows*columns",

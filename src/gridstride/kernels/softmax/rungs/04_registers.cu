@@ -7,7 +7,7 @@
 //   vectors, and arrays that do not begin at a multiple of 16 bytes go element by element, in two passes.
 //
 // entry: softmax_registers
-// block: 128
+// block: 256
 // grid: rows
 
 #include <cuda_bf16.h>
@@ -18,7 +18,7 @@
 #define ELEMENT float
 #endif
 #ifndef LANES
-#define LANES 128  // threads of a row: 32 or a multiple of 128
+#define LANES 256  // threads of a row: 32 or a multiple of 128
 #endif
 #ifndef KEPT
 #define KEPT 4  // vectors per thread

@@ -2,7 +2,7 @@
 #
 # entry: softmax
 # grid: rows
-# constants: BLOCK=2048
+# constants: BLOCK=4096
 # warps: 8
 import triton
 import triton.language as tl
