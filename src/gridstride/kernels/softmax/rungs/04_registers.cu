@@ -1,6 +1,6 @@
 // 04 registers: 16 bytes per load; a row stays in registers from its load to its result.
 //
-// Moves: reads of x, from two to one; load instructions, to 1/4 (of each 4-byte pass); exponentials, from four an
+// Moves: reads of x, from two to one; load instructions, to 1/4 (of each 4-byte pass); exponentials, from three an
 //   element to one, since the largest element is known before the first.
 // Mapping: LANES threads per row; lane l -> vectors l, l + LANES, l + 2 LANES ..., up to KEPT of them, 16 bytes each.
 //   With 32 lanes a warp has a row by itself and a block four rows. Longer rows, rows whose width is no whole number of
