@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
-from gridstride.judge.ladder import Ladder
+from gridstride.judge.ladder import Ladder, check
 from gridstride.judge.problem import Case
 from gridstride.judge.runnable import build
+from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.verdict import Rejection
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
 from gridstride.virtual.gpu import VirtualGPU
@@ -21,6 +24,8 @@ RUNGS = [
     for folder in FOLDERS
     for file in folder.rungs()
 ]
+TWINS = [path for folder in FOLDERS for path in sorted((folder.path / "twins").glob("*.py"))]
+"""triton_….py and numba_….py: a rung in another language, on the same problem."""
 WRONG = [(folder, file) for folder in FOLDERS for file in folder.wrong()]
 LIMIT = 10.0  # seconds for one launch, on a machine that is busy with other tests
 
@@ -53,6 +58,15 @@ def test_every_rung_is_right_and_safe(
     result = verify(folder.problem, build(folder.problem, file, gpu), cases[folder.problem.name])
     assert result.findings == ()
     assert result.cases == len(cases[folder.problem.name])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: f"{path.parents[1].name}/{path.name}")
+def test_every_twin_in_another_language_is_right_and_safe(path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    pytest.importorskip(path.stem.partition("_")[0])
+    assert check(path, find(path.parents[1].name), device=VirtualGPU("h200", time_limit=LIMIT), seed=5).findings == ()
 
 
 @pytest.mark.parametrize(("folder", "file"), WRONG, ids=name)
@@ -199,3 +213,34 @@ def test_bins_for_every_lane_end_the_bank_conflicts_that_bins_for_every_warp_lea
     assert rungs["04_vectorised"]["bank_conflicts"] > (1 << 24) / 32
     assert rungs["05_lane_bins"]["bank_conflicts"] == 0
     assert rungs["05_lane_bins"]["shared_wavefronts"] < rungs["04_vectorised"]["shared_wavefronts"] / 2
+
+
+def test_gelu_without_tanh_issues_a_third() -> None:
+    forward, backward = counts("gelu"), counts("gelu_backward")
+    for rungs in (forward, backward):
+        assert rungs["01_naive"]["global_requests"] == 4 * rungs["02_vectorised"]["global_requests"]
+        assert rungs["02_vectorised"]["global_sectors"] == rungs["03_exponential"]["global_sectors"]
+    assert 3 * forward["03_exponential"]["instructions"] < forward["02_vectorised"]["instructions"]
+    assert 2 * backward["03_exponential"]["instructions"] < backward["02_vectorised"]["instructions"]
+
+
+def test_rows_of_softmax_and_layer_norm_are_read_once_in_the_end() -> None:
+    row = 8 * 4096 / 8  # sectors of all rows, once
+    passes = {rung: counted["global_sectors"] / row for rung, counted in counts("softmax").items()}
+    assert passes == {
+        "01_thread_per_row": 8 * 4,  # lanes lie a row apart: a sector for each element
+        "02_block_per_row": 4,
+        "03_online": 3,
+        "04_registers": 2,
+        "05_cluster": 2,
+    }
+    passes = {rung: counted["global_sectors"] / row for rung, counted in counts("softmax_backward").items()}
+    assert passes["03_shuffle"] == 5
+    assert passes["04_registers"] == passes["05_cluster"] == 3
+    norm = {rung: counted["global_sectors"] / row for rung, counted in counts("layer_norm").items()}
+    assert norm["02_block_per_row"] - norm["03_registers"] == pytest.approx(1)
+
+
+def test_shuffles_cut_the_barriers_of_a_row_of_softmax_from_17_to_1() -> None:
+    barriers = {rung: counted["barriers"] / (8 * 4) for rung, counted in counts("softmax").items()}  # 4 warps a block
+    assert (barriers["02_block_per_row"], barriers["03_online"]) == (17, 1)

@@ -166,3 +166,53 @@ def test_a_spike_reaches_exactly_its_own_window() -> None:
     image = np.zeros((11, 12))
     image[5, 6] = 25e6
     assert (reference("box_blur", image=image)["blurred"] != 0).sum() == 25
+
+
+def gelu(x: float) -> float:
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def test_gelu_and_its_slope() -> None:
+    x, dy, step = DRAW.uniform(-4, 4, 9), DRAW.standard_normal(9), 1e-5
+    slopes = [(gelu(v + step) - gelu(v - step)) / (2 * step) for v in x.tolist()]
+    np.testing.assert_allclose(reference("gelu", x=x)["y"], [gelu(v) for v in x.tolist()])
+    np.testing.assert_allclose(reference("gelu_backward", x=x, dy=dy)["dx"], dy * slopes, rtol=1e-8, atol=1e-9)
+
+
+def softmax(row: list[float]) -> list[float]:
+    powers = [math.exp(v - max(row)) for v in row]
+    return [power / sum(powers) for power in powers]
+
+
+def test_softmax_of_each_row() -> None:
+    x = DRAW.uniform(-5, 5, (4, 7))
+    np.testing.assert_allclose(reference("softmax", x=x)["y"], [softmax(row) for row in x.tolist()])
+    far = reference("softmax", x=np.array([[1e30, 0.0, -np.inf]]))["y"]
+    assert far.tolist() == [[1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("row", [[-np.inf, -np.inf], [np.inf, 0.0], [np.nan, 0.0]])
+def test_a_row_without_a_finite_largest_element_has_no_softmax(row: list[float]) -> None:
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(reference("softmax", x=np.array([row]))["y"]).all()
+
+
+def test_softmax_backward_is_the_slope_of_softmax() -> None:
+    x, dy, step = DRAW.uniform(-2, 2, 5), DRAW.standard_normal(5), 1e-6
+    slopes = []
+    for i in range(5):
+        up, down = (softmax([v + sign * step * (i == j) for j, v in enumerate(x.tolist())]) for sign in (1, -1))
+        slopes.append(sum(g * (a - b) / (2 * step) for g, a, b in zip(dy, up, down, strict=True)))
+    y = np.array([softmax(x.tolist())])
+    np.testing.assert_allclose(reference("softmax_backward", y=y, dy=dy[None])["dx"], [slopes], atol=1e-9)
+
+
+def test_layer_norm_of_each_row() -> None:
+    x, weight, bias = DRAW.uniform(-5, 5, (4, 7)), DRAW.standard_normal(7), DRAW.standard_normal(7)
+    got = reference("layer_norm", x=x, weight=weight, bias=bias, eps=1e-3)
+    for row, y, mean, rstd in zip(x.tolist(), got["y"], got["mean"], got["rstd"], strict=True):
+        centre = sum(row) / 7
+        scale = 1 / math.sqrt(sum((v - centre) ** 2 for v in row) / 7 + 1e-3)
+        assert (mean, rstd) == (pytest.approx(centre), pytest.approx(scale))
+        expected = [(v - centre) * scale * w + b for v, w, b in zip(row, weight, bias, strict=True)]
+        np.testing.assert_allclose(y, expected)
