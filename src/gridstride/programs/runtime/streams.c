@@ -21,7 +21,7 @@ struct CUevent_st {
 };
 
 static double now_ms(void) {
-    double modelled = gs_board.modelled_ms(0, 0);
+    double modelled = gs_board.modelled_ms();
     if (modelled >= 0)
         return modelled;
     struct timespec now;
@@ -68,11 +68,19 @@ static cudaError_t wait(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait(stream); }
-PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait(stream); }
+/* Waits for a stream, or sees that it has nothing left to do. */
+static cudaError_t drained(cudaStream_t stream) {
+    TRY(wait(stream));
+    gs_board.waited();
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return drained(stream); }
+PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return drained(stream); }
 
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
+    gs_board.waited();
     return cudaSuccess;
 }
 
@@ -161,6 +169,7 @@ PUBLIC cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
     ENTER();
     CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    gs_board.waited();
     return cudaSuccess;
 }
 
