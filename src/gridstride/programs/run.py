@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride.programs.activity import Call
 from gridstride.programs.compile import compile_all
@@ -21,6 +21,9 @@ from gridstride.programs.reports import ACTIVITY
 from gridstride.programs.runtime_library import SONAME, runtime_library
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, toolchain
+
+if TYPE_CHECKING:
+    from gridstride.programs.compiler_room import CompilerRoom
 
 TIMED_OUT = 124
 """Exit status of a program that was ended by the time limit, as timeout(1) has it."""
@@ -74,13 +77,17 @@ class Ended:
     """What it did on the device, by name (`activity.Activity`); empty where it did not end by itself."""
 
 
-def build(files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None]) -> Built:
-    """Compiles and links; MissingToolchain, BuildFailed."""
+def build(
+    files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None],
+    room: CompilerRoom | None = None,
+) -> Built:  # fmt: skip
+    """Compiles and links, a stranger's files in a `room`; MissingToolchain, BuildFailed."""
     tools = toolchain()
     with warm_up(tools, progress=progress):
         runtime = runtime_library(tools, progress=progress)
-        objects, options = compile_all(tools, files, options, arch=arch, progress=progress)
-    return Built(link(tools, objects, options, runtime=runtime, progress=progress), runtime, tools)
+        objects, options = compile_all(tools, files, options, arch=arch, progress=progress, room=room)
+    program = link(tools, objects, options, runtime=runtime, progress=progress, room=room)
+    return Built(program, runtime, tools)
 
 
 def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
