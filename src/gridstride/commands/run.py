@@ -10,7 +10,8 @@ from typing import Any
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
 from gridstride.programs.activity import Call, failure
 from gridstride.programs.errors import BuildFailed, ProgramError
-from gridstride.programs.run import Ended, Settings, build
+from gridstride.programs.fat_binary import NoPtx, ptx_of
+from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
 
@@ -22,7 +23,7 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 def run(
     words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], time_limit: float | None, as_json: bool,
+    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], time_limit: float | None, ptx: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
     if time_limit is not None and not time_limit > 0:
@@ -40,6 +41,8 @@ def run(
         return _not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
+    if ptx:
+        return _show_ptx(built)
     settings = Settings(model.key, sanitize, seed, predict, time_limit, stdout=_STDERR if as_json else None,
                         fails=failing)  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
@@ -61,6 +64,14 @@ def _chip(device: str | None, name: str | None) -> Any:
         return chip(name or "h200")
     except ValueError as error:
         raise WrongUse(f"--chip {name}: {error}") from None
+
+
+def _show_ptx(built: Built) -> int:
+    try:
+        sys.stdout.write("\n".join(ptx_of(built.program)))
+    except NoPtx as error:
+        raise WrongUse(str(error)) from None
+    return 0
 
 
 def _fails(words: Sequence[str]) -> dict[Call, int]:

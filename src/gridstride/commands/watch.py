@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.check import kernel_source
-from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, opened
+from gridstride.commands.check import kernel_source, source_text
+from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, course_errors, opened
 from gridstride.commands.target import import_the_judge, problems_said
 from gridstride.commands.terminal import (
     WrongUse,
@@ -58,21 +58,18 @@ def run(word: str | None, *, as_json: bool) -> bool:
 
 @contextmanager
 def _judge(day: Day) -> Iterator[Judge]:
-    """What judges the lab of a day, ready."""
-    if day.lab.kind == "writing":
-        from gridstride.course import table_lab
+    """What judges the lab of a day, ready; it refuses a file that can be none."""
+    if day.lab.kind != "writing":
+        import_the_judge()
+    from gridstride.course.lab_judge import judge_of
 
-        yield lambda file: table_lab.judge(day, file)
-        return
-    import_the_judge()
-    from gridstride.course.kernel_lab import KernelLab
-
-    with KernelLab(day) as lab:
-        lab.warm_up()
+    look = {"kernel": kernel_source, "program": source_text}.get(day.lab.kind)
+    with course_errors(), judge_of(day) as judge:
 
         def judged(file: Path) -> LabVerdict:
-            kernel_source(str(file))
-            return lab.judge(file)
+            if look is not None:
+                look(str(file))
+            return judge(file)
 
         yield judged
 

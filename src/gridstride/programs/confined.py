@@ -135,9 +135,7 @@ class ProgramRoom:
                 (str(self._root / "cache"), landlock.EVERYTHING & ~landlock.EXECUTE)]  # fmt: skip
         given = {"order": order, "parent": os.getpid(), "limits": asdict(self.limits), "scratch": place,
                  "folders": seen}  # fmt: skip
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; from gridstride.programs.confined_child import main; main()"
-        )
+        code = f"import sys; sys.path[:] = {sys.path!r}; from gridstride.programs.confined_child import main; main()"
         return subprocess.Popen(
             [sys.executable, "-I", "-c", code, json.dumps(given)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place,
