@@ -23,7 +23,8 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 def run(
     words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], time_limit: float | None, ptx: bool, as_json: bool,
+    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], time_limit: float | None, ptx: bool,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
     if time_limit is not None and not time_limit > 0:
