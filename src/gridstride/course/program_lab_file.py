@@ -9,6 +9,7 @@ from typing import Any
 
 from gridstride.course.arithmetic import names
 from gridstride.course.figure_file import failures
+from gridstride.course.figures import OF_A_PROGRAM
 from gridstride.course.lesson import Bound, Lab, LabRun, PrintedLine
 from gridstride.course.strict_toml import Table
 
@@ -56,6 +57,8 @@ def _check_runs(table: Table, lab: Lab) -> None:
     first = lab.runs[0]
     if first.fails or any(low != high for low, high in first.sizes.values()):
         table.fail("the first run has fixed sizes and no failing calls: the lab's figures are counted in it", "run")
+    if taken := sorted(set(first.sizes) & set(OF_A_PROGRAM)):
+        table.fail(f"a size cannot be called {taken[0]}, which figures count of a run by that name", "run")
     if any(set(run.sizes) != set(first.sizes) for run in lab.runs):
         table.fail(f"every run has the sizes of the first: {', '.join(first.sizes) or 'none'}", "run")
     if not any(low < high for run in lab.runs for low, high in run.sizes.values()):

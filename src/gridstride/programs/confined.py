@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from gridstride.compiler.cache import cache_root
 from gridstride.judge.finding_kinds import KINDS
 from gridstride.judge.sandbox import landlock, scratch
 from gridstride.judge.sandbox.client import CannotJudge
@@ -134,12 +135,12 @@ class ProgramRoom:
                 (str(self.data), landlock.ADD | landlock.REMOVE_FILE),
                 (str(self._root / "cache"), landlock.EVERYTHING & ~landlock.EXECUTE)]  # fmt: skip
         given = {"order": order, "parent": os.getpid(), "limits": asdict(self.limits), "scratch": place,
-                 "folders": seen}  # fmt: skip
+                 "folders": seen, "cache": str(self._root / "cache")}  # fmt: skip
         code = f"import sys; sys.path[:] = {sys.path!r}; from gridstride.programs.confined_child import main; main()"
         return subprocess.Popen(
             [sys.executable, "-I", "-c", code, json.dumps(given)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place,
-            env=environment(place, cache=False) | {"GRIDSTRIDE_CACHE": str(self._root / "cache")},
+            env=environment(place, cache=False) | {"GRIDSTRIDE_CACHE": str(cache_root().absolute())},
             pass_fds=(reports,), start_new_session=True, bufsize=0,
         )  # fmt: skip
 

@@ -26,6 +26,7 @@ def main() -> None:
     faulthandler.disable()
     die_with_parent(given["parent"])
     _warm_up()
+    os.environ["GRIDSTRIDE_CACHE"] = given["cache"]  # the program's own, from here on
     order["memory"] = _memory(Limits(**given["limits"]))
     locked = lock(given)
     if not (locked["landlock"] and locked["seccomp"]):
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 def _warm_up() -> None:
-    """Load what cannot be loaded once the room is locked."""
+    """Load what cannot be loaded once the room is locked, and with the cache that all share the virtual GPU itself."""
     from gridstride.compiler.bindings import load
     from gridstride.programs import board  # noqa: F401
     from gridstride.virtual.machine import engine
