@@ -329,10 +329,11 @@ def _quoted(lines: list[str]) -> str:
 
 
 def _said(outcome: Outcome) -> tuple[str, ...]:
-    """The last lines that the program printed, for a terminal."""
+    """The last lines that the program itself printed, for a terminal."""
     from gridstride.plain import plain
 
-    lines = [*outcome.stdout.splitlines()[-_SHOWN:], *outcome.stderr.splitlines()[-_SHOWN:]]
+    own = [line for line in outcome.stderr.splitlines() if not line.startswith("gridstride: ")]
+    lines = [*outcome.stdout.splitlines()[-_SHOWN:], *own[-_SHOWN:]]
     return tuple(f"  | {plain(line)[:100]}" for line in lines if line.strip())
 
 
