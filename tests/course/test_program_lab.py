@@ -15,10 +15,12 @@ from gridstride.course.bounds import out_of_bounds
 from gridstride.course.content import course_folder, day
 from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
-from gridstride.course.lesson import Day, PrintedLine
+from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
-from gridstride.course.program_lab import ProgramLab, lines_of
+from gridstride.course.program_lab import ProgramLab, lines_of, wrong_lines
+from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.run import Ended
 from gridstride.programs.toolchain import toolchain
 
 Change = tuple[str, str]  # what stands in lab.toml, and what stands there instead
@@ -60,6 +62,7 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "printed by whom": ("day002", ('by = "kernel"', 'by = "host"'), "kernel or anyone belongs there"),
     "bound of nothing": ("day003", ("most = 64\n", ""), "at `most`, or must be at `least`"),
     "a counter of kernels": ("day003", ('figure = "warps"', 'figure = "sectors"'), "is no figure of the lab's run"),
+    "order": ("day002", ('chip = "h200"', 'chip = "h200"\nin_order = true'), "kernels print comes in no"),
     "endless": ("day003", ('chip = "h200"', 'chip = "h200"\nseconds = 600'), "a run has from 0 to 60"),
 }  # fmt: skip
 
@@ -90,6 +93,34 @@ def test_a_bound_is_also_the_least_that_must_be() -> None:
     (finding,) = out_of_bounds(lesson, {"to_host_bytes": 8, "warps": 32, "n": 1000, "threads": 1024})
     assert (finding.kind, finding.where) == ("too_few", "back")
     assert finding.message.startswith("8 bytes copied to the host, where this lab asks for 4,000 or more. 1,000 floats")
+
+
+def printed(*lines: str, by_kernels: int = 0) -> Outcome:
+    ended = Ended(0, 0.1, activity={"kernel_lines": by_kernels})
+    return Outcome(ended, "".join(f"{line}\n" for line in lines), "")
+
+
+def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:
+    return [(each.kind, each.message) for each in wrong_lines(lab, {"n": 2}, outcome)]
+
+
+def test_lines_may_come_in_any_order_unless_the_lab_has_one() -> None:
+    rules = (PrintedLine("piece {k} of {n}", {"k": "n"}, {}, False), PrintedLine("done", {}, {}, False))
+    lab = dataclasses.replace(day(2).lab, lines=rules)
+    turned = printed("done", "piece 1 of 2", "piece 0 of 2")
+    assert said_of(lab, turned) == []
+    ((kind, message),) = said_of(dataclasses.replace(lab, in_order=True), turned)
+    assert kind == "wrong_lines"
+    assert message.endswith('another order: line 1 is "done", "piece 0 of 2" belongs there')
+    ((_, message),) = said_of(lab, printed("piece 0 of 2", "done", "done", "\x1b[2J"))
+    assert message.startswith('4 lines were printed; missing: "piece 1 of 2"; too often, or not expected: "done", "')
+    assert "\x1b" not in message
+
+
+def test_what_a_kernel_is_to_print_the_host_may_not() -> None:
+    lab = dataclasses.replace(day(2).lab, lines=(PrintedLine("{k}", {"k": "n"}, {}, True),))
+    assert said_of(lab, printed("0", "1", by_kernels=2)) == []
+    assert [kind for kind, _ in said_of(lab, printed("0", "1", by_kernels=1))] == ["not_by_kernel"]
 
 
 # -- with compilers ---------------------------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ def _judge(day: Day) -> Iterator[Judge]:
 
     look = {"kernel": kernel_source, "program": source_text}.get(day.lab.kind)
     with course_errors(), judge_of(day) as judge:
+        if day.lab.kind == "program":
+            _say_what_is_built_once()
 
         def judged(file: Path) -> LabVerdict:
             if look is not None:
@@ -72,6 +74,13 @@ def _judge(day: Day) -> Iterator[Judge]:
             return judge(file)
 
         yield judged
+
+
+def _say_what_is_built_once() -> None:
+    from gridstride.programs.link import first_link
+
+    if first_link():
+        print_stderr("the compilers build their C++ library first, this once: about a minute of processor time")
 
 
 def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:

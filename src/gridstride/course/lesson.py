@@ -174,6 +174,8 @@ class Lab:
     """Of the program: {n} is a size, {x} an array's file or a number of the problem's."""
     runs: tuple[LabRun, ...] = ()
     lines: tuple[PrintedLine, ...] = ()
+    in_order: bool = False
+    """Whether the lines must come as they stand in lab.toml, which kernels cannot promise."""
     seconds: float = 20.0
     """That each run of the program may take."""
 

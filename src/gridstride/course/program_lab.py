@@ -17,7 +17,7 @@ from gridstride.course.arithmetic import evaluate
 from gridstride.course.bounds import out_of_bounds
 from gridstride.course.figures import LAB, Bench
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
-from gridstride.course.lesson import Day, LabRun, PrintedLine
+from gridstride.course.lesson import Day, Lab, LabRun, PrintedLine
 from gridstride.course.program_runs import counts
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class ProgramLab:
             yield LabFinding("exit_status", message, shown=_said(outcome))
         yield from self._wrong_results(drawn)
         if self.day.lab.lines:
-            yield from _wrong_lines(self.day.lab.lines, drawn.sizes, outcome)
+            yield from wrong_lines(self.day.lab, drawn.sizes, outcome)
         if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):
             yield LabFinding("not_waited", _not_waited(launches))
         leaks = [each for each in outcome.ended.findings if each["kind"] == "leak"]
@@ -293,10 +293,10 @@ def _not_waited(launches: int) -> str:
     )
 
 
-def _wrong_lines(rules: tuple[PrintedLine, ...], sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
-    """Lines that are missing or too many; in any order."""
-    expected = Counter(line for rule in rules for line in lines_of(rule, sizes))
-    came = Counter(outcome.stdout.splitlines())
+def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
+    """Lines that are missing or too many, or that come in another order where the lab has one."""
+    in_turn = [line for rule in lab.lines for line in lines_of(rule, sizes)]
+    expected, came = Counter(in_turn), Counter(outcome.stdout.splitlines())
     if outcome.lost:
         message = f"the program printed {outcome.lost:,} bytes more than are kept: does a loop in it ever end?"
         yield LabFinding("wrong_lines", message)
@@ -306,12 +306,20 @@ def _wrong_lines(rules: tuple[PrintedLine, ...], sizes: Mapping[str, int], outco
         parts = [f"{what} {_quoted(list(lines))}" for what, lines in differing.items() if lines]
         counted = f"{came.total():,} {'line was' if came.total() == 1 else 'lines were'} printed"
         yield LabFinding("wrong_lines", f"{counted}; {'; '.join(parts)}")
-    by_kernel = sum(len(list(lines_of(rule, sizes))) for rule in rules if rule.by_kernel)
+    elif lab.in_order and (first := _out_of_order(outcome.stdout.splitlines(), in_turn)):
+        yield LabFinding("wrong_lines", f"the lines are right and come in another order: {first}")
+    by_kernel = sum(len(list(lines_of(rule, sizes))) for rule in lab.lines if rule.by_kernel)
     if (printed := int(outcome.ended.activity.get("kernel_lines", 0))) < by_kernel:
         message = (
             f"the lines are right, but kernels printed {printed:,} of them, not {by_kernel:,}: the rest is the host's"
         )
         yield LabFinding("not_by_kernel", message)
+
+
+def _out_of_order(came: list[str], expected: list[str]) -> str:
+    """The first line that comes in another's place; empty where none does."""
+    pairs = ((number, *pair) for number, pair in enumerate(zip(came, expected, strict=True), start=1))
+    return next((f"line {n} is {_quoted([a])}, {_quoted([b])} belongs there" for n, a, b in pairs if a != b), "")
 
 
 def lines_of(rule: PrintedLine, sizes: Mapping[str, int]) -> Iterator[str]:

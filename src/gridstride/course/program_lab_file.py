@@ -32,6 +32,9 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     for each in lab.arguments:
         _check_names(table, "arguments", _fields(table, "arguments", each), given)
     lab = replace(lab, lines=tuple(_line(entry, sizes) for entry in table.list("line", needed=False)))
+    lab = replace(lab, in_order=table.take("in_order", bool, False))
+    if lab.in_order and any(line.by_kernel for line in lab.lines):
+        table.fail("what kernels print comes in no order: in_order is for lines of the host", "in_order")
     if not lab.lines and not lab.problem:
         table.fail(
             "a program is judged by what it prints ([[line]]) or by the results of a `problem`: there is neither"
