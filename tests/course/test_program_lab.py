@@ -17,7 +17,8 @@ from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
 from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
-from gridstride.course.program_lab import ProgramLab, lines_of, wrong_lines
+from gridstride.course.program_findings import lines_of, wrong_lines
+from gridstride.course.program_lab import ProgramLab
 from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import MissingToolchain
 from gridstride.programs.run import Ended

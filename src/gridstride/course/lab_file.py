@@ -146,7 +146,7 @@ def _check_kernel_header(path: Path, lab: Lab) -> None:
 
 
 def _check_program_header(path: Path, lab: Lab) -> None:
-    from gridstride.course.program_lab import KINDS
+    from gridstride.course.program_findings import KINDS
     from gridstride.judge.expectations import misread
 
     _check_expectation(path, lab, lambda expect: "" if expect is not None and expect.kind in KINDS else misread(expect))
