@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.check import kernel_source
-from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, opened
+from gridstride.commands.check import kernel_source, source_text
+from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, course_errors, opened
 from gridstride.commands.target import import_the_judge, problems_said
 from gridstride.commands.terminal import (
     WrongUse,
@@ -58,23 +58,29 @@ def run(word: str | None, *, as_json: bool) -> bool:
 
 @contextmanager
 def _judge(day: Day) -> Iterator[Judge]:
-    """What judges the lab of a day, ready."""
-    if day.lab.kind == "writing":
-        from gridstride.course import table_lab
+    """What judges the lab of a day, ready; it refuses a file that can be none."""
+    if day.lab.kind != "writing":
+        import_the_judge()
+    from gridstride.course.lab_judge import judge_of
 
-        yield lambda file: table_lab.judge(day, file)
-        return
-    import_the_judge()
-    from gridstride.course.kernel_lab import KernelLab
-
-    with KernelLab(day) as lab:
-        lab.warm_up()
+    look = {"kernel": kernel_source, "program": source_text}.get(day.lab.kind)
+    with course_errors(), judge_of(day) as judge:
+        if day.lab.kind == "program":
+            _say_what_is_built_once()
 
         def judged(file: Path) -> LabVerdict:
-            kernel_source(str(file))
-            return lab.judge(file)
+            if look is not None:
+                look(str(file))
+            return judge(file)
 
         yield judged
+
+
+def _say_what_is_built_once() -> None:
+    from gridstride.programs.link import first_link
+
+    if first_link():
+        print_stderr("the compilers build their C++ library first, this once: about a minute of processor time")
 
 
 def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:

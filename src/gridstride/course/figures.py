@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import evaluate
-from gridstride.course.lesson import Day, Figure, Run
+from gridstride.course.lesson import Day, Figure, ProgramRun, Run
+from gridstride.programs.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
     from gridstride.judge.runnable import Runnable
@@ -22,6 +23,8 @@ OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "ma
 small to fill a multiprocessor; `max_active_blocks` is how many of its blocks one holds where there are enough.
 """
 DOUBLES = "double_instructions"  # those of float64, which a figure may name beside a line's counters
+OF_A_PROGRAM = (*ACTIVITY_NAMES, "lines")
+"""What a figure of a program's run may name: what it did on the device, and how many lines it printed."""
 LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
 _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
 
@@ -42,15 +45,30 @@ class Bench:
             return evaluate(figure.value, {each: self.value(each, lab=lab) for each in figure.of})
         if figure.run:
             run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
-            sizes = {} if figure.run == LAB else self.day.runs[figure.run].sizes
+            if isinstance(run, dict):  # a program's
+                return evaluate(figure.value, run)
+            known = self.day.runs.get(figure.run)
+            sizes = known.sizes if isinstance(known, Run) else {}
             return evaluate(figure.value, {**of_run(run), **sizes})
         return evaluate(figure.value, of_chip(figure.chip))
 
     def run(self, name: str) -> Any:
-        """The observed run of that name."""
+        """The observed run of that name; of a program what it counted, by name. MissingToolchain."""
         if name not in self._seen:
-            self._seen[name] = observe_lab(self.day, self.day.solution) if name == LAB else observe(self.day.runs[name])
+            self._seen[name] = self._observed(name)
         return self._seen[name]
+
+    def _observed(self, name: str) -> Any:
+        from gridstride.course import program_runs
+
+        run = self.day.runs.get(name)
+        if isinstance(run, ProgramRun):
+            return program_runs.counts(program_runs.observe(run))
+        if run is not None:
+            return observe(run)
+        if self.day.lab.kind == "program":
+            return program_runs.observe_lab(self.day, self.day.solution)
+        return observe_lab(self.day, self.day.solution)
 
 
 def of_run(run: Any) -> dict[str, float]:

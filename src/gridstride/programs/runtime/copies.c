@@ -22,6 +22,27 @@ static cudaError_t check(const void *to, const void *from, enum cudaMemcpyKind k
     return cudaSuccess;
 }
 
+/* Where the bytes are: pinned and registered memory is the host's, managed memory the device's. */
+static int is_hosts(const void *pointer) {
+    Block block;
+    if (gs_block(pointer, &block))
+        return block.kind != GS_DEVICE && block.kind != GS_MANAGED;
+    return !gs_in_arena(pointer);
+}
+
+static enum cudaMemcpyKind direction(const void *to, const void *from) {
+    if (is_hosts(from))
+        return is_hosts(to) ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+    return is_hosts(to) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+/* After a copy that the host waits for: one within the device is not. */
+static cudaError_t waited(cudaError_t error, const void *to, const void *from) {
+    if (error == cudaSuccess && direction(to, from) != cudaMemcpyDeviceToDevice)
+        gs_board.waited();
+    return gs_error(error);
+}
+
 cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     if (bytes == 0)
         return cudaSuccess;
@@ -32,16 +53,18 @@ cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKin
         return error;
     if (!gs_reaches(to, bytes) || !gs_reaches(from, bytes))
         return cudaErrorInvalidValue;
+    error = gs_board.copy(bytes, direction(to, from));
+    if (error != cudaSuccess)
+        return error;
     memmove(to, from, bytes);
     gs_written(to, bytes);
-    gs_board.modelled_ms(bytes, gs_in_arena(to) && gs_in_arena(from));
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
-    return gs_error(gs_copy(to, from, bytes, kind));
+    return waited(gs_copy(to, from, bytes, kind), to, from);
 }
 
 PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -71,7 +94,7 @@ PUBLIC cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size
     uint64_t address, size;
     TRY(gs_symbol(symbol, &address, &size));
     CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
-    return gs_error(gs_copy((char *)address + offset, from, bytes, kind));
+    return waited(gs_copy((char *)address + offset, from, bytes, kind), (void *)address, from);
 }
 
 PUBLIC cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
@@ -80,7 +103,7 @@ PUBLIC cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t byt
     uint64_t address, size;
     TRY(gs_symbol(symbol, &address, &size));
     CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
-    return gs_error(gs_copy(to, (char *)address + offset, bytes, kind));
+    return waited(gs_copy(to, (char *)address + offset, bytes, kind), to, (void *)address);
 }
 
 PUBLIC cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
@@ -109,7 +132,7 @@ PUBLIC cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, siz
     CHECK(width <= to_pitch && width <= from_pitch, cudaErrorInvalidPitchValue);
     for (size_t row = 0; row < height; row++)
         TRY(gs_copy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, kind));
-    return cudaSuccess;
+    return waited(cudaSuccess, to, from);
 }
 
 PUBLIC cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,

@@ -44,7 +44,13 @@ PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     return give(pointer, bytes, GS_DEVICE, 0);
 }
 
-PUBLIC cudaError_t cudaFree(void *pointer) { return take_back(pointer, GS_DEVICE, GS_MANAGED); }
+PUBLIC cudaError_t cudaFree(void *pointer) {
+    cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
+    if (error == cudaSuccess && pointer != NULL)
+        gs_board.waited();
+    return error;
+}
+
 PUBLIC cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return give(pointer, bytes, GS_PINNED, 0); }
 PUBLIC cudaError_t cudaFreeHost(void *pointer) { return take_back(pointer, GS_PINNED, GS_PINNED); }
 

@@ -77,7 +77,9 @@ typedef struct {
     int (*surface)(const Image *image, uint64_t *handle);
     int (*destroy_object)(uint64_t handle);
     void (*finish)(void); /* when the program has ended by itself */
-    double (*modelled_ms)(uint64_t copied_bytes, int64_t kind); /* adds a copy; modelled time so far, < 0 for none */
+    int (*copy)(uint64_t bytes, int64_t kind); /* before bytes move; `kind` is a cudaMemcpyKind but never the default */
+    void (*waited)(void);         /* the host has waited for the device */
+    double (*modelled_ms)(void);  /* modelled time so far, < 0 for none */
 } Board;
 
 extern Board gs_board;

@@ -6,7 +6,7 @@
 enum { ALIVE = 0x5354524d, GONE = 0 };
 
 static double now_ms(void) {
-    double modelled = gs_board.modelled_ms(0, 0);
+    double modelled = gs_board.modelled_ms();
     if (modelled >= 0)
         return modelled;
     struct timespec now;
@@ -54,18 +54,23 @@ static cudaError_t wait(cudaStream_t stream) {
     return cudaSuccess;
 }
 
+/* Waits for a stream, or sees that it has nothing left to do. */
 PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     TRY(wait(stream));
     if (gs_capturing(stream))
         return gs_spoil(stream);
-    return gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess;
+    TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
+    gs_board.waited();
+    return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
-    return gs_outside_capture(cudaErrorStreamCaptureUnsupported);
+    TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
+    gs_board.waited();
+    return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
@@ -155,6 +160,7 @@ PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
     ENTER();
     CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     CHECK(event->capture == NULL, cudaErrorCapturedEvent);
+    gs_board.waited();
     return cudaSuccess;
 }
 
