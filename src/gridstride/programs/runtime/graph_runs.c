@@ -183,17 +183,28 @@ static int same_edges(const Node *node, const Node *other, Node *const *nodes, N
     return node->count == other->count;
 }
 
-static enum cudaGraphExecUpdateResult mismatch(const Graph *graph, const Graph *other, Node **at) {
-    *at = NULL;
-    if (graph->count != other->count)
-        return cudaGraphExecUpdateErrorTopologyChanged;
-    for (size_t i = 0; i < graph->count; i++) {
-        *at = other->nodes[i];
-        if (graph->nodes[i]->does.type != other->nodes[i]->does.type)
+static int in_order(const void *one, const void *other) {
+    unsigned long long a = (*(Node *const *)one)->number, b = (*(Node *const *)other)->number;
+    return (a > b) - (a < b);
+}
+
+/* The nodes in the order in which they were made, which is what two graphs are compared in. */
+static Node **as_made(const Graph *graph) {
+    Node **nodes = malloc((graph->count + 1) * sizeof *nodes);
+    memcpy(nodes, graph->nodes, graph->count * sizeof *nodes);
+    qsort(nodes, graph->count, sizeof *nodes, in_order);
+    return nodes;
+}
+
+static enum cudaGraphExecUpdateResult mismatch(Node *const *nodes, Node *const *others, size_t count, Node **at) {
+    for (size_t i = 0; i < count; i++) {
+        *at = others[i];
+        if (nodes[i]->does.type != others[i]->does.type)
             return cudaGraphExecUpdateErrorNodeTypeChanged;
-        if (!same_edges(graph->nodes[i], other->nodes[i], graph->nodes, other->nodes, graph->count))
+        if (!same_edges(nodes[i], others[i], nodes, others, count))
             return cudaGraphExecUpdateErrorTopologyChanged;
     }
+    *at = NULL;
     return cudaGraphExecUpdateSuccess;
 }
 
@@ -201,21 +212,19 @@ PUBLIC cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, 
     ENTER();
     EXEC(exec);
     CHECK(gs_is_graph(graph) && info != NULL, cudaErrorInvalidValue);
-    *info = (cudaGraphExecUpdateResultInfo){.result = cudaGraphExecUpdateError};
-    Graph *copy = gs_copy_graph(graph);
-    cudaError_t error = sort(copy);
-    if (error == cudaSuccess) {
-        Node *at;
-        info->result = mismatch(exec->graph, copy, &at);
-        info->errorNode = info->result == cudaGraphExecUpdateSuccess || at == NULL ? NULL : (Node *)at->origin;
-        error = info->result == cudaGraphExecUpdateSuccess ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
+    *info = (cudaGraphExecUpdateResultInfo){.result = cudaGraphExecUpdateErrorTopologyChanged};
+    CHECK(exec->graph->count == graph->count, cudaErrorGraphExecUpdateFailure);
+    Node **nodes = as_made(exec->graph), **others = as_made(graph);
+    info->result = mismatch(nodes, others, graph->count, &info->errorNode);
+    cudaError_t error = info->result == cudaGraphExecUpdateSuccess ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
+    for (size_t i = 0; error == cudaSuccess && i < graph->count; i++) {
+        error = gs_set_node(nodes[i], &others[i]->does);
+        nodes[i]->cooperative = others[i]->cooperative, nodes[i]->cluster = others[i]->cluster;
+        if (error == cudaSuccess && nodes[i]->does.type == cudaGraphNodeTypeGraph)
+            error = sort(nodes[i]->does.graph.graph);
     }
-    for (size_t i = 0; error == cudaSuccess && i < copy->count; i++) {
-        Node *node = exec->graph->nodes[i];
-        error = gs_set_node(node, &copy->nodes[i]->does);
-        node->cooperative = copy->nodes[i]->cooperative, node->cluster = copy->nodes[i]->cluster;
-    }
-    gs_delete_graph(copy);
+    free(nodes);
+    free(others);
     return gs_error(error);
 }
 

@@ -320,8 +320,10 @@ cudaError_t gs_add_node(Node **made, Graph *graph, Node *const *after, size_t co
     for (size_t i = 0; i < count; i++)
         CHECK(gs_is_node(after[i]) && after[i]->graph == graph && place_of(after[i], after, i) == i,
               cudaErrorInvalidValue);
+    static unsigned long long last;
     Node *node = calloc(1, sizeof *node);
-    *node = (Node){.state = ALIVE, .graph = graph, .enabled = 1, .does.type = cudaGraphNodeTypeEmpty};
+    *node = (Node){.state = ALIVE, .graph = graph, .number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED),
+                   .enabled = 1, .does.type = cudaGraphNodeTypeEmpty};
     cudaError_t error = gs_set_node(node, does);
     if (error == cudaSuccess && does->type == cudaGraphNodeTypeMemAlloc)
         error = promise(node, &node->does.alloc);

@@ -18,6 +18,7 @@ struct CUgraphNode_st {
     int state;
     Graph *graph;
     const Node *origin; /* the node that this one was copied from */
+    unsigned long long number; /* of all nodes; copies keep it */
     struct cudaGraphNodeParams does;
     int enabled, cooperative;
     dim3 cluster;
