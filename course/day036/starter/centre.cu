@@ -3,8 +3,9 @@
 // block: 256
 // grid: 1
 
-// 1. How many blocks may wait for each other, and what has the launch to promise? Two lines above say so. SMS is the
-//    number of multiprocessors there, min(…, …) the smaller of two, and `// cooperative: yes` the promise.
+// 1. How many blocks may wait for each other, and what has the launch to promise? Change the line `// grid: 1`, and add
+//    the promise below it, `// cooperative: yes`. In the grid's line SMS is the number of multiprocessors, min(…, …) the
+//    smaller of two; the number of blocks for each of them has to be written down: 1,024 threads on a T4, 256 in a block.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
