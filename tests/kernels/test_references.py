@@ -125,3 +125,21 @@ def test_a_spike_reaches_exactly_its_own_window() -> None:
     image = np.zeros((11, 12))
     image[5, 6] = 25e6
     assert (reference("box_blur", image=image)["blurred"] != 0).sum() == 25
+
+
+@pytest.mark.parametrize(("shape", "radius"), [((1, 1, 1), 2), ((2, 5, 7), 1), ((2, 3, 6), 3)])
+def test_convolution_weighs_what_lies_in_the_plane(shape: tuple[int, int, int], radius: int) -> None:
+    image, weights = DRAW.standard_normal(shape), DRAW.standard_normal((2 * radius + 1, 2 * radius + 1))
+    filtered = reference("convolution", image=image, weights=weights)["filtered"]
+    for p, y, x in itertools.product(*map(range, shape)):
+        total = 0.0
+        for r, c in itertools.product(range(-radius, radius + 1), repeat=2):
+            if 0 <= y + r < shape[1] and 0 <= x + c < shape[2]:
+                total += weights[radius + r, radius + c] * image[p, y + r, x + c]
+        assert filtered[p, y, x] == pytest.approx(total)
+
+
+def test_matmul_half() -> None:
+    a, b = (DRAW.standard_normal(shape).astype(np.float16).astype(float) for shape in ((3, 6), (6, 4)))
+    c = [[sum(a[i, k] * b[k, j] for k in range(6)) for j in range(4)] for i in range(3)]
+    np.testing.assert_allclose(reference("matmul_half", A=a, B=b)["C"], c)
