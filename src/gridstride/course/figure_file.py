@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gridstride.course.arithmetic import names
-from gridstride.course.figures import LAB, counter_names, of_chip
+from gridstride.course.figures import LAB, counter_names, element_names, of_chip
 from gridstride.course.lesson import Figure, Picture, Run
 from gridstride.course.strict_toml import Table, read_table
 
@@ -60,7 +60,7 @@ def _figure(name: str, table: Table, runs: dict[str, Run], above: dict[str, Figu
     elif figure.run == LAB:
         known = counter_names()
     elif figure.run in runs:
-        known = counter_names() | frozenset(runs[figure.run].sizes)
+        known = counter_names() | frozenset(runs[figure.run].sizes) | element_names(runs[figure.run])
     else:
         table.fail(f"there is no run {figure.run!r}: there are {', '.join((*runs, LAB))}", "run")
     try:
