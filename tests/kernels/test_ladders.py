@@ -170,3 +170,23 @@ def test_the_blurs_last_rung_needs_no_shared_memory_and_half_the_requests() -> N
     rungs = counts("box_blur")
     assert rungs["05_vector_rows"]["shared_wavefronts"] == 0
     assert rungs["05_vector_rows"]["global_requests"] < rungs["04_walking_column"]["global_requests"] / 2
+
+
+def test_a_convolutions_filter_and_halo_leave_global_memory_and_then_shared_memory() -> None:
+    rungs = counts("convolution")
+    naive, filter_, halo, column, vectors = (rungs[name] for name in sorted(rungs))
+    assert 1.9 < naive["global_requests"] / filter_["global_requests"] < 2
+    assert halo["global_sectors"] < filter_["global_sectors"] / 9
+    assert column["shared_wavefronts"] < halo["shared_wavefronts"] / 4
+    assert vectors["shared_wavefronts"] == 0
+    assert not any(rung["bank_conflicts"] for rung in rungs.values())
+
+
+def test_tensor_cores_cut_instructions_and_wgmma_ends_shared_reads() -> None:
+    rungs = counts("matmul_half")
+    assert rungs["03_wmma"]["instructions"] < rungs["02_shared_tile"]["instructions"] / 15
+    assert rungs["04_mma_pipeline"]["shared_wavefronts"] < rungs["03_wmma"]["shared_wavefronts"] / 2.5
+    assert rungs["04_mma_pipeline"]["bank_conflicts"] == 0
+    halves = 256 * 256 + 2 * 256 * 256  # A once, B by each of two blocks
+    for rung in ("05_warpgroup", "06_specialised"):  # the copies into the tiles are left, 64 halves at a time
+        assert rungs[rung]["shared_wavefronts"] == halves / 64
