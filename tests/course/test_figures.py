@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridstride.course.content import day
-from gridstride.course.figures import counted, observe, of_run
+from gridstride.course.figures import counted, element_names, elements, observe, of_run
 
 
 def test_blocks_and_threads_are_those_of_the_launch_in_all_of_its_directions() -> None:
@@ -37,3 +37,13 @@ def test_instructions_of_float64_are_those_of_all_its_kinds() -> None:
 )
 def test_one_thing_is_counted_in_the_singular(value: float, unit: str, said: str) -> None:
     assert counted(value, unit) == said
+
+
+def test_figures_may_name_what_a_run_left_in_its_small_arrays() -> None:
+    run = day(32).runs["counting"]
+    assert element_names(run) == {"last_0", "last_1"}
+    assert elements(run) == {"last_0": 2048, "last_1": 5000}
+
+
+def test_large_arrays_have_no_elements_to_name() -> None:
+    assert element_names(day(26).runs["halo_8"]) == {f"weights_{i}" for i in range(25)}

@@ -244,3 +244,23 @@ def test_rows_of_softmax_and_layer_norm_are_read_once_in_the_end() -> None:
 def test_shuffles_cut_the_barriers_of_a_row_of_softmax_from_17_to_1() -> None:
     barriers = {rung: counted["barriers"] / (8 * 4) for rung, counted in counts("softmax").items()}  # 4 warps a block
     assert (barriers["02_block_per_row"], barriers["03_online"]) == (17, 1)
+
+
+def test_a_convolutions_filter_and_halo_leave_global_memory_and_then_shared_memory() -> None:
+    rungs = counts("convolution")
+    naive, filter_, halo, column, vectors = (rungs[name] for name in sorted(rungs))
+    assert 1.9 < naive["global_requests"] / filter_["global_requests"] < 2
+    assert halo["global_sectors"] < filter_["global_sectors"] / 9
+    assert column["shared_wavefronts"] < halo["shared_wavefronts"] / 4
+    assert vectors["shared_wavefronts"] == 0
+    assert not any(rung["bank_conflicts"] for rung in rungs.values())
+
+
+def test_tensor_cores_cut_instructions_and_wgmma_ends_shared_reads() -> None:
+    rungs = counts("matmul_half")
+    assert rungs["03_wmma"]["instructions"] < rungs["02_shared_tile"]["instructions"] / 15
+    assert rungs["04_mma_pipeline"]["shared_wavefronts"] < rungs["03_wmma"]["shared_wavefronts"] / 2.5
+    assert rungs["04_mma_pipeline"]["bank_conflicts"] == 0
+    halves = 256 * 256 + 2 * 256 * 256  # A once, B by each of two blocks
+    for rung in ("05_warpgroup", "06_specialised"):  # the copies into the tiles are left, 64 halves at a time
+        assert rungs[rung]["shared_wavefronts"] == halves / 64

@@ -216,3 +216,21 @@ def test_layer_norm_of_each_row() -> None:
         assert (mean, rstd) == (pytest.approx(centre), pytest.approx(scale))
         expected = [(v - centre) * scale * w + b for v, w, b in zip(row, weight, bias, strict=True)]
         np.testing.assert_allclose(y, expected)
+
+
+@pytest.mark.parametrize(("shape", "radius"), [((1, 1, 1), 2), ((2, 5, 7), 1), ((2, 3, 6), 3)])
+def test_convolution_weighs_what_lies_in_the_plane(shape: tuple[int, int, int], radius: int) -> None:
+    image, weights = DRAW.standard_normal(shape), DRAW.standard_normal((2 * radius + 1, 2 * radius + 1))
+    filtered = reference("convolution", image=image, weights=weights)["filtered"]
+    for p, y, x in itertools.product(*map(range, shape)):
+        total = 0.0
+        for r, c in itertools.product(range(-radius, radius + 1), repeat=2):
+            if 0 <= y + r < shape[1] and 0 <= x + c < shape[2]:
+                total += weights[radius + r, radius + c] * image[p, y + r, x + c]
+        assert filtered[p, y, x] == pytest.approx(total)
+
+
+def test_matmul_half() -> None:
+    a, b = (DRAW.standard_normal(shape).astype(np.float16).astype(float) for shape in ((3, 6), (6, 4)))
+    c = [[sum(a[i, k] * b[k, j] for k in range(6)) for j in range(4)] for i in range(3)]
+    np.testing.assert_allclose(reference("matmul_half", A=a, B=b)["C"], c)

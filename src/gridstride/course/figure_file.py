@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gridstride.course.arithmetic import names
-from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, of_chip
+from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, element_names, of_chip
 from gridstride.course.lesson import Figure, Picture, ProgramRun, Run
 from gridstride.course.strict_toml import Table, read_table
 from gridstride.programs.activity import Call, failure
@@ -85,7 +85,8 @@ def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_la
         known = of_lab
     elif figure.run in runs:
         run = runs[figure.run]
-        known = counter_names() | frozenset(run.sizes) if isinstance(run, Run) else frozenset(OF_A_PROGRAM)
+        of_kernel = counter_names() | frozenset(run.sizes) | element_names(run) if isinstance(run, Run) else None
+        known = frozenset(OF_A_PROGRAM) if of_kernel is None else of_kernel
     else:
         table.fail(f"there is no run {figure.run!r}: there are {', '.join((*runs, LAB))}", "run")
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.course.arithmetic import evaluate
+from gridstride.course.arithmetic import evaluate, names
 from gridstride.course.lesson import Day, Figure, ProgramRun, Run
 from gridstride.programs.activity import ACTIVITY_NAMES
 
@@ -26,6 +26,7 @@ DOUBLES = "double_instructions"  # those of float64, which a figure may name bes
 OF_A_PROGRAM = (*ACTIVITY_NAMES, "lines")
 """What a figure of a program's run may name: what it did on the device, and how many lines it printed."""
 LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
+_FEW = 64  # elements of an array that figures may name one by one
 _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
 
 
@@ -47,9 +48,11 @@ class Bench:
             run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
             if isinstance(run, dict):  # a program's
                 return evaluate(figure.value, run)
-            known = self.day.runs.get(figure.run)
-            sizes = known.sizes if isinstance(known, Run) else {}
-            return evaluate(figure.value, {**of_run(run), **sizes})
+            worked = self.day.runs.get(figure.run)
+            if not isinstance(worked, Run):  # the lab's
+                return evaluate(figure.value, of_run(run))
+            left = elements(worked) if names(figure.value) & element_names(worked) else {}
+            return evaluate(figure.value, {**of_run(run), **worked.sizes, **left})
         return evaluate(figure.value, of_chip(figure.chip))
 
     def run(self, name: str) -> Any:
@@ -128,6 +131,21 @@ def observe(run: Run) -> Any:
     if seen.run is None or seen.findings:
         raise ValueError(f"{run.kernel}: {seen.findings[0].message if seen.findings else 'nothing was launched'}")
     return seen.run
+
+
+def element_names(run: Run) -> frozenset[str]:
+    """What figures call the elements of a run's small arrays: error_3 is element 3 of what it leaves in `error`."""
+    extents = {name: int(evaluate(extent, run.sizes)) for name, extent in run.arrays.items()}
+    return frozenset(f"{name}_{i}" for name, extent in extents.items() if extent <= _FEW for i in range(extent))
+
+
+def elements(run: Run) -> dict[str, float]:
+    """The elements that a run leaves in its small arrays, by name; ValueError where it does not run to its end."""
+    built, signature, case, inputs = prepared(run)
+    left = built.observed(signature, case, inputs).results
+    if left is None:
+        raise ValueError(f"{run.kernel} did not run to its end")
+    return {f"{name}_{i}": float(e) for name, a in left.items() if a.size <= _FEW for i, e in enumerate(a.tolist())}
 
 
 def prepared(run: Run) -> tuple[Runnable, Any, Any, dict[str, Any]]:
