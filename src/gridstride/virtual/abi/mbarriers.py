@@ -10,3 +10,6 @@ ABSENT, BAD_COUNT, TOO_MANY, BAD_BYTES = range(1, 5)
 
 MAY_WAIT, MAY_YIELD = 1, 2
 """Flags of `gs_mbarrier_test`: hold the warp until a phase ends; let the others run once."""
+
+BLOCK_ORDER, CLUSTER_ORDER = 1, 2
+"""What an arrival or a wait orders: memory among the threads of its block, and of its cluster; 0 for none."""

@@ -21,7 +21,7 @@ from gridstride.virtual.abi.layout import (
     PLAIN,
     STRONG,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, wide
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.runtime.memory.printf_records import row
 from gridstride.virtual.runtime.schedule.cluster_blocks import team
@@ -125,7 +125,7 @@ def _land_entry(m: Module) -> None:
                 b.call("void", "gs_proxy_landed", warp)
                 b.call("void", "gs_race_meet", warp)
                 known = b.select(copies, entry.field("known"), NULL)
-                b.call("void", "gs_team_give", warp, b.pointer(barrier), known)
+                b.call("void", "gs_team_give", warp, b.pointer(barrier), known, constant("i1", False))
                 arrivals = b.resize(~copies, "i64")
                 less = b.select(copies, 0 - b.resize(bytes_, "i64"), i64(0))
                 b.call("i64", "gs_mbarrier_apply", warp, site, lane, b.pointer(barrier), arrivals, less, i64(0))

@@ -5,6 +5,7 @@ They take effect at once. In the observed build a read that does not wait for th
 
 from __future__ import annotations
 
+from gridstride.virtual.abi.mbarriers import BLOCK_ORDER, CLUSTER_ORDER
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import memory_operands
@@ -50,8 +51,9 @@ def _complete(cx: Lowering, ins: Instruction, size: int) -> None:
     zero = constant(wide("i64"), 0)
     places, arrivals, bytes_, dropped, states = columns(cx, where, zero, _less(size), zero, zero)
     kind = constant("i32", addressing.number_of(ins, space))
+    order = constant("i32", BLOCK_ORDER | CLUSTER_ORDER)
     cx.b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, arrivals, bytes_, dropped,
-              states)  # fmt: skip
+              states, order)  # fmt: skip
 
 
 def _less(size: int) -> Value:
