@@ -180,8 +180,9 @@ CLUSTER = Layout(
 `threads` have not ended yet, `arrived` have come to the cluster's barrier in its `turn`; `ended` is a mask of ranks;
 `index` is %clusterid. `race` is the shadow of all its shared memory, null if not observed."""
 
-COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:i32[32]")
-"""Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed."""
+COPIES = Layout("copies", "count:i32 unfinished:i32 committed:i32[32] bulk_committed:i32[32]")
+"""Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed.
+`unfinished` is the latest stamp of bulk stores whose source alone was waited for (0: none); events chain the others."""
 
 COPY = Layout(
     "copy",
@@ -189,9 +190,12 @@ COPY = Layout(
     tensor:i32 reduce:i32 corner:i64[5] known:i32[16]""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
-`size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map;
-`reduce` says how a bulk copy combines with what is there, 0 for not at all; `known` what the block knew of its cluster
-when it started it."""
+`size`. Where `tensor` is BOX the copy is a box with the given corner, and its global side is the tensor's map; where it
+is IMMEDIATE `source` holds the value that is stored. `reduce` says how a bulk copy combines with what is there, 0 for
+not at all; `known` what the block knew of its cluster when it started it."""
+
+PLACE, BOX, IMMEDIATE = range(3)
+"""Values of a copy's `tensor`."""
 
 GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 """Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""
@@ -320,6 +324,10 @@ where its lanes are not held against one another; `several` is 1 where other lan
 
 SITE_BIT, EPOCH_BIT, SEVERAL_BIT, STRENGTH_BIT = 14, 8, 7, 5
 MOST_EPOCHS = (1 << SITE_BIT - EPOCH_BIT) - 1
+GENERIC_WRITE = 1 << SEVERAL_BIT
+"""Of a write whose `epoch` is 0 this bit is clear where an asynchronous copy wrote: others need a proxy fence before
+one reads it."""
+
 LANED = 1 << 2
 """Beside the strength of an access: it is held against those of other lanes of its warp."""
 
