@@ -80,7 +80,7 @@ WARP = Layout(
     ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:copies* cluster_arrived:i32 cluster_turn:i32 wgmma:flights*
     errors:errors* split:split* unset:i64 unset_low:i64 unset_span:i64 local_unset:i64 polled:i64 polled_site:i32
      lane_epoch:i32
-     wgmma_inside:i32 wgmma_begun:i32 wgmma_made:i32 wgmma_closed:i32 wgmma_marks:i32[8]""",
+     wgmma_inside:i32 wgmma_begun:i32 wgmma_made:i32 wgmma_closed:i32 wgmma_marks:i32[8] tries:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
@@ -94,7 +94,8 @@ local memory (a byte for each byte), 0 where reads are not checked. `polled` is 
 for; `lane_epoch` counts what brings its lanes together, 0 in a group of lanes, which are not watched.
 
 Of wgmma: whether a batch is open (`wgmma_inside`), how many batches it has `begun` and products it has `made`, how many
-groups it has `closed`, and for the last 8 how many products there were by then (`wgmma_marks`)."""
+groups it has `closed`, and for the last 8 how many products there were by then (`wgmma_marks`).
+`tries` counts its mbarrier.try_wait in launches where these may fail."""
 
 WGMMA_WARPS, WGMMA_GROUPS = 4, 8
 """Warps of a warpgroup; groups that a warp keeps account of: wgmma.wait_group leaves at most 7."""
@@ -155,11 +156,11 @@ their own, whatever the clusters are. `objects` is the device's table of texture
 
 The i-th block to start is block (`block_step` · i + `block_first`) mod `blocks`, counted from the last one where
 `block_back` is 1 (of clusters, the same); the warps of a block take turns likewise, and `warp_inverse` leads back from
-a warp's number to its turn. Where `lanes_back` is 1 the lanes of a warp do an atomic in reverse. Where
-`alone_on_device` is 1 one worker runs all blocks and the kernel reads no clock: if nothing changes, nothing ever will
-(stalls.py). Races within a warp are looked for in `lanes_blocks` of the observed blocks, from number `lanes_from` on.
-`exited` is 1 once the fast build has let an access go through to shared memory of a block that had ended, and the
-others say which.
+a warp's number to its turn. Where `lanes_back` is 1 the lanes of a warp do an atomic in reverse, and what else PTX
+leaves open is done the other way (Schedule). Where `alone_on_device` is 1 one worker runs all blocks and the kernel
+reads no clock: if nothing changes, nothing ever will (stalls.py). Races within a warp are looked for in `lanes_blocks`
+of the observed blocks, from number `lanes_from` on. `exited` is 1 once the fast build has let an access go through to
+shared memory of a block that had ended, and the others say which.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
 is set; 0 where nothing can be unset. `origin` says which kernel this is to those who ask where a heap block comes from.
 """

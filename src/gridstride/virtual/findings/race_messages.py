@@ -85,7 +85,7 @@ def _did(place: Place) -> str:
     if opcode == "cp":
         spaces = [w for w in words if w in ("shared", "global")]
         return "wrote" if spaces[:1] == ["global"] else "read"
-    return "wrote" if opcode in ("st", "wmma") and "load" not in words else "read"
+    return "wrote" if opcode in ("st", "wmma", "discard") and "load" not in words else "read"
 
 
 def _element(kernel: Kernel, packed: bytes, address: int) -> str:

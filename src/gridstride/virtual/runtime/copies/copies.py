@@ -21,9 +21,10 @@ from gridstride.virtual.runtime.memory.printf_records import row
 
 
 def emit_copies(m: Module) -> None:
-    """gs_range, gs_move, gs_copy, gs_bulk, gs_store_later, gs_copies_arrive."""
+    """gs_range, gs_move, gs_discard, gs_copy, gs_bulk, gs_store_later, gs_copies_arrive."""
     _range(m)
     _move(m)
+    _discard(m)
     _copy(m)
     _bulk(m)
     _store_later(m)
@@ -79,6 +80,21 @@ def _move(m: Module) -> None:
         with b.if_(size > bytes_):
             rest = b.resize(size - bytes_, "i64")
             b.emit(f"call void @llvm.memset.p0.i64({b.offset(target, long)!r}, i8 0, {rest!r}, i1 false)")
+
+
+_LINE = 128
+"""Bytes that one discard names (PTX ISA, discard)."""
+
+
+def _discard(m: Module) -> None:
+    """A plain write of each lane's line, of anything: ones where lanes take turns in reverse, else what is there."""
+    head = ("warp* warp", "i32 site", "i32 mask", "ptr where")
+    with m.function("void", "gs_discard", *head) as (b, (warp, site, mask, where)), b.lanes(mask) as lane:
+        address = b.load("i64", row(b, where, lane, 8))
+        b.call("void", "gs_global_range_store", warp, site, lane, address, i64(_LINE), i32(PLAIN), NULL)
+        with b.if_(warp.launch.lanes_back != 0):
+            place = b.call("ptr", "gs_range", warp, site, lane, address, i32(_LINE), i32(_LINE), i32(GLOBAL))
+            b.emit(f"call void @llvm.memset.p0.i64({place!r}, i8 -1, i64 {_LINE}, i1 false)")
 
 
 def _copy(m: Module) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.mbarriers import BLOCK_ORDER, CLUSTER_ORDER, COUNT_MASK, MAY_WAIT, MAY_YIELD
+from gridstride.virtual.abi.mbarriers import BLOCK_ORDER, CLUSTER_ORDER, COUNT_MASK, MAY_FAIL, MAY_WAIT, MAY_YIELD
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis import memory_operands
 from gridstride.virtual.lowering.function import Lowering
@@ -77,6 +77,8 @@ def _wait(cx: Lowering, ins: Instruction, where: Value, kind: Value, which: Oper
     flags = MAY_WAIT if _only_polls(cx) else 0
     if ins.modifiers[0] == "try_wait" and cx.code.spin_edges:
         flags |= MAY_YIELD
+    if ins.modifiers[0] == "try_wait":
+        flags |= MAY_FAIL
     places, phases = columns(cx, where, phase)
     mask = cx.active()
     more = constant("i32", flags), order_of(ins)
