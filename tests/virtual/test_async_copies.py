@@ -237,6 +237,7 @@ __device__ void in(void *to, const void *from, int n, void *bar) {
 __device__ void out(void *to, const void *from, int n) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2; cp.async.bulk.commit_group;" ::
         "l"(to), "r"(at(from)), "r"(n) : "memory"); }
+__device__ void read_out() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 __device__ void wait(void *bar, int parity) {
     asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @!p bra L; }" ::
         "r"(at(bar)), "r"(parity) : "memory"); }
@@ -277,10 +278,11 @@ def test_a_source_that_is_written_before_the_bulk_copy_has_read_it_shows(gpu: gs
         __syncwarp();
         if (threadIdx.x == 0) {
             out(y, s, 128);
-            if (waits) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            if (waits) read_out();
         }
         __syncwarp();
         s[threadIdx.x] = 2;
+        if (threadIdx.x == 0) read_out();
     }"""
     )["k"]
     for waits, want in ((1, 1), (0, 2)):
@@ -304,6 +306,7 @@ def test_a_bulk_copy_of_what_was_written_needs_a_proxy_fence(gpu: gs.VirtualGPU,
         if (threadIdx.x == 40) {{
             {proxy if fence == "issuer" else ""}
             out(y, s, 256);
+            read_out();
         }}
     }}"""
     )["k"]
@@ -328,6 +331,7 @@ def test_what_a_bulk_copy_brought_may_leave_without_a_fence(gpu: gs.VirtualGPU) 
             in(s, x, 256, &bar);
             wait(&bar, 0);
             out(y, s, 256);
+            read_out();
         }
     }"""
     )["k"]

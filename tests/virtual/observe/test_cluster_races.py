@@ -87,7 +87,7 @@ WRONG = [
     ("block ends too early", reduce, without(ck.REDUCE, SYNC, 2), ("exited_block", 15, None)),
     ("buffer read without waiting", pipeline, ck.PIPELINE.replace("wait(&full[i % 2], i / 2 % 2);", ""),
      ("race", 35, 42)),
-    ("stores not waited for", stores, ck.STORES.replace("wait(&bar, 0);", ""), ("race", 38, 48)),
+    ("stores not waited for", stores, ck.STORES.replace("wait(&bar, 0);", ""), ("unwaited_copy", 48, 38)),
     ("multicast not waited for", bulk, ck.BULK.replace("if (chosen) wait(&first, 0);", ""), ("unwaited_copy", 43, 39)),
     ("copy of a peer not waited for", bulk, ck.BULK.replace("wait(&second, 0);", ""), ("unwaited_copy", 50, 47)),
     ("no proxy fence", bulk, without(ck.BULK, 'asm volatile("fence.proxy.async;" ::: "memory");'),

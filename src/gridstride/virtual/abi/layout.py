@@ -80,7 +80,7 @@ WARP = Layout(
     ntid:i32[3] nctaid:i32[3] slot:i32 observed:i32 copies:copies* cluster_arrived:i32 cluster_turn:i32 wgmma:flights*
     errors:errors* split:split* unset:i64 unset_low:i64 unset_span:i64 local_unset:i64 polled:i64 polled_site:i32
      lane_epoch:i32
-     wgmma_inside:i32 wgmma_begun:i32 wgmma_made:i32 wgmma_closed:i32 wgmma_marks:i32[8]""",
+     wgmma_inside:i32 wgmma_begun:i32 wgmma_made:i32 wgmma_closed:i32 wgmma_marks:i32[8] tries:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
@@ -94,7 +94,8 @@ local memory (a byte for each byte), 0 where reads are not checked. `polled` is 
 for; `lane_epoch` counts what brings its lanes together, 0 in a group of lanes, which are not watched.
 
 Of wgmma: whether a batch is open (`wgmma_inside`), how many batches it has `begun` and products it has `made`, how many
-groups it has `closed`, and for the last 8 how many products there were by then (`wgmma_marks`)."""
+groups it has `closed`, and for the last 8 how many products there were by then (`wgmma_marks`).
+`tries` counts its mbarrier.try_wait in launches where these may fail."""
 
 WGMMA_WARPS, WGMMA_GROUPS = 4, 8
 """Warps of a warpgroup; groups that a warp keeps account of: wgmma.wait_group leaves at most 7."""
@@ -155,11 +156,11 @@ their own, whatever the clusters are. `objects` is the device's table of texture
 
 The i-th block to start is block (`block_step` · i + `block_first`) mod `blocks`, counted from the last one where
 `block_back` is 1 (of clusters, the same); the warps of a block take turns likewise, and `warp_inverse` leads back from
-a warp's number to its turn. Where `lanes_back` is 1 the lanes of a warp do an atomic in reverse. Where
-`alone_on_device` is 1 one worker runs all blocks and the kernel reads no clock: if nothing changes, nothing ever will
-(stalls.py). Races within a warp are looked for in `lanes_blocks` of the observed blocks, from number `lanes_from` on.
-`exited` is 1 once the fast build has let an access go through to shared memory of a block that had ended, and the
-others say which.
+a warp's number to its turn. Where `lanes_back` is 1 the lanes of a warp do an atomic in reverse, and what else PTX
+leaves open is done the other way (Schedule). Where `alone_on_device` is 1 one worker runs all blocks and the kernel
+reads no clock: if nothing changes, nothing ever will (stalls.py). Races within a warp are looked for in `lanes_blocks`
+of the observed blocks, from number `lanes_from` on. `exited` is 1 once the fast build has let an access go through to
+shared memory of a block that had ended, and the others say which.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
 is set; 0 where nothing can be unset. `origin` says which kernel this is to those who ask where a heap block comes from.
 """
@@ -180,8 +181,9 @@ CLUSTER = Layout(
 `threads` have not ended yet, `arrived` have come to the cluster's barrier in its `turn`; `ended` is a mask of ranks;
 `index` is %clusterid. `race` is the shadow of all its shared memory, null if not observed."""
 
-COPIES = Layout("copies", "count:i32 spare:i32 committed:i32[32] bulk_committed:i32[32]")
-"""Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed."""
+COPIES = Layout("copies", "count:i32 unfinished:i32 committed:i32[32] bulk_committed:i32[32]")
+"""Head of a warp's queue of copies that have not landed: how many entries, and how many groups each lane has closed.
+`unfinished` is the latest stamp of bulk stores whose source alone was waited for (0: none); events chain the others."""
 
 COPY = Layout(
     "copy",
@@ -189,9 +191,12 @@ COPY = Layout(
     tensor:i32 reduce:i32 corner:i64[5] known:i32[16]""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
-`size`. Where `tensor` is 1 the copy is a box with the given corner, and its global side is the tensor's map;
-`reduce` says how a bulk copy combines with what is there, 0 for not at all; `known` what the block knew of its cluster
-when it started it."""
+`size`. Where `tensor` is BOX the copy is a box with the given corner, and its global side is the tensor's map; where it
+is IMMEDIATE `source` holds the value that is stored. `reduce` says how a bulk copy combines with what is there, 0 for
+not at all; `known` what the block knew of its cluster when it started it."""
+
+PLACE, BOX, IMMEDIATE = range(3)
+"""Values of a copy's `tensor`."""
 
 GROUPED, ARRIVING, BULK_IN, BULK_OUT = range(4)
 """Values of a copy's `kind`: cp.async, its arrival on a barrier, a bulk copy that a barrier counts, one in a group."""
@@ -320,6 +325,10 @@ where its lanes are not held against one another; `several` is 1 where other lan
 
 SITE_BIT, EPOCH_BIT, SEVERAL_BIT, STRENGTH_BIT = 14, 8, 7, 5
 MOST_EPOCHS = (1 << SITE_BIT - EPOCH_BIT) - 1
+GENERIC_WRITE = 1 << SEVERAL_BIT
+"""Of a write whose `epoch` is 0 this bit is clear where an asynchronous copy wrote: others need a proxy fence before
+one reads it."""
+
 LANED = 1 << 2
 """Beside the strength of an access: it is held against those of other lanes of its warp."""
 

@@ -62,7 +62,7 @@ def global_race(
     counted = GLOBAL_RACE_OF_LANES if lanes else GLOBAL_RACE
     key = pair_key(counted if kind == "race" else FAULT[kind], int(record["site"]), int(record["other_site"]))
     count = int(pairs["count"][pairs["key"] == key].sum())
-    say = _message if kind == "race" else _past_the_caches
+    say = {"race": _message, "proxy_fence": _unfenced}.get(kind, _past_the_caches)
     message = say(mine, theirs, _element(kernel, packed, address), count)
     return Finding(kind, message, kernel.title, mine.file, mine.line, own, mine.thread, address, theirs.access())
 
@@ -85,7 +85,7 @@ def _did(place: Place) -> str:
     if opcode == "cp":
         spaces = [w for w in words if w in ("shared", "global")]
         return "wrote" if spaces[:1] == ["global"] else "read"
-    return "wrote" if opcode in ("st", "wmma") and "load" not in words else "read"
+    return "wrote" if opcode in ("st", "wmma", "discard") and "load" not in words else "read"
 
 
 def _element(kernel: Kernel, packed: bytes, address: int) -> str:
@@ -126,6 +126,16 @@ def _past_the_caches(mine: Side, theirs: Side, where: str, count: int) -> str:
         "fence orders it, so the read may give the old value or the new; it is what __ldg and `const … __restrict__` "
         "make, which promise that nobody writes there while the kernel runs: read it with a plain load, or write to "
         "another array"
+    )
+
+
+def _unfenced(mine: Side, theirs: Side, where: str, count: int) -> str:
+    """Of a bulk copy that reads what threads of its block have written."""
+    more = f" ({count} times between these two lines)" if count > 1 else ""
+    return (
+        f"the bulk copy of thread {mine.thread} reads {where}, which thread {theirs.thread} wrote in line "
+        f"{theirs.line} with no fence.proxy.async since{more}: it may see what was there before. Let the threads that "
+        "write execute fence.proxy.async ahead of the barrier"
     )
 
 

@@ -199,9 +199,20 @@ def _unstarted_block(note: _Note) -> _Words:
 def _copy(note: _Note) -> _Words:
     if note.at.owner is not None:
         return _race_in_cluster(note)
+    if note.record["site"] == note.record["other_site"]:
+        return _left_behind(note)
     they = str(note.them) if note.at.other is None else f"{note.them} of block {note.elsewhere}"
     message = _asynchronous(note.kind, note.thread, they, note.at.offset, note.here, note.other.line)
     return message, note.at.offset, note.other
+
+
+def _left_behind(note: _Note) -> _Words:
+    message = (
+        f"thread {note.thread} ends, and the bulk copy that it starts here may not have read shared memory at offset "
+        f"{note.at.offset} by then: what the block leaves goes to the next one. Wait with "
+        "cp.async.bulk.wait_group.read 0 before the end"
+    )
+    return message, note.at.offset, None
 
 
 def _wgmma(note: _Note) -> _Words:

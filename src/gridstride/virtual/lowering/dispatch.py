@@ -105,7 +105,7 @@ EMITTERS: dict[str, Emitter] = {
     # addresses, memory
     "cvta": memory.convert_address, "isspacep": memory.is_space, "mapa": cluster_addresses.map_address,
     "getctarank": cluster_addresses.rank_of_address, "ld": memory.load, "ldu": memory.load, "st": memory.store,
-    "prefetch": nothing, "prefetchu": nothing, "discard": nothing, "applypriority": nothing,
+    "prefetch": nothing, "prefetchu": nothing, "discard": memory.discard, "applypriority": nothing,
     "createpolicy": cache_policies.create_policy, "atom": atomics.atomic, "red": atomics.reduce, "membar": memory.fence,
     "fence": memory.fence,
     # asynchronous copies, textures

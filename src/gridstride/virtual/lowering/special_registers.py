@@ -30,7 +30,7 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
     if name in ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"):
         return _time(cx, name)
     if name == "warpid":
-        return cx.field("warp")
+        return _slot(cx)
     if name == "smid":
         return b.get(cx.field("worker"), WORKER, "index")
     if name == "nsmid":
@@ -50,6 +50,15 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
     if name.startswith(("envreg", "pm")) or name == "current_graph_exec":
         return constant("i64" if name.endswith(("_64", "exec")) else "i32", 0)  # counters that nobody set to count
     raise cx.unsupported(f"special register `%{name}`")
+
+
+def _slot(cx: Lowering) -> Value:
+    """%warpid: the warp's slot on its multiprocessor. That is its number in its block where the block is the first one
+    there; where lanes take turns in reverse the block has the last slots, from the end.
+    """
+    b, number = cx.b, cx.field("warp")
+    back = b.compare("ne", b.get(cx.field("launch"), LAUNCH, "lanes_back"), constant("i32", 0))
+    return b.select(back, b.op("sub", constant("i32", _FIXED["nwarpid"] - 1), number), number)
 
 
 def _reserved(cx: Lowering, name: str) -> Value:

@@ -26,7 +26,10 @@ class Schedule:
     "in_turn" by index, "reversed", or "seeded", a permutation drawn from `seed`. `resident`: how many blocks may be on
     the GPU at a time, by default as many as the chip holds; with 1 each runs to its end before the next one starts.
     Blocks of a cooperative grid are all resident whatever it says, and those of a cluster are together. `lanes`: the
-    order in which the lanes of a warp do one atomic instruction, "in_turn" or "reversed". ValueError for other words.
+    order in which the lanes of a warp do one atomic instruction, "in_turn" or "reversed". With "reversed" what else PTX
+    leaves open is done in another way than hardware usually does it: elect.sync elects the highest lane, %warpid counts
+    from the last slot down, discard.L2 loses what lies there, and mbarrier.try_wait fails now and then. ValueError for
+    other words.
     """
 
     blocks: str = "in_turn"

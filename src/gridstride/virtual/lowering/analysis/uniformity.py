@@ -41,7 +41,7 @@ UNIFORM_SPECIALS = frozenset(
     "cluster_nctaid cluster_ctarank cluster_nctarank is_explicit_cluster current_graph_exec pm".split()
 )
 
-_SPECIAL_TOP = {"ntid": 1024, "ctaid": 2**31 - 1, "nctaid": 2**31 - 1, "warpid": 31, "laneid": 31}
+_SPECIAL_TOP = {"ntid": 1024, "ctaid": 2**31 - 1, "nctaid": 2**31 - 1, "warpid": 63, "laneid": 31}
 
 
 @dataclass(slots=True)

@@ -190,6 +190,8 @@ class Counting:
         space = space_of(cx.ins)
         if space == "generic" and ordered(cx.ins):
             cx.b.call("void", "gs_race_sync", cx.warp)  # it may have been shared memory after all
+        elif cx.program.clusters:
+            cx.b.call("void", "gs_team_learn", cx.warp)
         if space != "shared":
             cx.b.call("void", "gs_race_acquire", cx.warp)
 

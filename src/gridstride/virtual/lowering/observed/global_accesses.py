@@ -15,6 +15,11 @@ def scope_of(ins: Instruction) -> int:
     return BLOCK_STRONG if "cta" in ins.modifiers else STRONG
 
 
+def releases_widely(ins: Instruction) -> bool:
+    """Whether an access releases what came before it to other blocks, too."""
+    return not {"release", "acq_rel"}.isdisjoint(ins.modifiers) and scope_of(ins) == STRONG
+
+
 _CHECKING = frozenset(["cas", "min", "max", "and", "or"])
 
 
@@ -41,7 +46,7 @@ def watch_global(cx: Lowering, kind: str) -> Value:
     if kind == "fetch":
         return constant("i32", UNWATCHED)
     releases = {"release", "acq_rel"} & set(cx.ins.modifiers)
-    if releases and scope_of(cx.ins) == STRONG:
+    if releases_widely(cx.ins):
         b.call("void", "gs_race_fence", cx.warp)
     elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
         b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory

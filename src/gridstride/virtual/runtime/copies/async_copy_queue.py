@@ -12,16 +12,19 @@ from contextlib import contextmanager
 from gridstride.virtual.abi.layout import (
     ARRIVING,
     BLOCK,
+    BOX,
     BULK_IN,
     BULK_OUT,
     COPIES,
     COPY,
+    FAULT,
     GROUPED,
+    IMMEDIATE,
     MAX_COPIES,
     PLAIN,
     STRONG,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, wide
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.runtime.memory.printf_records import row
 from gridstride.virtual.runtime.schedule.cluster_blocks import team
@@ -117,6 +120,8 @@ def _land_entry(m: Module) -> None:
                 b.load("i64", row(b, entry.field(f), lane, 8)) for f in ("target", "source", "barrier")
             )
             bytes_ = b.load("i32", row(b, entry.field("bytes"), lane, 4))
+            value = b.define("i64", f"ptrtoint {row(b, entry.field('source'), lane, 8)!r} to i64")
+            source = b.select(entry.tensor == IMMEDIATE, value, source)
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
                 reduces = entry.reduce != 0
@@ -125,14 +130,14 @@ def _land_entry(m: Module) -> None:
                 b.call("void", "gs_proxy_landed", warp)
                 b.call("void", "gs_race_meet", warp)
                 known = b.select(copies, entry.field("known"), NULL)
-                b.call("void", "gs_team_give", warp, b.pointer(barrier), known)
+                b.call("void", "gs_team_give", warp, b.pointer(barrier), known, constant("i1", False))
                 arrivals = b.resize(~copies, "i64")
                 less = b.select(copies, 0 - b.resize(bytes_, "i64"), i64(0))
                 b.call("i64", "gs_mbarrier_apply", warp, site, lane, b.pointer(barrier), arrivals, less, i64(0))
 
 
 def _perform(b: Builder, warp: Record, entry: Record, lane: Value, target: Value, source: Value, bytes_: Value) -> None:
-    box = entry.tensor != 0
+    box = entry.tensor == BOX
     with b.if_(box):
         out = entry.kind == BULK_OUT
         map_, shared = (b.pointer(b.select(out, *pair)) for pair in ((target, source), (source, target)))
@@ -195,13 +200,16 @@ def _commit(m: Module) -> None:
 
 def _wait(m: Module) -> None:
     """What lanes wait for lands: their groups but the last `pending`, or with `pending` < 0 also what is in none."""
-    kinds = (("gs_copies_wait", "committed", GROUPED), ("gs_bulk_wait", "bulk_committed", BULK_OUT))
+    kinds = (("gs_copies_wait", "committed", GROUPED), ("gs_bulk_wait", "bulk_committed", BULK_OUT),
+             ("gs_bulk_read", "bulk_committed", BULK_OUT))  # fmt: skip
     for name, field, kind in kinds:
         with m.function("void", name, "warp* warp", "i32 mask", "i32 pending") as (b, (warp, mask, pending)):
             queue = warp.copies
             with b.if_(queue != NULL):
                 closed = b.load(wide("i32"), queue.field(field), align=4)
                 limit = closed - b.splat(pending)
+                if name == "gs_bulk_read":
+                    _hold(b, warp, queue)
                 with (
                     entries(b, queue, queue.count) as (_, entry),
                     b.if_(entry.kind == kind),
@@ -210,6 +218,29 @@ def _wait(m: Module) -> None:
                     due = b.bitcast(b.compare("slt", group, limit), "i32")
                     b.call("void", "gs_copies_do", warp, entry, due & mask)
                 b.call("void", "gs_copies_trim", queue)
+                if name == "gs_bulk_wait":
+                    _finish(b, warp, queue)
+                elif name == "gs_bulk_read":
+                    b.call("void", "gs_race_meet", warp)  # the stamp was for the copies alone
+
+
+def _hold(b: Builder, warp: Record, queue: Record) -> None:
+    """wait_group.read: what is performed now has read its source, and may arrive as late as a wait without .read."""
+    race, own = warp.block.race, warp.warp
+    with b.if_((race != NULL) & (queue.count != 0)):
+        stamp = b.call("i32", "gs_stamps_take", race, i32(1))
+        b.call("void", "gs_stamp_hold", race, stamp, own, queue.unfinished)
+        queue.unfinished = stamp
+        b.store(stamp, row(b, race.field("current"), own, 4))
+
+
+def _finish(b: Builder, warp: Record, queue: Record) -> None:
+    """wait_group: what was written has arrived. Of groups that may still be pending, too: no order is missed."""
+    race, last = warp.block.race, queue.unfinished
+    with b.if_((race != NULL) & (last != 0)):
+        b.call("void", "gs_stamp_finish", race, last)
+        queue.unfinished = 0
+        b.call("void", "gs_race_meet", warp)
 
 
 def _land(m: Module) -> None:
@@ -259,13 +290,25 @@ def _before(b: Builder, warp: Record, queue: Record, end: Value, lanes: Value) -
 
 
 def _end(m: Module) -> None:
-    """When a warp is through: bulk copies out of shared memory that nobody waited for still reach their target."""
+    """When a warp is through: bulk copies out of shared memory that nobody waited for still reach their target. On
+    hardware they may read what the next block has put there by then: a finding.
+    """
     with m.function("void", "gs_copies_end", "warp* warp") as (b, (warp,)):
         queue = warp.copies
         with b.if_(queue != NULL):
             with (
                 entries(b, queue, queue.count) as (_, entry),
-                b.if_(entry.kind == BULK_OUT),
+                b.if_((entry.kind == BULK_OUT) & (entry.mask != 0)),
             ):
+                _report_left(b, warp, entry)
                 b.call("void", "gs_copies_do", warp, entry, i32(-1))
             b.call("void", "gs_copies_trim", queue)
+
+
+def _report_left(b: Builder, warp: Record, entry: Record) -> None:
+    """A copy whose thread has ended without waiting for it, which nobody else can: the sides are one and the same."""
+    lane = b.call("i32", "llvm.cttz.i32", entry.mask, constant("i1", True))
+    source = b.load("i64", row(b, entry.field("source"), lane, 8))
+    kind, who = i32(FAULT["unwaited_copy"]), (warp.warp << 8) | lane
+    with b.if_(warp.observed != 0):
+        b.call("void", "gs_report", warp, kind, entry.site, lane, entry.site, who, source - warp.shared)

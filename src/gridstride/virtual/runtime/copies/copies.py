@@ -10,6 +10,7 @@ from gridstride.virtual.abi.layout import (
     COPY,
     FAULT,
     GROUPED,
+    IMMEDIATE,
     PLAIN,
 )
 from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, wide
@@ -20,11 +21,13 @@ from gridstride.virtual.runtime.memory.printf_records import row
 
 
 def emit_copies(m: Module) -> None:
-    """gs_range, gs_move, gs_copy, gs_bulk, gs_copies_arrive."""
+    """gs_range, gs_move, gs_discard, gs_copy, gs_bulk, gs_store_later, gs_copies_arrive."""
     _range(m)
     _move(m)
+    _discard(m)
     _copy(m)
     _bulk(m)
+    _store_later(m)
     _arrive(m)
 
 
@@ -77,6 +80,21 @@ def _move(m: Module) -> None:
         with b.if_(size > bytes_):
             rest = b.resize(size - bytes_, "i64")
             b.emit(f"call void @llvm.memset.p0.i64({b.offset(target, long)!r}, i8 0, {rest!r}, i1 false)")
+
+
+_LINE = 128
+"""Bytes that one discard names (PTX ISA, discard)."""
+
+
+def _discard(m: Module) -> None:
+    """A plain write of each lane's line, of anything: ones where lanes take turns in reverse, else what is there."""
+    head = ("warp* warp", "i32 site", "i32 mask", "ptr where")
+    with m.function("void", "gs_discard", *head) as (b, (warp, site, mask, where)), b.lanes(mask) as lane:
+        address = b.load("i64", row(b, where, lane, 8))
+        b.call("void", "gs_global_range_store", warp, site, lane, address, i64(_LINE), i32(PLAIN), NULL)
+        with b.if_(warp.launch.lanes_back != 0):
+            place = b.call("ptr", "gs_range", warp, site, lane, address, i32(_LINE), i32(_LINE), i32(GLOBAL))
+            b.emit(f"call void @llvm.memset.p0.i64({place!r}, i8 -1, i64 {_LINE}, i1 false)")
 
 
 def _copy(m: Module) -> None:
@@ -162,6 +180,24 @@ def _bulk_later(
     entry.reduce = reduce
     with b.if_(counted):
         wake(b, warp, barrier)
+
+
+def _store_later(m: Module) -> None:
+    """st.async, `size` bytes of each lane: a copy in that its barrier counts, whose source is the value itself."""
+    head = ("warp* warp", "i32 site", "i32 mask", "ptr targets", "ptr values", "ptr barriers", "i32 size", "i32 space")
+    with m.function("void", "gs_store_later", *head) as (b, args):
+        warp, site, mask, targets, values, barriers, size, space = args
+        with b.if_(mask == 0):
+            b.ret()
+        entry = b.record(b.call("ptr", "gs_copies_new", warp, warp.copies, i32(BULK_IN), site, mask, i32(0)), COPY)
+        entry.tensor = IMMEDIATE
+        with b.lanes(mask) as lane:
+            target, value = (b.load("i64", row(b, v, lane, 8)) for v in (targets, values))
+            place = b.call("ptr", "gs_resolve", warp, site, lane, target, size, space)
+            barrier = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, space, i32(0))
+            _fill(b, entry, lane, place, b.pointer(value), size)
+            b.store(b.define("i64", f"ptrtoint {barrier!r} to i64"), row(b, entry.field("barrier"), lane, 8))
+            wake(b, warp, barrier)
 
 
 def _arrive(m: Module) -> None:

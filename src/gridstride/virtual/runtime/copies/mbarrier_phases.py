@@ -9,7 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridstride.virtual.abi.layout import BLOCK, FAULT, SPINNING
-from gridstride.virtual.abi.mbarriers import ABSENT, BAD_BYTES, BAD_COUNT, COUNT_MASK, MAY_WAIT, TOO_MANY
+from gridstride.virtual.abi.mbarriers import (
+    ABSENT,
+    BAD_BYTES,
+    BAD_COUNT,
+    BLOCK_ORDER,
+    CLUSTER_ORDER,
+    COUNT_MASK,
+    MAY_FAIL,
+    MAY_WAIT,
+    MAY_YIELD,
+    TOO_MANY,
+)
 from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64, increment, to_scheduler
 from gridstride.virtual.runtime.memory.printf_records import row
@@ -122,13 +133,14 @@ def _apply(m: Module) -> None:
 def _arrive(m: Module) -> None:
     """gs_mbarrier_apply for every lane, with the old objects as states."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr arrivals", "ptr bytes", "ptr dropped",
-            "ptr states")  # fmt: skip
+            "ptr states", "i32 order")  # fmt: skip
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
-        warp, site, mask, where, space, *columns, states = args
-        b.call("void", "gs_race_meet", warp)
+        warp, site, mask, where, space, *columns, states, order = args
+        with b.if_((order & BLOCK_ORDER) != 0):
+            b.call("void", "gs_race_meet", warp)
         with b.lanes(mask) as lane:
             place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-            b.call("void", "gs_team_give", warp, place, NULL)
+            b.call("void", "gs_team_give", warp, place, NULL, (order & CLUSTER_ORDER) == 0)
             values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
             b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, *values), row(b, states, lane, 8))
 
@@ -138,10 +150,12 @@ def _test(m: Module) -> None:
 
     Where none is, copies land that the barrier counts, and the warp waits if the flags allow it.
     """
-    head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr phases", "i32 flags")
-    with m.function("i32", "gs_mbarrier_test", *head) as (b, (warp, site, mask, where, space, phases, flags)):
+    head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr phases", "i32 flags",
+            "i32 order")  # fmt: skip
+    with m.function("i32", "gs_mbarrier_test", *head) as (b, (warp, site, mask, where, space, phases, flags, order)):
         over, left, landed = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
-        b.store(flags, left)
+        _give_up(b, warp, flags)
+        b.store(flags & (MAY_WAIT | MAY_YIELD), left)
         with b.loop() as done:
             b.store(i32(0), over)
             with b.lanes(mask) as lane:
@@ -149,7 +163,7 @@ def _test(m: Module) -> None:
                 now = b.load("i64", place) >> 63
                 past = now != b.load("i64", row(b, phases, lane, 8))
                 with b.if_(past):
-                    b.call("void", "gs_team_get", warp, place)
+                    b.call("void", "gs_team_get", warp, place, order == 0)
                 bit = b.resize(past, "i32") << lane
                 b.store(b.load("i32", over) | bit, over)
             some = b.load("i32", over) != 0
@@ -169,8 +183,22 @@ def _test(m: Module) -> None:
                 warp.polled = b.define("i64", f"ptrtoint {place!r} to i64")
                 warp.polled_site = site
                 _wait(b, warp, site, mask, allowed, left)
-        b.call("void", "gs_race_meet", warp)
+        with b.if_((order & BLOCK_ORDER) != 0):
+            b.call("void", "gs_race_meet", warp)
         b.ret(b.load("i32", over))
+
+
+_GOLDEN = 0x9E3779B1
+"""2^32 over the golden ratio: its multiples come to every quarter of 32 bits in turn, and never in step with a loop."""
+
+
+def _give_up(b: Builder, warp: Record, flags: Value) -> None:
+    """Every fourth try_wait or so of a warp ends with nothing said, where the launch asks for it."""
+    with b.if_(((flags & MAY_FAIL) != 0) & (warp.launch.lanes_back != 0)):
+        tries = warp.tries + 1
+        warp.tries = tries
+        with b.if_((tries * _GOLDEN) >> 30 == 2):
+            b.ret(i32(0))
 
 
 def _wait(b: Builder, warp: Record, site: Value, mask: Value, allowed: Value, left: Value) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, GLOBAL, SHARED
 from gridstride.virtual.abi.layout import (
+    BOX,
     BULK_IN,
     BULK_OUT,
     COPY,
@@ -325,6 +326,6 @@ def _keep(
     for name, pointer in sides.items():
         b.store(b.define("i64", f"ptrtoint {pointer!r} to i64"), row(b, entry.field(name), lane, 8))
     b.store(total, row(b, entry.field("bytes"), lane, 4))
-    entry.tensor = 1
+    entry.tensor = BOX
     for axis in range(RANKS):
         entry.corner[axis] = b.load("i64", b.offset(corner, 8 * axis))

@@ -14,8 +14,9 @@ from gridstride.virtual.runtime.common import i32
 
 
 def emit_stamps(m: Module) -> None:
-    """gs_stamps_take, gs_stamp_enter, gs_race_publish, gs_race_acquire, gs_stamp_order."""
+    """gs_stamps_take, gs_stamp_enter, _hold, _finish and _order, gs_race_publish, gs_race_acquire."""
     _take(m)
+    _hold(m)
     _publish(m)
     _acquire(m)
     _order(m)
@@ -56,6 +57,31 @@ def _take(m: Module) -> None:
             event.next = race.pending
             race.pending = stamp
             b.emit("fence release")  # whoever meets the stamp in the shadow finds this entry
+
+
+def _hold(m: Module) -> None:
+    """Writes that have been started and may not have arrived: no fence publishes their stamp before it is finished."""
+    head = ("race* race", "i32 stamp", "i32 warp", "i32 before")
+    with m.function("void", "gs_stamp_hold", *head) as (b, (race, stamp, warp, before)):
+        shadow = race.shadow
+        index = stamp - shadow.base
+        with b.if_(index < shadow.event_limit, likely=True):
+            event = event_of(b, shadow, index)
+            event.who = (race.block << 5) | b.resize(warp, "i64")
+            event.published = 0
+            event.next = before
+            b.emit("fence release")
+    with m.function("void", "gs_stamp_finish", "race* race", "i32 last") as (b, (race, last)):
+        shadow, at = race.shadow, b.alloca("i32")
+        b.store(last, at)
+        with b.loop() as done:
+            stamp = b.load("i32", at)
+            index = stamp - shadow.base
+            b.break_if((stamp == 0) | (index >= shadow.event_limit), done)
+            event = event_of(b, shadow, index)
+            b.store(event.next, at)
+            event.next = race.pending
+            race.pending = stamp
 
 
 def _publish(m: Module) -> None:

@@ -16,7 +16,7 @@ RANKS = f"<{MOST} x i32>"
 
 
 def emit_cluster_clocks(m: Module) -> None:
-    """gs_team_begin, _sync, _release, _take, _opened, _wait."""
+    """gs_team_begin, _sync, _learn, _come, _release, _take, _opened, _wait."""
     _begin(m)
     _sync(m)
     _barrier(m)
@@ -53,7 +53,7 @@ def _begin(m: Module) -> None:
     with m.function("void", "gs_team_begin", "cluster_race* race") as (b, (race,)):
         # Every clock starts past all that this memory has seen, so the planes need no clearing.
         clock = race.clock + 1
-        own = clock + 1
+        own = clock + 2  # clock + 1 says that the block has begun, and nothing of what it did
         race.clock = own
         for name, value in (("waiting", i32(0)), ("told", i32(0)), ("start", clock)):
             b.put(race, CLUSTER_RACE, name, value)
@@ -69,22 +69,39 @@ def _begin(m: Module) -> None:
 
 
 def _sync(m: Module) -> None:
-    """Release to, and acquire from, one clock for the whole cluster."""
-    with m.function("void", "gs_team_sync", "warp* warp") as (b, (warp,)):
-        with b.if_(~(cluster_of(b, warp) != NULL)):
-            b.ret()
-        race, rank = team_of(b, warp)
-        with b.if_(race != NULL):
-            both = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "released")))
-            b.store(both, _field(b, race, "released"), align=4)
-            tick(b, race, rank, both)
+    """Release to, and acquire from, one clock for the whole cluster; gs_team_learn only acquires."""
+    for name, releases in (("gs_team_sync", True), ("gs_team_learn", False)):
+        with m.function("void", name, "warp* warp") as (b, (warp,)):
+            with b.if_(~(cluster_of(b, warp) != NULL)):
+                b.ret()
+            race, rank = team_of(b, warp)
+            with b.if_(race != NULL):
+                row = own_row(b, race, rank)
+                both = b.intrinsic("umax", vector(b, row), vector(b, _field(b, race, "released")))
+                if releases:
+                    b.store(both, _field(b, race, "released"), align=4)
+                    tick(b, race, rank, both)
+                else:
+                    b.store(both, row, align=4)
 
 
 def _barrier(m: Module) -> None:
     """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
-    with m.function("void", "gs_team_release", "warp* warp") as (b, (warp,)):
+    with m.function("void", "gs_team_come", "cluster_race* race", "i32 rank", "ptr given") as (b, (race, rank, given)):
+        # An arrival that orders no memory: that the block has begun, and what fences have released before. And what its
+        # threads used of other blocks' memory until now they use no more.
+        begun = b.insert(vector(b, _field(b, race, "released")), race.start + 1, rank)
+        begun = b.intrinsic("umax", begun, vector(b, _field(b, race, "released")))
+        b.store(b.intrinsic("umax", begun, vector(b, given)), given, align=4)
+        for owner in range(MOST):
+            touched = race.field("touched", MOST * owner)
+            b.store(b.insert(vector(b, touched), i32(0), rank), touched, align=4)
+    with m.function("void", "gs_team_release", "warp* warp", "i1 relaxed") as (b, (warp, relaxed)):
         race, rank = team_of(b, warp)
         with b.if_(race != NULL):
+            with b.if_(relaxed):
+                b.call("void", "gs_team_come", race, rank, _field(b, race, "arriving"))
+                b.ret()
             known = vector(b, own_row(b, race, rank))
             given = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
             b.store(given, _field(b, race, "arriving"), align=4)

@@ -22,7 +22,7 @@ def emit_cluster_orders(m: Module) -> None:
     """gs_race_sync, gs_team_give, gs_team_flip, gs_team_get, gs_team_started."""
     with m.function("void", "gs_race_sync", "warp* warp") as (b, (warp,)):
         b.call("void", "gs_race_meet", warp)
-        b.call("void", "gs_team_sync", warp)
+        b.call("void", "gs_team_learn", warp)
     _slot(m)
     _give(m)
     _flip(m)
@@ -69,8 +69,11 @@ def _address(b: Builder, place: Value) -> Value:
 
 
 def _give(m: Module) -> None:
-    """An arrival: of the block as it is now, or, where `known` is not null, as it was then."""
-    with m.function("void", "gs_team_give", "warp* warp", "ptr place", "ptr known") as (b, (warp, place, known)):
+    """An arrival: of the block as it is now, or, where `known` is not null, as it was then. `relaxed`: it releases
+    nothing to other blocks.
+    """
+    head = ("warp* warp", "ptr place", "ptr known", "i1 relaxed")
+    with m.function("void", "gs_team_give", *head) as (b, (warp, place, known, relaxed)):
         race, rank = _watched(b, warp)
         clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
         with b.if_(~(clock != NULL)):
@@ -78,6 +81,9 @@ def _give(m: Module) -> None:
             b.ret()
         with b.if_(known != NULL):
             b.store(b.intrinsic("umax", vector(b, clock), vector(b, known)), clock, align=4)
+            b.ret()
+        with b.if_(relaxed):
+            b.call("void", "gs_team_come", race, rank, clock)
             b.ret()
         row = vector(b, own_row(b, race, rank))
         b.store(b.intrinsic("umax", vector(b, clock), row), clock, align=4)
@@ -94,15 +100,19 @@ def _flip(m: Module) -> None:
 
 
 def _get(m: Module) -> None:
-    """A wait that has ended."""
-    with m.function("void", "gs_team_get", "warp* warp", "ptr place") as (b, (warp, place)):
+    """A wait that has ended. `relaxed`: what was released is known behind a fence only."""
+    with m.function("void", "gs_team_get", "warp* warp", "ptr place", "i1 relaxed") as (b, (warp, place, relaxed)):
         race, rank = _watched(b, warp)
         clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
         with b.if_(~(clock != NULL)):
             b.call("void", "gs_team_sync", warp)
             b.ret()
-        row = own_row(b, race, rank)
         opened = vector(b, b.offset(clock, _CLOCKS // 2))
+        with b.if_(relaxed):
+            released = race.field("released")
+            b.store(b.intrinsic("umax", vector(b, released), opened), released, align=4)
+            b.ret()
+        row = own_row(b, race, rank)
         b.store(b.intrinsic("umax", vector(b, row), opened), row, align=4)
 
 

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.layout import (
     EPOCH_BIT,
+    FAULT,
+    GENERIC_WRITE,
     LANED,
+    LANES,
+    MOST_EPOCHS,
     SEVERAL_BIT,
     SITE_BIT,
     STRENGTH_BIT,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, suffix, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, i64
-from gridstride.virtual.runtime.sanitize.clocks import entry
+from gridstride.virtual.runtime.sanitize.clocks import entry, event_of
 from gridstride.virtual.runtime.sanitize.global_units import HALF, RECORDS, emit_global_units
 
 
 def emit_global_races(m: Module) -> None:
     """gs_global_load and gs_global_store for accesses, gs_global_range_* for asynchronous copies."""
+    _unfenced(m)
     for kind in ("load", "store"):
         _access(m, kind)
         _range(m, kind)
@@ -164,6 +169,8 @@ def _range(m: Module, kind: str) -> None:
     with m.function("void", f"gs_global_range_{kind}", *head) as (b, args):
         warp, site, lane, address, bytes_, strength, source = args
         race, shadow, shift, me = _opening(b, warp, site, strength)
+        if kind == "store":
+            me &= ~GENERIC_WRITE
         _show_source(b, race, lane, address, bytes_, source)
         long, start = b.resize(shift, "i64"), shadow.start
         with b.if_(address < start):
@@ -179,8 +186,33 @@ def _range(m: Module, kind: str) -> None:
             b.store(unit + HALF, at)
             units = b.splat(unit, HALF) + vector_constant("i64", range(HALF))
             mask = b.bitcast(units < b.splat(end, HALF), "i16")
+            if kind == "load":
+                b.call("void", "gs_global_unfenced", warp, race, shadow, units, entries, mask)
             b.call("void", f"gs_global_apart_{kind}", warp, race, shadow, units, entries, mask)
         race.values = NULL
+
+
+def _unfenced(m: Module) -> None:
+    """Reports a bulk copy out of global memory where its own block has written with no proxy fence since."""
+    head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries", "i16 mask")
+    with m.function("void", "gs_global_unfenced", *head) as (b, (warp, race, shadow, units, entries, mask)):
+        pointers = b.define(f"<{HALF} x ptr>", f"getelementptr i64, ptr {shadow.written.name}, {units!r}")
+        gather, bits = f"llvm.masked.gather.{suffix(RECORDS)}.v{HALF}p0", b.bitcast(mask, f"<{HALF} x i1>")
+        records = b.call(RECORDS, gather, pointers, i32(8), bits, constant(RECORDS, 0))
+        recent = records >= b.splat(b.resize(race.first, "i64") << 32, HALF)
+        generic = (records & (GENERIC_WRITE | MOST_EPOCHS << EPOCH_BIT)) != 0
+        with b.lanes(b.resize(b.bitcast(recent & generic, "i16"), "i32")) as one:
+            theirs = b.extract(records, one)
+            stamp = b.resize(theirs >> 32, "i32")
+            index = stamp - shadow.base
+            with b.if_(index < shadow.event_limit):
+                who = event_of(b, shadow, index).who
+                fenced = b.load("i32", entry(b, race.field("fenced"), b.resize(who, "i32") & (LANES - 1)))
+                with b.if_(((who >> 5) == race.block) & (stamp > fenced)):
+                    address = shadow.start + (b.extract(units, one) << b.resize(shadow.shift, "i64"))
+                    told = i32(FAULT["proxy_fence"]), b.extract(entries, one), theirs, address, i32(0)
+                    b.call("void", "gs_global_report", warp, *told)
+                    b.ret()
 
 
 def _show_source(b: Builder, race: Record, lane: Value, address: Value, bytes_: Value, source: Value) -> None:

@@ -60,14 +60,16 @@ def _complete(m: Module) -> None:
 
 
 def _arrive(m: Module) -> None:
-    with m.function("void", "gs_cluster_arrive", "warp* warp", "i32 site", "i32 mask") as (b, (warp, site, mask)):
+    """`relaxed`: what the lanes did before is not ordered before what follows the others' wait."""
+    head = ("warp* warp", "i32 site", "i32 mask", "i1 relaxed")
+    with m.function("void", "gs_cluster_arrive", *head) as (b, (warp, site, mask, relaxed)):
         cluster, there = cluster_of(b, warp), warp.cluster_arrived
         _misuse(b, warp, site, there & mask, ARRIVED_TWICE)
         warp.cluster_arrived = there | mask
         others = warp.cluster_turn & ~mask
         warp.cluster_turn = others | (mask & _turn_mask(b, cluster))
         increment(b, cluster.field("arrived"), b.call("i32", "llvm.ctpop.i32", mask))
-        b.call("void", "gs_team_release", warp)
+        b.call("void", "gs_team_release", warp, relaxed)
         b.call("void", "gs_cluster_complete", cluster)
 
 

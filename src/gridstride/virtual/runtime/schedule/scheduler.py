@@ -187,6 +187,7 @@ def _start_block(m: Module, processor: Processor) -> None:
             warp.site = 0xFFFFFFFF
             warp.observed = observed
             warp.polled = 0
+            warp.tries = 0
             warp.lane_epoch = 1
             _unset_local(b, worker, warp, first + b.resize(w, "i64"), observed)
             warp.cluster_arrived = 0

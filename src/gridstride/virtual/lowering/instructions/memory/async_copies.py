@@ -59,7 +59,7 @@ def _group(cx: Lowering, ins: Instruction, said: set[str], room: str) -> None:
         if not isinstance(operand, Immediate):
             raise cx.unsupported(f"such a form of `{ins.name}`")
         pending = constant("i32", operand.bits)
-    cx.b.call("void", f"{room}_wait", cx.warp, cx.active(), pending)
+    cx.b.call("void", f"{room}_{'read' if 'read' in said else 'wait'}", cx.warp, cx.active(), pending)
 
 
 # -- cp.async ---------------------------------------------------------------------------------------------------------

@@ -55,10 +55,8 @@ def _write(
     cx.program.observer.access(cx, site, access, address, "red" if unread else "atom")
     where = vector_address(cx, address, space)
     results = [_call(cx, parts, site, _moved(cx, where, size * j), targets[j], c) for j, c in enumerate(columns)]
-    if {"acquire", "release", "acq_rel"} & set(cx.ins.modifiers):
-        cx.program.observer.sync(cx)
-    elif parts.space != "shared":
-        cx.program.observer.acquired(cx)
+    # What releases has told the observer so before the access (watch_global, watch_cluster): all are left to acquire.
+    cx.program.observer.acquired(cx)
     for target, result in zip(targets, results, strict=True):
         if result is not None:
             cx.set(target, result)

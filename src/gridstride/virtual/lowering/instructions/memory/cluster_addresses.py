@@ -124,6 +124,6 @@ def store_remote(cx: Lowering, addresses: Value, access: Access, site: int, valu
 # -- the barrier ------------------------------------------------------------------------------------------------------
 def arrive(cx: Lowering) -> None:
     """barrier.cluster.arrive: the lanes are counted and go on; control.py has the wait."""
-    site = constant("i32", cx.program.site(cx))
+    site, relaxed = constant("i32", cx.program.site(cx)), constant("i1", "relaxed" in cx.ins.modifiers)
     with cx.b.if_(cx.b.compare("ne", cx.active(), constant("i32", 0))):
-        cx.b.call("void", "gs_cluster_arrive", cx.warp, site, cx.active())
+        cx.b.call("void", "gs_cluster_arrive", cx.warp, site, cx.active(), relaxed)

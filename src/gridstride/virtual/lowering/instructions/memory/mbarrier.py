@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.mbarriers import COUNT_MASK, MAY_WAIT, MAY_YIELD
+from gridstride.virtual.abi.mbarriers import BLOCK_ORDER, CLUSTER_ORDER, COUNT_MASK, MAY_FAIL, MAY_WAIT, MAY_YIELD
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis import memory_operands
 from gridstride.virtual.lowering.function import Lowering
@@ -33,6 +33,15 @@ def mbarrier(cx: Lowering, ins: Instruction) -> None:
         _arrive(cx, ins, where, kind, rest)
 
 
+def order_of(ins: Instruction) -> Value:
+    """What an arrival or a wait orders, as the runtime takes it. The scope is .cta where none is said, but published
+    kernels let blocks of a cluster wait for one another so, and do not spell it out: only one that is written counts.
+    """
+    if "relaxed" in ins.modifiers:
+        return constant("i32", 0)
+    return constant("i32", BLOCK_ORDER if "cta" in ins.modifiers else BLOCK_ORDER | CLUSTER_ORDER)
+
+
 def _init(cx: Lowering, where: Value, kind: Value, rest: tuple[Operand, ...]) -> None:
     places, counts = columns(cx, where, cx.vector(rest[0], "u32"))
     cx.b.call("void", "gs_mbarrier_init", cx.warp, site(cx), cx.active(), places, kind, counts)
@@ -51,7 +60,7 @@ def _arrive(cx: Lowering, ins: Instruction, where: Value, kind: Value, rest: tup
         bytes_ = b.op("sub", zero, bytes_)
     dropped = arrivals if form == "arrive_drop" else zero
     places, *values, states = columns(cx, where, arrivals, bytes_, dropped, zero)
-    b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, *values, states)
+    b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, *values, states, order_of(ins))
     if not isinstance(ins.operands[0], Address):
         cx.set(ins.operands[0], b.load(wide("i64"), states))
 
@@ -68,9 +77,12 @@ def _wait(cx: Lowering, ins: Instruction, where: Value, kind: Value, which: Oper
     flags = MAY_WAIT if _only_polls(cx) else 0
     if ins.modifiers[0] == "try_wait" and cx.code.spin_edges:
         flags |= MAY_YIELD
+    if ins.modifiers[0] == "try_wait":
+        flags |= MAY_FAIL
     places, phases = columns(cx, where, phase)
     mask = cx.active()
-    over = b.call("i32", "gs_mbarrier_test", cx.warp, site(cx), mask, places, kind, phases, constant("i32", flags))
+    more = constant("i32", flags), order_of(ins)
+    over = b.call("i32", "gs_mbarrier_test", cx.warp, site(cx), mask, places, kind, phases, *more)
     uniform = cx.uniform(ins.operands[0])
     cx.set(ins.operands[0], b.compare("ne", over, constant("i32", 0)) if uniform else b.bitcast(over, wide("i1")))
 

@@ -24,6 +24,7 @@ from gridstride.virtual.lowering.instructions.memory.cluster_addresses import (
     store_remote,
     to_generic,
 )
+from gridstride.virtual.lowering.instructions.memory.copy_operands import columns
 from gridstride.virtual.lowering.program import Stored
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Symbol, Vector
 from gridstride.virtual.ptx.types import TYPES
@@ -246,6 +247,17 @@ def is_space(cx: Lowering, ins: Instruction) -> None:
         distance = b.op("sub", address, b.splat(shared) if address.wide else shared)
         inside = b.compare("uge", distance, b.splat(size) if address.wide else size)
     cx.set(ins.operands[0], inside)
+
+
+def discard(cx: Lowering, ins: Instruction) -> None:
+    """discard: what lies in a line of L2 may be lost, as if anything had been written there. It stays where it is in a
+    launch in turn, and is lost where lanes take turns in reverse.
+    """
+    b, address = cx.b, ins.operands[0]
+    assert isinstance(address, Address)
+    site = constant("i32", cx.program.site(cx, Access("global", 1, 1)))
+    (where,) = columns(cx, vector_address(cx, address, "global"))
+    b.call("void", "gs_discard", cx.warp, site, cx.active(), where)
 
 
 def fence(cx: Lowering, ins: Instruction) -> None:

@@ -1,10 +1,12 @@
 """st.async and red.async: stores into another block's shared memory that an mbarrier there counts in bytes.
 
-They take effect at once. In the observed build a read that does not wait for the barrier is unordered with them.
+They take effect at once. In the observed build an st.async to shared memory is queued as bulk copies are, and lands
+when somebody waits for its barrier: a kernel that does not wait reads what was there before.
 """
 
 from __future__ import annotations
 
+from gridstride.virtual.abi.mbarriers import BLOCK_ORDER, CLUSTER_ORDER
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import memory_operands
@@ -12,6 +14,7 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import addressing, atomic_calls
 from gridstride.virtual.lowering.instructions.memory.cluster_addresses import store_remote
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
+from gridstride.virtual.lowering.program import NullObserver
 from gridstride.virtual.ptx.module import Instruction, Sink, Vector
 from gridstride.virtual.ptx.types import TYPES
 
@@ -24,6 +27,11 @@ def store_async(cx: Lowering, ins: Instruction) -> None:
     space = memory_operands.space_of(ins)
     access = Access(space, size, ins.vector)
     number = cx.program.site(cx, access)
+    if space == "shared" and not isinstance(cx.program.observer, NullObserver):
+        cx.program.observer.access(cx, number, access, where, "async")
+        for j, item in enumerate(items):
+            _later(cx, ins, number, size * j, cx.vector(item, f"b{8 * size}"))
+        return
     cx.program.observer.access(cx, number, access, where, "store")
     values = [cx.vector(i, f"b{8 * size}") for i in items]
     addresses = addressing.vector_address(cx, where, space)
@@ -32,6 +40,17 @@ def store_async(cx: Lowering, ins: Instruction) -> None:
     else:
         addressing._slow_store(cx, addresses, access, number, values)
     _complete(cx, ins, size * ins.vector)
+
+
+def _later(cx: Lowering, ins: Instruction, number: int, offset: int, value: Value) -> None:
+    """The observed build: one element of each lane is queued."""
+    space, size = memory_operands.space_of(ins), TYPES[ins.type].size
+    target, barrier = (addressing.vector_address(cx, address(cx, ins, i), space) for i in (0, 2))
+    target = cx.b.op("add", target, constant(target.type, offset))
+    kind = constant("i32", addressing.number_of(ins, space))
+    places = columns(cx, target, value, barrier)
+    cx.b.call("void", "gs_store_later", cx.warp, constant("i32", number), cx.active(), *places,
+              constant("i32", size), kind)  # fmt: skip
 
 
 def reduce_async(cx: Lowering, ins: Instruction) -> None:
@@ -50,8 +69,9 @@ def _complete(cx: Lowering, ins: Instruction, size: int) -> None:
     zero = constant(wide("i64"), 0)
     places, arrivals, bytes_, dropped, states = columns(cx, where, zero, _less(size), zero, zero)
     kind = constant("i32", addressing.number_of(ins, space))
+    order = constant("i32", BLOCK_ORDER | CLUSTER_ORDER)
     cx.b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, arrivals, bytes_, dropped,
-              states)  # fmt: skip
+              states, order)  # fmt: skip
 
 
 def _less(size: int) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import LANES, SPINNING, WARP
+from gridstride.virtual.abi.layout import LANES, LAUNCH, SPINNING, WARP
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.function import Lowering
@@ -144,13 +144,17 @@ def active_mask(cx: Lowering, ins: Instruction) -> None:
 
 
 def elect(cx: Lowering, ins: Instruction) -> None:
-    """elect.sync: the lowest executing member leads."""
+    """elect.sync: the lowest executing member leads, as on hardware; where lanes take turns in reverse the highest. PTX
+    leaves open which it is, but says that it is the same each time.
+    """
     b = cx.b
+    back = b.compare("ne", b.get(cx.field("launch"), LAUNCH, "lanes_back"), constant("i32", 0))
 
-    def lowest(group: Value) -> Value:
-        return b.call("i32", "llvm.cttz.i32", group, constant("i1", False))
+    def first(group: Value) -> Value:
+        lowest, above = (b.call("i32", f"llvm.{f}.i32", group, constant("i1", False)) for f in ("cttz", "ctlz"))
+        return b.select(back, b.op("sub", constant("i32", LANES - 1), above), lowest)
 
-    leader = b.splat(_by_group(cx, _members(cx, ins), "i32", lowest))
+    leader = b.splat(_by_group(cx, _members(cx, ins), "i32", first))
     set_pair(cx, ins.operands[0], leader, lambda: b.compare("eq", leader, vector_constant("i32", LANE)))
 
 

@@ -1,0 +1,121 @@
+"""What PTX leaves open: as hardware does it in a launch in turn, in another way where lanes take turns in reverse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridstride as gs
+from gridstride.virtual.machine.schedule import IN_TURN, REVERSED, Schedule, seeded
+
+ORDERS = {"in turn": IN_TURN, "reversed": REVERSED, "even seed": seeded(2), "odd seed": seeded(1)}
+
+
+@pytest.fixture(scope="module")
+def device() -> gs.VirtualGPU:
+    return gs.VirtualGPU("h200", workers=1, memory=64 << 20, time_limit=20)
+
+
+def ran(device: gs.VirtualGPU, body: str, schedule: Schedule, *, observed: bool = True) -> tuple[set[str], list[int]]:
+    """The kinds of findings of two blocks of 64 threads, and what they leave in 128 words that were 1, 2, 3…"""
+    with gs.use(device), device.scheduled(schedule):
+        kernel = gs.cuda(f'extern "C" __global__ void k(unsigned *o) {{ unsigned t = threadIdx.x; {body} }}')["k"]
+        o = gs.to_device(np.arange(1, 129, dtype=np.uint32))
+        if observed:
+            found = {f.kind for f in kernel.observe(2, 64)(o).findings}
+        else:
+            kernel[2, 64](o)
+            found = set()
+        return found, o.numpy().tolist()
+
+
+def back(order: str) -> bool:
+    return ORDERS[order].lanes == "reversed"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("observed", [False, True])
+def test_elect_gives_any_lane_of_the_mask_the_same_each_time(device: gs.VirtualGPU, order: str, observed: bool) -> None:
+    body = """unsigned a, b, p;
+        asm volatile("{ .reg .pred p; elect.sync %0|p, 0xffffffff; selp.u32 %1, 1, 0, p; }" : "=r"(a), "=r"(p));
+        asm volatile("{ .reg .pred p; elect.sync %0|p, 0xffffffff; }" : "=r"(b));
+        o[64 * blockIdx.x + t] = a | b << 8 | p << 16 | (t % 32 == a) << 17;"""
+    _, out = ran(device, body, ORDERS[order], observed=observed)
+    leader = 31 if back(order) else 0
+    assert out == [leader * 257 + 3 * (t % 32 == leader) * 65536 for t in range(128)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_elect_gives_a_lane_that_takes_part(device: gs.VirtualGPU, order: str) -> None:
+    body = """unsigned a = 99;
+        if (t % 32 > 4 && t % 32 < 9) asm volatile("{ .reg .pred p; elect.sync %0|p, 0x1e0; }" : "=r"(a));
+        o[64 * blockIdx.x + t] = a;"""
+    _, out = ran(device, body, ORDERS[order])
+    assert set(out) == {99, 8 if back(order) else 5}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_warp_s_slot_is_its_number_where_the_block_is_alone_there(
+    device: gs.VirtualGPU, order: str, observed: bool
+) -> None:
+    body = 'unsigned w; asm volatile("mov.u32 %0, %%warpid;" : "=r"(w)); o[64 * blockIdx.x + t] = w;'
+    _, out = ran(device, body, ORDERS[order], observed=observed)
+    assert out == [63 - t % 64 // 32 if back(order) else t % 64 // 32 for t in range(128)]
+
+
+LINE = 'if (t == 0 && blockIdx.x == 1) asm volatile("discard.global.L2 [%0], 128;" :: "l"(o + AT) : "memory");'
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("observed", [False, True])
+def test_what_is_discarded_is_lost_and_nothing_beside_it(device: gs.VirtualGPU, order: str, observed: bool) -> None:
+    found, out = ran(device, LINE.replace("AT", "32"), ORDERS[order], observed=observed)
+    kept = [t + 1 for t in range(128)]
+    assert out == [2**32 - 1 if back(order) and 32 <= t < 64 else kept[t] for t in range(128)]
+    assert found == set()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_discard_is_a_write(device: gs.VirtualGPU, order: str) -> None:
+    found, _ = ran(device, "o[64 * blockIdx.x + t] = t + 5;" + LINE.replace("AT", "0"), ORDERS[order])
+    assert found == {"race"}
+
+
+def test_a_discard_beyond_an_array_shows_where_it_would_be_lost(device: gs.VirtualGPU) -> None:
+    body = LINE.replace("AT", "(1 << 20)")
+    assert ran(device, body, IN_TURN)[0] == set()
+    with pytest.raises(gs.KernelFault, match="128 bytes"):
+        ran(device, body, REVERSED, observed=False)
+
+
+COPY = """__shared__ __align__(16) unsigned s[8][4];
+    __shared__ unsigned long long bar;
+    unsigned b = (unsigned)__cvta_generic_to_shared(&bar), sum = 0;
+    if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b) : "memory");
+    __syncthreads();
+    for (int k = 0; k < TIMES; k++) {
+        if (t == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16;\\n"
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%2], 16, [%0];"
+            :: "r"(b), "r"((unsigned)__cvta_generic_to_shared(s[k])), "l"(o + 64 * blockIdx.x + 4 * k) : "memory");
+        __syncthreads();
+        asm volatile("{ .reg .pred p;\\n L: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n AGAIN }"
+            :: "r"(b), "r"(k % 2) : "memory");
+        sum += s[k][0];
+        __syncthreads();
+    }
+    if (t >= 32) o[64 * blockIdx.x + t] = sum;"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_try_that_is_made_once_may_fail(device: gs.VirtualGPU, order: str) -> None:
+    found, out = ran(device, COPY.replace("AGAIN", "").replace("TIMES", "1"), ORDERS[order])
+    assert ("unwaited_copy" in found) == back(order)
+    assert (out[32:64] == [1] * 32) != back(order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_try_that_is_made_until_it_succeeds_is_no_weaker(device: gs.VirtualGPU, order: str) -> None:
+    found, out = ran(device, COPY.replace("AGAIN", "@!p bra L;").replace("TIMES", "8"), ORDERS[order])
+    assert found == set()
+    assert out[32:64] == [8 + 4 * 28] * 32
