@@ -44,8 +44,8 @@ class ProgramRun:
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A number that the product can give: `value` is an expression over the counters of `run` and the elements of its
-    small arrays (error_3), over a chip's data, over the counters of the lab's kernel or program (`run` is "lab"), or over
-    other figures (`of`); or it is a path into a recorded result (`record`).
+    small arrays (error_3), over a chip's data, over the counters of the lab's kernel or program (`run` is "lab"), or
+    over other figures (`of`); or it is a path into a recorded result (`record`).
     """
 
     name: str
