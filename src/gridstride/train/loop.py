@@ -88,6 +88,8 @@ class Loop:
                     return "patience"
             stopped = collectives.anyone(self.stopped())
             if stopped or (_every(run.save_every, progress.step) and not progress.done):
+                if not stopped:
+                    self.trainer.choose_threads()
                 self._save()
             if stopped:
                 return "signal"

@@ -28,6 +28,7 @@ _AT_LEAST: dict[str, float] = {
     "schedule.warmup": 1,
     "schedule.floor": 0,
     "run.seed": 0,
+    "run.threads": 0,
     "run.minutes": 0,
     "run.steps": 0,
     "run.batch": 1,
@@ -61,6 +62,7 @@ _AT_MOST: dict[str, float] = {
     "data.vocabulary": 2**22,
     "data.sequence": 2**24,
     "run.batch": 2**20,
+    "run.threads": 2**12,
 }
 
 

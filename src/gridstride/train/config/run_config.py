@@ -71,6 +71,7 @@ class Run:
     seed: int
     device: str
     precision: Literal["auto", "fp32", "bf16", "fp16"]
+    threads: int
     minutes: float
     steps: int
     batch: int
