@@ -52,7 +52,8 @@ class Job:
 
     def changes(self, name: str, *, steps: int = ENDLESS) -> list[str]:
         sizes = "width=16 layers=1 heads=2 kv_heads=2 head_width=8 hidden=32"
-        run = f"minutes=0.0 steps={steps} batch=4 log_every=1 evaluate_every=0 save_every={EVERY} precision=fp32"
+        run = f"minutes=0.0 steps={steps} batch=4 log_every=1 evaluate_every=0 precision=fp32"
+        run += f" save_every={EVERY} save_minutes=0"
         changes = [f"model.{size}" for size in sizes.split()] + [f"run.{value}" for value in run.split()]
         changes += [f"run.folder={self.folder / 'runs'}", f"run.name={name}", f"data.source={self.text}"]
         changes += [

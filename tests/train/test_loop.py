@@ -124,6 +124,17 @@ class Timed:
         monkeypatch.setattr(clock, "now", lambda: (self.seconds, self.seconds))
 
 
+def test_a_killed_run_loses_no_more_than_the_minutes_between_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps of 2 s, then of 0.5 s; a checkpoint every 3 s, and none by steps."""
+    made = trainer(tmp_path, "run.save_every=0", "run.save_minutes=0.05", "run.evaluate_every=0", "run.keep=99")
+    Timed(made, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        Loop(made, Show(), stopped=lambda: _raise(KeyboardInterrupt()) if made.progress.step == 11 else False).run()
+    assert made.checkpoints.steps() == [2, 5]  # after 4 s and after 7 s
+
+
 BY_TIME = ("run.steps=0", "run.minutes=0.5")
 
 

@@ -26,6 +26,7 @@ from gridstride.train.report.profiler import Profiler
 from gridstride.train.trainer import Stepped, Trainer
 
 Entry = dict[str, Any]
+_SAVE, _STOP = 1, 2  # what a rank asks of all, the more urgent one the higher
 
 
 class Show(Protocol):
@@ -60,6 +61,7 @@ class Loop:
         board = self.config.run.tensorboard
         self.log = Log(trainer.folder, step=self.progress.step, tensorboard=board) if collectives.rank() == 0 else None
         self._unread: list[Stepped] = []
+        self._saved = self.progress.seconds
 
     def run(self) -> Ended:
         """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
@@ -86,8 +88,9 @@ class Loop:
                 self._validate()
                 if run.patience and progress.stale >= run.patience:
                     return "patience"
-            stopped = collectives.anyone(self.stopped())
-            if stopped or (_every(run.save_every, progress.step) and not progress.done):
+            urgent = collectives.highest(_STOP if self.stopped() else _SAVE if self._late() else 0)
+            stopped = urgent == _STOP
+            if stopped or ((urgent or _every(run.save_every, progress.step)) and not progress.done):
                 if not stopped:
                     self.trainer.choose_threads()
                 self._save()
@@ -126,6 +129,12 @@ class Loop:
         self._read()  # what is not a number must not replace a good checkpoint
         self.trainer.save()
         self.clock.waited()
+        self._saved = self.progress.seconds
+
+    def _late(self) -> bool:
+        """Whether the last checkpoint is as old as one may be; clocks of ranks differ, so one of them is enough."""
+        minutes = self.config.run.save_minutes
+        return bool(minutes) and self.progress.seconds - self._saved >= 60 * minutes
 
     def _read(self) -> None:
         """Read losses back (a GPU runs ahead until here), refuse what is not a number, log the last."""

@@ -38,6 +38,7 @@ _AT_LEAST: dict[str, float] = {
     "run.evaluate_windows": 1,
     "run.patience": 0,
     "run.save_every": 0,
+    "run.save_minutes": 0,
     "run.keep": 1,
     "parallel.tensor": 1,
 }

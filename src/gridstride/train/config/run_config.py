@@ -81,6 +81,7 @@ class Run:
     evaluate_windows: int
     patience: int
     save_every: int
+    save_minutes: float
     keep: int
     compile: bool
     checkpoint_activations: bool
