@@ -135,6 +135,10 @@ def _batches(config: Config) -> Iterator[str]:
 
 
 def _names(config: Config) -> Iterator[str]:
+    try:
+        "".encode(config.data.encoding or "utf-8")
+    except (LookupError, ValueError):
+        yield f"data.encoding = {config.data.encoding!r} is none that Python knows: latin-1, cp1252, utf-16 …"
     if not config.data.source:
         yield "data.source is empty; name a folder, a text file, a .jsonl file, 'stdlib' or 'python'"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", config.run.name):

@@ -37,6 +37,7 @@ class Model:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     source: str
+    encoding: str
     vocabulary: int
     sequence: int
     validation_share: float
