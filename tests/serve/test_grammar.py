@@ -176,3 +176,33 @@ def test_the_same_schema_is_compiled_once_and_its_texts_are_apart() -> None:
     first.take(tokenizer().encode("1")[0])
     assert second.mask().tolist() == before != first.mask().tolist()
     assert len(grammars._compiled) == 1
+
+
+def schema_request(id: str, schema: str) -> Any:
+    return submit(id, [1, 2], schema=schema, max_tokens=4)
+
+
+def test_a_schema_that_says_nothing_but_itself_is_refused() -> None:
+    with pytest.raises(Refused, match="the JSON schema cannot be used"):
+        engine().submit(schema_request("a", '{"$ref": "#"}'))
+
+
+def test_what_was_prepared_is_there_at_once() -> None:
+    made = engine()
+    request = schema_request("a", '{"type": "boolean"}')
+    work = made.preparation(request)
+    assert work is not None
+    work()
+    assert made.preparation(request) is None
+    made.submit(request)
+
+
+def test_a_bad_schema_is_refused_when_it_is_submitted_not_when_it_is_prepared() -> None:
+    made = engine()
+    request = schema_request("a", '{"type": "nonsense"}')
+    work = made.preparation(request)
+    assert work is not None
+    work()
+    for _ in range(2):
+        with pytest.raises(Refused, match="nonsense"):
+            made.submit(request)

@@ -101,7 +101,7 @@ def test_a_schema_binds_the_answer(live: Live) -> None:
     assert isinstance(json.loads(choice["message"]["content"])["yes"], bool)
 
 
-@pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"type": 7}])
+@pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"type": 7}, {"$ref": "#"}])
 def test_a_bad_schema_is_its_own_requests_400(live: Live, schema: dict[str, Any]) -> None:
     for stream in (False, True):
         body = {"model": "fake", "messages": HI, "stream": stream, **schema_of(schema)}

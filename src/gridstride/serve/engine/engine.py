@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Draw, Runner, Sampled, TokenLogprobs
@@ -63,6 +64,13 @@ class Engine:
     @property
     def idle(self) -> bool:
         return not self._requests and not self._updates
+
+    def preparation(self, submit: Submit) -> Callable[[], None] | None:
+        """What takes long and may be done on another thread before `submit`; None for nothing."""
+        schema = submit.sampling.schema
+        if schema is None or self._grammars is None or self._grammars.known(schema):
+            return None
+        return partial(self._grammars.prepare, schema)
 
     def submit(self, submit: Submit) -> None:
         """Accepts a request, or raises Refused for what can never run."""
