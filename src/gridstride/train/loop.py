@@ -21,11 +21,13 @@ from gridstride.train.distributed import collectives
 from gridstride.train.errors import TrainFailed
 from gridstride.train.optim import schedule, speed
 from gridstride.train.report.clock import Clock
+from gridstride.train.report.curve import draw
 from gridstride.train.report.log import Log
 from gridstride.train.report.profiler import Profiler
 from gridstride.train.trainer import Stepped, Trainer
 
 Entry = dict[str, Any]
+_REDRAWN = 60.0  # seconds after which the curve is drawn again
 _SAVE, _STOP = 1, 2  # what a rank asks of all, the more urgent one the higher
 
 
@@ -62,6 +64,7 @@ class Loop:
         self.log = Log(trainer.folder, step=self.progress.step, tensorboard=board) if collectives.rank() == 0 else None
         self._unread: list[Stepped] = []
         self._saved = self.progress.seconds
+        self._drawn: float | None = None
 
     def run(self) -> Ended:
         """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
@@ -192,7 +195,14 @@ class Loop:
         if self.log is not None:
             self.log.write(entry)
             self.show.validated(entry)
+            self._draw()
         self.clock.waited()
+
+    def _draw(self) -> None:
+        """The curve so far; not with each validation, as a drawing takes half a second."""
+        if self._drawn is None or self.progress.seconds - self._drawn >= _REDRAWN:
+            draw(self.trainer.folder, self.trainer.folder.path / "curve.png")
+            self._drawn = self.progress.seconds
 
     def _loss(self, *, most: int | None) -> float:
         trainer, run = self.trainer, self.config.run
