@@ -48,6 +48,7 @@ async def _begin(server: Server, body: ChatRequest) -> Generation:
         body,
         [prompt],
         ready=server.ready,
+        defaults=server.settings.sampling,
         param="messages",
         max_tokens=chat_max_tokens(body),
         logprobs=(body.top_logprobs or 0) if body.logprobs else None,

@@ -65,6 +65,7 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, l
         body,
         prompts,
         ready=server.ready,
+        defaults=server.settings.sampling,
         param="prompt",
         max_tokens=body.max_tokens or _MAX_TOKENS,
         logprobs=0 if body.logprobs is None and rank else body.logprobs,

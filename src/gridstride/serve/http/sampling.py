@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
@@ -27,15 +27,18 @@ def sequences(
     logprobs: int | None,
     schema: str | None = None,
     each: int | None = None,
+    defaults: Mapping[str, float] | None = None,
 ) -> list[Wanted]:
-    """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit."""
+    """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
+    that the request does not give.
+    """
     seed = request.seed if request.seed is not None else secrets.randbits(63)
     wanted: list[Wanted] = []
     for prompt in prompts:
         room = _room(prompt, max_tokens, ready, param)
         for choice in range(each or request.n or 1):
             sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
-                                 logprobs=logprobs, schema=schema)  # fmt: skip
+                                 logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
             wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling))
     return wanted
 
@@ -78,7 +81,10 @@ def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> 
     return ApiError(f"{limit}, but {asked}{parts}.", param=param, code="context_length_exceeded")
 
 
-def _sampling(request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None) -> Sampling:
-    asked = {name: getattr(request, name) for name in REQUESTED}
+def _sampling(
+    request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None,
+    defaults: Mapping[str, float],
+) -> Sampling:  # fmt: skip
+    asked = dict(defaults) | {name: value for name in REQUESTED if (value := getattr(request, name)) is not None}
     stops = frozenset(request.stop_token_ids or ())
     return Sampling.of(**asked, max_tokens=max_tokens, seed=seed, logprobs=logprobs, stop_tokens=stops, schema=schema)
