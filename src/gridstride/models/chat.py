@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 
 from gridstride.models import sandbox
-from gridstride.models.errors import ModelError
+from gridstride.models.errors import ModelError, TemplateError
 from gridstride.models.fields import read_object, read_text
 from gridstride.models.tokenizer import Tokenizer, special_tokens
 
@@ -33,16 +33,20 @@ def render(
         raise ModelError("a tokenizer that was not loaded from a folder has no chat template")
     text = template(folder)
     if text is None:
-        raise ModelError(
+        raise TemplateError(
             f"{folder} has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja): "
-            "it continues text, so give it a prompt"
+            "it continues text, so give it a prompt",
+            reason="the model has no chat template: it continues text, which /v1/completions takes as a prompt",
         )
     given = {**_special(folder), "documents": None, **values}
     plain = {"messages": _plain(messages), "tools": _plain(tools)}
     try:
         return sandbox.render(text, given | plain | {"add_generation_prompt": add_generation_prompt})
     except jinja2.TemplateError as error:
-        raise ModelError(f"the chat template of {folder} {_told(error)}") from error
+        told = _told(error)
+        raise TemplateError(
+            f"the chat template of {folder} {told}", reason=f"the model's chat template {told}"
+        ) from error
 
 
 @lru_cache(maxsize=16)

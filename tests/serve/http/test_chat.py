@@ -103,7 +103,9 @@ def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
     with fake(tmp_path) as live:
         error = chat(live).json()["error"]
         assert error["param"] == "messages"
-        assert "no chat template" in error["message"]
+        assert "The model has no chat template" in error["message"]
+        assert "/v1/completions" in error["message"]
+        assert str(tmp_path) not in error["message"]
         assert live.complete("a").status_code == 200
 
 

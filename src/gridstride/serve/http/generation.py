@@ -8,7 +8,7 @@ from typing import Self
 
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output, Piece
-from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.state import Server
 from gridstride.serve.process.client import Group, Refused, Wanted
 
@@ -56,7 +56,7 @@ class Generation:
         except Refused as error:
             group.close_all()
             param = _PARAMS.get(error.field or "", error.field)
-            raise ApiError(_sentence(str(error)), param=param, code="invalid_value") from error
+            raise ApiError(sentence(str(error)), param=param, code="invalid_value") from error
         except BaseException:
             group.close_all()
             raise
@@ -93,8 +93,17 @@ class Generation:
             raise ApiError(f"The request failed: {piece.error or 'it was given up'}.", status=500, code="engine_error")
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+class NoTokens(Generation):
+    """Of requests for no token: so many sequences that have ended. Nothing reaches the engine."""
+
+    def __init__(self, count: int, *, prompt_tokens: int) -> None:
+        self.usage = Usage(prompt_tokens)
+        self._count_of_all = count
+
+    async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
+        yield {place: Piece("", finish="length") for place in range(self._count_of_all)}
+
+    def close(self) -> None: ...
 
 
 def joined(first: Piece, then: Piece) -> Piece:

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from gridstride.models.chat import render
-from gridstride.models.errors import ModelError
+from gridstride.models.errors import ModelError, TemplateError
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.errors import ApiError, sentence
 
 T = TypeVar("T")
 _THREADS = 2
@@ -39,6 +39,8 @@ class Prepare:
     def _chat(self, messages: Sequence[Mapping[str, str]], begin_answer: bool) -> tuple[int, ...]:
         try:
             text = render(self.tokenizer, messages, add_generation_prompt=begin_answer)
+        except TemplateError as error:
+            raise ApiError(sentence(error.reason), param="messages") from error
         except ModelError as error:
             raise ApiError(str(error), param="messages") from error
         return tuple(self.tokenizer.encode(text, special=False))

@@ -215,6 +215,7 @@ class CompletionRequest(Generate):
     prompt: Annotated[tuple[Prompt, ...], BeforeValidator(_prompts)]
     logprobs: Annotated[int, Field(ge=0, le=5)] | None = None
     echo: bool | None = None
+    max_tokens: Annotated[int, Field(ge=0)] | None = None  # 0: the prompt alone, as `echo` wants it
     best_of: Annotated[int, Field(ge=1, le=20)] | None = None
     suffix: Any = None
 
