@@ -57,7 +57,7 @@ class Engine:
         self._requests: dict[str, Request] = {}
         self._serials = itertools.count()
         self._updates: list[Update] = []  # go out with the next step
-        self._steps = 0
+        self._steps = self._step_tokens = 0
         self.failed_steps = 0
         """Steps in a row in which the runner raised for every sequence: more than a few mean that it is broken."""
 
@@ -94,6 +94,7 @@ class Engine:
         self._note_starts(plan)
         if plan.counts:
             self._steps += 1
+            self._step_tokens = sum(plan.counts.values()) * plan.steps
             self._execute(plan)
         updates, self._updates = self._updates, []
         return updates
@@ -113,6 +114,7 @@ class Engine:
             prefix_queries=scheduler.prefix_queries,
             prefix_hits=scheduler.prefix_hits,
             steps=self._steps,
+            step_tokens=self._step_tokens,
         )
 
     def _grammar(self, sampling: Sampling) -> Grammar:

@@ -36,10 +36,11 @@ def sequences(
     wanted: list[Wanted] = []
     for prompt in prompts:
         room = _room(prompt, max_tokens, ready, param)
-        for choice in range(each or request.n or 1):
+        count = each or request.n or 1
+        for choice in range(count):
             sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
                                  logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
-            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling))
+            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling, 0 if choice else count))
     return wanted
 
 
