@@ -62,6 +62,7 @@ class Job:
             "optimiser.kind=adamw",
             "optimiser.lr=0.001",
             "data.validation_share=0.3",
+            "schedule.warmup=20",
             "schedule.decay_share=0.01",  # the rate stays, so that losses do not depend on how many steps are planned
         ]
         return [word for change in changes for word in ("--set", change)]
@@ -117,6 +118,23 @@ def test_a_job_that_is_killed_and_stopped_goes_on_to_the_losses_of_one_that_is_n
     steps = stopped + MORE
     again = ["--resume", *job.changes("two", steps=steps), "--set", "parallel.mode=none"]
     ranks.run(1, workers.trained, again, folder=tmp_path)
+    ranks.run(1, workers.trained, job.changes("alone", steps=steps), folder=tmp_path)
+    expected = job.losses("alone")
+    assert list(expected) == list(range(1, steps + 1))
+    assert job.losses() == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_a_tensor_parallel_run_goes_on_at_another_degree(job: Job, tmp_path: Path) -> None:
+    """Two processes that share each matrix begin, one that has them whole goes on."""
+    job.begin("--set", "parallel.tensor=2")
+    until(lambda: job.saved() >= EVERY)
+    assert job.process is not None
+    job.process.send_signal(signal.SIGTERM)
+    code, said = job.ended()
+    assert code == 0, said
+    steps = job.saved() + MORE
+    whole = ["--set", "parallel.mode=none", "--set", "parallel.tensor=1"]
+    ranks.run(1, workers.trained, ["--resume", *job.changes("two", steps=steps), *whole], folder=tmp_path)
     ranks.run(1, workers.trained, job.changes("alone", steps=steps), folder=tmp_path)
     expected = job.losses("alone")
     assert list(expected) == list(range(1, steps + 1))
