@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Draw, Runner, Sampled, TokenLogprobs
 from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars
@@ -152,7 +155,13 @@ class Engine:
         self.failed_steps = self.failed_steps + 1 if failed == len(work) else 0
 
     def _run(self, work: Sequence[tuple[Request, int]], steps: int) -> Sampled:
-        draws = tuple([_draw_of(request) for request, count in work if request.computed + count == len(request.tokens)])
+        draws = tuple(
+            [
+                _draw_of(request, self._runner.vocabulary)
+                for request, count in work
+                if request.computed + count == len(request.tokens)
+            ]
+        )
         sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps))
         if sampled.tokens.shape != (len(draws), steps) or len(sampled.logprobs) != len(draws):
             raise RuntimeError(f"the runner gave tokens {sampled.tokens.shape} for {len(draws)} rows of {steps}")
@@ -216,9 +225,19 @@ class Engine:
         )
 
 
-def _draw_of(request: Request) -> Draw:
+def _draw_of(request: Request, vocabulary: int) -> Draw:
     mask = request.grammar.mask() if request.grammar else None
+    if len(request.output) < request.sampling.min_tokens:
+        mask = _without(request.stops, mask, vocabulary)
     return Draw(request.sampling, len(request.output), request.prompt, request.output, mask)
+
+
+def _without(stops: frozenset[int], mask: NDArray[np.uint32] | None, vocabulary: int) -> NDArray[np.uint32] | None:
+    """The mask without the tokens that end a text; with them where a schema allows nothing else."""
+    words = np.full(-(-vocabulary // 32), 0xFFFFFFFF, np.uint32) if mask is None else mask.copy()
+    for token in (each for each in stops if each < vocabulary):
+        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
+    return words if words.any() else mask
 
 
 def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:

@@ -93,18 +93,23 @@ class Grammars:
             from llguidance import LLMatcher
         except ImportError as error:
             raise Refused("a schema needs llguidance: pip install 'gridstride[serve]'", field="schema") from error
-        if schema:
+        form, _, text = schema.partition(":")
+        make = {"regex": LLMatcher.grammar_from_regex, "lark": LLMatcher.grammar_from_lark}.get(form)
+        if schema and make is None:
             _check_object(schema)
         try:
-            grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
+            if make is None:
+                grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
+            else:
+                grammar = make(text)
             with self._one_tokenizer:
                 tokenizer = self._tokenizer
             matcher = LLMatcher(tokenizer, grammar, log_level=0)
             matcher.compute_bitmask()  # some schemas fail with the first token alone: {"$ref": "#"}, which says nothing
         except (ValueError, OSError) as error:  # of a tokenizer that it cannot read, too
-            raise Refused(f"the JSON schema cannot be used: {error}", field="schema") from error
+            raise Refused(f"{_kind(schema)} cannot be used: {error}", field="schema") from error
         if matcher.is_error():
-            raise Refused(f"the JSON schema cannot be used: {_first_line(matcher.get_error())}", field="schema")
+            raise Refused(f"{_kind(schema)} cannot be used: {_first_line(matcher.get_error())}", field="schema")
         return matcher
 
     @cached_property
@@ -112,6 +117,10 @@ class Grammars:
         from llguidance import LLTokenizer
 
         return LLTokenizer(self._file.read_text(), n_vocab=self._vocabulary, eos_token=sorted(self._eos))
+
+
+def _kind(schema: str) -> str:
+    return {"regex": "the regular expression", "lark": "the grammar"}.get(schema.partition(":")[0], "the JSON schema")
 
 
 def _check_object(schema: str) -> None:

@@ -52,7 +52,7 @@ async def _begin(server: Server, body: ChatRequest) -> Generation:
         param="messages",
         max_tokens=chat_max_tokens(body),
         logprobs=(body.top_logprobs or 0) if body.logprobs else None,
-        schema=schema_of(body.response_format, server.ready),
+        schema=schema_of(body, body.response_format, server.ready),
     )
     return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=len(prompt))
 

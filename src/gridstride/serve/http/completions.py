@@ -17,7 +17,7 @@ from gridstride.serve.http.body import documented, parsed
 from gridstride.serve.http.disconnect import unless_gone
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.generation import Generation, NoTokens, joined
-from gridstride.serve.http.sampling import sequences
+from gridstride.serve.http.sampling import schema_of, sequences
 from gridstride.serve.http.schemas import CompletionRequest
 from gridstride.serve.http.sse import EventStream
 from gridstride.serve.http.state import Server, server_of
@@ -69,6 +69,7 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, l
         param="prompt",
         max_tokens=_MAX_TOKENS if body.max_tokens is None else max(body.max_tokens, 1),
         logprobs=0 if body.logprobs is None and rank else body.logprobs,
+        schema=schema_of(body, body.response_format, server.ready),
         each=each,
     )
     tokens = sum(map(len, prompts))

@@ -114,4 +114,5 @@ def joined(first: Piece, then: Piece) -> Piece:
 
 
 def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str]) -> Output:
-    return Output(tokenizer, stop, stop_tokens=wanted.sampling.stop_tokens)
+    sampling = wanted.sampling
+    return Output(tokenizer, stop, stop_tokens=sampling.stop_tokens, min_tokens=sampling.min_tokens)

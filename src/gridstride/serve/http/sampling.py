@@ -51,14 +51,19 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
     return request.max_completion_tokens or request.max_tokens
 
 
-def schema_of(format: ResponseFormat | None, ready: Ready) -> str | None:
+def schema_of(request: Generate, format: ResponseFormat | None, ready: Ready) -> str | None:
     """As `Sampling.schema` has it; refused where the engine would write whatever it likes."""
-    if format is None or format.type == "text":
-        return None
-    if not ready.schemas:
-        message = f"Unsupported value: 'response_format' of type '{format.type}' is not supported by this engine."
-        raise ApiError(message, param="response_format", code="unsupported_value")
-    return "" if format.json_schema is None else json.dumps(format.json_schema.schema_)
+    found = request.structured
+    param = "structured_outputs" if found else "response_format"
+    if format is not None and format.type != "text":
+        found = [*found, "" if format.json_schema is None else json.dumps(format.json_schema.schema_)]
+    if len(found) > 1:
+        raise ApiError("The text can be bound to one schema, regex, choice or grammar alone.", param=param)
+    if found and not ready.schemas:
+        what = "structured_outputs" if format is None else f"response_format' of type '{format.type}"
+        message = f"Unsupported value: '{what}' is not supported by this engine."
+        raise ApiError(message, param=param, code="unsupported_value")
+    return found[0] if found else None
 
 
 def _room(prompt: Sequence[int], max_tokens: int | None, ready: Ready, param: str) -> int:
