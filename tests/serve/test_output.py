@@ -20,7 +20,7 @@ class Bytes:
 
     eos = frozenset({END})
 
-    def stream(self) -> Bytes:
+    def stream(self, *, special: bool = False) -> Bytes:
         self.kept = ""
         return self
 

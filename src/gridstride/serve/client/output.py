@@ -20,7 +20,7 @@ class Detokenizer(Protocol):
 
     eos: frozenset[int]
 
-    def stream(self) -> Stream: ...
+    def stream(self, *, special: bool = False) -> Stream: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,16 @@ class Output:
     """One request's text. When a stop string ends it the engine does not know yet: abort the request then."""
 
     def __init__(
-        self, tokenizer: Detokenizer, stop: Sequence[str] = (), *, stop_tokens: Iterable[int] = (), min_tokens: int = 0
-    ) -> None:
-        """`min_tokens`: those before which a stop string ends nothing."""
+        self, tokenizer: Detokenizer, stop: Sequence[str] = (), *, stop_tokens: Iterable[int] = (), min_tokens: int = 0,
+        special: bool = False,
+    ) -> None:  # fmt: skip
+        """`min_tokens`: those before which a stop string ends nothing. `special`: special tokens are shown."""
         if "" in stop:
             raise ValueError("an empty stop string would end every text at once")
-        self._stream = tokenizer.stream()
-        self._silent = tokenizer.eos | frozenset(stop_tokens)  # not shown where they end the text
+        self._stream = tokenizer.stream(special=special)
+        self._silent = (
+            frozenset() if special else tokenizer.eos | frozenset(stop_tokens)
+        )  # not shown where they end the text
         self._stop = tuple(stop)
         self._unstopped = min_tokens
         self._held = ""  # could be the start of a stop string

@@ -42,7 +42,7 @@ async def chat_completions(request: Request, body: Body) -> Response:
 
 
 async def _begin(server: Server, body: ChatRequest) -> Generation:
-    prompt = await server.prepare.chat([message.plain() for message in body.messages])
+    prompt = await server.prepare.chat(body)
     wanted = sequences(
         uuid.uuid4().hex,
         body,
@@ -54,7 +54,9 @@ async def _begin(server: Server, body: ChatRequest) -> Generation:
         logprobs=(body.top_logprobs or 0) if body.logprobs else None,
         schema=schema_of(body, body.response_format, server.ready),
     )
-    return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=len(prompt))
+    return await Generation.begin(
+        server, wanted, stop=body.stop, special=body.skip_special_tokens is False, prompt_tokens=len(prompt)
+    )
 
 
 class _Answer:

@@ -76,7 +76,9 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, l
     if body.max_tokens == 0:
         return NoTokens(len(wanted), prompt_tokens=tokens), texts
     many = "prompt" if each == 1 else "n"
-    return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=tokens, many=many), texts
+    special = body.skip_special_tokens is False
+    begun = await Generation.begin(server, wanted, stop=body.stop, special=special, prompt_tokens=tokens, many=many)
+    return begun, texts
 
 
 class _Answer:

@@ -44,9 +44,12 @@ class Generation:
 
     @classmethod
     async def begin(
-        cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n"
-    ) -> Self:
-        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many."""
+        cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n",
+        special: bool = False,
+    ) -> Self:  # fmt: skip
+        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many;
+        `special`: special tokens are shown.
+        """
         if len(wanted) > server.client.most:
             message = f"The request asks for {len(wanted)} sequences: this server takes {server.client.most} at most."
             raise ApiError(message, param=many, code="invalid_value")
@@ -60,7 +63,7 @@ class Generation:
         except BaseException:
             group.close_all()
             raise
-        outputs = [_output(server.prepare.tokenizer, each, stop) for each in wanted]
+        outputs = [_output(server.prepare.tokenizer, each, stop, special) for each in wanted]
         return cls(group, outputs, Usage(prompt_tokens))
 
     async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
@@ -113,6 +116,6 @@ def joined(first: Piece, then: Piece) -> Piece:
     )
 
 
-def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str]) -> Output:
+def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str], special: bool) -> Output:
     sampling = wanted.sampling
-    return Output(tokenizer, stop, stop_tokens=sampling.stop_tokens, min_tokens=sampling.min_tokens)
+    return Output(tokenizer, stop, stop_tokens=sampling.stop_tokens, min_tokens=sampling.min_tokens, special=special)

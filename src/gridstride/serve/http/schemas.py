@@ -106,6 +106,7 @@ class Generate(Strict):
     repetition_penalty: Annotated[float, _bounds("repetition_penalty")] | None = None
     min_tokens: Annotated[int, _bounds("min_tokens")] | None = None
     ignore_eos: bool | None = None
+    skip_special_tokens: bool | None = None
     response_format: ResponseFormat | None = None  # OpenAI's, of chats; vLLM's completions take it as well
     structured_outputs: StructuredOutputs | None = None
     guided_json: dict[str, JsonValue] | str | None = None
@@ -190,7 +191,23 @@ class Message(Strict):
         return {"role": role, "content": "".join(part.text for part in self.content), **named}
 
 
-class ChatRequest(Generate):
+class Conversation(Strict):
+    """What becomes a prompt by the model's chat template; the last three are vLLM's."""
+
+    messages: Annotated[list[Message], Field(min_length=1)] | None = None
+    chat_template_kwargs: dict[str, JsonValue] | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+
+    @field_validator("continue_final_message")
+    @classmethod
+    def _instead_of_an_answer(cls, value: bool | None, info: Any) -> bool | None:
+        if value and info.data.get("add_generation_prompt"):
+            raise ValueError("it contradicts 'add_generation_prompt': a text goes on, or an answer begins")
+        return value
+
+
+class ChatRequest(Conversation, Generate):
     UNSERVED: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "tools": ([],), "tool_choice": ("none", "auto"), "functions": ([],), "function_call": ("none", "auto"),
         "parallel_tool_calls": (True, False), "audio": (), "modalities": (["text"],), "prediction": (),
@@ -256,12 +273,10 @@ class CompletionRequest(Generate):
     suffix: Any = None
 
 
-class TokenizeRequest(Strict):
+class TokenizeRequest(Conversation):
     model: str | None = None
     prompt: str | None = None
-    messages: Annotated[list[Message], Field(min_length=1)] | None = None
     add_special_tokens: bool | None = None
-    add_generation_prompt: bool | None = None
 
 
 class DetokenizeRequest(Strict):
