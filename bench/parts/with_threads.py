@@ -18,8 +18,6 @@ let_waiting_threads_sleep()
 
 import torch  # noqa: E402  (how its threads wait is read when it is imported)
 
-LOOKS = 3  # times that a training run looks at its threads again meanwhile, as it does with checkpoints
-
 
 def training(seconds: float) -> float:
     from gridstride.train import trainer
@@ -27,7 +25,6 @@ def training(seconds: float) -> float:
     from gridstride.train.config import run_config
     from gridstride.train.data.prepare import prepare
 
-    trainer._THREADS_STAY = seconds / LOOKS
     with TemporaryDirectory() as folder:
         config = run_config.load(changes=(f"run.folder={folder}", "data.limit_mb=1", "run.precision=fp32"))
         data = config.data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(training, "fastest", find)
     monkeypatch.setattr(training, "_THREADS_STAY", 0.0)
+    monkeypatch.setattr(training, "_THREADS_REST", 0)
     monkeypatch.setattr(speed, "peak", lambda *_: (1e12, "a machine"))
     torch.set_num_threads(4)
     yield answers  # type: ignore[misc]
@@ -109,6 +111,27 @@ def test_a_run_that_goes_on_has_the_threads_of_its_checkpoint(tmp_path: Path, me
     measured[:] = [1]
     trainer(tmp_path, resume=True)
     assert torch.get_num_threads() == 3
+
+
+def test_measuring_takes_a_small_share_of_the_time(
+    tmp_path: Path, measured: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes 3 s here: once in two minutes."""
+    now, found = [0.0], [0]
+
+    def find(*_: object, **__: object) -> None:
+        now[0] += 3.0
+        found[0] += 1
+
+    made = trainer(tmp_path, "run.threads=1")
+    monkeypatch.setattr(training, "fastest", find)
+    monkeypatch.setattr(training, "_THREADS_REST", 40)
+    monkeypatch.setattr(training.time, "monotonic", lambda: now[0])
+    made.config = replace(made.config, run=replace(made.config.run, threads=0))
+    for _ in range(1000):
+        now[0] += 1.0
+        made.choose_threads()
+    assert 7 <= found[0] <= 9
 
 
 def test_a_measurement_changes_no_loss(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ from gridstride.train.optim.threads import fastest
 from gridstride.train.report.progress import Progress, random_state, restore_random
 
 _TRIED_ROWS = 2  # of a step with which numbers of threads are compared: enough for each to have its part
-_THREADS_STAY = 30.0  # seconds between two measurements, each of which takes up to a second
+_THREADS_STAY = 30.0  # seconds between two measurements
+_THREADS_REST = 40  # times what a measurement took: where steps are slow it takes seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Trainer:
         whole = run.compile and not self.parallel.arrangement.sharded  # else it was compiled layer by layer
         self._stepped: nn.Module = torch.compile(self.module) if whole else self.module
         self._most_threads = torch.get_num_threads()
-        self._threads_measured = -float("inf")  # time.monotonic()
+        self._threads_stay = -float("inf")  # until then, in time.monotonic()
         self.choose_threads()
 
     def step(self) -> Stepped:
@@ -123,14 +124,20 @@ class Trainer:
         Sums of other threads round otherwise. So the number changes with a checkpoint alone, which holds it: a run that
         was killed goes on with the losses that it had.
         """
-        wanted, early = self.config.run.threads, time.monotonic() - self._threads_measured < _THREADS_STAY
+        wanted, began = self.config.run.threads, time.monotonic()
         if wanted:
             torch.set_num_threads(wanted)
-        elif self.device.type == "cpu" and collectives.world() == 1 and not openmp.fixed() and not early:
+        elif (
+            self.device.type == "cpu"
+            and collectives.world() == 1
+            and not openmp.fixed()
+            and began >= self._threads_stay
+        ):
             counts = openmp.counts(self._most_threads)
             if len(counts) > 1:
                 fastest(self._tried, counts, now=torch.get_num_threads())
-            self._threads_measured = time.monotonic()
+            ended = time.monotonic()
+            self._threads_stay = ended + max(_THREADS_STAY, _THREADS_REST * (ended - began))
 
     def _tried(self) -> None:
         """A part of a step, which leaves nothing behind."""
