@@ -142,3 +142,19 @@ def test_a_server_that_others_reach_without_a_key_is_warned_of(folder: Path) -> 
     assert "warning: other machines can reach this server" in done.stderr
     done = serve(str(folder), "--port", "0", "--host", "0.0.0.0", "--api-key", "k")
     assert "warning" not in done.stderr
+
+
+def test_the_engine_is_started_with_threads_that_sleep_while_they_wait(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gridstride.serve.process import child
+
+    def started(_: object) -> None:
+        raise WrongUse(os.environ["OMP_WAIT_POLICY"])
+
+    monkeypatch.setattr(child, "Child", started)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "")  # so that it is as before afterwards
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    with pytest.raises(SystemExit):
+        main(("serve", str(folder), "--port", "0"))
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"

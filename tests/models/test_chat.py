@@ -206,3 +206,18 @@ def test_a_template_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_rendering_is_repeatable(tmp_path: Path) -> None:
     path = folder(tmp_path, QWEN)
     assert len({chat.render(path, json.loads(json.dumps(TALK))) for _ in range(3)}) == 1
+
+
+KEPT = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</{{ m.role }}>{% endfor %}"
+UNFINISHED = [{"role": "user", "content": "go on"}, {"role": "assistant", "content": "  So it was "}]
+
+
+def test_the_last_message_can_go_on(tmp_path: Path) -> None:
+    template = KEPT + "{% if add_generation_prompt %}<assistant>{% endif %}"
+    made = chat.render(folder(tmp_path, template), UNFINISHED, continue_final_message=True)
+    assert made == "<user>go on</user><assistant>So it was"
+
+
+def test_a_last_message_that_is_not_shown_cannot_go_on(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="does not show the last message"):
+        chat.render(folder(tmp_path, "{{ messages[0].content }}"), UNFINISHED, continue_final_message=True)

@@ -34,7 +34,7 @@ def test_without_a_name_the_model_trained_here(tmp_path: Path, monkeypatch: pyte
         ("nowhere", "there is no folder nowhere$"),
         ("def read(x", "a text to go on with is given with --prompt"),
         ("meta-llama/Llama-3.2-1B", "nothing is downloaded"),
-        ("empty", "is no model folder: there is no config.json in it$"),
+        ("empty", "is no model folder: there is no config.json in it, it is empty"),
         ("run", "did you mean run/model"),
         ("run/model/config.json", "is a file: name the folder"),
     ],

@@ -170,3 +170,37 @@ def test_a_gpu_that_always_computes_has_nothing_to_be_told(tmp_path: Path) -> No
     profile = profile_of(tmp_path, events)
     assert profile.findings == ()
     assert profile.view.account.share("kernels") == 1.0
+
+
+def test_transposes_that_are_copied_are_to_be_removed_not_made_faster(tmp_path: Path) -> None:
+    events, shapes = [], shaped([4096, 4096], [4096, 4096])
+    for n in range(10):
+        at = 10_000.0 * n
+        events += [operator("aten::contiguous", at, 9000), operator("aten::clone", at + 1, 8998)]
+        events += [operator("aten::copy_", at + 2, 8996, 3 * n + 1, **shapes), operator("aten::x", at + 9000, 1000)]
+    profile = profile_of(tmp_path, events, gpu=False)
+    one = found(profile, "reordering_copies")
+    assert one.remedy.startswith("remove them")
+    assert one.gain == pytest.approx(0.9, abs=0.01)
+    assert "far_from_limit" not in [each.kind for each in profile.findings]
+
+
+def test_other_copies_are_not_called_transposes(tmp_path: Path) -> None:
+    shapes = shaped([4096, 4096], [4096, 4096])
+    events = [operator("aten::copy_", 100_000.0 * n, 99_000, n + 1, **shapes) for n in range(10)]
+    kinds = [each.kind for each in profile_of(tmp_path, events, gpu=False).findings]
+    assert kinds == ["far_from_limit"]
+
+
+def test_reading_numbers_one_by_one_is_named(tmp_path: Path) -> None:
+    events = [operator(name, 20.0 * n, 10) for n in range(300) for name in ("aten::item" if n % 2 else "aten::add",)]
+    one = found(profile_of(tmp_path, events, gpu=False), "small_operators")
+    assert ".item() 150 times" in one.evidence[1]
+    assert ".item()" in one.remedy
+
+
+def test_what_was_cut_off_is_said(tmp_path: Path) -> None:
+    about = {"gridstride": CPU | {"cut": {"events": 210_000, "seconds": 0.4, "asked": 3.0}}}
+    profile = summarise(read(write(tmp_path / "t.json", [operator("aten::x", 0, 9)], **about)), Ran("t"))
+    assert profile.cut.startswith("recorded 0.4 s of the 3 s: 210,000 events")
+    assert profile.json()["cut"] == profile.cut

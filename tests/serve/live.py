@@ -40,12 +40,13 @@ class Live:
         return self.post("/v1/completions", {"model": "fake", "prompt": prompt, **more})
 
     def metrics(self) -> dict[str, float]:
-        """Each series with its labels, but for the model's name."""
+        """Each series with its labels, but for the model's and the engine's."""
         found = {}
         for line in self.http.get("/metrics").text.splitlines():
             if not line.startswith("#"):
                 name, value = line.rsplit(" ", 1)
-                found[re.sub(r',?model_name="[^"]*",?', "", name.removeprefix("gridstride:"))] = float(value)
+                labels = re.findall(r'(?!model_name|engine)\b\w+="[^"]*"', name)
+                found[f"{name.removeprefix('gridstride:').split('{')[0]}{{{','.join(labels)}}}"] = float(value)
         return found
 
     def metric(self, name: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -176,3 +177,75 @@ def test_the_same_schema_is_compiled_once_and_its_texts_are_apart() -> None:
     first.take(tokenizer().encode("1")[0])
     assert second.mask().tolist() == before != first.mask().tolist()
     assert len(grammars._compiled) == 1
+
+
+def schema_request(id: str, schema: str) -> Any:
+    return submit(id, [1, 2], schema=schema, max_tokens=4)
+
+
+def test_a_schema_that_says_nothing_but_itself_is_refused() -> None:
+    with pytest.raises(Refused, match="the JSON schema cannot be used"):
+        engine().submit(schema_request("a", '{"$ref": "#"}'))
+
+
+def test_what_was_prepared_is_there_at_once() -> None:
+    made = engine()
+    request = schema_request("a", '{"type": "boolean"}')
+    work = made.preparation(request)
+    assert work is not None
+    work()
+    assert made.preparation(request) is None
+    made.submit(request)
+
+
+def test_a_bad_schema_is_refused_when_it_is_submitted_not_when_it_is_prepared() -> None:
+    made = engine()
+    request = schema_request("a", '{"type": "nonsense"}')
+    work = made.preparation(request)
+    assert work is not None
+    work()
+    for _ in range(2):
+        with pytest.raises(Refused, match="nonsense"):
+            made.submit(request)
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [("regex:[a-c]{3}x?", "[a-c]{3}x?"), ('lark:start: "yes" | "no"', "yes|no")],
+)
+def test_a_text_keeps_to_a_regex_or_a_grammar(schema: str, pattern: str) -> None:
+    made = engine()
+    for i in range(8):
+        made.submit(submit(str(i), [1, i], schema=schema, max_tokens=40, seed=i))
+    for updates in run(made).values():
+        assert re.fullmatch(pattern, text(updates))
+
+
+@pytest.mark.parametrize("schema", ["regex:(", "lark:start: nothing"])
+def test_what_is_no_regex_or_grammar_is_refused(schema: str) -> None:
+    with pytest.raises(Refused, match="cannot be used"):
+        engine().submit(schema_request("a", schema))
+
+
+def test_no_text_ends_before_its_least_tokens() -> None:
+    """Half of the vocabulary ends a text; without `min_tokens` none has eight."""
+    made = engine()
+    stops = frozenset(range(0, VOCABULARY, 2))
+    for i in range(10):
+        made.submit(submit(str(i), [1, i], stop_tokens=stops, min_tokens=8, max_tokens=50, seed=i))
+    for updates in run(made).values():
+        said = tokens(updates)
+        assert len(said) > 8 or updates[-1].finish == "length"
+        assert stops.isdisjoint(said[:8])
+
+
+def test_a_schema_that_is_complete_ends_in_spite_of_the_least_tokens() -> None:
+    made = engine()
+    made.submit(submit("a", [1, 2], schema='lark:start: "a"', min_tokens=30, max_tokens=40))
+    (updates,) = run(made).values()
+    assert text(updates) == "a"
+
+
+def test_more_tokens_at_least_than_at_most_are_refused() -> None:
+    with pytest.raises(Refused, match="min_tokens is 9, but max_tokens is 4"):
+        engine().submit(submit("a", [1, 2], min_tokens=9, max_tokens=4))

@@ -20,7 +20,7 @@ class Bytes:
 
     eos = frozenset({END})
 
-    def stream(self) -> Bytes:
+    def stream(self, *, special: bool = False) -> Bytes:
         self.kept = ""
         return self
 
@@ -94,3 +94,10 @@ def test_an_error_is_passed_on_with_the_text_so_far() -> None:
 def test_an_empty_stop_string_is_refused() -> None:
     with pytest.raises(ValueError, match="empty stop string"):
         Output(Bytes(), ["x", ""])
+
+
+def test_a_stop_string_ends_nothing_before_the_least_tokens() -> None:
+    output = Output(Bytes(), ["b"], min_tokens=4)
+    pieces = [output.push(Update(id="a", tokens=tuple(map(ord, part)))) for part in ("ab", "ca", "aba")]
+    assert "".join(piece.text for piece in pieces) == "abcaa"
+    assert [piece.finish for piece in pieces] == [None, None, "stop"]

@@ -248,7 +248,9 @@ def test_every_option_changes_what_is_drawn(option: str) -> None:
 
 @pytest.mark.parametrize("option", [name for name, rule in RULES.items() if rule.use not in ("draw", "end")])
 def test_what_the_recorded_steps_do_not_know_takes_the_slow_way(option: str) -> None:
-    value = TRIALS.get(option, {"logprobs": {"logprobs": 0}, "schema": {"schema": ""}}.get(option))
+    value = TRIALS.get(
+        option, {"logprobs": {"logprobs": 0}, "schema": {"schema": ""}, "min_tokens": {"min_tokens": 2}}.get(option)
+    )
     assert value is not None
     assert Sampling().plain
     assert not Sampling(**value).plain

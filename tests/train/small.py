@@ -28,6 +28,7 @@ TINY = (
     "run.evaluate_every=5",
     "run.evaluate_windows=4",
     "run.save_every=5",
+    "run.save_minutes=0",
     "run.device=cpu",
     "run.precision=fp32",
     "schedule.warmup=2",

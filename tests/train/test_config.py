@@ -12,6 +12,16 @@ from gridstride.train.config import run_config
 from gridstride.train.errors import TrainError
 
 
+@pytest.mark.parametrize(("steps", "warmup"), [(1, 1), (10, 2), (60, 12), (100, 20), (5000, 20)])
+def test_the_default_warmup_fits_a_short_run(steps: int, warmup: int) -> None:
+    assert run_config.load(changes=(f"run.steps={steps}", "run.minutes=0")).schedule.warmup == warmup
+
+
+def test_a_warmup_that_was_asked_for_is_not_changed() -> None:
+    with pytest.raises(TrainError, match="warmup = 20 is longer than"):
+        run_config.load(changes=("run.steps=10", "run.minutes=0", "schedule.warmup=20"))
+
+
 def test_every_default_is_explained() -> None:
     lines = run_config.DEFAULTS.read_text().splitlines()
     keys = [line for line in lines if re.match(r"\w+ = ", line)]

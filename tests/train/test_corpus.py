@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.train.data.corpus import PIECE, documents
+from gridstride.train.data.corpus import PIECE, Reading, documents
 from gridstride.train.errors import TrainError
 
 
@@ -85,7 +85,7 @@ def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(None, "it is empty"), (b"\x00\x01", "none of its 1 files is UTF-8 text")]
+    ("content", "message"), [(None, "there is no file in it"), (b"\x00\x01", r"1 file \(.*\) is not text")]
 )
 def test_a_folder_without_text_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
@@ -96,7 +96,7 @@ def test_a_folder_without_text_is_refused(tmp_path: Path, content: bytes | None,
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"\x00" * 100)
-    with pytest.raises(TrainError, match="is not UTF-8 text"):
+    with pytest.raises(TrainError, match=r"model\.bin is not text"):
         list(documents(str(tmp_path / "model.bin")))
 
 
@@ -109,3 +109,43 @@ def test_a_pipe_is_refused_as_text_is_read_several_times(tmp_path: Path) -> None
 def test_a_path_that_is_not_there_is_refused() -> None:
     with pytest.raises(TrainError, match="no/such is not there"):
         documents("no/such")
+
+
+def odd(folder: Path) -> Path:
+    """Texts of three encodings, and a picture."""
+    (folder / "a.txt").write_text("naïve café")
+    (folder / "b.txt").write_bytes("façade".encode("latin-1"))
+    (folder / "c.txt").write_bytes("über".encode("latin-1"))
+    (folder / "d.png").write_bytes(b"\x89PNG\0\0\1")
+    return folder
+
+
+def test_what_was_left_out_is_counted_and_named(tmp_path: Path) -> None:
+    reading = Reading()
+    assert [document.name for document in documents(str(odd(tmp_path)), reading)] == ["a.txt"]
+    assert reading.left_out() == (
+        "2 files (b.txt, c.txt) are not UTF-8 (--set data.encoding=latin-1, say, reads such files); "
+        "1 file (d.png) is not text"
+    )
+
+
+def test_files_of_another_encoding_are_read_by_it_and_utf_8_as_ever(tmp_path: Path) -> None:
+    reading = Reading("latin-1")
+    texts = [document.text for document in documents(str(odd(tmp_path)), reading)]
+    assert texts == ["naïve café", "façade", "über"]
+    assert reading.left_out() == "1 file (d.png) is not text"
+
+
+def test_utf_16_is_read_where_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello", encoding="utf-16")
+    assert [document.text for document in documents(str(tmp_path), Reading("utf-16"))] == ["hello"]
+    with pytest.raises(TrainError, match=r"1 file \(a.txt\) is not"):
+        list(documents(str(tmp_path)))
+
+
+def test_an_empty_folder_is_told_from_empty_files(tmp_path: Path) -> None:
+    with pytest.raises(TrainError, match="holds no text: there is no file in it"):
+        list(documents(str(tmp_path)))
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(TrainError, match="holds no text: its 1 file is empty"):
+        list(documents(str(tmp_path)))

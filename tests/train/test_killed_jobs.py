@@ -52,7 +52,8 @@ class Job:
 
     def changes(self, name: str, *, steps: int = ENDLESS) -> list[str]:
         sizes = "width=16 layers=1 heads=2 kv_heads=2 head_width=8 hidden=32"
-        run = f"minutes=0.0 steps={steps} batch=4 log_every=1 evaluate_every=0 save_every={EVERY} precision=fp32"
+        run = f"minutes=0.0 steps={steps} batch=4 log_every=1 evaluate_every=0 precision=fp32"
+        run += f" save_every={EVERY} save_minutes=0"
         changes = [f"model.{size}" for size in sizes.split()] + [f"run.{value}" for value in run.split()]
         changes += [f"run.folder={self.folder / 'runs'}", f"run.name={name}", f"data.source={self.text}"]
         changes += [
@@ -61,6 +62,7 @@ class Job:
             "optimiser.kind=adamw",
             "optimiser.lr=0.001",
             "data.validation_share=0.3",
+            "schedule.warmup=20",
             "schedule.decay_share=0.01",  # the rate stays, so that losses do not depend on how many steps are planned
         ]
         return [word for change in changes for word in ("--set", change)]
@@ -116,6 +118,23 @@ def test_a_job_that_is_killed_and_stopped_goes_on_to_the_losses_of_one_that_is_n
     steps = stopped + MORE
     again = ["--resume", *job.changes("two", steps=steps), "--set", "parallel.mode=none"]
     ranks.run(1, workers.trained, again, folder=tmp_path)
+    ranks.run(1, workers.trained, job.changes("alone", steps=steps), folder=tmp_path)
+    expected = job.losses("alone")
+    assert list(expected) == list(range(1, steps + 1))
+    assert job.losses() == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_a_tensor_parallel_run_goes_on_at_another_degree(job: Job, tmp_path: Path) -> None:
+    """Two processes that share each matrix begin, one that has them whole goes on."""
+    job.begin("--set", "parallel.tensor=2")
+    until(lambda: job.saved() >= EVERY)
+    assert job.process is not None
+    job.process.send_signal(signal.SIGTERM)
+    code, said = job.ended()
+    assert code == 0, said
+    steps = job.saved() + MORE
+    whole = ["--set", "parallel.mode=none", "--set", "parallel.tensor=1"]
+    ranks.run(1, workers.trained, ["--resume", *job.changes("two", steps=steps), *whole], folder=tmp_path)
     ranks.run(1, workers.trained, job.changes("alone", steps=steps), folder=tmp_path)
     expected = job.losses("alone")
     assert list(expected) == list(range(1, steps + 1))

@@ -13,7 +13,7 @@ from small import Show, trainer
 
 from gridstride.models import folder as models
 from gridstride.models.tokenizer import Tokenizer
-from gridstride.train import evaluate
+from gridstride.train import evaluate, loop
 from gridstride.train.checkpoint import checkpoints
 from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.errors import TrainError, TrainFailed
@@ -122,6 +122,26 @@ class Timed:
 
         made.step, made.loss = slow_step, slow_loss  # type: ignore[method-assign]
         monkeypatch.setattr(clock, "now", lambda: (self.seconds, self.seconds))
+
+
+def test_a_killed_run_loses_no_more_than_the_minutes_between_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps of 2 s, then of 0.5 s; a checkpoint every 3 s, and none by steps."""
+    made = trainer(tmp_path, "run.save_every=0", "run.save_minutes=0.05", "run.evaluate_every=0", "run.keep=99")
+    Timed(made, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        Loop(made, Show(), stopped=lambda: _raise(KeyboardInterrupt()) if made.progress.step == 11 else False).run()
+    assert made.checkpoints.steps() == [2, 5]  # after 4 s and after 7 s
+
+
+def test_the_curve_is_drawn_while_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the first validation, and a minute later again: steps of 2 s, then of 0.5 s, validated every 40."""
+    made, drawn = trainer(tmp_path, "run.steps=400", "run.evaluate_every=40"), list[int]()
+    Timed(made, monkeypatch)
+    monkeypatch.setattr(loop, "draw", lambda folder, file: drawn.append(made.progress.step))
+    run(made)
+    assert drawn == [40, 160, 280, 400]
 
 
 BY_TIME = ("run.steps=0", "run.minutes=0.5")

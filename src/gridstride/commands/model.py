@@ -58,6 +58,9 @@ def sampling(folder: Path, wishes: Wishes, *, max_tokens: int) -> Sampling:
 def mistakes_told() -> Iterator[None]:
     """Inside, what is wrong with a model or a request is wrong use of the command."""
     needs("torch", "tokenizers", "safetensors", extra="torch")
+    from gridstride.models.openmp import let_waiting_threads_sleep
+
+    let_waiting_threads_sleep()
     with interrupts_held():
         import torch  # noqa: F401
     from gridstride.models.errors import ModelError

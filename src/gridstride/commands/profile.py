@@ -107,8 +107,9 @@ def _record(request: Request, kept: Path | None) -> Profile:
         if kept is not None:
             _keep(path, kept)
         trace = _read(path, of=request.program)
-        _tell(outcome, request)
-        return _profile(trace, Ran(named(request.program), outcome.end, outcome.said))
+        profile = _profile(trace, Ran(named(request.program), outcome.end, outcome.said))
+        _tell(outcome, request, profile.cut)
+        return profile
 
 
 def _read(path: Path, of: str | None = None) -> Trace:
@@ -142,13 +143,15 @@ def _progress(text: str) -> None:
     print_stderr(text)
 
 
-def _tell(outcome: Outcome, request: Request) -> None:
+def _tell(outcome: Outcome, request: Request, cut: str) -> None:
     """How the program ended, where it was not by itself and well."""
     name = request.program
     said = {
         "raised": f"{name} failed ({outcome.said}): what follows is of the time until then",
         "exited": f"{name} ended with {outcome.said}: what follows is of the time until then",
-        "stopped": f"{name} was stopped after {request.seconds:g} s of its loop: --seconds records more of it",
+        "stopped": f"{name} was stopped: {cut}"
+        if cut
+        else f"{name} was stopped after {request.seconds:g} s of its loop: --seconds records more of it",
     }
     if outcome.end in said:
         _progress(said[outcome.end])

@@ -31,11 +31,13 @@ def run(model: str | None, *, as_json: bool, **words: Any) -> bool:
 
 def _serve(folder: Path, listener: socket.socket, options: Options, settings: Settings, *, as_json: bool) -> bool:
     from gridstride.models.errors import ModelError
+    from gridstride.models.openmp import let_waiting_threads_sleep
     from gridstride.serve.process.child import Child
     from gridstride.serve.process.supervisor import NoEngine
 
     started = time.monotonic()
     build = build_of(folder, options)
+    let_waiting_threads_sleep()
     child = Child(build)  # it loads PyTorch and the model while this process imports what it needs itself
     try:
         from gridstride.models.tokenizer import Tokenizer

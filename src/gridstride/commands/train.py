@@ -76,6 +76,9 @@ def _needs_torch() -> None:
     missing = [name for name in ("torch", "tokenizers", "safetensors") if find_spec(name) is None]
     if missing:
         raise WrongUse(f"training needs {', '.join(missing)}: pip install 'gridstride[train]'")
+    from gridstride.models.openmp import let_waiting_threads_sleep
+
+    let_waiting_threads_sleep()
     with interrupts_held():
         import torch  # noqa: F401
 

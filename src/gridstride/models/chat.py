@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 
 from gridstride.models import sandbox
-from gridstride.models.errors import ModelError
+from gridstride.models.errors import ModelError, TemplateError
 from gridstride.models.fields import read_object, read_text
 from gridstride.models.tokenizer import Tokenizer, special_tokens
 
@@ -20,29 +20,37 @@ def render(
     messages: Sequence[Mapping[str, Any]],
     *,
     add_generation_prompt: bool = True,
+    continue_final_message: bool = False,
     tools: Sequence[Mapping[str, Any]] | None = None,
     **values: Any,
 ) -> str:
     """The conversation as text with its special tokens: encode it with `special=False`.
 
-    `values` reach the template by name, as `enable_thinking` does. ModelError where the folder has no template, or
-    where the template refuses the messages.
+    `values` reach the template by name, as `enable_thinking` does. With `continue_final_message` the text ends where
+    the last message does, without what closes it, so that the model goes on with it. ModelError where the folder has
+    no template, or where the template refuses the messages.
     """
     folder = model.folder if isinstance(model, Tokenizer) else Path(model)
     if folder is None:
         raise ModelError("a tokenizer that was not loaded from a folder has no chat template")
     text = template(folder)
     if text is None:
-        raise ModelError(
+        raise TemplateError(
             f"{folder} has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja): "
-            "it continues text, so give it a prompt"
+            "it continues text, so give it a prompt",
+            reason="the model has no chat template: it continues text, which /v1/completions takes as a prompt",
         )
     given = {**_special(folder), "documents": None, **values}
     plain = {"messages": _plain(messages), "tools": _plain(tools)}
+    begins = add_generation_prompt and not continue_final_message
     try:
-        return sandbox.render(text, given | plain | {"add_generation_prompt": add_generation_prompt})
+        made = sandbox.render(text, given | plain | {"add_generation_prompt": begins})
+        return _open(made, messages, folder) if continue_final_message else made
     except jinja2.TemplateError as error:
-        raise ModelError(f"the chat template of {folder} {_told(error)}") from error
+        told = _told(error)
+        raise TemplateError(
+            f"the chat template of {folder} {told}", reason=f"the model's chat template {told}"
+        ) from error
 
 
 @lru_cache(maxsize=16)
@@ -64,6 +72,16 @@ def template(folder: Path) -> str | None:
 @lru_cache(maxsize=16)
 def _special(folder: Path) -> dict[str, str]:
     return special_tokens(folder)
+
+
+def _open(text: str, messages: Sequence[Mapping[str, Any]], folder: Path) -> str:
+    """The conversation up to the end of its last message's own text."""
+    said = str(messages[-1].get("content") or "")
+    for last in (said, said.strip()):  # templates often strip
+        if last and (place := text.rfind(last)) >= 0:
+            return text[: place + len(last)]
+    why = "does not show the last message, which therefore cannot be continued"
+    raise TemplateError(f"the chat template of {folder} {why}", reason=f"the model's chat template {why}")
 
 
 def _plain(value: Any) -> Any:

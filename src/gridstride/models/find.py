@@ -34,4 +34,6 @@ def _meant(model: str) -> str:
 
 def _inside(folder: Path) -> str:
     """A run's folder holds its model one level down."""
-    return f"; did you mean {folder / 'model'}?" if (folder / "model" / "config.json").is_file() else ""
+    if (folder / "model" / "config.json").is_file():
+        return f"; did you mean {folder / 'model'}?"
+    return "" if any(folder.iterdir()) else ", it is empty: name one with config.json, tokenizer.json and the weights"

@@ -47,9 +47,9 @@ class Tokenizer:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=not special)
         return text
 
-    def stream(self) -> Stream:
-        """A decoder that takes tokens as they come."""
-        return Stream(self)
+    def stream(self, *, special: bool = False) -> Stream:
+        """A decoder that takes tokens as they come; `special`: special tokens are shown too."""
+        return Stream(self, special=special)
 
     def id(self, token: str) -> int | None:
         """The id of a token given as it is written in tokenizer.json."""
@@ -78,8 +78,9 @@ class Stream:
     tokens), so the tokens since the last whole character are decoded with those of the piece before it as context.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer, *, special: bool = False) -> None:
+        self._tokenizer, self._special = tokenizer, special
+        self._hidden = frozenset[int]() if special else tokenizer.special
         self._context: list[int] = []
         self._pending: list[int] = []
         self._given = 0  # characters of context and pending that have been given
@@ -87,26 +88,26 @@ class Stream:
     def push(self, *ids: int) -> str:
         """The text that is certain now and was not before. Many tokens together cost little more than one."""
         tokenizer = self._tokenizer
-        shown = [id for id in ids if id not in tokenizer.special and tokenizer.token(id) is not None]  # as decode does
+        shown = [id for id in ids if id not in self._hidden and tokenizer.token(id) is not None]  # as decode does
         self._pending += shown
         whole = len(self._pending)  # tokens whose text does not wait for the next one's
         while whole and self._pending[whole - 1] in tokenizer.byte_tokens:
             whole -= 1
         if len(self._pending) - whole >= len(shown):
             return ""
-        text = tokenizer.decode(self._context + self._pending[:whole])
+        text = tokenizer.decode(self._context + self._pending[:whole], special=self._special)
         # An unfinished character shows as one replacement at the end; those before it will stay what they are.
         certain = len(text) - text.endswith(_REPLACEMENT)
         piece = text[self._given : certain]
         self._given = max(self._given, certain)
         if piece and certain == len(text):
             self._context, self._pending = self._pending[:whole], self._pending[whole:]
-            self._given = len(tokenizer.decode(self._context))
+            self._given = len(tokenizer.decode(self._context, special=self._special))
         return piece
 
     def finish(self) -> str:
         """The rest, when no more tokens come."""
-        text = self._tokenizer.decode(self._context + self._pending)
+        text = self._tokenizer.decode(self._context + self._pending, special=self._special)
         piece, self._given = text[self._given :], len(text)
         return piece
 

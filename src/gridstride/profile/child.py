@@ -16,13 +16,17 @@ import threading
 import time
 import traceback
 import types
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gridstride.profile.sampler import Sampler
 
+_EVENTS = 200_000  # of a recording: each costs its reader 0.1 ms and 4 KB, and 0.4 KB of file
+_GROWTH = 96 << 20  # bytes by which the process grows before events are counted: 200,000 take 110 MB, tensors more
 _PATIENCE = 60.0  # seconds that a program may take until its loop is seen
 _TURN = signal.SIGRTMAX - 3  # how the sampler asks the main thread to begin or to stop recording
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _DEATH = 1  # PR_SET_PDEATHSIG of sys/prctl.h
 
 
@@ -39,12 +43,15 @@ class Recorder:
 
         self.folder, self._after, self._seconds = folder, after, seconds
         cuda = [ProfilerActivity.CUDA] if torch.cuda.is_available() else []
-        self._profile = profile(activities=[ProfilerActivity.CPU, *cuda], record_shapes=True)
-        self._begin_profile = self._profile.start
+        self._make = partial(profile, activities=[ProfilerActivity.CPU, *cuda], record_shapes=True)
+        self._profile, self._begin_profile = self._make(), profile.start  # which the program may not call, later on
         self._pid = os.getpid()
         self._sampler = Sampler(self._tick)
         self._asked = False
+        self._growth, self._base = _GROWTH, 0
+        self.cut: dict[str, Any] | None = None
         self.state = "waiting"
+        self._over = False  # the window
         self.started = self._began = time.monotonic()
 
     def begin(self) -> None:
@@ -64,16 +71,36 @@ class Recorder:
             self._keep()
 
     def _start(self) -> None:
-        self._begin_profile()
-        self._began = time.monotonic()
+        self._begin_profile(self._profile)
+        self._began, self._base = time.monotonic(), resident()
         self._sampler.keep = True
         self.state = "recording"
+
+    def _count(self) -> bool:
+        """Whether the limit of events has been reached, as the process has grown so much; else it is recorded anew.
+
+        Nothing tells the number of events but their end. What was recorded until then is let go: it is the program's
+        loading, or the first steps, in which it takes its memory.
+        """
+        seconds = time.monotonic() - self._began
+        self._profile.stop()
+        found = self._profile.profiler
+        events = len(found.kineto_results.events()) if found is not None and found.kineto_results is not None else 0
+        if events >= _EVENTS / 2:
+            self.cut = {"events": events, "seconds": seconds, "asked": self._seconds}
+            return True
+        self._growth *= 2
+        self._profile = self._make()
+        self._sampler.samples.clear()
+        self._start()
+        return False
 
     def _keep(self) -> None:
         self.state = "over"
         self._sampler.stop()
         write(self.folder / "state", "stopping")
-        self._profile.stop()
+        if self.cut is None:
+            self._profile.stop()
         path = self.folder / "trace.json"
         self._profile.export_chrome_trace(str(path))
         add_samples(path, self._sampler)
@@ -88,9 +115,12 @@ class Recorder:
         now = time.monotonic()
         if self.state == "waiting":
             return now - self.started >= self._after
+        if self.state == "recording" and resident() - self._base > self._growth:
+            return True
         loop = self._sampler.loop_seen
         begun = max(loop, self._began) if loop is not None else self._began + _PATIENCE
-        return self.state == "recording" and now - begun >= self._seconds
+        self._over = self.state == "recording" and now - begun >= self._seconds
+        return self._over
 
     def _turn(self, *_: object) -> None:
         if os.getpid() != self._pid:
@@ -99,6 +129,9 @@ class Recorder:
             self._start()
             self._asked = False
         elif self.state == "recording":
+            if not self._over and not self._count():
+                self._asked = False
+                return
             self._keep()
             finish(self.folder, {"end": "stopped"})
             raise WindowOver(0)
@@ -123,7 +156,7 @@ def main(request: str) -> None:
     outcome |= {"recorded": recorder.state == "over", "seconds": time.monotonic() - recorder.started}
     if recorder.state == "over":
         write(recorder.folder / "state", "measuring")
-        add_rates(recorder.folder / "trace.json")
+        add_notes(recorder.folder / "trace.json", recorder.cut)
     finish(recorder.folder, outcome)
     sys.exit(outcome["code"])
 
@@ -229,10 +262,10 @@ def _base(path: Path) -> int:
     return int(rest.partition(",")[0]) if found else 0
 
 
-def add_rates(path: Path) -> None:
-    """Puts what this machine can do into the trace, so that it can be judged elsewhere."""
-    found = rates(path)
-    if not found:
+def add_notes(path: Path, cut: dict[str, Any] | None) -> None:
+    """Puts into the trace what this machine can do, so that it can be judged elsewhere, and what was cut off."""
+    notes = {name: value for name, value in (("cpu", rates(path)), ("cut", cut)) if value}
+    if not notes:
         return
     with path.open("r+b") as file:
         file.seek(max(0, path.stat().st_size - 64))
@@ -240,8 +273,14 @@ def add_rates(path: Path) -> None:
         tail = file.read()
         end = tail.rindex(b"}")
         file.seek(at + end)
-        file.write(b',"gridstride": ' + json.dumps({"cpu": found}).encode() + b"}\n")
+        file.write(b',"gridstride": ' + json.dumps(notes).encode() + b"}\n")
         file.truncate()
+
+
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * _PAGE
 
 
 def rates(path: Path) -> dict[str, Any]:

@@ -15,18 +15,21 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 _PERIOD = 0.005  # seconds
+_SWITCH = 0.0001  # seconds in which Python hands the interpreter over: in the usual 5 ms the program has moved on
 _DEEPEST = 8  # lines kept of a stack
 _LIBRARY = (
     *(str(Path(sysconfig.get_path(name))) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     str(Path(__file__).parent),
     "<",  # frozen modules, and code made from text
 )
+_IMPORTING = "<frozen importlib"
 _LOOP = (
     ("/torch/utils/data/dataloader.py", "__next__"),
     ("/torch/optim/", "step"),
     ("/torch/nn/modules/module.py", "_call_impl"),
 )
 _OWN_WORK = 200  # samples in the program's own lines, not in imports or loading, after which it is taken to be at work
+_ANY_WORK = 1000  # the same where a library's line is the innermost each time, as it is in loading too
 
 Sample = tuple[int, tuple[str, ...]]  # nanoseconds of the system's clock; the program's lines, innermost first
 
@@ -39,13 +42,22 @@ class Sampler(threading.Thread):
         self.samples: list[Sample] = []
         self.keep = False
         self.loop_seen: float | None = None  # when the program was first seen at its real work
-        self._own_work = 0
+        self._own_work = self._any_work = 0
+        self._at: tuple[CodeType, int] | None = None  # the program's instruction of the last sample
         self._tick = tick
         self._over = threading.Event()
         self._main = threading.main_thread().ident
         self._own: dict[CodeType, bool] = {}
 
     def run(self) -> None:
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(min(before, _SWITCH))
+        try:
+            self._run()
+        finally:
+            sys.setswitchinterval(before)
+
+    def _run(self) -> None:
         while not self._over.wait(_PERIOD):
             frame = sys._current_frames().get(self._main or 0)
             now = time.time_ns()
@@ -60,9 +72,8 @@ class Sampler(threading.Thread):
 
     def _lines(self, frame: FrameType | None) -> tuple[str, ...]:
         lines: list[str] = []
-        self._own_work += frame is not None and self._is_own(frame.f_code)
-        if self.loop_seen is None and self._own_work > _OWN_WORK:
-            self.loop_seen = time.monotonic()
+        if self.loop_seen is None:
+            self._look_for_work(frame)
         while frame is not None:
             code = frame.f_code
             if self.loop_seen is None and _in_loop(code):
@@ -71,6 +82,25 @@ class Sampler(threading.Thread):
                 lines.append(f"{code.co_filename}:{frame.f_lineno} in {code.co_name}")
             frame = frame.f_back
         return tuple(lines)
+
+    def _look_for_work(self, frame: FrameType | None) -> None:
+        """Count samples of a program that does not wait for an import or for one long call, which loading is.
+
+        A loop over a library's functions has never a line of its own innermost, but comes back to other places.
+        """
+        own, innermost = frame, True
+        while own is not None and not self._is_own(own.f_code):
+            if own.f_code.co_filename.startswith(_IMPORTING):
+                return
+            own, innermost = own.f_back, False
+        if own is None:
+            return
+        at = own.f_code, own.f_lasti
+        self._any_work += 1
+        self._own_work += innermost or (self._at is not None and at != self._at)
+        self._at = at
+        if self._own_work > _OWN_WORK or self._any_work > _ANY_WORK:
+            self.loop_seen = time.monotonic()
 
     def _is_own(self, code: CodeType) -> bool:
         if code not in self._own:

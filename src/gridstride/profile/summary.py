@@ -64,6 +64,17 @@ class Profile:
         most = self.findings[0] if self.findings else None
         return f"{said}. {f'Most would be won here: {most.title}.' if most else 'Nothing stands out to be changed.'}"
 
+    @property
+    def cut(self) -> str:
+        """What was cut off, "" where nothing was."""
+        found = self.view.trace.about.get("gridstride", {}).get("cut")
+        if not found:
+            return ""
+        return (
+            f"recorded {found['seconds']:.2g} s of the {found['asked']:g} s: {found['events']:,} events are all that a "
+            "recording takes, the rest of the loop was cut off"
+        )
+
     def window(self) -> str:
         """Which part of the recording the shares are of."""
         v = self.view
@@ -80,6 +91,7 @@ class Profile:
             "program": self.ran.name,
             "ended": self.ran.end or None,
             "device": self.device,
+            "cut": self.cut or None,
             "recorded_ms": _ms(v.trace.end - v.trace.start),
             "before_ms": _ms(self.before),
             "after_ms": _ms(self.after),

@@ -21,11 +21,14 @@ from gridstride.train.distributed import collectives
 from gridstride.train.errors import TrainFailed
 from gridstride.train.optim import schedule, speed
 from gridstride.train.report.clock import Clock
+from gridstride.train.report.curve import draw
 from gridstride.train.report.log import Log
 from gridstride.train.report.profiler import Profiler
 from gridstride.train.trainer import Stepped, Trainer
 
 Entry = dict[str, Any]
+_REDRAWN = 60.0  # seconds after which the curve is drawn again
+_SAVE, _STOP = 1, 2  # what a rank asks of all, the more urgent one the higher
 
 
 class Show(Protocol):
@@ -60,6 +63,8 @@ class Loop:
         board = self.config.run.tensorboard
         self.log = Log(trainer.folder, step=self.progress.step, tensorboard=board) if collectives.rank() == 0 else None
         self._unread: list[Stepped] = []
+        self._saved = self.progress.seconds
+        self._drawn: float | None = None
 
     def run(self) -> Ended:
         """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
@@ -86,8 +91,11 @@ class Loop:
                 self._validate()
                 if run.patience and progress.stale >= run.patience:
                     return "patience"
-            stopped = collectives.anyone(self.stopped())
-            if stopped or (_every(run.save_every, progress.step) and not progress.done):
+            urgent = collectives.highest(_STOP if self.stopped() else _SAVE if self._late() else 0)
+            stopped = urgent == _STOP
+            if stopped or ((urgent or _every(run.save_every, progress.step)) and not progress.done):
+                if not stopped:
+                    self.trainer.choose_threads()
                 self._save()
             if stopped:
                 return "signal"
@@ -124,6 +132,12 @@ class Loop:
         self._read()  # what is not a number must not replace a good checkpoint
         self.trainer.save()
         self.clock.waited()
+        self._saved = self.progress.seconds
+
+    def _late(self) -> bool:
+        """Whether the last checkpoint is as old as one may be; clocks of ranks differ, so one of them is enough."""
+        minutes = self.config.run.save_minutes
+        return bool(minutes) and self.progress.seconds - self._saved >= 60 * minutes
 
     def _read(self) -> None:
         """Read losses back (a GPU runs ahead until here), refuse what is not a number, log the last."""
@@ -181,7 +195,14 @@ class Loop:
         if self.log is not None:
             self.log.write(entry)
             self.show.validated(entry)
+            self._draw()
         self.clock.waited()
+
+    def _draw(self) -> None:
+        """The curve so far; not with each validation, as a drawing takes half a second."""
+        if self._drawn is None or self.progress.seconds - self._drawn >= _REDRAWN:
+            draw(self.trainer.folder, self.trainer.folder.path / "curve.png")
+            self._drawn = self.progress.seconds
 
     def _loss(self, *, most: int | None) -> float:
         trainer, run = self.trainer, self.config.run

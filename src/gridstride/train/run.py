@@ -53,8 +53,11 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
             vocabulary=data.vocabulary,
             validation_share=data.validation_share,
             limit_mb=data.limit_mb,
+            encoding=data.encoding,
         )
     )
+    if prepared.left_out:
+        say(f"left out: {prepared.left_out}")
     say(_text_described(prepared))
     sampler(config, prepared)  # too little text is said before anything is counted or built
     if wanted.resume:

@@ -6,6 +6,7 @@ gives the losses of one that was not.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from gridstride.models import openmp
 from gridstride.models.decoder import Decoder
 from gridstride.train import model
 from gridstride.train.checkpoint import state
@@ -28,7 +30,12 @@ from gridstride.train.distributed.parallel import Parallel
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.optim import optimiser, schedule
 from gridstride.train.optim.precision import Precision, choose
+from gridstride.train.optim.threads import fastest
 from gridstride.train.report.progress import Progress, random_state, restore_random
+
+_TRIED_ROWS = 2  # of a step with which numbers of threads are compared: enough for each to have its part
+_THREADS_STAY = 30.0  # seconds between two measurements
+_THREADS_REST = 40  # times what a measurement took: where steps are slow it takes seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,9 @@ class Trainer:
         self._planned()
         whole = run.compile and not self.parallel.arrangement.sharded  # else it was compiled layer by layer
         self._stepped: nn.Module = torch.compile(self.module) if whole else self.module
+        self._most_threads = torch.get_num_threads()
+        self._threads_stay = -float("inf")  # until then, in time.monotonic()
+        self.choose_threads()
 
     def step(self) -> Stepped:
         """One optimiser step on the batch that the number of finished steps names."""
@@ -108,6 +118,35 @@ class Trainer:
             total += loss.detach()
         return total
 
+    def choose_threads(self) -> None:
+        """Measure how many threads are fastest, where nobody has said: at the start, and with checkpoints.
+
+        Sums of other threads round otherwise. So the number changes with a checkpoint alone, which holds it: a run that
+        was killed goes on with the losses that it had.
+        """
+        wanted, began = self.config.run.threads, time.monotonic()
+        if wanted:
+            torch.set_num_threads(wanted)
+        elif (
+            self.device.type == "cpu"
+            and collectives.world() == 1
+            and not openmp.fixed()
+            and began >= self._threads_stay
+        ):
+            counts = openmp.counts(self._most_threads)
+            if len(counts) > 1:
+                fastest(self._tried, counts, now=torch.get_num_threads())
+            ended = time.monotonic()
+            self._threads_stay = ended + max(_THREADS_STAY, _THREADS_REST * (ended - began))
+
+    def _tried(self) -> None:
+        """A part of a step, which leaves nothing behind."""
+        length = self.config.data.sequence
+        tokens = torch.arange(_TRIED_ROWS * (length + 1)).view(_TRIED_ROWS, -1) % self.prepared.vocabulary
+        with torch.random.fork_rng(devices=[]):
+            self._loss(self.module, tokens[:, :-1], tokens[:, 1:]).backward()
+        self.optimisers.zero_grad()
+
     def _planned(self) -> None:
         if self.config.run.steps:
             self.progress.plan = schedule.planned(self.config.schedule, self.config.run.steps)
@@ -118,6 +157,7 @@ class Trainer:
             "fingerprint": self.prepared.fingerprint,
             "progress": self.progress.saved(),
             "scaler": self.scaler.state_dict(),
+            "threads": torch.get_num_threads(),
         }
         tensors = state.take(self.decoder, self.optimisers.parts)
         try:
@@ -143,6 +183,8 @@ class Trainer:
         self._planned()  # anew, as a run may go on for longer than it was begun for
         self.scaler.load_state_dict(found.meta["scaler"])
         restore_random(found.own[collectives.rank() % len(found.own)], self.device)
+        if not self.config.run.threads and not openmp.fixed():
+            torch.set_num_threads(min(found.meta.get("threads", self._most_threads), self._most_threads))
         return True
 
 

@@ -103,7 +103,9 @@ def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
     with fake(tmp_path) as live:
         error = chat(live).json()["error"]
         assert error["param"] == "messages"
-        assert "no chat template" in error["message"]
+        assert "The model has no chat template" in error["message"]
+        assert "/v1/completions" in error["message"]
+        assert str(tmp_path) not in error["message"]
         assert live.complete("a").status_code == 200
 
 
@@ -161,3 +163,38 @@ def test_null_is_the_same_as_nothing(counting: Live) -> None:
     )
     nulls = dict.fromkeys([*names.split(), "tools", "response_format", "logprobs", "user", "metadata"])
     assert chat(counting, **nulls | {"max_tokens": 1}).status_code == 200
+
+
+def test_the_last_message_goes_on(counting: Live, tokenizer: Tokenizer) -> None:
+    """No new answer begins, and the message's end is not in the prompt."""
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "bcd"}]
+    found = counting.post("/tokenize", {"messages": messages, "continue_final_message": True}).json()
+    text = tokenizer.decode(found["tokens"], special=True)
+    assert text.endswith("<|start|>assistant\nbcd")
+    body = {"model": "fake", "messages": messages, "max_tokens": 1, "continue_final_message": True}
+    answer = counting.post("/v1/chat/completions", body).json()
+    assert answer["usage"]["prompt_tokens"] == found["count"]
+
+
+def test_a_text_goes_on_or_an_answer_begins(counting: Live) -> None:
+    answer = chat(counting, add_generation_prompt=True, continue_final_message=True)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "continue_final_message")
+
+
+def test_templates_get_the_requests_values(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path, template="{{ mood }}{% for m in messages %}{{ m.content }}{% endfor %}")
+    with fake(tmp_path) as live:
+        words = {"messages": [{"role": "user", "content": "x"}]}
+        plain = live.post("/tokenize", words).json()["count"]
+        kwargs = {"mood": "calm", "messages": [], "tools": 3}
+        told = live.post("/tokenize", words | {"chat_template_kwargs": kwargs}).json()["tokens"]
+        assert len(told) > plain
+        assert live.post("/detokenize", {"tokens": told}).json()["prompt"] == "calmx"
+
+
+def test_special_tokens_are_shown_where_that_is_asked_for(counting: Live) -> None:
+    """The counting model ends with its first token, <|end|>, three tokens on."""
+    shown = counting.complete([317], max_tokens=9, skip_special_tokens=False).json()["choices"][0]
+    hidden = counting.complete([317], max_tokens=9).json()["choices"][0]
+    assert shown["text"] == hidden["text"] + "<|end|>"
+    assert shown["finish_reason"] == hidden["finish_reason"] == "stop"

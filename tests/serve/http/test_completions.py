@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,19 @@ def test_a_prompt_of_tokens_goes_on(counting: Live, tokenizer: Tokenizer) -> Non
 
 def test_sixteen_tokens_are_the_default(counting: Live) -> None:
     assert counting.complete([40]).json()["usage"]["completion_tokens"] == 16
+
+
+@pytest.mark.parametrize("echo", [False, True])
+def test_no_token_is_the_prompt_alone(counting: Live, tokenizer: Tokenizer, echo: bool) -> None:
+    """As OpenAI has it: `echo` with max_tokens 0 gives what was asked."""
+    before = counting.metric("generation_tokens_total")
+    answer = counting.complete([40, 41], max_tokens=0, echo=echo, n=2).json()
+    text = tokenizer.decode([40, 41]) if echo else ""
+    assert [(each["text"], each["finish_reason"]) for each in answer["choices"]] == [(text, "length")] * 2
+    assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (2, 0)
+    streamed = events(counting, "/v1/completions", {"model": "fake", "prompt": [40, 41], "max_tokens": 0})
+    assert json.loads(streamed[0])["choices"][0]["finish_reason"] == "length"
+    assert counting.metric("generation_tokens_total") == before
 
 
 def test_prompts_of_every_form(counting: Live, tokenizer: Tokenizer) -> None:

@@ -192,6 +192,30 @@ def test_a_body_that_does_not_come_is_a_408(strict: Live) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.parametrize("head", [b"", b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow"])
+def test_headers_that_do_not_come_end_the_connection(strict: Live, head: bytes) -> None:
+    with socket.create_connection(strict.address, timeout=100) as connection:
+        connection.sendall(head)
+        assert connection.recv(100).startswith(b"HTTP/1.1 408 " if head else b"")
+        assert connection.recv(100) == b""
+
+
+def test_headers_of_a_connections_second_request_are_not_waited_for_either(strict: Live) -> None:
+    whole = b"HEAD /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    with socket.create_connection(strict.address, timeout=100) as connection:
+        connection.sendall(whole)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(whole[:20])
+        assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize(("method", "path"), [("HEAD", "/health"), ("GET", "/ping"), ("POST", "/ping")])
+def test_health_is_asked_for_in_every_way(strict: Live, method: str, path: str) -> None:
+    answer = strict.http.request(method, path)
+    assert answer.status_code == 200
+    assert (answer.text == "") == (method == "HEAD")
+
+
 def test_a_full_queue_is_a_503_that_says_when_to_come_again(strict: Live, end: Path) -> None:
     """One runs, one waits: the third is turned away, and both others get what they asked for."""
     body = {"model": "fake", "prompt": [9], "max_tokens": 10_000, "stream": True}

@@ -20,8 +20,11 @@ NAMES = (
     "num_requests_running num_requests_waiting kv_cache_usage_perc kv_cache_waste_perc prompt_tokens_total "
     "generation_tokens_total prefix_cache_hits_total prefix_cache_queries_total request_success_total "
     "time_to_first_token_seconds_bucket inter_token_latency_seconds_bucket e2e_request_latency_seconds_bucket "
-    "request_queue_time_seconds_bucket request_num_preemptions_total engine_restarts_total engine_up "
-    "engine_steps_total request_prompt_tokens_sum request_generation_tokens_sum"
+    "request_queue_time_seconds_bucket num_preemptions_total engine_restarts_total engine_up "
+    "engine_steps_total request_prompt_tokens_sum request_generation_tokens_sum "
+    "request_prefill_time_seconds_bucket request_decode_time_seconds_bucket request_inference_time_seconds_bucket "
+    "request_time_per_output_token_seconds_bucket iteration_tokens_total_bucket request_params_n_sum "
+    "request_params_max_tokens_sum"
 ).split()
 
 
@@ -45,6 +48,13 @@ def test_counts_are_those_of_what_was_asked(folder: Path) -> None:
     assert found["e2e_request_latency_seconds_count{}"] == 6
     assert found["prefix_cache_hits_total{}"] >= 16  # two blocks of the seventeen
     assert found["engine_up{}"] == 1
+    assert found["request_params_n_sum{}"] == 1 + 1 + 2 + 1 + 1
+    assert found["request_params_max_tokens_sum{}"] == 5 + 2 + 2 * 2 + 9 + 16
+    assert found["request_prefill_time_seconds_count{}"] == found["request_decode_time_seconds_count{}"] == 5
+    assert found["request_inference_time_seconds_count{}"] == 5
+    assert found["iteration_tokens_total_count{}"] == found["engine_steps_total{}"]
+    assert found["iteration_tokens_total_sum{}"] >= 3 + 17 + 14 - 5
+    assert found['cache_config_info{block_size="8",enable_prefix_caching="True",num_gpu_blocks="64"}'] == 1
     assert found['http_requests_total{path="/v1/completions",status="200"}'] == 4
     assert found['http_requests_total{path="/v1/completions",status="400"}'] == 1
     assert found['http_requests_total{path="/v1/completions",status="500"}'] == 1
@@ -53,14 +63,14 @@ def test_counts_are_those_of_what_was_asked(folder: Path) -> None:
 def test_every_promised_name_is_there_and_has_the_model() -> None:
     text = Metrics("a model").text().decode()
     for name in NAMES:
-        assert re.search(rf'^gridstride:{name}{{.*model_name="a model"', text, re.MULTILINE), name
+        assert re.search(rf'^gridstride:{name}{{engine="0".*model_name="a model"', text, re.MULTILINE), name
     assert "_created" not in text
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.2, 1.0, 7.0]), st.integers(1, 9))))
 def test_a_value_many_times_is_that_many_values(values: list[tuple[float, int]]) -> None:
     ours, theirs = CollectorRegistry(), CollectorRegistry()
-    repeated = Repeated("gaps", "Between.", (0.1, 1), label=("model", "m"))
+    repeated = Repeated("gaps", "Between.", (0.1, 1), labels={"model": "m"})
     ours.register(repeated)
     library = Histogram("gaps", "Between.", ["model"], registry=theirs, buckets=(0.1, 1)).labels("m")
     for value, times in values:

@@ -101,7 +101,31 @@ def test_a_schema_binds_the_answer(live: Live) -> None:
     assert isinstance(json.loads(choice["message"]["content"])["yes"], bool)
 
 
-@pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"type": 7}])
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"guided_choice": ["yes", "no"]},
+        {"structured_outputs": {"choice": ["yes", "no"]}},
+        {"structured_outputs": {"regex": "yes|no"}},
+        {"guided_regex": "yes|no", "top_k": -1, "min_tokens": 0},
+        {"guided_grammar": 'start: "yes" | "no"'},
+    ],
+)
+def test_vllms_words_bind_the_answer(live: Live, wish: dict[str, Any]) -> None:
+    body = {"model": "fake", "seed": 3, "max_tokens": 20}
+    chat = live.post("/v1/chat/completions", body | {"messages": HI} | wish).json()
+    text = live.post("/v1/completions", body | {"prompt": "a"} | wish).json()
+    assert chat["choices"][0]["message"]["content"] in ("yes", "no"), chat
+    assert text["choices"][0]["text"] in ("yes", "no"), text
+
+
+def test_a_text_is_bound_to_one_thing_alone(live: Live) -> None:
+    body = {"model": "fake", "prompt": "a", "guided_regex": "a", "structured_outputs": {"choice": ["a"]}}
+    answer = live.post("/v1/completions", body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "structured_outputs")
+
+
+@pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"type": 7}, {"$ref": "#"}])
 def test_a_bad_schema_is_its_own_requests_400(live: Live, schema: dict[str, Any]) -> None:
     for stream in (False, True):
         body = {"model": "fake", "messages": HI, "stream": stream, **schema_of(schema)}

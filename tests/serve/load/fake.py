@@ -23,6 +23,7 @@ class Fake:
     status: int = 200
     code: str | None = None  # of the error, with another status
     fault: str | None = None  # cut, garbage, error, hang, silent
+    closes_idle: bool = False  # a connection that had an answer gets no second one
     leaves_after: int | None = None  # requests, then it stops listening
     starting: int = 0  # questions for its models that it answers with 503
     longest: int | None = None  # tokens of a request, as it says
@@ -37,8 +38,12 @@ class Fake:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        answered = False
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
+                if self.closes_idle and answered:
+                    return
+                answered = True
                 lines = head.decode().split("\r\n")
                 method, path, _ = lines[0].split()
                 headers = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)

@@ -73,6 +73,12 @@ def test_requests_one_after_another_share_a_connection() -> None:
     assert fake.connections == 1
 
 
+def test_an_idle_connection_that_the_server_closes_is_no_failure() -> None:
+    with serving(closes_idle=True) as fake:
+        made = load(fake, requests=5, concurrency=1)
+    assert (made["succeeded"], made["errors"]) == (5, {})
+
+
 def test_more_run_at_a_time_than_one_pool_holds() -> None:
     many = 2 * client._POOL + 1
     with serving(first=0.5) as fake:

@@ -80,10 +80,17 @@ def build_of(folder: Path, options: Options) -> Build:
 
 
 def settings_of(folder: Path, options: Options) -> Settings:
-    """The HTTP side."""
+    """The HTTP side; WrongUse for a model folder that wants to be sampled as nothing can be."""
+    from gridstride.models import generation
+    from gridstride.models.errors import ModelError
     from gridstride.serve.http.settings import Settings
 
+    try:
+        sampling = generation.sampling(folder)
+    except ModelError as error:
+        raise WrongUse(str(error)) from error
     return Settings(
+        sampling=sampling,
         names=tuple(options.served_name) or (name_of(folder),),
         api_keys=keys(options),
         max_body=bytes_of("--max-body", options.max_body),

@@ -23,6 +23,8 @@ _BAR = 30  # characters of a whole
 def show(console: Console, profile: Profile) -> None:
     """The whole of it."""
     console.print(f"{profile.ran.name} on {profile.device}: {profile.window()}", style="bold")
+    if profile.cut:
+        console.print(profile.cut)
     console.print()
     for line in _account(profile):
         console.print(line)

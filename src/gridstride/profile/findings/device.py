@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gridstride.profile import intervals
-from gridstride.profile.findings.finding import Finding, many
+from gridstride.profile.findings.finding import Finding, many, spoken
 from gridstride.profile.gaps import idle_after, waits
 from gridstride.profile.trace import Span
 from gridstride.profile.view import View, milliseconds
@@ -29,7 +29,7 @@ def synchronisations(view: View) -> Iterator[Finding]:
     if not found:
         return
     asked = Counter(_operator(view, span) or "" for span in found)
-    each = ", ".join(f"{_spoken(name)} {count:,} times" for name, count in asked.most_common(3))
+    each = ", ".join(f"{spoken(name)} {count:,} times" for name, count in asked.most_common(3))
     steps = f", {len(found) / view.steps.count:.1f} times in each step" if view.steps.count else ""
     yield Finding(
         "synchronisation",
@@ -47,13 +47,6 @@ def _operator(view: View, span: Span) -> str | None:
     """What the program called that made the host wait."""
     node = view.tree.of(span)
     return node.top.span.name if node else None
-
-
-def _spoken(operator: str) -> str:
-    """As it stands in a program."""
-    known = {"aten::item": ".item()", "aten::_local_scalar_dense": ".item()", "aten::is_nonzero": "`if tensor:`",
-             "aten::to": ".to() or .cpu()", "aten::copy_": "a copy", "aten::nonzero": "nonzero()"}  # fmt: skip
-    return known.get(operator, operator)
 
 
 def launches(view: View) -> Iterator[Finding]:

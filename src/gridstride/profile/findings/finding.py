@@ -23,6 +23,13 @@ def many(count: int, one: str, more: str = "") -> str:
     return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
+def spoken(operator: str) -> str:
+    """An operator as it stands in a program."""
+    known = {"aten::item": ".item()", "aten::_local_scalar_dense": ".item()", "aten::is_nonzero": "`if tensor:`",
+             "aten::to": ".to() or .cpu()", "aten::copy_": "a copy", "aten::nonzero": "nonzero()"}  # fmt: skip
+    return known.get(operator, operator)
+
+
 def sentence(text: str) -> str:
     """With a capital, unless it begins with a name that has none, as operators' names have."""
     first = text.partition(" ")[0]

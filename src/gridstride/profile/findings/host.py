@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator
 
 from gridstride.profile import intervals
 from gridstride.profile.account import loading
-from gridstride.profile.findings.finding import Finding, many
+from gridstride.profile.findings.finding import Finding, many, spoken
 from gridstride.profile.steps import OPTIMIZER
 from gridstride.profile.trace import Span
 from gridstride.profile.view import View, milliseconds, short_path
@@ -15,6 +16,7 @@ from gridstride.virtual.observe.figures import percent
 
 _LATE = 10  # times the median wait: a batch before which workers were started
 _SMALL = 20_000  # nanoseconds of an operator on a CPU: PyTorch's own way to it is a large part of that
+_OFTEN = 0.1  # of the small operators: reading numbers back is then worth a word
 _MANY = 100  # operators in an optimizer's step
 
 
@@ -114,12 +116,17 @@ def small_operators(view: View) -> Iterator[Finding]:
     time = intervals.length(intervals.minus(intervals.of(within), inside))
     if not within:
         return
+    called = Counter(spoken(span.name) for span in within)
+    most = ", ".join(f"{name} {many(count, 'time')}" for name, count in called.most_common(3))
+    remedy = "larger batches, one operator over a stacked tensor in place of a loop over small ones, or torch.compile"
+    if called[".item()"] > _OFTEN * len(within):
+        remedy += "; .item() hands one number to Python each time: add values up as tensors, and read them now and then"
     yield Finding(
         "small_operators",
         f"{percent(view.share(time))} of the time goes into operators of less than {milliseconds(_SMALL)}",
         (f"{many(len(within), 'call')} of {milliseconds(statistics.mean(span.duration for span in within))} on average:"
-         " mostly PyTorch's own way to the operator",),
-        "larger batches, one operator over a stacked tensor in place of a loop over small ones, or torch.compile",
+         " mostly PyTorch's own way to the operator", most),
+        remedy,
         0.7 * view.share(time),
         view.line(within),
     )  # fmt: skip

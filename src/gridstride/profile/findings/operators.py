@@ -17,11 +17,13 @@ _CHAIN = 3  # elementwise operators in a row, from which on fusing is worth a wo
 _LEAST_ON_CPU = 30_000  # nanoseconds from which on an elementwise operator is memory's and not its launch's
 _LEAST_ON_GPU = 5_000
 _MOST = 4
+_REORDERING = ("aten::contiguous", "aten::reshape")  # they copy only what lies in another order
 
 
 def far_from_limit(view: View) -> Iterator[Finding]:
     """The operators with the most to win."""
-    found = sorted((row for row in view.table if _lost(row) and not _plain_float(row)), key=lambda row: -_lost(row))
+    rows = [row for row in view.table if _lost(row) and not _plain_float(row) and not _reordering(view, row)]
+    found = sorted(rows, key=lambda row: -_lost(row))
     for row in found[:_MOST]:
         share = row.share_of_limit or 0.0
         yield Finding(
@@ -57,6 +59,32 @@ def _remedy(row: Row) -> str:
     if row.bound == "memory":
         return f"contiguous inputs, fewer passes over memory (fuse with its neighbours: torch.compile){climb}"
     return f"sizes that are multiples of 64 or larger, a narrower element type, a library's fused form{climb}"
+
+
+def reordering_copies(view: View) -> Iterator[Finding]:
+    """Copies that only bring elements into another order: a faster one is the wrong thing to want."""
+    rows = [row for row in view.table if _reordering(view, row)]
+    if not rows:
+        return
+    time, most = sum(row.time for row in rows), rows[0]
+    yield Finding(
+        "reordering_copies",
+        f"{percent(view.share(time))} of the time goes into copies that only change the order of elements",
+        (f"{many(sum(row.calls for row in rows), 'copy', 'copies')} by .contiguous() or .reshape() of a tensor that "
+         f"was transposed, most of it for {most.shapes}",),
+        "remove them: products, attention and elementwise operators take transposed tensors as they are; or keep the "
+        "data in the order in which it is read, or use .view() where the order allows it",
+        view.share(time),
+        _line(view, most),
+    )  # fmt: skip
+
+
+def _reordering(view: View, row: Row) -> bool:
+    """Whether these copies were made for a tensor that lies in memory in another order than it is read in."""
+    if row.family.key != "copy":
+        return False
+    nodes = (view.tree.of(span) for span in row.spans)
+    return all(node is not None and any(each.span.name in _REORDERING for each in node.upwards()) for node in nodes)
 
 
 def float32_products(view: View) -> Iterator[Finding]:
@@ -141,4 +169,4 @@ def _line(view: View, row: Row) -> str | None:
     return view.line([node.span for node in nodes if node is not None])
 
 
-OPERATORS = (far_from_limit, float32_products, chains)
+OPERATORS = (far_from_limit, reordering_copies, float32_products, chains)

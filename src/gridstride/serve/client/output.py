@@ -20,7 +20,7 @@ class Detokenizer(Protocol):
 
     eos: frozenset[int]
 
-    def stream(self) -> Stream: ...
+    def stream(self, *, special: bool = False) -> Stream: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,19 @@ class Piece:
 class Output:
     """One request's text. When a stop string ends it the engine does not know yet: abort the request then."""
 
-    def __init__(self, tokenizer: Detokenizer, stop: Sequence[str] = (), *, stop_tokens: Iterable[int] = ()) -> None:
+    def __init__(
+        self, tokenizer: Detokenizer, stop: Sequence[str] = (), *, stop_tokens: Iterable[int] = (), min_tokens: int = 0,
+        special: bool = False,
+    ) -> None:  # fmt: skip
+        """`min_tokens`: those before which a stop string ends nothing. `special`: special tokens are shown."""
         if "" in stop:
             raise ValueError("an empty stop string would end every text at once")
-        self._stream = tokenizer.stream()
-        self._silent = tokenizer.eos | frozenset(stop_tokens)  # not shown where they end the text
+        self._stream = tokenizer.stream(special=special)
+        self._silent = (
+            frozenset() if special else tokenizer.eos | frozenset(stop_tokens)
+        )  # not shown where they end the text
         self._stop = tuple(stop)
+        self._unstopped = min_tokens
         self._held = ""  # could be the start of a stop string
         self._done = False
         self.stopped_by: str | None = None
@@ -56,6 +63,7 @@ class Output:
         if self._stop:
             for count, token in enumerate(tokens, 1):
                 text += self._stream.push(token)
+                self._unstopped -= 1
                 found = self._find(text)
                 if found is not None:
                     return self._finish(update, count, text[:found], "stop")
@@ -76,6 +84,8 @@ class Output:
 
     def _find(self, text: str) -> int | None:
         """Where the first stop string starts."""
+        if self._unstopped > 0:
+            return None
         starts = [(start, stop) for stop in self._stop if (start := text.find(stop)) >= 0]
         if not starts:
             return None

@@ -44,6 +44,9 @@ def _check_size(submit: Submit, runner: Runner) -> None:
     prompt, wished = len(submit.prompt), submit.sampling.max_tokens
     if wished < 1:
         raise Refused(f"max_tokens is {wished}, but must be at least 1", field="max_tokens", limit=1)
+    if submit.sampling.min_tokens > wished:
+        least = submit.sampling.min_tokens
+        raise Refused(f"min_tokens is {least}, but max_tokens is {wished}", field="min_tokens", limit=wished)
     asked = f"a prompt of {prompt} tokens and max_tokens={wished} make {prompt + wished} tokens"
     at_fault = "prompt" if prompt >= runner.context else "max_tokens"
     if prompt + wished > runner.context:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Draw, Runner, Sampled, TokenLogprobs
@@ -56,13 +60,20 @@ class Engine:
         self._requests: dict[str, Request] = {}
         self._serials = itertools.count()
         self._updates: list[Update] = []  # go out with the next step
-        self._steps = 0
+        self._steps = self._step_tokens = 0
         self.failed_steps = 0
         """Steps in a row in which the runner raised for every sequence: more than a few mean that it is broken."""
 
     @property
     def idle(self) -> bool:
         return not self._requests and not self._updates
+
+    def preparation(self, submit: Submit) -> Callable[[], None] | None:
+        """What takes long and may be done on another thread before `submit`; None for nothing."""
+        schema = submit.sampling.schema
+        if schema is None or self._grammars is None or self._grammars.known(schema):
+            return None
+        return partial(self._grammars.prepare, schema)
 
     def submit(self, submit: Submit) -> None:
         """Accepts a request, or raises Refused for what can never run."""
@@ -86,6 +97,7 @@ class Engine:
         self._note_starts(plan)
         if plan.counts:
             self._steps += 1
+            self._step_tokens = sum(plan.counts.values()) * plan.steps
             self._execute(plan)
         updates, self._updates = self._updates, []
         return updates
@@ -105,6 +117,7 @@ class Engine:
             prefix_queries=scheduler.prefix_queries,
             prefix_hits=scheduler.prefix_hits,
             steps=self._steps,
+            step_tokens=self._step_tokens,
         )
 
     def _grammar(self, sampling: Sampling) -> Grammar:
@@ -142,7 +155,13 @@ class Engine:
         self.failed_steps = self.failed_steps + 1 if failed == len(work) else 0
 
     def _run(self, work: Sequence[tuple[Request, int]], steps: int) -> Sampled:
-        draws = tuple([_draw_of(request) for request, count in work if request.computed + count == len(request.tokens)])
+        draws = tuple(
+            [
+                _draw_of(request, self._runner.vocabulary)
+                for request, count in work
+                if request.computed + count == len(request.tokens)
+            ]
+        )
         sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps))
         if sampled.tokens.shape != (len(draws), steps) or len(sampled.logprobs) != len(draws):
             raise RuntimeError(f"the runner gave tokens {sampled.tokens.shape} for {len(draws)} rows of {steps}")
@@ -206,9 +225,19 @@ class Engine:
         )
 
 
-def _draw_of(request: Request) -> Draw:
+def _draw_of(request: Request, vocabulary: int) -> Draw:
     mask = request.grammar.mask() if request.grammar else None
+    if len(request.output) < request.sampling.min_tokens:
+        mask = _without(request.stops, mask, vocabulary)
     return Draw(request.sampling, len(request.output), request.prompt, request.output, mask)
+
+
+def _without(stops: frozenset[int], mask: NDArray[np.uint32] | None, vocabulary: int) -> NDArray[np.uint32] | None:
+    """The mask without the tokens that end a text; with them where a schema allows nothing else."""
+    words = np.full(-(-vocabulary // 32), 0xFFFFFFFF, np.uint32) if mask is None else mask.copy()
+    for token in (each for each in stops if each < vocabulary):
+        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
+    return words if words.any() else mask
 
 
 def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:

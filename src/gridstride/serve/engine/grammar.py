@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,32 +50,66 @@ class Grammars:
 
     def __init__(self, folder: str | Path, *, vocabulary: int, eos: frozenset[int]) -> None:
         self._file, self._vocabulary, self._eos = Path(folder) / "tokenizer.json", vocabulary, eos
-        self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()  # least recently used first
+        self._compiled: OrderedDict[str, LLMatcher | Refused] = OrderedDict()  # least recently used first
+        self._lock = Lock()  # of `_compiled`
+        self._one_tokenizer = Lock()
+
+    def known(self, schema: str) -> bool:
+        """Whether `start` takes no time."""
+        with self._lock:
+            return schema in self._compiled
+
+    def prepare(self, schema: str) -> None:
+        """Compile a schema, on any thread: one of thousands of properties takes seconds, in which others go on."""
+        with suppress(Refused):
+            self._matcher(schema)
 
     def start(self, schema: str) -> Grammar:
         """The grammar of a schema, "" for any JSON object; Refused with the reason for a schema that is none."""
         if not self._eos:
             raise Refused("this model has no token that ends a text, which a schema needs", field="schema")
-        matcher = self._compiled.pop(schema, None) or self._compile(schema)
-        self._compiled[schema] = matcher
-        if len(self._compiled) > _KEPT:
-            self._compiled.popitem(last=False)
-        return Grammar(matcher.deep_copy())
+        return Grammar(self._matcher(schema).deep_copy())
+
+    def _matcher(self, schema: str) -> LLMatcher:
+        with self._lock:
+            found = self._compiled.pop(schema, None)
+            if found is not None:
+                self._compiled[schema] = found
+        if found is None:
+            try:
+                found = self._compile(schema)
+            except Refused as refused:
+                found = refused
+            with self._lock:
+                self._compiled[schema] = found
+                if len(self._compiled) > _KEPT:
+                    self._compiled.popitem(last=False)
+        if isinstance(found, Refused):
+            raise Refused(str(found), field=found.field or "schema")
+        return found
 
     def _compile(self, schema: str) -> LLMatcher:
         try:
             from llguidance import LLMatcher
         except ImportError as error:
             raise Refused("a schema needs llguidance: pip install 'gridstride[serve]'", field="schema") from error
-        if schema:
+        form, _, text = schema.partition(":")
+        make = {"regex": LLMatcher.grammar_from_regex, "lark": LLMatcher.grammar_from_lark}.get(form)
+        if schema and make is None:
             _check_object(schema)
         try:
-            grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
-            matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
+            if make is None:
+                grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
+            else:
+                grammar = make(text)
+            with self._one_tokenizer:
+                tokenizer = self._tokenizer
+            matcher = LLMatcher(tokenizer, grammar, log_level=0)
+            matcher.compute_bitmask()  # some schemas fail with the first token alone: {"$ref": "#"}, which says nothing
         except (ValueError, OSError) as error:  # of a tokenizer that it cannot read, too
-            raise Refused(f"the JSON schema cannot be used: {error}", field="schema") from error
+            raise Refused(f"{_kind(schema)} cannot be used: {error}", field="schema") from error
         if matcher.is_error():
-            raise Refused(f"the JSON schema cannot be used: {_first_line(matcher.get_error())}", field="schema")
+            raise Refused(f"{_kind(schema)} cannot be used: {_first_line(matcher.get_error())}", field="schema")
         return matcher
 
     @cached_property
@@ -81,6 +117,10 @@ class Grammars:
         from llguidance import LLTokenizer
 
         return LLTokenizer(self._file.read_text(), n_vocab=self._vocabulary, eos_token=sorted(self._eos))
+
+
+def _kind(schema: str) -> str:
+    return {"regex": "the regular expression", "lark": "the grammar"}.get(schema.partition(":")[0], "the JSON schema")
 
 
 def _check_object(schema: str) -> None:

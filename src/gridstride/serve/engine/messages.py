@@ -55,3 +55,4 @@ class Stats:
     prefix_queries: int  # tokens looked up
     prefix_hits: int  # tokens found
     steps: int
+    step_tokens: int  # of the last step, computed for prompts or drawn

@@ -69,7 +69,7 @@ class Sampling:
     )  # fmt: skip
     top_k: int = _option(
         0, "draw", lambda value: value >= 0, "0 (all) or more",
-        request={"ge": 0}, command=CommandOption(0, _MOST_TOKENS, "K", "Only the K likeliest tokens."),
+        request={"ge": -1}, command=CommandOption(0, _MOST_TOKENS, "K", "Only the K likeliest tokens."),
     )  # fmt: skip
     top_p: float = _option(
         1.0, "draw", lambda value: 0 < value <= 1, "above 0 and at most 1",
@@ -102,8 +102,10 @@ class Sampling:
     logprobs: int | None = _option(None, "report", None, "", request=None, command=None)
     # these end the request and are part of its tokens
     stop_tokens: frozenset[int] = _option(frozenset, "end", None, "", request=None, command=None)
+    # tokens before which nothing ends the request but its length
+    min_tokens: int = _option(0, "mask", lambda value: value >= 0, "0 or more", request={"ge": 0}, command=None)
     ignore_eos: bool = _option(False, "end", None, "", request={}, command=None)
-    # JSON schema that the text must satisfy; "" for any JSON object
+    # what the text must satisfy: a JSON schema, "" for any JSON object, "regex:…" or "lark:…"
     schema: str | None = _option(None, "mask", None, "", request=None, command=None)
 
     @classmethod
@@ -112,6 +114,8 @@ class Sampling:
         given = {name: value for name, value in options.items() if value is not None}
         if "top_p" in given:
             given["top_p"] = max(given["top_p"], _LEAST_TOP_P)
+        if given.get("top_k") == -1:  # vLLM's word for all
+            given["top_k"] = 0
         return cls(**given)
 
     @property

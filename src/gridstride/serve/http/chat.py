@@ -42,18 +42,21 @@ async def chat_completions(request: Request, body: Body) -> Response:
 
 
 async def _begin(server: Server, body: ChatRequest) -> Generation:
-    prompt = await server.prepare.chat([message.plain() for message in body.messages])
+    prompt = await server.prepare.chat(body)
     wanted = sequences(
         uuid.uuid4().hex,
         body,
         [prompt],
         ready=server.ready,
+        defaults=server.settings.sampling,
         param="messages",
         max_tokens=chat_max_tokens(body),
         logprobs=(body.top_logprobs or 0) if body.logprobs else None,
-        schema=schema_of(body.response_format, server.ready),
+        schema=schema_of(body, body.response_format, server.ready),
     )
-    return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=len(prompt))
+    return await Generation.begin(
+        server, wanted, stop=body.stop, special=body.skip_special_tokens is False, prompt_tokens=len(prompt)
+    )
 
 
 class _Answer:

@@ -16,8 +16,8 @@ from gridstride.serve.http import logprobs
 from gridstride.serve.http.body import documented, parsed
 from gridstride.serve.http.disconnect import unless_gone
 from gridstride.serve.http.errors import ApiError
-from gridstride.serve.http.generation import Generation, joined
-from gridstride.serve.http.sampling import sequences
+from gridstride.serve.http.generation import Generation, NoTokens, joined
+from gridstride.serve.http.sampling import schema_of, sequences
 from gridstride.serve.http.schemas import CompletionRequest
 from gridstride.serve.http.sse import EventStream
 from gridstride.serve.http.state import Server, server_of
@@ -65,14 +65,20 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, l
         body,
         prompts,
         ready=server.ready,
+        defaults=server.settings.sampling,
         param="prompt",
-        max_tokens=body.max_tokens or _MAX_TOKENS,
+        max_tokens=_MAX_TOKENS if body.max_tokens is None else max(body.max_tokens, 1),
         logprobs=0 if body.logprobs is None and rank else body.logprobs,
+        schema=schema_of(body, body.response_format, server.ready),
         each=each,
     )
     tokens = sum(map(len, prompts))
+    if body.max_tokens == 0:
+        return NoTokens(len(wanted), prompt_tokens=tokens), texts
     many = "prompt" if each == 1 else "n"
-    return await Generation.begin(server, wanted, stop=body.stop, prompt_tokens=tokens, many=many), texts
+    special = body.skip_special_tokens is False
+    begun = await Generation.begin(server, wanted, stop=body.stop, special=special, prompt_tokens=tokens, many=many)
+    return begun, texts
 
 
 class _Answer:

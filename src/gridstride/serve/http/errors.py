@@ -67,6 +67,11 @@ def as_api_error(error: Exception) -> ApiError | None:
     return None
 
 
+def sentence(text: str) -> str:
+    """What the engine says, as a message to clients."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def from_validation(errors: Sequence[ErrorDetails]) -> ApiError:
     """The first thing that a model found wrong, in OpenAI's words where they have some."""
     unknown = [_path(error["loc"]) for error in errors if error["type"] == "extra_forbidden"]

@@ -8,7 +8,7 @@ from typing import Self
 
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output, Piece
-from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.state import Server
 from gridstride.serve.process.client import Group, Refused, Wanted
 
@@ -44,9 +44,12 @@ class Generation:
 
     @classmethod
     async def begin(
-        cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n"
-    ) -> Self:
-        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many."""
+        cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n",
+        special: bool = False,
+    ) -> Self:  # fmt: skip
+        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many;
+        `special`: special tokens are shown.
+        """
         if len(wanted) > server.client.most:
             message = f"The request asks for {len(wanted)} sequences: this server takes {server.client.most} at most."
             raise ApiError(message, param=many, code="invalid_value")
@@ -56,11 +59,11 @@ class Generation:
         except Refused as error:
             group.close_all()
             param = _PARAMS.get(error.field or "", error.field)
-            raise ApiError(_sentence(str(error)), param=param, code="invalid_value") from error
+            raise ApiError(sentence(str(error)), param=param, code="invalid_value") from error
         except BaseException:
             group.close_all()
             raise
-        outputs = [_output(server.prepare.tokenizer, each, stop) for each in wanted]
+        outputs = [_output(server.prepare.tokenizer, each, stop, special) for each in wanted]
         return cls(group, outputs, Usage(prompt_tokens))
 
     async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
@@ -93,8 +96,17 @@ class Generation:
             raise ApiError(f"The request failed: {piece.error or 'it was given up'}.", status=500, code="engine_error")
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+class NoTokens(Generation):
+    """Of requests for no token: so many sequences that have ended. Nothing reaches the engine."""
+
+    def __init__(self, count: int, *, prompt_tokens: int) -> None:
+        self.usage = Usage(prompt_tokens)
+        self._count_of_all = count
+
+    async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
+        yield {place: Piece("", finish="length") for place in range(self._count_of_all)}
+
+    def close(self) -> None: ...
 
 
 def joined(first: Piece, then: Piece) -> Piece:
@@ -104,5 +116,6 @@ def joined(first: Piece, then: Piece) -> Piece:
     )
 
 
-def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str]) -> Output:
-    return Output(tokenizer, stop, stop_tokens=wanted.sampling.stop_tokens)
+def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str], special: bool) -> Output:
+    sampling = wanted.sampling
+    return Output(tokenizer, stop, stop_tokens=sampling.stop_tokens, min_tokens=sampling.min_tokens, special=special)

@@ -1,4 +1,4 @@
-"""`/health`, `/metrics` and `/version`: for whoever looks after the server."""
+"""`/health`, which is `/ping` too, `/metrics` and `/version`: for whoever looks after the server."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ router = APIRouter()
 
 
 @router.get("/health", response_model=None)
+@router.head("/health", response_model=None, include_in_schema=False)
+@router.get("/ping", response_model=None)
+@router.head("/ping", response_model=None, include_in_schema=False)
+@router.post("/ping", response_model=None)
 async def health(request: Request) -> Response:
     """200 while requests are served, else 503 with the reason."""
     server = server_of(request)

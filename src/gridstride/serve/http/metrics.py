@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
@@ -16,24 +16,27 @@ from gridstride.serve.process.client import Stream
 from gridstride.serve.process.protocol import Ready
 
 _P = "gridstride:"
-_LABEL = "model_name"
+_LABELS = ("model_name", "engine")
+_ENGINE = "0"  # there is one; vLLM numbers those that share the work
 _FINISHES: tuple[Finish, ...] = ("stop", "length", "abort", "error")
 # Seconds. From a batch of one on a large GPU to a queue on a laptop.
 _BETWEEN = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10)
 _FIRST = (0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160)
 _WHOLE = (0.05, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960)
 _TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+_COUNTS = (1, 2, 5, 10, 20)
+_STEP = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384)
 _NOTHING = Stats(
     running=0, waiting=0, blocks_total=0, blocks_used=0, blocks_cached=0, slots_wasted=0,
-    preemptions=0, prefix_queries=0, prefix_hits=0, steps=0,
+    preemptions=0, prefix_queries=0, prefix_hits=0, steps=0, step_tokens=0,
 )  # fmt: skip
 
 
 class Repeated:
     """A histogram that takes the same value many times at once, as the library's own does not."""
 
-    def __init__(self, name: str, words: str, bounds: tuple[float, ...], *, label: tuple[str, str]) -> None:
-        self._name, self._words, self._bounds, self._label = name, words, bounds, label
+    def __init__(self, name: str, words: str, bounds: tuple[float, ...], *, labels: Mapping[str, str]) -> None:
+        self._name, self._words, self._bounds, self._labels = name, words, bounds, labels
         self._counts, self._sum = [0] * (len(bounds) + 1), 0.0  # of each bucket, the last without a bound
 
     def observe(self, value: float, times: int) -> None:
@@ -42,10 +45,9 @@ class Repeated:
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """For the registry."""
-        name, value = self._label
-        family = HistogramMetricFamily(self._name, self._words, labels=[name])
+        family = HistogramMetricFamily(self._name, self._words, labels=[*self._labels])
         bounds = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
-        family.add_metric([value], list(zip(bounds, accumulate(self._counts), strict=True)), self._sum)
+        family.add_metric([*self._labels.values()], list(zip(bounds, accumulate(self._counts), strict=True)), self._sum)
         yield family
 
 
@@ -58,7 +60,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each counter that nobody asks for
         self._block_size = 1  # tokens; the engine says it when it is ready
         self._registry = CollectorRegistry()
-        self._model = model
+        self._labels = (model, _ENGINE)
         self._last = _NOTHING
         self._gauges()
         self._counters()
@@ -71,14 +73,19 @@ class Metrics:
         self._up.set(1.0 if well else 0.0)
 
     def http(self, path: str, status: int) -> None:
-        self._http.labels(self._model, path, str(status)).inc()
+        self._http.labels(*self._labels, path, str(status)).inc()
 
     def connected(self, ready: Ready) -> None:
         self._block_size = ready.block_size
+        self._cache.clear()
+        self._cache.labels(*self._labels, str(ready.block_size), str(ready.blocks), "True").set(1)
 
-    def accepted(self, prompt_tokens: int) -> None:
-        self._prompt_tokens.inc(prompt_tokens)
-        self._prompt_sizes.observe(prompt_tokens)
+    def accepted(self, stream: Stream) -> None:
+        self._prompt_tokens.inc(stream.prompt_tokens)
+        self._prompt_sizes.observe(stream.prompt_tokens)
+        self._max_tokens.observe(stream.max_tokens)
+        if stream.choices:
+            self._choices.observe(stream.choices)
 
     def updated(self, stream: Stream, update: Update, now: float) -> None:
         if update.queued_seconds is not None:
@@ -101,6 +108,14 @@ class Metrics:
         self._success[finish].inc()
         self._whole.observe(now - stream.arrived)
         self._generation_sizes.observe(stream.generated)
+        if stream.scheduled is None or stream.first_token is None or stream.last_token is None:
+            return
+        decode = stream.last_token - stream.first_token
+        self._prefill.observe(stream.first_token - stream.scheduled)
+        self._decode.observe(decode)
+        self._inference.observe(stream.last_token - stream.scheduled)
+        if stream.generated > 1:
+            self._each.observe(decode / (stream.generated - 1))
 
     def stepped(self, stats: Stats) -> None:
         self._running.set(stats.running)
@@ -112,6 +127,8 @@ class Metrics:
         self._queries.inc(stats.prefix_queries - last.prefix_queries)
         self._hits.inc(stats.prefix_hits - last.prefix_hits)
         self._steps.inc(stats.steps - last.steps)
+        if stats.steps > last.steps:
+            self._step_tokens.observe(stats.step_tokens)
 
     def restarted(self) -> None:
         self._restarts.inc()
@@ -125,35 +142,49 @@ class Metrics:
         self._usage = self._gauge("kv_cache_usage_perc", "Share of the cache's blocks in use; 1 is all.")
         self._waste = self._gauge("kv_cache_waste_perc", "Share of the places in used blocks that hold no token.")
 
+        self._cache = Gauge(f"{_P}cache_config_info", "The cache of keys and values.", registry=self._registry,
+                            labelnames=[*_LABELS, "block_size", "num_gpu_blocks", "enable_prefix_caching"])  # fmt: skip
+
     def _counters(self) -> None:
         self._prompt_tokens = self._counter("prompt_tokens", "Tokens of accepted prompts.")
         self._generation_tokens = self._counter("generation_tokens", "Tokens generated.")
         self._queries = self._counter("prefix_cache_queries", "Prompt tokens looked up among cached blocks.")
         self._hits = self._counter("prefix_cache_hits", "Prompt tokens found there.")
-        self._preemptions = self._counter("request_num_preemptions", "Sequences set back for want of blocks.")
+        self._preemptions = self._counter("num_preemptions", "Sequences set back for want of blocks.")
         self._steps = self._counter("engine_steps", "Batches run.")
         self._restarts = self._counter("engine_restarts", "Times that the engine's process had to be started again.")
-        success = Counter(f"{_P}request_success", "Sequences ended, by reason.", [_LABEL, "finished_reason"],
+        success = Counter(f"{_P}request_success", "Sequences ended, by reason.", [*_LABELS, "finished_reason"],
                           registry=self._registry)  # fmt: skip
-        self._success = {finish: success.labels(self._model, finish) for finish in _FINISHES}
-        self._http = Counter(f"{_P}http_requests", "Answers, by path and status.", [_LABEL, "path", "status"],
+        self._success = {finish: success.labels(*self._labels, finish) for finish in _FINISHES}
+        self._http = Counter(f"{_P}http_requests", "Answers, by path and status.", [*_LABELS, "path", "status"],
                              registry=self._registry)  # fmt: skip
 
     def _histograms(self) -> None:
         self._first = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST)
         self._between = Repeated(f"{_P}inter_token_latency_seconds", "Between two tokens.", _BETWEEN,
-                                 label=(_LABEL, self._model))  # fmt: skip
+                                 labels=dict(zip(_LABELS, self._labels, strict=True)))  # fmt: skip
         self._registry.register(self._between)
         self._whole = self._histogram("e2e_request_latency_seconds", "From arrival to the end.", _WHOLE)
         self._queue = self._histogram("request_queue_time_seconds", "From arrival to the first batch.", _FIRST)
+        self._prefill = self._histogram(
+            "request_prefill_time_seconds", "From the first batch to the first token.", _FIRST
+        )
+        self._decode = self._histogram("request_decode_time_seconds", "From the first token to the last.", _WHOLE)
+        self._inference = self._histogram("request_inference_time_seconds", "From the first batch to the last token.",
+                                          _WHOLE)  # fmt: skip
+        self._each = self._histogram("request_time_per_output_token_seconds", "Mean of a request, after the first.",
+                                     _BETWEEN)  # fmt: skip
+        self._step_tokens = self._histogram("iteration_tokens_total", "Tokens of a step, of prompts and drawn.", _STEP)
+        self._choices = self._histogram("request_params_n", "Choices that a request asks for.", _COUNTS)
+        self._max_tokens = self._histogram("request_params_max_tokens", "Tokens that one may have at most.", _TOKENS)
         self._prompt_sizes = self._histogram("request_prompt_tokens", "Tokens of a prompt.", _TOKENS)
         self._generation_sizes = self._histogram("request_generation_tokens", "Tokens generated for one.", _TOKENS)
 
     def _gauge(self, name: str, words: str) -> Gauge:
-        return Gauge(_P + name, words, [_LABEL], registry=self._registry).labels(self._model)
+        return Gauge(_P + name, words, _LABELS, registry=self._registry).labels(*self._labels)
 
     def _counter(self, name: str, words: str) -> Counter:
-        return Counter(_P + name, words, [_LABEL], registry=self._registry).labels(self._model)
+        return Counter(_P + name, words, _LABELS, registry=self._registry).labels(*self._labels)
 
     def _histogram(self, name: str, words: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(_P + name, words, [_LABEL], registry=self._registry, buckets=buckets).labels(self._model)
+        return Histogram(_P + name, words, _LABELS, registry=self._registry, buckets=buckets).labels(*self._labels)

@@ -16,7 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.state import Server
 
-_OPEN = frozenset({"/health", "/metrics", "/version", "/docs", "/openapi.json"})  # need no key and run until the end
+_OPEN = frozenset(
+    {"/health", "/ping", "/metrics", "/version", "/docs", "/openapi.json"}
+)  # need no key and run until the end
 _ID_LENGTH = 128
 _OTHER = "other"  # paths that are none of ours have one label
 

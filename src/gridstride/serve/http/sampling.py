@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
@@ -27,16 +27,20 @@ def sequences(
     logprobs: int | None,
     schema: str | None = None,
     each: int | None = None,
+    defaults: Mapping[str, float] | None = None,
 ) -> list[Wanted]:
-    """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit."""
+    """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
+    that the request does not give.
+    """
     seed = request.seed if request.seed is not None else secrets.randbits(63)
     wanted: list[Wanted] = []
     for prompt in prompts:
         room = _room(prompt, max_tokens, ready, param)
-        for choice in range(each or request.n or 1):
+        count = each or request.n or 1
+        for choice in range(count):
             sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
-                                 logprobs=logprobs, schema=schema)  # fmt: skip
-            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling))
+                                 logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
+            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling, 0 if choice else count))
     return wanted
 
 
@@ -47,14 +51,19 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
     return request.max_completion_tokens or request.max_tokens
 
 
-def schema_of(format: ResponseFormat | None, ready: Ready) -> str | None:
+def schema_of(request: Generate, format: ResponseFormat | None, ready: Ready) -> str | None:
     """As `Sampling.schema` has it; refused where the engine would write whatever it likes."""
-    if format is None or format.type == "text":
-        return None
-    if not ready.schemas:
-        message = f"Unsupported value: 'response_format' of type '{format.type}' is not supported by this engine."
-        raise ApiError(message, param="response_format", code="unsupported_value")
-    return "" if format.json_schema is None else json.dumps(format.json_schema.schema_)
+    found = request.structured
+    param = "structured_outputs" if found else "response_format"
+    if format is not None and format.type != "text":
+        found = [*found, "" if format.json_schema is None else json.dumps(format.json_schema.schema_)]
+    if len(found) > 1:
+        raise ApiError("The text can be bound to one schema, regex, choice or grammar alone.", param=param)
+    if found and not ready.schemas:
+        what = "structured_outputs" if format is None else f"response_format' of type '{format.type}"
+        message = f"Unsupported value: '{what}' is not supported by this engine."
+        raise ApiError(message, param=param, code="unsupported_value")
+    return found[0] if found else None
 
 
 def _room(prompt: Sequence[int], max_tokens: int | None, ready: Ready, param: str) -> int:
@@ -78,7 +87,10 @@ def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> 
     return ApiError(f"{limit}, but {asked}{parts}.", param=param, code="context_length_exceeded")
 
 
-def _sampling(request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None) -> Sampling:
-    asked = {name: getattr(request, name) for name in REQUESTED}
+def _sampling(
+    request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None,
+    defaults: Mapping[str, float],
+) -> Sampling:  # fmt: skip
+    asked = dict(defaults) | {name: value for name in REQUESTED if (value := getattr(request, name)) is not None}
     stops = frozenset(request.stop_token_ids or ())
     return Sampling.of(**asked, max_tokens=max_tokens, seed=seed, logprobs=logprobs, stop_tokens=stops, schema=schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -48,6 +49,38 @@ class StreamOptions(Strict):
     include_obfuscation: Literal[False] | None = None
 
 
+class JsonSchema(Strict):
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    schema_: Annotated[dict[str, JsonValue], Field(alias="schema")]
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormat(Strict):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+
+class StructuredOutputs(Strict):
+    """What the text must satisfy, as vLLM has it; before version 0.12 the same as guided_*."""
+
+    json_: Annotated[dict[str, JsonValue] | str | None, Field(alias="json")] = None
+    regex: str | None = None
+    choice: Annotated[list[str], Field(min_length=1)] | None = None
+    grammar: str | None = None
+    json_object: bool | None = None
+
+    @property
+    def schemas(self) -> list[str]:
+        """As `Sampling.schema` has them; more than one cannot be."""
+        found = [] if self.json_ is None else [self.json_ if isinstance(self.json_, str) else json.dumps(self.json_)]
+        found += [""] if self.json_object else []
+        found += [] if self.regex is None else [f"regex:{self.regex}"]
+        found += [] if self.grammar is None else [f"lark:{self.grammar}"]
+        found += [] if self.choice is None else ["lark:start: " + " | ".join(map(json.dumps, self.choice))]
+        return found
+
+
 class Generate(Strict):
     """What chat and plain completions share."""
 
@@ -71,7 +104,15 @@ class Generate(Strict):
     top_k: Annotated[int, _bounds("top_k")] | None = None
     min_p: Annotated[float, _bounds("min_p")] | None = None
     repetition_penalty: Annotated[float, _bounds("repetition_penalty")] | None = None
+    min_tokens: Annotated[int, _bounds("min_tokens")] | None = None
     ignore_eos: bool | None = None
+    skip_special_tokens: bool | None = None
+    response_format: ResponseFormat | None = None  # OpenAI's, of chats; vLLM's completions take it as well
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: dict[str, JsonValue] | str | None = None
+    guided_regex: str | None = None
+    guided_choice: Annotated[list[str], Field(min_length=1)] | None = None
+    guided_grammar: str | None = None
     stop_token_ids: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=64)] | None = None
 
     @field_validator("*", mode="before")
@@ -90,6 +131,22 @@ class Generate(Strict):
         if value is not None and not info.data.get("stream"):
             raise ValueError("it may be given only when 'stream' is true")
         return value
+
+    @field_validator("response_format")
+    @classmethod
+    def _with_schema(cls, value: ResponseFormat | None) -> ResponseFormat | None:
+        if value is not None and (value.type == "json_schema") != (value.json_schema is not None):
+            raise ValueError("'json_schema' belongs to the type json_schema, and to that alone")
+        return value
+
+    @property
+    def structured(self) -> list[str]:
+        """What the text must satisfy, by `structured_outputs` and guided_*."""
+        guided = StructuredOutputs.model_validate(
+            {"json": self.guided_json, "regex": self.guided_regex, "choice": self.guided_choice,
+             "grammar": self.guided_grammar}
+        )  # fmt: skip
+        return [*guided.schemas, *(self.structured_outputs.schemas if self.structured_outputs else ())]
 
     @property
     def wants_usage(self) -> bool:
@@ -134,19 +191,23 @@ class Message(Strict):
         return {"role": role, "content": "".join(part.text for part in self.content), **named}
 
 
-class JsonSchema(Strict):
-    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
-    schema_: Annotated[dict[str, JsonValue], Field(alias="schema")]
-    description: str | None = None
-    strict: bool | None = None
+class Conversation(Strict):
+    """What becomes a prompt by the model's chat template; the last three are vLLM's."""
+
+    messages: Annotated[list[Message], Field(min_length=1)] | None = None
+    chat_template_kwargs: dict[str, JsonValue] | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+
+    @field_validator("continue_final_message")
+    @classmethod
+    def _instead_of_an_answer(cls, value: bool | None, info: Any) -> bool | None:
+        if value and info.data.get("add_generation_prompt"):
+            raise ValueError("it contradicts 'add_generation_prompt': a text goes on, or an answer begins")
+        return value
 
 
-class ResponseFormat(Strict):
-    type: Literal["text", "json_object", "json_schema"]
-    json_schema: JsonSchema | None = None
-
-
-class ChatRequest(Generate):
+class ChatRequest(Conversation, Generate):
     UNSERVED: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "tools": ([],), "tool_choice": ("none", "auto"), "functions": ([],), "function_call": ("none", "auto"),
         "parallel_tool_calls": (True, False), "audio": (), "modalities": (["text"],), "prediction": (),
@@ -157,7 +218,6 @@ class ChatRequest(Generate):
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MAX_TOP_LOGPROBS)] | None = None
-    response_format: ResponseFormat | None = None
     # They change nothing here.
     metadata: dict[str, str] | None = None
     service_tier: str | None = None
@@ -184,13 +244,6 @@ class ChatRequest(Generate):
             raise ValueError("it may be given only when 'logprobs' is true")
         return value
 
-    @field_validator("response_format")
-    @classmethod
-    def _with_schema(cls, value: ResponseFormat | None) -> ResponseFormat | None:
-        if value is not None and (value.type == "json_schema") != (value.json_schema is not None):
-            raise ValueError("'json_schema' belongs to the type json_schema, and to that alone")
-        return value
-
 
 Prompt = str | tuple[int, ...]
 
@@ -215,16 +268,15 @@ class CompletionRequest(Generate):
     prompt: Annotated[tuple[Prompt, ...], BeforeValidator(_prompts)]
     logprobs: Annotated[int, Field(ge=0, le=5)] | None = None
     echo: bool | None = None
+    max_tokens: Annotated[int, Field(ge=0)] | None = None  # 0: the prompt alone, as `echo` wants it
     best_of: Annotated[int, Field(ge=1, le=20)] | None = None
     suffix: Any = None
 
 
-class TokenizeRequest(Strict):
+class TokenizeRequest(Conversation):
     model: str | None = None
     prompt: str | None = None
-    messages: Annotated[list[Message], Field(min_length=1)] | None = None
     add_special_tokens: bool | None = None
-    add_generation_prompt: bool | None = None
 
 
 class DetokenizeRequest(Strict):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 MAX_N = 128  # sequences of one prompt, as OpenAI has it
 MAX_STOP = 4  # stop strings, as OpenAI has it
@@ -14,9 +15,10 @@ class Settings:
     """Seconds and bytes."""
 
     names: tuple[str, ...]  # by which requests may call the model; answers carry the first
+    sampling: Mapping[str, float] = field(default_factory=dict)  # where requests do not say, by names of `Sampling`
     api_keys: frozenset[str] = frozenset()  # none: everybody may
     max_body: int = 4 << 20
-    body_timeout: float = 60.0  # for a body to arrive
+    body_timeout: float = 60.0  # for a request's headers to arrive, and for its body
     write_timeout: float = 60.0  # for a reader that takes nothing
     stall_after: float = 60.0  # without a token while requests run, /health fails
     grace: float = 30.0  # for running requests after SIGTERM

@@ -24,8 +24,7 @@ async def tokenize(
     if (body.prompt is None) == (body.messages is None):
         raise ApiError("Give either 'prompt' or 'messages'.", param="prompt", code="invalid_value")
     if body.messages is not None:
-        messages = [message.plain() for message in body.messages]
-        tokens = await server.prepare.chat(messages, begin_answer=body.add_generation_prompt is not False)
+        tokens = await server.prepare.chat(body)
     else:
         assert body.prompt is not None
         tokens = await server.prepare.text(body.prompt, special=body.add_special_tokens is not False)

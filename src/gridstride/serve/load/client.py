@@ -23,6 +23,9 @@ _LINE_AT_MOST = 1 << 24  # bytes
 _POOL = 32  # requests at a time: each looks at all connections of its pool
 _REST = 1.0  # seconds that an answer has to end behind its last event
 _STARTS_WITHIN = 60  # seconds in which a server may say 503 before the load begins
+_CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+"""Before an answer begins: a server may close a connection that was idle just when a request goes out on it."""
+_CLOSED_AT_MOST = 2  # connections of which that is believed; the third is the server's fault
 GONE = "connection"  # the kind of error that a server which is not there gives
 
 
@@ -105,15 +108,8 @@ class Server:
     async def stream(self, planned: Planned, wishes: Wishes, *, due: float) -> Record:
         """Send a request and read its answer to the end; what goes wrong is in the record."""
         record = Record(due=due, sent=time.perf_counter())
-        path = "/v1/chat/completions" if wishes.chat else "/v1/completions"
         try:
-            with self._pool() as pool:
-                async with pool.stream("POST", path, json=_body(planned, wishes)) as response:
-                    if response.status_code != 200:
-                        record.error = f"HTTP {response.status_code}"
-                        record.told = _message(await response.aread())
-                    else:
-                        await _read(response, record)
+            await self._answered(planned, wishes, record)
         except httpx.TimeoutException:
             record.error = "timeout"
         except httpx.ConnectError:
@@ -125,12 +121,33 @@ class Server:
         record.end = record.end or time.perf_counter()
         return record
 
+    async def _answered(self, planned: Planned, wishes: Wishes, record: Record) -> None:
+        path = "/v1/chat/completions" if wishes.chat else "/v1/completions"
+        for attempt in range(_CLOSED_AT_MOST + 1):
+            answered = False
+            try:
+                with self._pool() as pool:
+                    async with pool.stream("POST", path, json=_body(planned, wishes)) as response:
+                        answered = True
+                        if response.status_code != 200:
+                            record.error = f"HTTP {response.status_code}"
+                            record.told = _message(await response.aread())
+                        else:
+                            await _read(response, record)
+                        return
+            except _CLOSED:
+                if answered or attempt == _CLOSED_AT_MOST:
+                    raise
+
     async def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
-        try:
-            with self._pool() as pool:
-                return await pool.request(method, path, json=body)
-        except httpx.TransportError as error:
-            raise ServerGone(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
+        for attempt in range(_CLOSED_AT_MOST + 1):
+            try:
+                with self._pool() as pool:
+                    return await pool.request(method, path, json=body)
+            except httpx.TransportError as error:
+                if not isinstance(error, _CLOSED) or attempt == _CLOSED_AT_MOST:
+                    raise ServerGone(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
+        raise AssertionError
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         response = await self._asked(method, path, body)

@@ -39,7 +39,7 @@ class Observer(Protocol):
     """Told of what happens, for metrics."""
 
     def connected(self, ready: Ready) -> None: ...
-    def accepted(self, prompt_tokens: int) -> None: ...
+    def accepted(self, stream: Stream) -> None: ...
     def updated(self, stream: Stream, update: Update, now: float) -> None: ...
     def ended(self, stream: Stream, finish: Finish, now: float) -> None: ...
     def stepped(self, stats: Stats) -> None: ...
@@ -53,6 +53,7 @@ class Wanted:
     id: str
     prompt: tuple[int, ...]
     sampling: Sampling
+    choices: int = 1  # of its prompt; 0 for all of them but the first
 
 
 class Stream:
@@ -61,7 +62,10 @@ class Stream:
     def __init__(self, wanted: Wanted, arrived: float, change: asyncio.Event) -> None:
         self.id, self.arrived = wanted.id, arrived
         self.prompt_tokens = len(wanted.prompt)
-        self.last_token: float | None = None  # time.monotonic()
+        self.max_tokens, self.choices = wanted.sampling.max_tokens, wanted.choices
+        self.scheduled: float | None = None  # time.monotonic(), as the two below
+        self.first_token: float | None = None
+        self.last_token: float | None = None
         self.accepted = self.ended = False
         self.generated = 0  # tokens
         self.updates: list[Update] = []
@@ -195,7 +199,7 @@ class Client:
 
     def _hand(self, stream: Stream, message: Update | Accepted | Rejected, now: float) -> None:
         if isinstance(message, Accepted):
-            self._observer.accepted(stream.prompt_tokens)
+            self._observer.accepted(stream)
             stream.on_accepted()
         elif isinstance(message, Rejected):
             del self._streams[stream.id]
@@ -205,8 +209,11 @@ class Client:
             self._update(stream, message, now)
 
     def _update(self, stream: Stream, update: Update, now: float) -> None:
+        if update.queued_seconds is not None:
+            stream.scheduled = stream.arrived + update.queued_seconds
         self._observer.updated(stream, update, now)
         if update.tokens:
+            stream.first_token = stream.first_token or now
             stream.last_token = self.last_progress = now
         stream.on_update(update)
         if update.finish is not None:

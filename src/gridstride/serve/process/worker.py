@@ -14,6 +14,9 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from gridstride.serve.engine.messages import Abort, Stats, Submit, Update
@@ -23,6 +26,7 @@ from gridstride.serve.process.wire import HEADER, length, packed, unpacked
 BROKEN = 5  # steps in a row that failed for every sequence: a GPU's context that is lost fails until the process is new
 BEAT = 1.0  # seconds after which an idle engine says that it lives
 _PR_SET_PDEATHSIG = 1
+_THREADS = 2  # that prepare requests
 
 
 class Engine(Protocol):
@@ -32,10 +36,18 @@ class Engine(Protocol):
 
     @property
     def idle(self) -> bool: ...
+    def preparation(self, submit: Submit) -> Callable[[], None] | None: ...
     def submit(self, request: Submit) -> None: ...
     def abort(self, id: str) -> None: ...
     def step(self) -> list[Update]: ...
     def stats(self) -> Stats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request whose preparation is done."""
+
+    submit: Submit
 
 
 class Link:
@@ -43,14 +55,18 @@ class Link:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._inbox: queue.SimpleQueue[ToEngine] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[ToEngine | Prepared] = queue.SimpleQueue()
 
     def start(self) -> None:
         threading.Thread(target=self._read, name="gridstride-inbox", daemon=True).start()
 
-    def take(self, *, wait: float) -> list[ToEngine]:
+    def put(self, message: Prepared) -> None:
+        """As if it had come from the parent; any thread may call it."""
+        self._inbox.put(message)
+
+    def take(self, *, wait: float) -> list[ToEngine | Prepared]:
         """All that has come; waits up to so many seconds for a first one."""
-        messages: list[ToEngine] = []
+        messages: list[ToEngine | Prepared] = []
         try:
             messages.append(self._inbox.get(block=wait > 0, timeout=wait or None))
             while True:
@@ -105,12 +121,13 @@ def main(descriptor: int, parent: int) -> None:
 
 
 def _serve(engine: Engine, link: Link) -> NoReturn:
+    handling = Handling(engine, link)
     while True:
         replies: list[FromEngine] = []
         for message in link.take(wait=BEAT if engine.idle else 0.0):
             if isinstance(message, Quit):
                 os._exit(0)  # no tear-down that a library's thread could hold up
-            replies += _handled(engine, message)
+            replies += handling.of(message)
         if not engine.idle:
             replies += engine.step()
         link.send([*replies, engine.stats()])
@@ -119,16 +136,39 @@ def _serve(engine: Engine, link: Link) -> NoReturn:
             _die()
 
 
-def _handled(engine: Engine, message: ToEngine) -> list[FromEngine]:
-    if isinstance(message, Abort):
-        engine.abort(message.id)
+class Handling:
+    """What messages do to the engine. What a request needs that takes long is made beside the steps of the others."""
+
+    def __init__(self, engine: Engine, link: Link) -> None:
+        self._engine, self._link = engine, link
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gridstride-schemas")
+        self._waiting: set[str] = set()  # requests that are being prepared
+
+    def of(self, message: ToEngine | Prepared) -> list[FromEngine]:
+        """The replies that go out at once."""
+        if isinstance(message, Abort):
+            self._waiting.discard(message.id)
+            self._engine.abort(message.id)
+            return []
+        if isinstance(message, Prepared):
+            if message.submit.id not in self._waiting:  # given up meanwhile
+                return []
+            self._waiting.discard(message.submit.id)
+            return self._submit(message.submit)
+        assert isinstance(message, Submit)
+        work = self._engine.preparation(message)
+        if work is None:
+            return self._submit(message)
+        self._waiting.add(message.id)
+        self._threads.submit(work).add_done_callback(lambda _: self._link.put(Prepared(message)))
         return []
-    assert isinstance(message, Submit)
-    try:
-        engine.submit(message)
-    except ValueError as error:
-        return [Rejected(message.id, str(error), getattr(error, "field", None))]
-    return [Accepted(message.id)]
+
+    def _submit(self, submit: Submit) -> list[FromEngine]:
+        try:
+            self._engine.submit(submit)
+        except ValueError as error:
+            return [Rejected(submit.id, str(error), getattr(error, "field", None))]
+        return [Accepted(submit.id)]
 
 
 def _built(build: Build) -> tuple[Engine, Ready] | Failed:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import torch
 
-from gridstride.models import folder
+from gridstride.models import folder, openmp
 from gridstride.models.config import DecoderConfig
 from gridstride.models.errors import ModelError
 from gridstride.serve.engine.batch import Runner
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import for_cache, free
+from gridstride.serve.runner.torch.threads import Threads
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 BLOCK_SIZE = 8
@@ -49,7 +50,14 @@ def runner(
         if running:
             made.warm(running)
         return made
-    return TorchRunner(decoder, blocks=blocks, block_size=block_size)
+    return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where))
+
+
+def _threads(device: torch.device) -> Threads | None:
+    """None where there is nothing to choose, or the user has chosen."""
+    if device.type != "cpu" or openmp.fixed() or torch.get_num_threads() == 1:
+        return None
+    return Threads(openmp.counts(torch.get_num_threads()))
 
 
 def blocks_in(room: int, config: DecoderConfig, *, block_size: int, element: int) -> int:

@@ -26,7 +26,7 @@ _OURS = (
     "tensorboard",
 )
 # What cannot change when a run goes on: the weights or the order of the text would be others.
-_FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch", "parallel.tensor")
+_FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch")
 
 
 _SHOWN = 8  # names of runs in one message

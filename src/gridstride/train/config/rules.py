@@ -28,6 +28,7 @@ _AT_LEAST: dict[str, float] = {
     "schedule.warmup": 1,
     "schedule.floor": 0,
     "run.seed": 0,
+    "run.threads": 0,
     "run.minutes": 0,
     "run.steps": 0,
     "run.batch": 1,
@@ -37,6 +38,7 @@ _AT_LEAST: dict[str, float] = {
     "run.evaluate_windows": 1,
     "run.patience": 0,
     "run.save_every": 0,
+    "run.save_minutes": 0,
     "run.keep": 1,
     "parallel.tensor": 1,
 }
@@ -61,6 +63,7 @@ _AT_MOST: dict[str, float] = {
     "data.vocabulary": 2**22,
     "data.sequence": 2**24,
     "run.batch": 2**20,
+    "run.threads": 2**12,
 }
 
 
@@ -132,6 +135,10 @@ def _batches(config: Config) -> Iterator[str]:
 
 
 def _names(config: Config) -> Iterator[str]:
+    try:
+        "".encode(config.data.encoding or "utf-8")
+    except (LookupError, ValueError):
+        yield f"data.encoding = {config.data.encoding!r} is none that Python knows: latin-1, cp1252, utf-16 …"
     if not config.data.source:
         yield "data.source is empty; name a folder, a text file, a .jsonl file, 'stdlib' or 'python'"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", config.run.name):

@@ -37,6 +37,7 @@ class Model:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     source: str
+    encoding: str
     vocabulary: int
     sequence: int
     validation_share: float
@@ -71,6 +72,7 @@ class Run:
     seed: int
     device: str
     precision: Literal["auto", "fp32", "bf16", "fp16"]
+    threads: int
     minutes: float
     steps: int
     batch: int
@@ -80,6 +82,7 @@ class Run:
     evaluate_windows: int
     patience: int
     save_every: int
+    save_minutes: float
     keep: int
     compile: bool
     checkpoint_activations: bool
@@ -114,14 +117,23 @@ def load(file: Path | str | None = None, *, changes: Iterable[str] = (), checked
     is wrong with it. Not `checked`, ranges and contradictions are left: these are not all of the values.
     """
     values = _parsed(DEFAULTS)
-    if file is not None:
-        _overlay(values, _parsed(_found(file)), where=str(file))
-    for change in changes:
-        _overlay(values, _change(change), where=f"--set {change}")
+    over = [(str(file), _parsed(_found(file)))] if file is not None else []
+    over += [(f"--set {change}", _change(change)) for change in changes]
+    for where, each in over:
+        _overlay(values, each, where=where)
+    if not any("warmup" in each.get("schedule", {}) for _, each in over):
+        _shorten_warmup(values)
     config = Config(**{name: _section(name, values[name]) for name in _SECTIONS})
     if checked:
         check(config)
     return config
+
+
+def _shorten_warmup(values: dict[str, Any]) -> None:
+    """The default warm-up takes a fifth of a short run: all of it would leave nothing of the rate that was chosen."""
+    steps, schedule = values["run"]["steps"], values["schedule"]
+    if isinstance(steps, int) and steps > 0:
+        schedule["warmup"] = min(schedule["warmup"], max(steps // 5, 1))
 
 
 def presets() -> list[str]:

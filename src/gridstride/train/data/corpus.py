@@ -9,7 +9,8 @@ import json
 import os
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -38,11 +39,36 @@ class Document:
     ends: bool = True
 
 
-def documents(source: str) -> Iterator[Document]:
+@dataclass(slots=True)
+class Reading:
+    """How files are read, and which were left out: `encoding` is of those that are not UTF-8, "" for none."""
+
+    encoding: str = ""
+    undecoded: list[str] = field(default_factory=list)
+    binary: list[str] = field(default_factory=list)
+
+    def left_out(self) -> str:
+        """What was left out, in words; "" for nothing."""
+        said = []
+        if self.undecoded:
+            kind = f"neither UTF-8 nor {self.encoding}" if self.encoding else "not UTF-8"
+            said.append(f"{_named(self.undecoded)} {kind} (--set data.encoding=latin-1, say, reads such files)")
+        if self.binary:
+            said.append(f"{_named(self.binary)} not text")
+        return "; ".join(said)
+
+
+def _named(names: list[str]) -> str:
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"{len(names)} file{'s' if len(names) > 1 else ''} ({shown}) {'are' if len(names) > 1 else 'is'}"
+
+
+def documents(source: str, reading: Reading | None = None) -> Iterator[Document]:
     """Texts of "stdlib", "python" (that and the packages installed here), or of a path, in the order of their names.
 
-    Raises TrainError for a path that is not there, cannot be read or holds no text.
+    Raises TrainError for a path that is not there, cannot be read or holds no text. `reading` notes what was left out.
     """
+    reading = reading or Reading()
     if source == "stdlib":
         return _python(_standard_library(), skipped=_SKIPPED_FOLDERS)
     if source == "python":
@@ -54,10 +80,10 @@ def documents(source: str) -> Iterator[Document]:
             "(the Python standard library's source), which needs none."
         )
     if path.is_dir():
-        return _folder(path)
+        return _folder(path, reading)
     if not path.is_file():  # a pipe would wait, and give its text once: it is read several times
         raise TrainError(f"data: {source} is neither a file nor a folder. Write the text to a file first.")
-    return _file(path, path.name, required=True)
+    return _file(path, path.name, reading, required=True)
 
 
 def _standard_library() -> Path:
@@ -82,7 +108,7 @@ def _python(root: Path, *, skipped: frozenset[str]) -> Iterator[Document]:
     for path in _walk(root, skipped=skipped):
         if path.suffix != ".py" or path.name.startswith(("_sysconfigdata", "test_")):
             continue
-        text = _text(path)
+        text = _text(path, path.name, Reading())
         if text and not _is_table(text):
             yield from _pieces(path.relative_to(root).as_posix(), text)
 
@@ -102,44 +128,47 @@ def _walk(root: Path, *, skipped: frozenset[str] = frozenset()) -> Iterator[Path
         yield from (Path(folder, name) for name in sorted(files) if not name.startswith("."))
 
 
-def _folder(root: Path) -> Iterator[Document]:
+def _folder(root: Path, reading: Reading) -> Iterator[Document]:
     files = found = 0
     for path in _walk(root):
         if not path.is_file():  # a pipe, a socket, a dangling link
             continue
         files += 1
-        for document in _file(path, path.relative_to(root).as_posix()):
+        for document in _file(path, path.relative_to(root).as_posix(), reading):
             found += 1
             yield document
     if not found:
-        what = f"none of its {files} files is UTF-8 text" if files else "it is empty"
+        why = reading.left_out() or f"its {files} file{'s are' if files > 1 else ' is'} empty"
+        what = why if files else "there is no file in it"
         raise TrainError(f"data: {root} holds no text: {what}. Give a folder of text files or of .jsonl files.")
 
 
-def _file(path: Path, name: str, *, required: bool = False) -> Iterator[Document]:
+def _file(path: Path, name: str, reading: Reading, *, required: bool = False) -> Iterator[Document]:
     if path.suffix in (".jsonl", ".ndjson"):
         yield from _jsonl(path, name)
         return
-    text = _text(path)
+    text = _text(path, name, reading)
     if text:
         yield from _pieces(name, text)
     elif required:
-        what = "is empty" if text == "" else "is not UTF-8 text"
+        what = "is empty" if text == "" else "is" + reading.left_out().partition(" is")[2]
         raise TrainError(f"data: {path} {what}. Give a text file, a .jsonl file or a folder of them.")
 
 
-def _text(path: Path) -> str | None:
-    """What the file says; None where it is not text."""
+def _text(path: Path, name: str, reading: Reading) -> str | None:
+    """What the file says; None where it is not text, which `reading` notes."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise TrainError(f"data: cannot read {path}: {error.strerror}") from error
-    if b"\0" in data:
-        return None
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        return None
+    binary = b"\0" in data
+    for encoding in filter(None, ("" if binary else "utf-8-sig", reading.encoding)):
+        with suppress(UnicodeError):
+            text = data.decode(encoding).replace("\r\n", "\n")
+            if "\0" not in text:
+                return text
+    (reading.binary if binary else reading.undecoded).append(name)
+    return None
 
 
 def _pieces(name: str, text: str) -> Iterator[Document]:

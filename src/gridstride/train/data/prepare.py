@@ -17,7 +17,7 @@ import numpy as np
 
 from gridstride.compiler.cache import cache_root
 from gridstride.train.data import tokenizer as bpe
-from gridstride.train.data.corpus import Document, documents
+from gridstride.train.data.corpus import Document, Reading, documents
 from gridstride.train.errors import TrainError
 
 _FORMAT = 2  # of the cached files, and of how text is split and tokenised
@@ -38,6 +38,8 @@ class Prepared:
     train_bytes: int
     validation_tokens: int
     validation_bytes: int
+    left_out: str = ""
+    """Files that are no text, in words."""
 
     def train(self) -> np.ndarray[Any, Any]:
         return self._tokens("train", self.train_tokens)
@@ -59,19 +61,22 @@ class _Survey:
     fingerprint: str
     sizes: dict[bytes, int]
     held_out: frozenset[bytes]
+    reading: Reading
 
     @property
     def few(self) -> bool:
         return len(self.sizes) < _FEW
 
 
-def prepare(source: str, *, vocabulary: int, validation_share: float, limit_mb: float = 0) -> Prepared:
-    """Tokens of a source (see corpus), from the cache where the same text was tokenised before.
+def prepare(
+    source: str, *, vocabulary: int, validation_share: float, limit_mb: float = 0, encoding: str = ""
+) -> Prepared:
+    """Tokens of a source (see corpus, `encoding` too), from the cache where the same text was tokenised before.
 
     A document is held out by the hash of its text: copies of it are dropped, so none is on both sides. Raises
     TrainError for a source that cannot be used.
     """
-    survey = _survey(source, validation_share=validation_share, limit_mb=limit_mb)
+    survey = _survey(source, validation_share=validation_share, limit_mb=limit_mb, encoding=encoding)
     settings = [_FORMAT, bpe.PATTERN, bpe.SPECIAL, vocabulary, validation_share, limit_mb, survey.fingerprint]
     fingerprint = blake2b(json.dumps(settings).encode(), digest_size=12).hexdigest()
     folder = cache_root() / "tokens" / fingerprint
@@ -81,12 +86,13 @@ def prepare(source: str, *, vocabulary: int, validation_share: float, limit_mb: 
         found = json.loads((folder / "prepared.json").read_text())
     except (OSError, json.JSONDecodeError) as error:
         raise TrainError(f"data: the cached tokens in {folder} cannot be read ({error}); delete that folder") from error
-    return Prepared(folder=folder, fingerprint=fingerprint, **found)
+    return Prepared(folder=folder, fingerprint=fingerprint, left_out=survey.reading.left_out(), **found)
 
 
-def _survey(source: str, *, validation_share: float, limit_mb: float) -> _Survey:
+def _survey(source: str, *, validation_share: float, limit_mb: float, encoding: str) -> _Survey:
+    reading = Reading(encoding)
     sizes: dict[bytes, int] = {}
-    for document in documents(source):
+    for document in documents(source, reading):
         sizes.setdefault(_digest(document), len(document.text.encode()))
     if limit_mb:
         sizes = _limited(sizes, int(limit_mb * 1e6))
@@ -94,7 +100,7 @@ def _survey(source: str, *, validation_share: float, limit_mb: float) -> _Survey
     for digest in sorted(sizes):
         whole.update(digest)
     held_out = frozenset[bytes]() if len(sizes) < _FEW else _held_out(sizes, validation_share)
-    return _Survey(whole.hexdigest(), sizes, held_out)
+    return _Survey(whole.hexdigest(), sizes, held_out, reading)
 
 
 def _digest(document: Document) -> bytes:
@@ -153,7 +159,7 @@ def _fill(folder: Path, source: str, survey: _Survey, *, vocabulary: int, share:
 def _parts(source: str, survey: _Survey, share: float) -> Iterator[tuple[str, bool]]:
     """Each text once, with whether it is held out; what ends a document ends with the end token."""
     seen = set()
-    for document in documents(source):
+    for document in documents(source, Reading(survey.reading.encoding)):
         digest = _digest(document)
         if digest in seen or digest not in survey.sizes:
             continue

@@ -84,13 +84,13 @@ def decided(act: Callable[[], T]) -> T:
         raise RuntimeError(f"{first.kind}: {first.message}") from failed
 
 
-def anyone(flag: bool) -> bool:
-    """Whether the flag is set on any rank, known to all."""
+def highest(number: int) -> int:
+    """The largest number that any rank has, known to all."""
     if world() == 1:
-        return flag
-    flags = torch.tensor(int(flag))
-    dist.all_reduce(flags, dist.ReduceOp.MAX)
-    return bool(flags)
+        return number
+    numbers = torch.tensor(number)
+    dist.all_reduce(numbers, dist.ReduceOp.MAX)
+    return int(numbers)
 
 
 def failure(at: int, error: BaseException) -> Failure:

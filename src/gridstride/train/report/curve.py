@@ -25,5 +25,7 @@ def draw(folder: RunFolder, file: Path, *, trigram: float | None = None) -> bool
     axes.set(xlabel="step", ylabel="loss, nats per token", title=folder.path.name)
     axes.legend()
     axes.grid(alpha=0.3)
-    figure.savefig(file, dpi=120)
+    aside = file.with_name(f".{file.name}.new")
+    figure.savefig(aside, dpi=120, format="png")
+    aside.replace(file)
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -10,6 +12,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.runner.torch.attention import PagedAttention, Scratch
 from gridstride.serve.runner.torch.sampler import sample
+from gridstride.serve.runner.torch.threads import Threads
 
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """Not cuDNN's, which makes a plan for every new length: here every step has one."""
@@ -21,8 +24,10 @@ class TorchRunner:
     steps = steps_alone = 1
 
     def __init__(
-        self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None
-    ) -> None:
+        self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
+        threads: Threads | None = None,
+    ) -> None:  # fmt: skip
+        """`threads`: who says how many a step gets; None: as many as PyTorch has."""
         self.decoder = decoder if device is None else decoder.to(device)
         self.blocks, self.block_size = blocks, block_size
         self.context, self.vocabulary = decoder.config.context, decoder.config.vocabulary
@@ -33,9 +38,11 @@ class TorchRunner:
         self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
         self._cache[:, :, -1] = 0  # stands where a block table has nothing
         self._scratch = Scratch()
+        self._threads = threads
 
     def execute(self, batch: Batch) -> Sampled:
-        with torch.inference_mode(), sdpa_kernel(_ATTENTION):
+        told = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
+        with told, torch.inference_mode(), sdpa_kernel(_ATTENTION):
             attend = PagedAttention(self._cache, batch, self._scratch)
             hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
             return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
