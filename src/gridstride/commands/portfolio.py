@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.course_target import all_days, opened
+from gridstride.commands.course_target import opened
 from gridstride.commands.target import import_the_judge, problems_said
 from gridstride.commands.terminal import Progress as Steps
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
@@ -24,6 +24,7 @@ _FOLDER = "portfolio"  # in the learner's own
 
 def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
     """Write the site and say where it is."""
+    from gridstride.course.content import all_days
     from gridstride.course.portfolio import entries, pages, site_folder
     from gridstride.course.workspace import workspace
 
