@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from gridstride.course.portfolio.entries import Entry, Record
     from gridstride.judge.report.kernel_page import Pictured
 
-_FOLDER = "portfolio"  # in the learner's own
-
 
 def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
     """Write the site and say where it is."""
@@ -32,7 +30,7 @@ def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
         raise WrongUse("--name needs a name")
     if out is not None and not out.strip():
         raise WrongUse("--out needs a folder")
-    folder = Path(out).expanduser() if out is not None else workspace() / _FOLDER
+    folder = Path(out).expanduser() if out is not None else workspace() / site_folder.NAME
     today = datetime.now().astimezone().date()
     with opened() as progress:
         record = entries.record(all_days(), progress, today)
