@@ -60,9 +60,8 @@ class Dispatcher:
         """End the processes; what ran is taken up by the next start."""
         for task in self._tasks:
             task.cancel()
-        for process in (*self._processes, self._marker):
-            process.end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(process.close() for process in (*self._processes, self._marker)))
 
     async def add(self, session: str, kind: Kind, day: int, source: str) -> Job:
         """A new job; QueueFull, SourceTooLong, ProgressError."""

@@ -25,6 +25,7 @@ class JudgeProcess:
 
     def __init__(self) -> None:
         self._process: Process | None = None
+        self._leaving: list[Process] = []
 
     async def ask(self, request: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The messages of a request, of which the last has no `step`; JudgeEnded."""
@@ -48,7 +49,18 @@ class JudgeProcess:
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.terminate()
+            self._leaving = [*(each for each in self._leaving if each.returncode is None), process]
             asyncio.get_running_loop().call_later(_TIDYING, _kill, process)
+
+    async def close(self) -> None:
+        """Have it end, and wait until it has."""
+        self.end()
+        for process in self._leaving:
+            try:
+                await asyncio.wait_for(process.wait(), _TIDYING)
+            except TimeoutError:
+                _kill(process)
+                await process.wait()
 
     async def _started(self) -> Process:
         self._process = await asyncio.create_subprocess_exec(
