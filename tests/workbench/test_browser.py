@@ -45,7 +45,7 @@ def page_of(browser: Any, url: str, trouble: list[str], **context: Any) -> Any:
 
 def write(page: Any, text: str) -> None:
     """Replace what stands in the editor, by the keyboard."""
-    page.locator(".cm-content").click()
+    page.locator(".cm-content[contenteditable=true]").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
 
@@ -73,6 +73,7 @@ def test_a_learner_reads_answers_fails_takes_a_hint_passes_and_comes_back(browse
         page.locator(".verdict.fail").wait_for(state="detached")
         page.reload()  # the run goes on
         page.locator(".verdict.pass").wait_for()
+        page.close()  # it would say that the server has gone
     with up(mine) as (url, _):
         page = page_of(browser, url, trouble)
         page.goto(url)
@@ -104,7 +105,7 @@ def test_all_of_it_goes_by_keyboard(browser: Any, mine: Path) -> None:
     with up(mine) as (url, _):
         page = page_of(browser, url, trouble)
         page.goto(f"{url}/day/5/lab")
-        page.locator(".cm-content").wait_for()
+        page.locator(".cm-content[contenteditable=true]").wait_for()
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
         page.keyboard.press("Enter")

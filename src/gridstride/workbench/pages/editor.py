@@ -36,9 +36,10 @@ class Editor:
             keymap={"Mod-Enter": self._run, "Mod-s": self._save_now},
         ).classes("editor").props('aria-label="The lab\'s file"')  # fmt: skip
         self._editor.on_value_change(lambda: self.on_change())
+        self._editor.disable()
         ui.timer(_TICK, self._tick)
         ui.context.client.on_disconnect(self._save_quietly)
-        ui.timer(0.1, self._match_theme, once=True)
+        ui.timer(0, self._open, once=True)
 
     @property
     def text(self) -> str:
@@ -129,7 +130,9 @@ class Editor:
         with self._notice:
             trouble(text)
 
-    async def _match_theme(self) -> None:
+    async def _open(self) -> None:
+        """The page is connected: what is typed from now on reaches the server, in its order."""
+        self._editor.enable()
         try:
             dark = await ui.run_javascript(_IS_DARK, timeout=2.0)
         except TimeoutError:  # the page has gone
