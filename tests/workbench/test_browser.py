@@ -93,7 +93,7 @@ def test_every_page_fits_a_phone_and_follows_the_systems_colours(browser: Any, m
         page = page_of(browser, url, trouble, viewport={"width": 390, "height": 844}, color_scheme=scheme)
         for path in PATHS:
             page.goto(url + path)
-            page.locator("main h1").first.wait_for()
+            page.locator("h1").first.wait_for()
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
             paper = page.evaluate("getComputedStyle(document.body).getPropertyValue('--paper').trim()")
             assert paper == {"light": "#fcfcfa", "dark": "#14171d"}[scheme], path
@@ -109,7 +109,7 @@ def test_all_of_it_goes_by_keyboard(browser: Any, mine: Path) -> None:
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
         page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.tagName") == "MAIN"
+        assert page.evaluate("document.activeElement.className").startswith("page")
         page.locator(".cm-content").focus()
         page.keyboard.press("Escape")
         page.keyboard.press("Tab")

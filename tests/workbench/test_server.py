@@ -20,6 +20,7 @@ from gridstride.course.progress import Progress
 from gridstride.workbench.jobs import Jobs
 
 PASSWORD = "correct horse"
+SITE = "<style>@media (prefers-color-scheme: dark) {}</style><h1>mine</h1>"
 
 
 def queued(folder: Path, number: int, source: str, many: int = 1, session: str = "a") -> None:
@@ -112,12 +113,15 @@ def test_pictures_that_are_not_there_are_said_to_be_gone(mine: Path) -> None:
             assert client.get(f"/portfolio/site/{name}").status_code == 404
 
 
-def test_a_portfolio_is_shown_without_scripts(mine: Path) -> None:
+def test_a_portfolio_is_shown_without_scripts_and_in_the_browsers_colours(mine: Path) -> None:
     (mine / "portfolio").mkdir()
-    (mine / "portfolio/index.html").write_text("<h1>mine</h1>")
+    (mine / "portfolio/index.html").write_text(SITE)
     with up(mine) as (url, _), httpx.Client(base_url=url) as client:
         answer = client.get("/portfolio/site/index.html")
-    assert answer.text == "<h1>mine</h1>"
+        client.cookies.set("gridstride_theme", "dark")
+        dark = client.get("/portfolio/site/index.html").text
+    assert answer.text == SITE
+    assert dark == SITE.replace("@media (prefers-color-scheme: dark)", "@media all")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import ipaddress
 import logging
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from nicegui import ui
 
 from gridstride.course.portfolio.site_folder import NAME, PAGE
@@ -20,6 +21,7 @@ from gridstride.course.workspace import progress_file, workspace
 from gridstride.workbench.dispatch import Dispatcher, slots
 from gridstride.workbench.gate import Gate
 from gridstride.workbench.jobs import Jobs
+from gridstride.workbench.pages.frame import THEME, THEMES
 from gridstride.workbench.pages.routes import add_pages
 from gridstride.workbench.state import Workbench, days
 from gridstride.workbench.store import Store
@@ -56,24 +58,35 @@ def make_app(workbench: Workbench) -> FastAPI:
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
 
     @app.get("/runs/{number}/report")
-    async def report(number: int) -> Response:
+    async def report(number: int, request: Request) -> Response:
         page = await workbench.read(lambda progress: Jobs(progress).report(number))
         if page is None:
             return Response("These pictures are no longer kept: run the kernel again.", 404, media_type="text/plain")
-        return Response(page, media_type="text/html", headers=_LOCKED_IN)
+        return Response(_coloured(page, request), media_type="text/html", headers=_LOCKED_IN)
 
     @app.get("/portfolio/site/{name}")
-    async def site(name: str) -> Response:
+    async def site(name: str, request: Request) -> Response:
         file = workspace() / NAME / name
         if not PAGE.fullmatch(name) or not file.is_file():
             return Response("There is no such page.", 404, media_type="text/plain")
-        return Response(file.read_bytes(), media_type="text/html", headers=_LOCKED_IN)
+        page = await asyncio.to_thread(file.read_text, encoding="utf-8")
+        return Response(_coloured(page, request), media_type="text/html", headers=_LOCKED_IN)
 
     add_pages(workbench)
     ui.add_css(_STYLE, shared=True)
     ui.run_with(app, title="GridStride", dark=None, tailwind=False, reconnect_timeout=_RECONNECT,
                 show_welcome_message=False, language="en-US", favicon=_ICON)  # fmt: skip
     return app
+
+
+def _coloured(page: str, request: Request) -> str:
+    """A report in the colours that this browser's workbench has, where they are not the system's."""
+    theme = request.cookies.get(THEME, "auto")
+    if THEMES.get(theme) is None:
+        return page
+    style, end, rest = page.partition("</style>")
+    style = style.replace("(prefers-color-scheme: dark)", "all" if theme == "dark" else "not all")
+    return style.replace("color-scheme: light dark", f"color-scheme: {theme}") + end + rest
 
 
 def serve(listener: socket.socket, url: str, key: Key, *, on_ready: Callable[[], None]) -> None:

@@ -16,7 +16,13 @@ from gridstride.workbench.pages.frame import button, trouble
 
 _TICK = 1.0  # seconds between two looks at what is to be saved, and at the file
 _LANGUAGES: dict[str, Literal["C++", "TOML", "Python"]] = {".cu": "C++", ".toml": "TOML", ".py": "Python"}
-_IS_DARK = "document.body.classList.contains('body--dark')"
+_OPENED = """(() => {
+    const text = document.querySelector(".editor .cm-content");
+    text?.setAttribute("aria-label", "The lab's file; Escape, then Tab leaves it");
+    text?.setAttribute("tabindex", "0");
+    return document.body.classList.contains("body--dark");
+})()"""
+"""Names the text for who hears the page, and says whether it is dark."""
 
 
 class Editor:
@@ -34,7 +40,7 @@ class Editor:
         self._editor = ui.codemirror(
             text.text, language=_LANGUAGES.get(Path(day.lab.file).suffix), theme="vscodeLight", line_wrapping=False,
             keymap={"Mod-Enter": self._run, "Mod-s": self._save_now},
-        ).classes("editor").props('aria-label="The lab\'s file"')  # fmt: skip
+        ).classes("editor")  # fmt: skip
         self._editor.on_value_change(lambda: self.on_change())
         self._editor.disable()
         ui.timer(_TICK, self._tick)
@@ -134,7 +140,7 @@ class Editor:
         """The page is connected: what is typed from now on reaches the server, in its order."""
         self._editor.enable()
         try:
-            dark = await ui.run_javascript(_IS_DARK, timeout=2.0)
+            dark = await ui.run_javascript(f"return {_OPENED}", timeout=2.0)
         except TimeoutError:  # the page has gone
             return
         self._editor.set_theme("vscodeDark" if dark else "vscodeLight")

@@ -15,8 +15,9 @@ from gridstride.workbench.state import Workbench
 
 _LINKS = (("Days", "/"), ("Glossary", "/glossary"), ("History", "/history"), ("Portfolio", "/portfolio"),
           ("Settings", "/settings"))  # fmt: skip
-THEMES = {"auto": None, "light": False, "dark": True}
-_THEME = "gridstride_theme"
+THEMES: dict[str, bool | None] = {"auto": None, "light": False, "dark": True}
+THEME = "gridstride_theme"
+"""The cookie that has it."""
 _YEAR = 365 * 86400
 
 
@@ -27,14 +28,14 @@ def session() -> str:
 
 def theme() -> str:
     """What this browser asked for: auto, light or dark."""
-    chosen = ui.context.client.request.cookies.get(_THEME, "auto")
+    chosen = ui.context.client.request.cookies.get(THEME, "auto")
     return chosen if chosen in THEMES else "auto"
 
 
 def choose_theme(name: str, dark: ui.dark_mode) -> None:
     """Show this page so, and the next ones in this browser."""
     dark.value = THEMES[name]
-    ui.run_javascript(f'document.cookie = "{_THEME}={name}; path=/; max-age={_YEAR}; samesite=strict"')
+    ui.run_javascript(f'document.cookie = "{THEME}={name}; path=/; max-age={_YEAR}; samesite=strict"')
 
 
 async def show(workbench: Workbench, title: str, build: Callable[[], Awaitable[None]]) -> None:
@@ -59,7 +60,7 @@ def frame(workbench: Workbench, title: str) -> Iterator[None]:
                 here = ui.context.client.request.url.path == path
                 ui.link(name, path).props('aria-current="page"' if here else "")
         theme_button(dark)
-    with ui.element("main").classes("page") as main:
+    with ui.element("div").classes("page") as main:  # NiceGUI puts it into a <main>
         for notice in workbench.store.notices:
             trouble(notice)
         yield
@@ -90,6 +91,12 @@ def button(text: str, action: Callable[..., object], *, strong: bool = False) ->
     """A button of this workbench."""
     shape = "no-caps unelevated" if strong else "no-caps outline"
     return ui.button(text, on_click=action, color=None).props(shape).classes("act")
+
+
+def embedded(path: str, title: str) -> None:
+    """A page of the report's kind inside this one, with no scripts and no way to this one."""
+    frame = ui.element("iframe").classes("report").props(f'src="{path}" title="{title}"')
+    frame.props["sandbox"] = ""
 
 
 def seconds_since(began: float) -> str:

@@ -44,7 +44,7 @@ def _row(run: RunRecord) -> None:
             ui.label(run.at.astimezone().strftime("%Y-%m-%d %H:%M"))
         with ui.element("td"):
             ui.link(str(run.day), f"/day/{run.day}/lab").props(f'aria-label="Lab of day {run.day}"')
-        with ui.element("td").classes("pass" if run.passed else "fail"):
+        with ui.element("td").classes("nowrap pass" if run.passed else "nowrap fail"):
             ui.label("pass" if run.passed else "not yet")
         with ui.element("td").classes("found"):
             ui.label(plain(f"{run.finding.replace('_', ' ')}: {run.message}") if run.finding else "")

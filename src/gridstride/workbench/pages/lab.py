@@ -1,4 +1,4 @@
-"""A day's lab: its statement, hints and solution beside the editor, and below it the run and its verdict."""
+"""A day's lab: its statement, the editor with hints and solution beside it, below it the run and its verdict."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ async def build(workbench: Workbench, word: str) -> None:
     with ui.element("div").classes("soft eyebrow"):
         ui.link(f"Day {day.number} · {day.title}", f"/day/{day.number}")
     ui.html("<h1>Lab</h1>", sanitize=False)
+    _statement(day)
     with ui.element("div").classes("lab"):
         with ui.element("div").classes("work"):
             editor = Editor(lab.text, day)
             panel = RunPanel(workbench, day, editor, predicted=lab.predicted)
             editor.on_run = panel.run
-        with ui.element("aside").classes("beside").props('aria-label="Statement, hints and solution"'):
-            _statement(day)
+        with ui.element("aside").classes("beside").props('aria-label="Hints and solution"'):
             hints = _Hints(workbench, day, taken=lab.hints)
             solution = _Solution(workbench, day, passed=lab.passed)
             panel.on_pass = solution.passed
@@ -66,10 +66,9 @@ async def build(workbench: Workbench, word: str) -> None:
 
 
 def _statement(day: Day) -> None:
-    ui.html("<h2>What there is to do</h2>", sanitize=False)
-    prose(day.lab.title)
-    prose(f"*It passes when this holds:* {day.lab.shows}")
-    ui.label("It is the file that gridstride watch judges: write it here or in any editor.").classes("soft small")
+    with ui.element("div").classes("statement"):
+        prose(f"{day.lab.title}. *It passes when this holds:* {day.lab.shows}")
+        ui.label("It is the file that gridstride watch judges: write it here or in any editor.").classes("soft small")
 
 
 class _Hints:

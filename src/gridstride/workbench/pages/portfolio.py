@@ -8,7 +8,7 @@ from gridstride.course.errors import ProgressError
 from gridstride.course.portfolio.site_folder import NAME
 from gridstride.course.workspace import workspace
 from gridstride.workbench.judge_process import JudgeEnded
-from gridstride.workbench.pages.frame import button, trouble
+from gridstride.workbench.pages.frame import button, embedded, trouble
 from gridstride.workbench.state import Workbench
 
 
@@ -48,4 +48,4 @@ def _show(area: ui.element, refused: str | None) -> None:
         elif (workspace() / NAME / "index.html").is_file():
             ui.label(f"In {workspace() / NAME}").classes("soft small")
             ui.link("Open it in a page of its own", "/portfolio/site/index.html", new_tab=True)
-            ui.element("iframe").classes("report").props('src="/portfolio/site/index.html" title="Portfolio" sandbox')
+            embedded("/portfolio/site/index.html", "Portfolio")

@@ -14,7 +14,7 @@ from gridstride.workbench.dispatch import Live
 from gridstride.workbench.jobs import Job, Jobs, Kind, QueueFull, SourceTooLong
 from gridstride.workbench.pages import verdict
 from gridstride.workbench.pages.editor import Editor
-from gridstride.workbench.pages.frame import button, seconds_since, session, trouble
+from gridstride.workbench.pages.frame import button, embedded, seconds_since, session, trouble
 from gridstride.workbench.state import Workbench
 
 _LOOK = 0.25  # seconds between two looks at a job that goes on
@@ -163,8 +163,7 @@ class RunPanel:
         with self._report:
             ui.html("<h2>Pictures</h2>", sanitize=False)
             ui.link("Open them in a page of their own", f"/runs/{job.id}/report", new_tab=True)
-            frame = ui.element("iframe").classes("report")
-            frame.props(f'src="/runs/{job.id}/report" title="The kernel explained" sandbox')
+            embedded(f"/runs/{job.id}/report", "The kernel explained")
 
 
 def _doing(live: Live) -> str:
