@@ -12,6 +12,7 @@ import pytest
 from served import up
 
 from gridstride.course.content import day
+from gridstride.course.progress import Progress
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATHS = ("/", "/day/1", "/day/5", "/day/5/lab", "/glossary", "/history", "/portfolio", "/settings")
@@ -98,6 +99,20 @@ def test_every_page_fits_a_phone_and_follows_the_systems_colours(browser: Any, m
             paper = page.evaluate("getComputedStyle(document.body).getPropertyValue('--paper').trim()")
             assert paper == {"light": "#fcfcfa", "dark": "#14171d"}[scheme], path
     assert trouble == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Any, mine: Path, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with Progress(mine / "progress.sqlite") as progress:
+        progress.record_run(5, passed=False, seconds=1.5, finding="race", message="line 14")
+        progress.record_answer(5, "ceiling", "a", right=False)
+    with up(mine) as (url, _):
+        page = page_of(browser, url, [], color_scheme=scheme)
+        for path in PATHS:
+            page.goto(url + path)
+            page.locator(".cm-content[tabindex]" if path.endswith("lab") else "h1").first.wait_for()
+            assert [each["id"] for each in axe.run(page).response["violations"]] == [], path
 
 
 def test_all_of_it_goes_by_keyboard(browser: Any, mine: Path) -> None:

@@ -175,6 +175,20 @@ def test_a_database_that_is_locked_for_a_while_loses_no_verdict(mine: Path, monk
         assert [run.finding for run in progress.runs(5)] == ["wrong_result"]
 
 
+def test_a_judge_without_work_gives_its_memory_back(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gridstride.workbench import dispatch
+
+    monkeypatch.setattr(dispatch, "_IDLE", 0.1)
+
+    async def scenario(dispatcher: Dispatcher, store: Store) -> None:
+        for _ in range(2):
+            assert (await ended(dispatcher, store, await dispatcher.add("a", "judge", 1, TABLE))).state == "done"
+            while dispatcher._processes[0]._process is not None:
+                await asyncio.sleep(0.02)
+
+    served(mine, scenario)
+
+
 def test_a_verdict_comes_back_from_json_as_it_was() -> None:
     words = {"day": 5, "seconds": 0.5, "measured": {"x": 4.0}, "cases": 9, "chip": "h200",
              "findings": [{"kind": "race", "message": "m", "line": 7, "where": "", "shown": ["a", "b"]}]}  # fmt: skip

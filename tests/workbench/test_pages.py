@@ -242,6 +242,20 @@ def test_a_locked_database_is_said_and_the_page_works_again_afterwards(
     visit(scenario)
 
 
+def test_a_hint_that_cannot_be_recorded_is_said(visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_WAIT", 0.1)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        other = sqlite3.connect(mine / "progress.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        user.find("First hint of 4").click()
+        await user.should_see("locked by another program", retries=50)
+        other.close()
+
+    visit(scenario)
+
+
 def test_a_file_that_was_changed_twice_is_asked_about(visit: Visit, mine: Path) -> None:
     async def scenario(user: Any, _: Any) -> None:
         await user.open("/day/5/lab")

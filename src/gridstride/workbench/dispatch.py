@@ -18,6 +18,7 @@ from gridstride.workbench.store import Store
 _LONGEST = 600.0  # seconds for a job: the judge's own limits end one long before
 _AGAIN = 2.0  # seconds until the next try where the database cannot be used
 _MOST_SLOTS = 2
+_IDLE = 600.0  # seconds for which a judge without work stays ready
 
 
 @dataclass(slots=True)
@@ -99,11 +100,19 @@ class Dispatcher:
             try:
                 job = await self._store.do(lambda progress: Jobs(progress).take())
                 if job is None:
-                    await self._wake.wait()
+                    await self._wait(process)
                 else:
                     await self._run(job, process)
             except ProgressError:  # locked or out of room: the pages say so, and the queue goes on when it can
                 await asyncio.sleep(_AGAIN)
+
+    async def _wait(self, process: JudgeProcess) -> None:
+        """Until there may be work; a judge that has none for long gives its memory back."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), _IDLE)
+        except TimeoutError:
+            process.end()
+            await self._wake.wait()
 
     async def _run(self, job: Job, process: JudgeProcess) -> None:
         live = self.live.setdefault(job.id, Live(job))

@@ -27,7 +27,7 @@ SESSION = "gridstride.session"
 """The key in a request's scope under which pages find the session's name."""
 _COOKIE = "gridstride_session"
 _DAYS = 30  # that a browser keeps it
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 _PAUSE = 1.0  # seconds that a wrong password costs
 _MOST_BODY = 4096  # bytes of a login
 
@@ -39,7 +39,7 @@ class Gate:
     app: App
     secret: str
     hashed: str | None
-    hosts: frozenset[str] | None = _LOCAL
+    hosts: frozenset[str] | None = LOCAL
     """Names under which this server is asked for; None for any, which is safe where a password is needed."""
     _trying: asyncio.Lock = field(default_factory=asyncio.Lock)
 

@@ -64,7 +64,7 @@ class JudgeProcess:
 
     async def _started(self) -> Process:
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gridstride.workbench.worker", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+            sys.executable, "-P", "-m", "gridstride.workbench.worker", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
             limit=_LONGEST_MESSAGE, start_new_session=True,
         )  # fmt: skip
         return self._process

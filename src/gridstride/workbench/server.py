@@ -19,7 +19,7 @@ from nicegui import ui
 from gridstride.course.portfolio.site_folder import NAME, PAGE
 from gridstride.course.workspace import progress_file, workspace
 from gridstride.workbench.dispatch import Dispatcher, slots
-from gridstride.workbench.gate import Gate
+from gridstride.workbench.gate import LOCAL, Gate
 from gridstride.workbench.jobs import Jobs
 from gridstride.workbench.pages.frame import THEME, THEMES
 from gridstride.workbench.pages.routes import add_pages
@@ -91,13 +91,12 @@ def _coloured(page: str, request: Request) -> str:
 
 def serve(listener: socket.socket, url: str, key: Key, *, on_ready: Callable[[], None]) -> None:
     """Serve on a socket that listens; returns when the server was told to end."""
-    public = not ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+    address = listener.getsockname()[0].partition("%")[0]
+    public = not ipaddress.ip_address(address).is_loopback
     store = Store(progress_file())
     days()  # read once, before the first page waits for it
     app = make_app(Workbench(store, Dispatcher(store, slots=slots()), url, public))
-    gate = Gate(app, key.secret, key.hashed)
-    if public:
-        gate.hosts = None
+    gate = Gate(app, key.secret, key.hashed, None if public else LOCAL | {address})
     config = uvicorn.Config(gate, log_level=logging.WARNING, access_log=False, ws="wsproto", lifespan="on",
                             timeout_graceful_shutdown=_LEAVE, server_header=False)  # fmt: skip
     _Server(config, on_ready).run(sockets=[listener])

@@ -88,9 +88,18 @@ def trouble(text: str) -> None:
 
 
 def button(text: str, action: Callable[..., object], *, strong: bool = False) -> ui.button:
-    """A button of this workbench."""
+    """A button of this workbench; where its action cannot be done, that is said."""
+
+    async def act() -> None:
+        try:
+            done = action()
+            if isinstance(done, Awaitable):
+                await done
+        except (ProgressError, LessonError) as error:
+            ui.notify(plain(str(error)), type="negative", multi_line=True, close_button="Close", timeout=0)
+
     shape = "no-caps unelevated" if strong else "no-caps outline"
-    return ui.button(text, on_click=action, color=None).props(shape).classes("act")
+    return ui.button(text, on_click=act, color=None).props(shape).classes("act")
 
 
 def embedded(path: str, title: str) -> None:

@@ -15,7 +15,9 @@ _DAY = re.compile(r"\(Day (\d+)\)")
 
 def prose(text: str) -> ui.markdown:
     """A text of the course, which is trusted."""
-    return ui.markdown(for_reader(text, _link), sanitize=False).classes("prose")
+    shown = ui.markdown(for_reader(text, _link), sanitize=False).classes("prose")
+    shown.props["innerHTML"] = shown.props["innerHTML"].replace("<th></th>", "<td></td>")  # a corner heads nothing
+    return shown
 
 
 def meaning(text: str) -> ui.markdown:
