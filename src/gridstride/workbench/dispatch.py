@@ -143,6 +143,8 @@ class Dispatcher:
                 async for message in process.ask(request):
                     if live is not None and "step" in message:
                         live.step, live.steps = message["step"], live.steps + 1
+                    if live is not None and live.cancelled:  # before there was a process to end
+                        process.end()
         except TimeoutError as error:
             process.end()
             raise JudgeEnded(f"no verdict within {_LONGEST:g} s: the run was ended") from error
