@@ -13,8 +13,9 @@ from gridstride.course.bounds import exceeded
 from gridstride.course.content import course_folder, day, day_numbers, glossary
 from gridstride.course.figures import LAB, Bench, as_shown, observe_lab
 from gridstride.course.lab_file import EXPECT
+from gridstride.course.lab_judge import judge_of
 from gridstride.course.lab_verdict import LabFinding
-from gridstride.course.lesson import LETTERS, Day
+from gridstride.course.lesson import LETTERS, Day, ProgramRun
 from gridstride.course.markdown import blocks, links, marks
 from gridstride.course.pictures import draw
 from gridstride.course.quiz import mark
@@ -24,6 +25,8 @@ from gridstride.judge.header import read_kernel
 from gridstride.judge.runnable import RefusedError, build
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import Prepared, prepare, verify
+from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.toolchain import toolchain
 from gridstride.virtual.gpu import VirtualGPU
 
 DAYS = [day(number) for number in day_numbers()]
@@ -31,6 +34,12 @@ WRITING = [each for each in DAYS if each.lab.kind == "writing"]
 KERNELS = [each for each in DAYS if each.lab.kind == "kernel"]
 WRONG_KERNELS = [(each, path) for each in KERNELS for path in each.wrong]
 WORKED_KERNELS = [(each, path) for each in KERNELS for path in sorted((each.folder / "worked").glob("*.cu"))]
+PROGRAMS = [each for each in DAYS if each.lab.kind == "program"]
+WRONG_PROGRAMS = [(each, path) for each in PROGRAMS for path in each.wrong]
+WORKED_PROGRAMS = [
+    (each, path) for each in PROGRAMS for path in sorted((each.folder / "worked").glob("*.cu"))
+    if "int main(" in path.read_text()
+]  # fmt: skip
 WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
 FIGURES = [(each, name) for each in DAYS for name in each.figures]
 
@@ -39,7 +48,21 @@ def name(case: object) -> str:
     return case.name if isinstance(case, Day) else getattr(case, "stem", str(case))
 
 
+compiling = pytest.mark.timeout(600)  # the first program has zig build its C++ library
 every = pytest.mark.parametrize("lesson", DAYS, ids=name)
+
+
+def needs_compilers(lesson: Day, *figures: str) -> None:
+    """Skips, with the reason, where a program is to be compiled for these figures and no compilers are there."""
+    runs = {
+        lesson.figures[each].run for each in (*figures, *(of for name in figures for of in lesson.figures[name].of))
+    }
+    programs = {name for name, run in lesson.runs.items() if isinstance(run, ProgramRun)}
+    if runs & programs or (lesson.lab.kind == "program" and (LAB in runs or not figures)):
+        try:
+            toolchain()
+        except MissingToolchain as missing:
+            pytest.skip(str(missing))
 
 
 @functools.cache
@@ -106,10 +129,50 @@ def test_a_worked_kernel_passes_the_lab_only_where_the_lab_says_so(lesson: Day, 
     assert rejected(lesson, path) != (path.name in lesson.lab.passes)
 
 
-@pytest.mark.parametrize(("lesson", "path"), WRONG_KERNELS, ids=name)
+@pytest.mark.parametrize(("lesson", "path"), [*WRONG_KERNELS, *WRONG_PROGRAMS], ids=name)
 def test_a_wrong_attempt_says_why_it_looks_right(lesson: Day, path: object) -> None:
     opening = read_kernel(str(path)).source.partition("//\n")[0]
     assert opening.count(". ") >= 2
+
+
+@compiling
+@pytest.mark.parametrize("lesson", PROGRAMS, ids=name)
+def test_a_programs_solution_passes_whatever_is_drawn(lesson: Day) -> None:
+    needs_compilers(lesson)
+    with judge_of(lesson) as judge:
+        verdict = judge(lesson.solution)
+    assert verdict.findings == ()
+    assert verdict.cases == len(lesson.lab.runs)
+    assert set(verdict.measured) == set(lesson.lab.measures)
+
+
+@compiling
+@pytest.mark.parametrize("lesson", PROGRAMS, ids=name)
+def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day) -> None:
+    needs_compilers(lesson)
+    with judge_of(lesson) as judge:
+        (finding,) = judge(lesson.starter).findings
+    assert finding.kind in ("wrong_lines", "wrong_result", "no_result")
+
+
+@compiling
+@pytest.mark.parametrize(("lesson", "path"), WRONG_PROGRAMS, ids=name)
+def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path) -> None:
+    needs_compilers(lesson)
+    expect = read_kernel(path).expect
+    assert expect is not None
+    with judge_of(lesson) as judge:
+        found = judge(path).findings
+    assert (expect.kind, expect.pattern or found[0].where) == (found[0].kind, found[0].where), found
+    assert found[0].line is None or found[0].line in expect.lines
+
+
+@compiling
+@pytest.mark.parametrize(("lesson", "path"), WORKED_PROGRAMS, ids=name)
+def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path) -> None:
+    needs_compilers(lesson)
+    with judge_of(lesson) as judge:
+        assert judge(path).passed == (path.name in lesson.lab.passes)
 
 
 @pytest.mark.parametrize("lesson", WRITING, ids=name)
@@ -129,16 +192,20 @@ def test_a_wrong_table_gets_its_finding(lesson: Day, path: object) -> None:
 
 
 # -- lessons -----------------------------------------------------------------------------------------------------------
+@compiling
 @pytest.mark.parametrize(("lesson", "figure"), FIGURES, ids=name)
 def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:
+    needs_compilers(lesson, figure)
     value = bench(lesson.number).value(figure)
     for each in marks(lesson.text):
         if each.figure == figure:
             assert each.shown == as_shown(value, each.shown), f"line {each.line} of the text"
 
 
+@compiling
 @every
 def test_its_pictures_are_what_the_product_draws(lesson: Day) -> None:
+    needs_compilers(lesson)
     drawn = {block.word("picture"): block.text for block in blocks(lesson.text) if block.word("picture")}
     assert drawn == {picture: draw(lesson, lesson.pictures[picture]) for picture in drawn}
     assert drawn
@@ -201,9 +268,11 @@ def test_the_right_answer_is_marked_right_and_every_other_wrong_with_a_reason(le
             assert choice.why in marked.why
 
 
+@compiling
 @every
 def test_predictions_are_marked_by_what_is_measured_and_slips_are_wrong(lesson: Day) -> None:
     for question in (each for each in lesson.questions if each.figure):
+        needs_compilers(lesson, question.figure)
         measured = bench(lesson.number).value(question.figure)
         assert mark(lesson, question, f"{measured!r}", bench(lesson.number)).right
         for slip in question.slips:

@@ -13,6 +13,16 @@ def test_blocks_and_threads_are_those_of_the_launch_in_all_of_its_directions() -
     assert (figures["blocks"], figures["threads"]) == (4, 256)
 
 
+def test_active_blocks_are_those_that_fit_however_small_the_grid() -> None:
+    figures = of_run(observe(day(10).runs["narrow"]))  # 2,048 blocks of one warp for 132 multiprocessors
+    assert (figures["max_active_blocks"], figures["resident_warps"]) == (32, 16)
+
+
+def test_instructions_of_float64_are_those_of_all_its_kinds() -> None:
+    figures = of_run(observe(day(8).runs["as_printed"]))
+    assert figures["double_instructions"] == 9 * 65536 / 32  # eight multiply-adds and a multiplication
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "said"),
     [

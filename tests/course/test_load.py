@@ -58,7 +58,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "unknown figure": (("quiz.toml", '"load_sectors"', '"lode_sectors"'), '"load_sectors"', "no figure 'lode_sectors'"),
     "recorded figure": (("quiz.toml", '"load_sectors"', '"transpose_naive_ms"'), '"load_sectors"', "a recorded one"),
     "no TOML": (("quiz.toml", 'id = "lab"', "id = lab"), 'id = "lab"', "this is no TOML"),
-    "kind of lab": (("lab.toml", '"kernel"', '"kernle"'), "kind =", "there are kernel, writing"),
+    "kind of lab": (("lab.toml", '"kernel"', '"kernle"'), "kind =", "there are kernel, writing, program"),
     "unknown problem": (("lab.toml", '"aos_to_soa"', '"aos"'), "problem =", "there is no problem 'aos'"),
     "unknown measure": (("lab.toml", '["load_sectors"', '["loads"'), "measures =", "no figure 'loads'"),
     "missing column": (("lab.toml", "title =", "titel ="), "kind =", "lacks `title`"),

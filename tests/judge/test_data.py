@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gridstride.judge.cases import hidden_cases
 from gridstride.judge.data import generate, kinds
-from gridstride.judge.problem import Case, Problem, ProblemError, array, size
+from gridstride.judge.problem import Case, Problem, ProblemError, array, scalar, size
 
 
 def draw(problem: Problem, kind: str, n: int = 4096) -> np.ndarray:
@@ -122,6 +123,7 @@ def test_strides_that_make_no_sense_are_refused(pitched: Problem, change: dict, 
         ({"flops": "2*q"}, r"problem doubling: flops: q in 2\*q is no size of this problem"),
         ({"parameters": (array("x", "float32", "n"), size("n"))}, r"no parameter has role out or inout"),
         ({"widest": {"m": 70_000}}, r"widest names m, the sizes are \['n'\]"),
+        ({"wide_data": ("normal", "fives")}, r"wide_data names 'fives': use normal or one of its own"),
         ({"widest": {"n": 10}}, r"widest has n=10, below the 64 of largest"),
         (
             {"timed": {"n": 200}},
@@ -135,14 +137,42 @@ def test_a_problem_that_cannot_be_judged_with_is_refused(doubling: Problem, chan
         replace(doubling, **change)
 
 
-def test_with_two_arrays_one_at_a_time_is_not_finite_and_the_other_holds_zeros_for_it(doubling: Problem) -> None:
-    two = replace(doubling, parameters=(array("w", "float32", "n"), *doubling.parameters))
-    assert [kind for kind in kinds(two) if kind.startswith("nonfinite")] == ["nonfinite in w", "nonfinite in x"]
-    values = generate(two, Case({"n": 2000}, "nonfinite in w", 1))
-    assert np.isnan(values["w"]).any()
-    assert np.isinf(values["w"]).any()
-    assert np.isfinite(values["x"]).all()
-    assert 0.4 < (values["x"] == 0).mean() < 0.6
+@pytest.fixture
+def two(doubling: Problem) -> Problem:
+    """Of two arrays and a number."""
+    more = (array("w", "float32", "n"), scalar("a", "float32"))
+    return replace(doubling, parameters=(*more, *doubling.parameters))
+
+
+def test_one_array_or_number_at_a_time_is_not_finite_and_the_other_arrays_hold_zeros_for_it(two: Problem) -> None:
+    alone = ["nonfinite in w", "nonfinite in a", "nonfinite in x", "not a number in w", "not a number in x"]
+    assert [kind for kind in kinds(two) if " in " in kind] == alone
+    for seed, zeros in ((2, 0.5), (3, 1.0)):
+        values = generate(two, Case({"n": 2000}, "nonfinite in w", seed))
+        assert np.isnan(values["w"]).any()
+        assert np.isinf(values["w"]).any()
+        assert np.isfinite(values["x"]).all()
+        assert np.isfinite(values["a"])
+        assert abs((values["x"] == 0).mean() - zeros) < 0.1
+        number = generate(two, Case({"n": 2000}, "nonfinite in a", seed))
+        assert not np.isfinite(number["a"])
+        assert abs((number["x"] == 0).mean() - zeros) < 0.1
+
+
+def test_numbers_that_a_problem_makes_itself_stay_finite(two: Problem) -> None:
+    assert "nonfinite in a" not in kinds(replace(two, arrange=lambda v: {"a": 2 * v["a"]}))
+
+
+def test_both_sorts_of_zeros_are_among_the_hidden_cases_of_a_kind(two: Problem) -> None:
+    for kind in ("nonfinite in w", "nonfinite in a", "not a number in x"):
+        assert {case.seed % 2 for case in hidden_cases(two, seed=5) if case.data == kind} == {0, 1}
+
+
+def test_small_numbers_are_far_from_denormal_and_of_one_scale(doubling: Problem) -> None:
+    for seed in range(5):
+        x = np.abs(generate(doubling, Case({"n": 2000}, "small", seed))["x"].astype(np.float64))
+        assert 1e-17 < np.median(x) < 1e-6
+        assert x.max() < 10 * np.median(x)
 
 
 def test_a_row_that_is_short_has_an_infinity_for_certain(doubling: Problem) -> None:

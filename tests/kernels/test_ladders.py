@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
-from gridstride.judge.ladder import Ladder
+from gridstride.judge.ladder import Ladder, check
 from gridstride.judge.problem import Case
 from gridstride.judge.runnable import build
+from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.verdict import Rejection
 from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
 from gridstride.virtual.gpu import VirtualGPU
@@ -21,6 +24,8 @@ RUNGS = [
     for folder in FOLDERS
     for file in folder.rungs()
 ]
+TWINS = [path for folder in FOLDERS for path in sorted((folder.path / "twins").glob("*.py"))]
+"""triton_….py and numba_….py: a rung in another language, on the same problem."""
 WRONG = [(folder, file) for folder in FOLDERS for file in folder.wrong()]
 LIMIT = 10.0  # seconds for one launch, on a machine that is busy with other tests
 
@@ -53,6 +58,15 @@ def test_every_rung_is_right_and_safe(
     result = verify(folder.problem, build(folder.problem, file, gpu), cases[folder.problem.name])
     assert result.findings == ()
     assert result.cases == len(cases[folder.problem.name])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: f"{path.parents[1].name}/{path.name}")
+def test_every_twin_in_another_language_is_right_and_safe(path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    pytest.importorskip(path.stem.partition("_")[0])
+    assert check(path, find(path.parents[1].name), device=VirtualGPU("h200", time_limit=LIMIT), seed=5).findings == ()
 
 
 @pytest.mark.parametrize(("folder", "file"), WRONG, ids=name)
@@ -159,6 +173,21 @@ def test_a_warp_with_one_curve_issues_half_and_pays_in_sectors() -> None:
     assert by_channel["global_sectors"] == 4 * by_sample["global_sectors"] == 4 * frames["global_sectors"]
 
 
+def test_four_temperatures_for_a_thread_share_what_is_around_them() -> None:
+    rungs = counts("thermocouple")
+    printed, single, four = (rungs[name] for name in sorted(rungs))
+    assert 1.5 * four["instructions"] < single["instructions"] < printed["instructions"]
+    assert 4 * four["global_requests"] == single["global_requests"]
+
+
+def test_blocks_that_share_a_mean_meet_once() -> None:
+    folder, gpu = find("remove_mean"), VirtualGPU("h200")
+    (case,) = prepare(folder.problem, [Case(folder.problem.observed, "normal", 3)])
+    runs = {file.name: observe(folder.problem, build(folder.problem, file, gpu), case)[0] for file in folder.rungs()}
+    arrivals = {rung: run.counters.atomics for rung, run in runs.items()}
+    assert arrivals == {"01_one_block": 0, "02_grid_barrier": (1 << 16) / 1024, "03_held": (1 << 16) / 512}
+
+
 def test_staging_asks_for_every_sector_of_a_picture_once() -> None:
     pixels = 128 * 256
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("grayscale").items()}
@@ -170,3 +199,48 @@ def test_the_blurs_last_rung_needs_no_shared_memory_and_half_the_requests() -> N
     rungs = counts("box_blur")
     assert rungs["05_vector_rows"]["shared_wavefronts"] == 0
     assert rungs["05_vector_rows"]["global_requests"] < rungs["04_walking_column"]["global_requests"] / 2
+
+
+def test_look_back_reads_once_what_two_phases_read_twice() -> None:
+    sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan").items()}
+    moved = 2 * 4 * (1 << 16) / 32
+    assert sectors["04_shuffles"] > 1.5 * moved  # and the barrier of the grid
+    assert moved < sectors["06_vectorised"] < 1.25 * moved  # and what tiles publish and look at
+
+
+def test_bins_for_every_lane_end_the_bank_conflicts_that_bins_for_every_warp_leave() -> None:
+    rungs = counts("histogram")
+    assert rungs["04_vectorised"]["bank_conflicts"] > (1 << 24) / 32
+    assert rungs["05_lane_bins"]["bank_conflicts"] == 0
+    assert rungs["05_lane_bins"]["shared_wavefronts"] < rungs["04_vectorised"]["shared_wavefronts"] / 2
+
+
+def test_gelu_without_tanh_issues_a_third() -> None:
+    forward, backward = counts("gelu"), counts("gelu_backward")
+    for rungs in (forward, backward):
+        assert rungs["01_naive"]["global_requests"] == 4 * rungs["02_vectorised"]["global_requests"]
+        assert rungs["02_vectorised"]["global_sectors"] == rungs["03_exponential"]["global_sectors"]
+    assert 3 * forward["03_exponential"]["instructions"] < forward["02_vectorised"]["instructions"]
+    assert 2 * backward["03_exponential"]["instructions"] < backward["02_vectorised"]["instructions"]
+
+
+def test_rows_of_softmax_and_layer_norm_are_read_once_in_the_end() -> None:
+    row = 8 * 4096 / 8  # sectors of all rows, once
+    passes = {rung: counted["global_sectors"] / row for rung, counted in counts("softmax").items()}
+    assert passes == {
+        "01_thread_per_row": 8 * 4,  # lanes lie a row apart: a sector for each element
+        "02_block_per_row": 4,
+        "03_online": 3,
+        "04_registers": 2,
+        "05_cluster": 2,
+    }
+    passes = {rung: counted["global_sectors"] / row for rung, counted in counts("softmax_backward").items()}
+    assert passes["03_shuffle"] == 5
+    assert passes["04_registers"] == passes["05_cluster"] == 3
+    norm = {rung: counted["global_sectors"] / row for rung, counted in counts("layer_norm").items()}
+    assert norm["02_block_per_row"] - norm["03_registers"] == pytest.approx(1)
+
+
+def test_shuffles_cut_the_barriers_of_a_row_of_softmax_from_17_to_1() -> None:
+    barriers = {rung: counted["barriers"] / (8 * 4) for rung, counted in counts("softmax").items()}  # 4 warps a block
+    assert (barriers["02_block_per_row"], barriers["03_online"]) == (17, 1)

@@ -77,6 +77,27 @@ def test_reduction_adds_to_what_is_there() -> None:
     np.testing.assert_allclose(reference("reduction", x=x, total=np.array([10.0]))["total"], [10.0 + sum(x)])
 
 
+def test_scan_is_the_sum_of_all_elements_up_to_each() -> None:
+    x = DRAW.standard_normal(9)
+    np.testing.assert_allclose(reference("scan", x=x)["y"], [sum(x[: i + 1]) for i in range(9)])
+
+
+def test_histogram_counts_what_lies_in_each_bin_on_top_of_what_was_there() -> None:
+    small = np.finfo(np.float32).smallest_subnormal
+    x = np.array([-4.0, -4.0001, 4.0, 3.9999, 0.0, -0.0, small, -small, -0.01, 1 / 32, np.nan, np.inf, -np.inf, 7e37])
+    x = np.concatenate([x, DRAW.standard_normal(50)])
+    before = DRAW.integers(-9, 9, 256)
+    counts = reference("histogram", x=x, counts=before)["counts"]
+    for bin_ in range(256):
+        low, high = -4 + bin_ / 32, -4 + (bin_ + 1) / 32
+        assert counts[bin_] == before[bin_] + sum(low <= v < high for v in x.tolist())
+
+
+def test_a_count_that_is_full_begins_anew() -> None:
+    full = np.full(256, 2**31 - 1)
+    assert reference("histogram", x=np.zeros(1), counts=full)["counts"][128] == -(2**31)
+
+
 def test_transpose() -> None:
     x = DRAW.standard_normal((3, 4))
     turned = reference("transpose", **{"in": x})["out"]
@@ -103,6 +124,26 @@ def test_calibrate_gives_each_channel_its_own_curve() -> None:
             assert y[i] == pytest.approx(v)
 
 
+def test_thermocouple_agrees_with_the_table_that_its_polynomial_is_of() -> None:
+    mv = np.array([0.0, 4.096, 10.153, 20.644])  # type K at 0, 100, 250 and 500 °C, ITS-90
+    celsius = reference("thermocouple", mv=mv)["celsius"]
+    assert celsius == pytest.approx([0, 100, 250, 500], abs=0.05)
+    horner = 0.0
+    for c in (-1.052755e-8, 1.057734e-6, -4.413030e-5, 9.804036e-4, -1.228034e-2, 8.315270e-2, -2.503131e-1,
+              7.860106e-2, 2.508355e1, 0.0):  # fmt: skip
+        horner = horner * 7.5 + c
+    assert reference("thermocouple", mv=np.array([7.5]))["celsius"] == pytest.approx([horner])
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 12])
+def test_remove_mean_leaves_a_sum_of_nothing_and_every_difference(n: int) -> None:
+    x = DRAW.uniform(-3, 5, n)
+    y = reference("remove_mean", x=x)["y"]
+    assert y.shape == (n,)
+    assert sum(y.tolist()) == pytest.approx(0, abs=1e-12)
+    assert np.diff(y) == pytest.approx(np.diff(x))
+
+
 def test_grayscale_is_within_half_a_step_of_the_real_formula() -> None:
     rgb = DRAW.integers(0, 256, (6, 7, 3))
     gray = reference("grayscale", rgb=rgb)["gray"]
@@ -125,3 +166,53 @@ def test_a_spike_reaches_exactly_its_own_window() -> None:
     image = np.zeros((11, 12))
     image[5, 6] = 25e6
     assert (reference("box_blur", image=image)["blurred"] != 0).sum() == 25
+
+
+def gelu(x: float) -> float:
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def test_gelu_and_its_slope() -> None:
+    x, dy, step = DRAW.uniform(-4, 4, 9), DRAW.standard_normal(9), 1e-5
+    slopes = [(gelu(v + step) - gelu(v - step)) / (2 * step) for v in x.tolist()]
+    np.testing.assert_allclose(reference("gelu", x=x)["y"], [gelu(v) for v in x.tolist()])
+    np.testing.assert_allclose(reference("gelu_backward", x=x, dy=dy)["dx"], dy * slopes, rtol=1e-8, atol=1e-9)
+
+
+def softmax(row: list[float]) -> list[float]:
+    powers = [math.exp(v - max(row)) for v in row]
+    return [power / sum(powers) for power in powers]
+
+
+def test_softmax_of_each_row() -> None:
+    x = DRAW.uniform(-5, 5, (4, 7))
+    np.testing.assert_allclose(reference("softmax", x=x)["y"], [softmax(row) for row in x.tolist()])
+    far = reference("softmax", x=np.array([[1e30, 0.0, -np.inf]]))["y"]
+    assert far.tolist() == [[1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("row", [[-np.inf, -np.inf], [np.inf, 0.0], [np.nan, 0.0]])
+def test_a_row_without_a_finite_largest_element_has_no_softmax(row: list[float]) -> None:
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(reference("softmax", x=np.array([row]))["y"]).all()
+
+
+def test_softmax_backward_is_the_slope_of_softmax() -> None:
+    x, dy, step = DRAW.uniform(-2, 2, 5), DRAW.standard_normal(5), 1e-6
+    slopes = []
+    for i in range(5):
+        up, down = (softmax([v + sign * step * (i == j) for j, v in enumerate(x.tolist())]) for sign in (1, -1))
+        slopes.append(sum(g * (a - b) / (2 * step) for g, a, b in zip(dy, up, down, strict=True)))
+    y = np.array([softmax(x.tolist())])
+    np.testing.assert_allclose(reference("softmax_backward", y=y, dy=dy[None])["dx"], [slopes], atol=1e-9)
+
+
+def test_layer_norm_of_each_row() -> None:
+    x, weight, bias = DRAW.uniform(-5, 5, (4, 7)), DRAW.standard_normal(7), DRAW.standard_normal(7)
+    got = reference("layer_norm", x=x, weight=weight, bias=bias, eps=1e-3)
+    for row, y, mean, rstd in zip(x.tolist(), got["y"], got["mean"], got["rstd"], strict=True):
+        centre = sum(row) / 7
+        scale = 1 / math.sqrt(sum((v - centre) ** 2 for v in row) / 7 + 1e-3)
+        assert (mean, rstd) == (pytest.approx(centre), pytest.approx(scale))
+        expected = [(v - centre) * scale * w + b for v, w, b in zip(row, weight, bias, strict=True)]
+        np.testing.assert_allclose(y, expected)

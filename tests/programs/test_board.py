@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridstride.programs.activity import CALLS, Call, failure
 from gridstride.programs.board import Board
 from gridstride.programs.reports import Reports
+from gridstride.programs.run import reported
 from gridstride.programs.runtime_library import RUNTIME
 from gridstride.programs.runtime_records import CALLBACKS, ORDER, BoardRecord, KernelLayout
 from gridstride.programs.status import Status
 from gridstride.virtual.gpu import VirtualGPU
 
+TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 PTX = """.version 8.0
 .target sm_90
 .address_size 64
@@ -46,11 +49,12 @@ def fat_binary(ptx: str) -> bytes:
 
 
 class Setup:
-    def __init__(self, device: VirtualGPU) -> None:
+    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None) -> None:
         self.faults: list[int] = []
         self.reading, writing = os.pipe()
         self.device = device
-        self.board = Board(device, Reports(to=writing, set_fault=self.faults.append), vendor_runtime=None)
+        reports = Reports(to=writing, set_fault=self.faults.append)
+        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {})
         self.image = ctypes.create_string_buffer(fat_binary(PTX))
         self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
 
@@ -174,9 +178,54 @@ def test_limits_are_kept_and_an_unknown_one_refused(setup: Setup) -> None:
 
 
 def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:
-    assert setup.board.modelled_ms(1 << 20, 0) < 0
+    assert setup.board.copy(1 << 20, TO_DEVICE) == Status.SUCCESS
+    assert setup.board.modelled_ms() < 0
     setup.board.predict()
-    assert setup.board.modelled_ms(55_000_000, 0) == pytest.approx(1.002)
+    setup.board.copy(55_000_000, TO_DEVICE)
+    assert setup.board.modelled_ms() == pytest.approx(1.002)
+
+
+def test_what_a_program_does_is_counted(setup: Setup) -> None:
+    address = setup.board.allocate(64)
+    setup.launch(address)
+    setup.launch(address, threads=33)
+    for kind in (TO_DEVICE, TO_DEVICE, TO_HOST):
+        setup.board.copy(100, kind)
+    done = setup.board.activity
+    assert (done.allocations, done.allocated_bytes, done.copies) == (1, 64, 3)
+    assert (done.to_device_bytes, done.to_host_bytes, done.within_bytes) == (200, 100, 0)
+    assert (done.launches, done.blocks, done.threads, done.warps) == (2, 2, 37, 3)
+    assert done.unwaited_launches == 2
+    setup.board.waited()
+    assert done.unwaited_launches == 0
+
+
+def test_what_a_program_did_is_reported_when_it_ends(setup: Setup) -> None:
+    setup.board.copy(100, TO_HOST)
+    setup.board.finish()
+    ((), activity) = reported(os.read(setup.reading, 4096))
+    assert activity == setup.board.activity.as_dict()
+    assert activity["to_host_bytes"] == 100
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_of_that_number_fails_and_the_next_one_does_not(call: Call) -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), fails={call: 2})
+    seen = []
+    for _ in range(3):
+        address = setup.board.allocate(64)
+        copied = setup.board.copy(4, TO_DEVICE)
+        launched = setup.launch(address or setup.board.allocate(64))
+        seen.append({"allocation": address == 0, "copy": copied != 0, "launch": launched != 0,
+                     "kernel": bool(setup.faults)}[call])  # fmt: skip
+        setup.faults.clear()
+    assert seen == [False, True, False]
+
+
+@pytest.mark.parametrize("text", ["allocation", "allocation=0", "alloc=1", "kernel=-1", "copy=1.5", "=1"])
+def test_a_failure_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="allocation, copy, launch, kernel"):
+        failure(text)
 
 
 def test_c_files_are_shipped() -> None:

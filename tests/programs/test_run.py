@@ -406,3 +406,54 @@ int main() {
 """
     assert program(text).stdout == "NVIDIA H200: 9.0, 8 blocks, 24576 bytes\n"
     assert program(text, "--chip", "a100").stdout.startswith("NVIDIA A100")
+
+
+UNCHECKED = """
+#include <cstdio>
+__global__ void store(int* p) { *p = 7; }
+int main() {
+    int *p, x = 1;
+    if (cudaMalloc(&p, 4) != cudaSuccess) { puts("no memory"); return 9; }
+    store<<<1, 1>>>(p);
+    printf("%s; ", cudaGetErrorString(cudaGetLastError()));
+    printf("%s %d\\n", cudaGetErrorString(cudaMemcpy(&x, p, 4, cudaMemcpyDeviceToHost)), x);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("allocation=1", "no memory"),
+        ("launch=1", "too many resources requested for launch; no error 0"),
+        ("kernel=1", "no error; an illegal memory access was encountered 1"),
+        ("copy=1", "no error; unknown error 1"),
+        ("copy=2", "no error; no error 7"),
+    ],
+)
+def test_a_call_is_made_to_fail(program: Run, call: str, said: str) -> None:
+    assert program(UNCHECKED, "--fail", call).stdout.strip() == said
+
+
+def test_a_call_that_is_none_cannot_fail(program: Run) -> None:
+    done = program(UNCHECKED, "--fail", "malloc=1")
+    assert done.returncode == 2
+    assert "--fail 'malloc=1': CALL=NUMBER belongs there" in done.stderr
+
+
+def test_what_a_program_did_is_counted(program: Run) -> None:
+    done = json.loads(program(UNCHECKED, "--json").stdout)["activity"]
+    assert (done["launches"], done["to_device_bytes"], done["to_host_bytes"]) == (1, 0, 4)
+    assert done["unwaited_launches"] == 0  # the copy has waited
+    alone = program("__global__ void k() {} int main() { k<<<1, 1>>>(); }", "--json")
+    assert json.loads(alone.stdout)["activity"]["unwaited_launches"] == 1
+
+
+def test_ptx_is_shown_and_nothing_run(program: Run) -> None:
+    done = program(UNCHECKED, "--ptx")
+    assert done.returncode == 0
+    assert ".entry _Z5storePi(" in done.stdout
+    assert "st.global" in done.stdout
+    assert ".loc" not in done.stdout
+    assert "no error" not in done.stdout

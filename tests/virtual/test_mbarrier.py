@@ -325,38 +325,3 @@ def test_memcpy_async_of_cooperative_groups(gpu: gs.VirtualGPU) -> None:
     assert kernel.observe(3, 64)(x, z).findings == ()
     for out in (y, z):
         assert (out == x.reshape(3, 100)[:, ::-1].ravel()).all()
-
-
-TWO_COPIES = r"""
-extern "C" __global__ void k(int* out, const int* in, int n)
-{
-    __shared__ alignas(16) int rows[2][64];
-    __shared__ long long gate;
-    const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(&gate));
-    const int t = threadIdx.x;
-    if (t == 0) {
-        asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at));
-        asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1; }" ::"r"(at), "r"(n) : "memory");
-        for (int row = 0; row < 2; ++row)
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" ::
-                "r"(static_cast<unsigned>(__cvta_generic_to_shared(rows[row]))), "l"(in), "r"(at) : "memory");
-    }
-    __syncthreads();
-    int over = 0;
-    while (!over)
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(over) : "r"(at) : "memory");
-    out[t] = rows[0][t] + rows[1][t];
-}
-"""
-
-
-def test_a_copy_that_lands_after_the_phase_has_not_been_waited_for() -> None:
-    """Too few bytes are expected: the phase ends with the first of two copies."""
-    kernel = gs.cuda(TWO_COPIES)["k"]
-    out, given = gs.empty(64, np.int32), gs.to_device(np.arange(64, dtype=np.int32))
-    found = kernel.observe(1, 64)(out, given, 256).findings
-    assert {each.kind for each in found} == {"unwaited_copy"}
-    assert {each.line for each in found} == {TWO_COPIES[: TWO_COPIES.index("out[t]")].count("\n") + 1}
-    assert kernel.observe(1, 64)(out, given, 512).findings == ()
-    np.testing.assert_array_equal(out.numpy(), 2 * np.arange(64))

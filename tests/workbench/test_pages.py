@@ -13,7 +13,7 @@ import pytest
 from nicegui import ui
 
 from gridstride.course import content
-from gridstride.course.content import course_folder, day
+from gridstride.course.content import course_folder, day, day_numbers
 from gridstride.course.progress import Progress
 from gridstride.workbench import store
 
@@ -143,6 +143,17 @@ def test_hints_come_one_by_one_and_the_solution_on_asking_is_recorded(visit: Vis
     with recorded(mine) as progress:
         assert progress.hints(5) == 1
         assert progress.solution_seen_early(5)
+
+
+def test_every_day_opens_with_its_lab(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        for number in day_numbers():
+            await user.open(f"/day/{number}")
+            await user.should_see("Say what you expect")
+            await user.open(f"/day/{number}/lab")
+            await user.should_see("First hint")
+
+    visit(scenario)
 
 
 @pytest.mark.parametrize("path", ["/glossary", "/history", "/portfolio", "/settings"])

@@ -89,6 +89,19 @@ def _started(device: Device, early: Worker | None) -> Iterator[Sandbox]:
 
 def kernel_source(file: str, *, sandbox: bool = True) -> str:
     """The text of a kernel file; WrongUse where it is none, or must not be run without the sandbox."""
+    text = source_text(file)
+    if file.endswith(".py"):
+        if not sandbox:
+            raise WrongUse(f"{file} is Python, which is run in a worker only: leave --no-sandbox out")
+        _must_be_utf8(file, _bytes(file))
+        return text
+    if "__global__" not in text:
+        raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
+    return text
+
+
+def source_text(file: str) -> str:
+    """The text of a source file; WrongUse where it is something else."""
     if not file:
         raise WrongUse("no file is named: give that of the kernel")
     if not file.isprintable():
@@ -101,13 +114,6 @@ def kernel_source(file: str, *, sandbox: bool = True) -> str:
     text = raw.decode(errors="replace")
     if ".visible .entry" in text:
         raise WrongUse(f"{file} is PTX: give the CUDA C++ source that it was made from")
-    if file.endswith(".py"):
-        if not sandbox:
-            raise WrongUse(f"{file} is Python, which is run in a worker only: leave --no-sandbox out")
-        _must_be_utf8(file, raw)
-        return text
-    if "__global__" not in text:
-        raise WrongUse(f"{file} is not a kernel: there is no __global__ function in it")
     return text
 
 

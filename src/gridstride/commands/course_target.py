@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def course_errors() -> Iterator[None]:
-    """Inside, a day that is not there, a broken lesson and progress that cannot be used are one message each."""
+    """Inside, what is not there (a day, progress, compilers) or is broken is one message."""
     from gridstride.course.errors import LessonError, NoSuchDay, ProgressError
+    from gridstride.judge.sandbox.client import CannotJudge
+    from gridstride.programs.errors import MissingToolchain
 
     try:
         yield
-    except (LessonError, NoSuchDay, ProgressError) as error:
+    except (LessonError, NoSuchDay, ProgressError, CannotJudge, MissingToolchain) as error:
         raise WrongUse(str(error)) from error
 
 

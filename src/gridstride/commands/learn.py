@@ -66,11 +66,25 @@ def _show_lab(console: Console, day: Day, file: Path, so_far: DayStanding, *, is
     console.print(f"Lab: {day.lab.title}", style="bold")
     console.print(f"  {file}{'' if is_new else ' (as you left it)'}")
     number = day.number
+    if day.lab.kind == "program" and (missing := _missing_compilers()):
+        console.print(f"  {missing}", style="yellow")
     console.print(f"  gridstride quiz {number}    say what you expect before you run it")
     console.print(f"  gridstride watch {number}   judge it on every save")
     console.print(f"  gridstride hint {number}    when you are stuck")
     if so_far.passed:
         console.print(f"\nDay {number} is passed: gridstride solution {number} shows the solution.", style="green")
+
+
+def _missing_compilers() -> str:
+    """What is to be installed before a whole program can be compiled; empty where nothing is."""
+    from gridstride.programs.errors import ProgramError
+    from gridstride.programs.toolchain import toolchain
+
+    try:
+        toolchain()
+    except ProgramError as missing:
+        return str(missing)
+    return ""
 
 
 def _named_and_missing(text: str) -> list[int]:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
+from gridstride.programs.activity import Call, failure
 from gridstride.programs.errors import BuildFailed, ProgramError
-from gridstride.programs.run import Ended, Settings, build
+from gridstride.programs.fat_binary import NoPtx, ptx_of
+from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
 
@@ -21,7 +23,8 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 def run(
     words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, time_limit: float | None, as_json: bool,
+    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], time_limit: float | None, ptx: bool,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
     if time_limit is not None and not time_limit > 0:
@@ -30,6 +33,7 @@ def run(
         raise WrongUse(f"--seed {seed} must be 0 or above")
     if sanitize and predict:
         raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
+    failing = _fails(fails)
     model = _chip(device, chip)
     try:
         files = sources(words)
@@ -38,7 +42,10 @@ def run(
         return _not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    settings = Settings(model.key, sanitize, seed, predict, time_limit, stdout=_STDERR if as_json else None)
+    if ptx:
+        return _show_ptx(built)
+    settings = Settings(model.key, sanitize, seed, predict, time_limit, stdout=_STDERR if as_json else None,
+                        fails=failing)  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     if ended.timed_out:
         print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
@@ -60,6 +67,21 @@ def _chip(device: str | None, name: str | None) -> Any:
         raise WrongUse(f"--chip {name}: {error}") from None
 
 
+def _show_ptx(built: Built) -> int:
+    try:
+        sys.stdout.write("\n".join(ptx_of(built.program)))
+    except NoPtx as error:
+        raise WrongUse(str(error)) from None
+    return 0
+
+
+def _fails(words: Sequence[str]) -> dict[Call, int]:
+    try:
+        return dict(failure(each) for each in words)
+    except ValueError as error:
+        raise WrongUse(f"--fail {error}") from None
+
+
 def _not_built(failed: BuildFailed, as_json: bool) -> int:
     sys.stderr.write(failed.output)
     print_stderr(f"error: {failed}")
@@ -72,6 +94,7 @@ def _json(ended: Ended) -> dict[str, Any]:
     return {
         "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,
         "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
+        "activity": dict(ended.activity),
     }  # fmt: skip
 
 

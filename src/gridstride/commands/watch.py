@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.check import kernel_source
-from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, opened
+from gridstride.commands.check import kernel_source, source_text
+from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, course_errors, opened
 from gridstride.commands.target import import_the_judge, problems_said
 from gridstride.commands.terminal import (
     WrongUse,
@@ -21,8 +21,8 @@ from gridstride.commands.terminal import (
 )
 
 if TYPE_CHECKING:
+    from gridstride.course.lab_judge import Judge
     from gridstride.course.lab_verdict import LabVerdict
-    from gridstride.course.labs import Judge
     from gridstride.course.lesson import Day
     from gridstride.course.progress import Progress
 
@@ -31,7 +31,7 @@ _LOOK = 0.1  # seconds between two looks at the file
 
 def run(word: str | None, *, as_json: bool) -> bool:
     """Judge until the lab passes; with `as_json` once."""
-    from gridstride.course.labs import predictions
+    from gridstride.course.predictions import predictions
     from gridstride.course.workspace import prepare_lab
 
     with opened() as progress:
@@ -58,19 +58,29 @@ def run(word: str | None, *, as_json: bool) -> bool:
 
 @contextmanager
 def _judge(day: Day) -> Iterator[Judge]:
-    """What judges the lab of a day, ready."""
-    from gridstride.course.labs import judging
-
-    if day.lab.kind == "kernel":
+    """What judges the lab of a day, ready; it refuses a file that can be none."""
+    if day.lab.kind != "writing":
         import_the_judge()
-    with judging(day) as judge:
+    from gridstride.course.lab_judge import judge_of
+
+    look = {"kernel": kernel_source, "program": source_text}.get(day.lab.kind)
+    with course_errors(), judge_of(day) as judge:
+        if day.lab.kind == "program":
+            _say_what_is_built_once()
 
         def judged(file: Path) -> LabVerdict:
-            if day.lab.kind == "kernel":
-                kernel_source(str(file))
+            if look is not None:
+                look(str(file))
             return judge(file)
 
         yield judged
+
+
+def _say_what_is_built_once() -> None:
+    from gridstride.programs.link import first_link
+
+    if first_link():
+        print_stderr("the compilers build their C++ library first, this once: about a minute of processor time")
 
 
 def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:
@@ -117,7 +127,7 @@ def _saves(file: Path) -> Iterator[None]:
 
 def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: bool) -> None:
     """The verdict in words; `last` where this pass leaves no day open."""
-    from gridstride.course.labs import measurement
+    from gridstride.course.predictions import measurement
 
     console = stdout()
     if not verdict.passed:

@@ -1,17 +1,19 @@
-"""Upper bounds on what a lab's kernel may count: a right answer alone does not show that the day was understood."""
+"""Bounds on what a lab's kernel or program counts: a right answer alone does not show that the day was understood."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gridstride.course.arithmetic import evaluate
-from gridstride.course.figures import counted, of_run, plain_number
+from gridstride.course.figures import counted, of_line, of_run, plain_number
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.lesson import Bound, Day
 
-KIND = "too_many"
+KIND, TOO_FEW = "too_many", "too_few"
+KINDS = (KIND, TOO_FEW)
 
 
 def exceeded(day: Day, run: Any) -> tuple[LabFinding, ...]:
@@ -19,15 +21,26 @@ def exceeded(day: Day, run: Any) -> tuple[LabFinding, ...]:
     return tuple(_findings(day, run))
 
 
-def _findings(day: Day, run: Any) -> Iterator[LabFinding]:
-    counts = of_run(run)
+def out_of_bounds(day: Day, counts: Mapping[str, float]) -> Iterator[LabFinding]:
+    """A finding for each bound of the lab that these counts are beyond."""
     for bound in day.lab.bounds:
         figure = day.figures[bound.figure]
         value = evaluate(figure.value, counts)
+        if bound.least <= value <= bound.most:
+            continue
+        number = counted(value, figure.unit or bound.figure.replace("_", " "))
         if value > bound.most:
-            unit = figure.unit or bound.figure.replace("_", " ")
-            message = f"{counted(value, unit)}, where this lab allows {plain_number(bound.most)}. {bound.why}"
-            yield LabFinding(KIND, message, _worst_line(bound, figure.value, run), where=bound.figure)
+            kind, allowed = KIND, f"this lab allows {plain_number(bound.most)}"
+        else:
+            kind, allowed = TOO_FEW, f"this lab asks for {plain_number(bound.least)} or more"
+        yield LabFinding(kind, f"{number}, where {allowed}. {bound.why}", where=bound.figure)
+
+
+def _findings(day: Day, run: Any) -> Iterator[LabFinding]:
+    bounds = {each.figure: each for each in day.lab.bounds}
+    for each in out_of_bounds(day, of_run(run)):
+        bound = bounds[each.where]
+        yield replace(each, line=_worst_line(bound, day.figures[bound.figure].value, run))
 
 
 def _worst_line(bound: Bound, expression: str, run: Any) -> int | None:
@@ -38,7 +51,7 @@ def _worst_line(bound: Bound, expression: str, run: Any) -> int | None:
     most = bound.most
     for line in run.counters.lines:
         try:
-            value = evaluate(expression, {**launch, **line.as_dict()})
+            value = evaluate(expression, {**launch, **of_line(line)})
         except ValueError:  # nothing of the kind on this line, or a figure of the whole run
             continue
         if value > most:

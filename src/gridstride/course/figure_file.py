@@ -5,26 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 
 from gridstride.course.arithmetic import names
-from gridstride.course.figures import LAB, counter_names, of_chip
-from gridstride.course.lesson import Figure, Picture, Run
+from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, of_chip
+from gridstride.course.lesson import Figure, Picture, ProgramRun, Run
 from gridstride.course.strict_toml import Table, read_table
+from gridstride.programs.activity import Call, failure
+
+Runs = dict[str, Run | ProgramRun]
 
 
-def read(file: Path) -> tuple[dict[str, Run], dict[str, Figure], dict[str, Picture]]:
-    """All three by name; LessonError."""
+def read(file: Path, of_lab: frozenset[str]) -> tuple[Runs, dict[str, Figure], dict[str, Picture]]:
+    """All three by name; `of_lab` is what figures of the lab's own run may speak of. LessonError."""
     table = read_table(file)
-    runs = {name: _run(file.parent, name, each) for name, each in table.tables("run").items()}
+    runs: Runs = {name: _run(file.parent, name, each) for name, each in table.tables("run").items()}
     figures: dict[str, Figure] = {}
     for name, each in table.tables("figure").items():
-        figures[name] = _figure(name, each, runs, figures)
+        figures[name] = _figure(name, each, runs, figures, of_lab)
     pictures = {name: _picture(file.parent, name, each, runs) for name, each in table.tables("picture").items()}
     table.done()
     return runs, figures, pictures
 
 
-def _run(folder: Path, name: str, table: Table) -> Run:
+def _run(folder: Path, name: str, table: Table) -> Run | ProgramRun:
     from gridstride.judge.header import HeaderError, read_kernel
 
+    if program := table.take("program", str, ""):
+        return _program_run(folder / program, name, table)
     kernel = folder / table.take("kernel", str)
     run = Run(name, kernel, table.take("chip", str, "h200"), table.mapping("sizes"), table.mapping("arrays"),
               table.line())  # fmt: skip
@@ -39,7 +44,26 @@ def _run(folder: Path, name: str, table: Table) -> Run:
     return run
 
 
-def _figure(name: str, table: Table, runs: dict[str, Run], above: dict[str, Figure]) -> Figure:
+def _program_run(program: Path, name: str, table: Table) -> ProgramRun:
+    seed = table.take("seed", int, -1)
+    run = ProgramRun(name, program, table.take("chip", str, "h200"), table.texts("arguments", []),
+                     seed if seed >= 0 else None, failures(table), table.line())  # fmt: skip
+    table.done()
+    _check_chip(table, run.chip)
+    if not program.is_file():
+        table.fail(f"there is no {program.name} in {program.parent.name}/", "program")
+    return run
+
+
+def failures(table: Table) -> dict[Call, int]:
+    """Which calls are made to fail, such as `fails = ["allocation=2"]`."""
+    try:
+        return dict(failure(each) for each in table.texts("fails", []))
+    except ValueError as error:
+        table.fail(str(error), "fails")
+
+
+def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_lab: frozenset[str]) -> Figure:
     figure = Figure(name, table.take("value", str), table.take("run", str, ""), table.take("chip", str, ""),
                     table.take("record", str, ""), table.texts("of", []), table.take("unit", str, ""),
                     table.line())  # fmt: skip
@@ -58,9 +82,10 @@ def _figure(name: str, table: Table, runs: dict[str, Run], above: dict[str, Figu
         _check_chip(table, figure.chip)
         known = frozenset(of_chip(figure.chip))
     elif figure.run == LAB:
-        known = counter_names()
+        known = of_lab
     elif figure.run in runs:
-        known = counter_names() | frozenset(runs[figure.run].sizes)
+        run = runs[figure.run]
+        known = counter_names() | frozenset(run.sizes) if isinstance(run, Run) else frozenset(OF_A_PROGRAM)
     else:
         table.fail(f"there is no run {figure.run!r}: there are {', '.join((*runs, LAB))}", "run")
     try:
@@ -72,13 +97,18 @@ def _figure(name: str, table: Table, runs: dict[str, Run], above: dict[str, Figu
     return figure
 
 
-def _picture(folder: Path, name: str, table: Table, runs: dict[str, Run]) -> Picture:
+def _picture(folder: Path, name: str, table: Table, runs: Runs) -> Picture:
     picture = Picture(name, table.take("run", str, ""), table.take("at", str, ""), table.take("array", str, ""),
                       table.take("columns", int, 16), table.take("timeline", bool, False),
-                      table.take("wrong", str, ""), table.line())  # fmt: skip
+                      table.take("output", int, 0), table.take("ptx", str, ""), table.take("wrong", str, ""),
+                      table.line())  # fmt: skip
     table.done()
-    if bool(picture.run) == bool(picture.wrong):
-        table.fail(f"picture {name} is either of a `run` or of a `wrong` attempt")
+    if sum(map(bool, (picture.run, picture.ptx, picture.wrong))) != 1:
+        table.fail(f"picture {name} is either of a `run`, of a kernel's `ptx`, or of a `wrong` attempt")
+    if picture.ptx:
+        if not (folder / picture.ptx).is_file():
+            table.fail(f"there is no {picture.ptx}", "ptx")
+        return picture
     if picture.wrong:
         if not (folder / "wrong" / picture.wrong).is_file():
             table.fail(f"there is no {picture.wrong} in wrong/", "wrong")
@@ -86,6 +116,10 @@ def _picture(folder: Path, name: str, table: Table, runs: dict[str, Run]) -> Pic
     if picture.run not in runs:
         table.fail(f"there is no run {picture.run!r}: there are {', '.join(runs)}", "run")
     run = runs[picture.run]
+    if isinstance(run, ProgramRun):
+        if picture.output < 1 or picture.at or picture.array or picture.timeline:
+            table.fail(f"picture {name} is of a program: `output` says how many of its lines are shown")
+        return picture
     if sum(map(bool, (picture.at, picture.array, picture.timeline))) != 1:
         table.fail(f"picture {name} is either of a line (`at`), of an `array`, or a `timeline`")
     if picture.at and sum(picture.at in line for line in run.kernel.read_text().splitlines()) != 1:

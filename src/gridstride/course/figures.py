@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import evaluate
-from gridstride.course.lesson import Day, Figure, Run
+from gridstride.course.lesson import Day, Figure, ProgramRun, Run
+from gridstride.programs.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
     from gridstride.judge.runnable import Runnable
+    from gridstride.virtual.observe.counters import LineCounters
 
-OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "registers", "blocks", "threads")
-"""What a figure may name besides counters and sizes."""
+OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
+            "threads")  # fmt: skip
+"""What a figure of a run may name besides counters and sizes. `resident_warps` are those of this grid, which may be too
+small to fill a multiprocessor; `max_active_blocks` is how many of its blocks one holds where there are enough.
+"""
+DOUBLES = "double_instructions"  # those of float64, which a figure may name beside a line's counters
+OF_A_PROGRAM = (*ACTIVITY_NAMES, "lines")
+"""What a figure of a program's run may name: what it did on the device, and how many lines it printed."""
 LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
 _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
 
@@ -37,24 +45,45 @@ class Bench:
             return evaluate(figure.value, {each: self.value(each, lab=lab) for each in figure.of})
         if figure.run:
             run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
-            sizes = {} if figure.run == LAB else self.day.runs[figure.run].sizes
+            if isinstance(run, dict):  # a program's
+                return evaluate(figure.value, run)
+            known = self.day.runs.get(figure.run)
+            sizes = known.sizes if isinstance(known, Run) else {}
             return evaluate(figure.value, {**of_run(run), **sizes})
         return evaluate(figure.value, of_chip(figure.chip))
 
     def run(self, name: str) -> Any:
-        """The observed run of that name."""
+        """The observed run of that name; of a program what it counted, by name. MissingToolchain."""
         if name not in self._seen:
-            self._seen[name] = observe_lab(self.day, self.day.solution) if name == LAB else observe(self.day.runs[name])
+            self._seen[name] = self._observed(name)
         return self._seen[name]
+
+    def _observed(self, name: str) -> Any:
+        from gridstride.course import program_runs
+
+        run = self.day.runs.get(name)
+        if isinstance(run, ProgramRun):
+            return program_runs.counts(program_runs.observe(run))
+        if run is not None:
+            return observe(run)
+        if self.day.lab.kind == "program":
+            return program_runs.observe_lab(self.day, self.day.solution)
+        return observe_lab(self.day, self.day.solution)
 
 
 def of_run(run: Any) -> dict[str, float]:
     """What a run counted, by name."""
     counters = run.counters
     blocks, held = math.prod(run.grid), run.occupancy
-    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, held.registers, blocks,
+    active = run.model.shape(run.grid).resident
+    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, active, held.registers, blocks,
             blocks * math.prod(run.block))  # fmt: skip
-    return {**counters.as_dict(), **dict(zip(OF_A_RUN, more, strict=True))}
+    return {**of_line(counters), **dict(zip(OF_A_RUN, more, strict=True))}
+
+
+def of_line(counters: LineCounters) -> dict[str, float]:
+    """What a line counted, by name, and the instructions of float64 among its others."""
+    return {**counters.as_dict(), DOUBLES: counters.kinds.get("fp64", 0) + counters.kinds.get("fp64_fma", 0)}
 
 
 def of_chip(name: str) -> dict[str, float]:
@@ -71,7 +100,7 @@ def counter_names() -> frozenset[str]:
     """The names that a figure of a run may speak of, without its sizes."""
     from gridstride.virtual.observe.counters import LineCounters
 
-    return frozenset((*LineCounters().as_dict(), *OF_A_RUN))
+    return frozenset((*of_line(LineCounters()), *OF_A_RUN))
 
 
 def recorded(figure: Figure) -> float:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gridstride.course.bounds import exceeded
-from gridstride.course.figures import LAB, Bench
+from gridstride.course.figures import Bench
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
 from gridstride.course.lesson import Day
 
@@ -92,11 +92,7 @@ class KernelLab:
         return tuple(replace(each, shown=_shown(each, file)) for each in exceeded(self.day, run))
 
     def _measured(self, run: Any) -> dict[str, float]:
-        figures = self.day.figures
-        return {
-            name: self._bench.value(name, lab=run if figures[name].run == LAB else None)
-            for name in self.day.lab.measures
-        }
+        return {name: self._bench.value(name, lab=run) for name in self.day.lab.measures}
 
 
 def _finding(found: Any, file: Path) -> LabFinding:

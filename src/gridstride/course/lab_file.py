@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
+from gridstride.course import program_lab_file
 from gridstride.course.arithmetic import names
 from gridstride.course.errors import LessonError
-from gridstride.course.figures import LAB, of_chip
+from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, of_chip
 from gridstride.course.lesson import Bound, Column, Figure, Lab, LabKind
 from gridstride.course.quiz_file import slips
 from gridstride.course.strict_toml import Table, read_table, text_of
+
+if TYPE_CHECKING:
+    from gridstride.judge.header import Expectation
 
 _LEAST_WRONG = 3
 EXPECT = "# expect: "  # how a wrong table says what must be found in it
@@ -30,12 +35,26 @@ def read(folder: Path, figures: Mapping[str, Figure]) -> Lab:
         table.fail("there are no hints", "hints")
     lab = Lab(kinds[kind], table.take("title", str), table.take("file", str), table.take("shows", str), hints,
               measures=table.texts("measures", []))  # fmt: skip
-    lab = _kernel_lab(table, lab, figures) if kind == "kernel" else _writing_lab(table, lab)
+    if kind == "kernel":
+        lab = _kernel_lab(table, lab, figures)
+    elif kind == "program":
+        lab = program_lab_file.read(table, lab, _bounds(table, figures))
+    else:
+        lab = _writing_lab(table, lab)
     table.done()
     if unknown := [name for name in lab.measures if name not in figures]:
         table.fail(f"there is no figure {unknown[0]!r} in figures.toml", "measures")
     _check_files(folder, lab)
     return lab
+
+
+def figure_names(folder: Path) -> frozenset[str]:
+    """What a figure of the lab's run may speak of; LessonError where the lab's kind is none."""
+    table = read_table(folder / "lab.toml")
+    if table.take("kind", str) != "program":
+        return counter_names()
+    first = table.list("run")[0].mapping("sizes")
+    return frozenset((*OF_A_PROGRAM, *first))
 
 
 def _kernel_lab(table: Table, lab: Lab, figures: Mapping[str, Figure]) -> Lab:
@@ -44,13 +63,19 @@ def _kernel_lab(table: Table, lab: Lab, figures: Mapping[str, Figure]) -> Lab:
     lab = replace(lab, problem=table.take("problem", str), chip=table.take("chip", str, "h200"))
     if lab.problem not in problem_names():
         table.fail(f"there is no problem {lab.problem!r}: see `gridstride problems`", "problem")
-    return replace(lab, bounds=tuple(_bound(entry, figures) for entry in table.list("bound")),
-                   passes=table.texts("passes", []))  # fmt: skip
+    return replace(lab, bounds=_bounds(table, figures), passes=table.texts("passes", []))
+
+
+def _bounds(table: Table, figures: Mapping[str, Figure]) -> tuple[Bound, ...]:
+    return tuple(_bound(entry, figures) for entry in table.list("bound"))
 
 
 def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
-    bound = Bound(table.take("figure", str), table.take("most", float), table.take("why", str))
+    bound = Bound(table.take("figure", str), table.take("most", float, math.inf), table.take("why", str),
+                  table.take("least", float, -math.inf))  # fmt: skip
     table.done()
+    if math.isinf(bound.most) and math.isinf(bound.least):
+        table.fail("a bound says what a figure may be at `most`, or must be at `least`")
     own = [name for name, figure in figures.items() if figure.run == LAB]
     if bound.figure not in own:
         message = f"{bound.figure!r} is no figure of the lab's run: there are {', '.join(own) or 'none'}"
@@ -92,40 +117,56 @@ def _check_files(folder: Path, lab: Lab) -> None:
             raise LessonError(path, 1, f"a wrong attempt at {lab.file} is a {Path(lab.file).suffix} file")
         if lab.kind == "kernel":
             _check_kernel_header(path, lab)
+        elif lab.kind == "program":
+            _check_program_header(path, lab)
         else:
             _check_table_header(path)
-    if lab.kind == "kernel":
+    if lab.kind != "writing":
         _check_promise(folder, lab, wrong)
 
 
 def _check_promise(folder: Path, lab: Lab, wrong: list[Path]) -> None:
     """What the lab shows is more than a right answer: some right kernel of wrong/ is sent back by a bound."""
-    from gridstride.course.bounds import KIND
+    from gridstride.course.bounds import KINDS
     from gridstride.judge.header import read_kernel
 
     for name in lab.passes:
         if not (folder / "worked" / name).is_file():
             raise LessonError(folder / "lab.toml", 1, f"passes names {name!r}, which is no file of worked/")
-    if KIND not in {expect.kind for path in wrong if (expect := read_kernel(path).expect)}:
-        message = f"no wrong attempt has `expect: {KIND} FIGURE`: which kernel with a right answer has missed the lab?"
+    if not set(KINDS) & {expect.kind for path in wrong if (expect := read_kernel(path).expect)}:
+        wanted = f"`expect: {KINDS[0]} FIGURE`" if lab.kind == "kernel" else f"`expect: {' or '.join(KINDS)} FIGURE`"
+        message = f"no wrong attempt has {wanted}: which {lab.kind} with a right answer has missed the lab?"
         raise LessonError(folder / "lab.toml", 1, message)
 
 
 def _check_kernel_header(path: Path, lab: Lab) -> None:
-    from gridstride.course.bounds import KIND
     from gridstride.judge.expectations import misread
+
+    _check_expectation(path, lab, misread)
+
+
+def _check_program_header(path: Path, lab: Lab) -> None:
+    from gridstride.course.program_findings import KINDS
+    from gridstride.judge.expectations import misread
+
+    _check_expectation(path, lab, lambda expect: "" if expect is not None and expect.kind in KINDS else misread(expect))
+
+
+def _check_expectation(path: Path, lab: Lab, misread: Callable[[Expectation | None], str]) -> None:
+    """What a wrong attempt says that must be found in it: beyond which bound it is, or else what `misread` knows."""
+    from gridstride.course.bounds import KINDS
     from gridstride.judge.header import HeaderError, read_kernel
 
     try:
         expect = read_kernel(path).expect
-        if expect is not None and expect.kind == KIND:
-            bounded = [bound.figure for bound in lab.bounds]
-            known = f"the lab has bounds on {', '.join(bounded) or 'nothing'}"
-            message = "" if expect.pattern in bounded else f"expect: {KIND} {expect.pattern or ''}: {known}"
-        else:
-            message = misread(expect)
     except HeaderError as error:
         raise LessonError(path, error.line, error.message) from error
+    if expect is not None and expect.kind in KINDS:
+        bounded = [bound.figure for bound in lab.bounds]
+        known = f"the lab has bounds on {', '.join(bounded) or 'nothing'}"
+        message = "" if expect.pattern in bounded else f"expect: {expect.kind} {expect.pattern or ''}: {known}"
+    else:
+        message = misread(expect)
     if message:
         line = next((n for n, each in enumerate(text_of(path).splitlines(), start=1) if "expect:" in each), 1)
         raise LessonError(path, line, message)

@@ -15,7 +15,9 @@ def with_line(said: str, text: str, line: int | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LabFinding:
-    """One thing that is wrong. `kind` is a judge's, or one of `table_lab.KINDS`; `where` is a cell of a table."""
+    """One thing that is wrong. `kind` is a judge's, or one of `table_lab.KINDS` or `program_findings.KINDS`; `where` is
+    a cell of a table, the figure of a bound, or how the wrong elements of a result lie.
+    """
 
     kind: str
     message: str

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-LabKind = Literal["kernel", "writing"]
+from gridstride.programs.activity import Call
+
+LabKind = Literal["kernel", "writing", "program"]
 LETTERS = "abcdefgh"
 
 
@@ -26,10 +29,23 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """A run of a worked program, with its arguments. `fails` are calls that are made to fail, by number."""
+
+    name: str
+    program: Path
+    chip: str
+    arguments: tuple[str, ...]
+    seed: int | None
+    fails: Mapping[Call, int]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A number that the product can give: `value` is an expression over the counters of `run`, over a chip's data, over
-    the counters of the lab's kernel (`run` is "lab"), or over other figures (`of`); or it is a path into a recorded
-    result (`record`).
+    the counters of the lab's kernel or program (`run` is "lab"), or over other figures (`of`); or it is a path into a
+    recorded result (`record`).
     """
 
     name: str
@@ -45,8 +61,9 @@ class Figure:
 @dataclass(frozen=True, slots=True)
 class Picture:
     """Drawn from a run: the access of one warp on the source line that holds `at`, or what lies in `array` afterwards,
-    in rows of `columns`, or as a `timeline` which lanes of a warp are on from its first instruction to its last. Or
-    what the judge says of `wrong`, one of the lab's wrong attempts.
+    in rows of `columns`, or as a `timeline` which lanes of a warp are on from its first instruction to its last. Of a
+    program's run: the first `output` lines that it prints. Or the instructions of `ptx`, a worked kernel, or what the
+    judge says of `wrong`, one of the lab's wrong attempts.
     """
 
     name: str
@@ -55,6 +72,8 @@ class Picture:
     array: str
     columns: int
     timeline: bool
+    output: int
+    ptx: str
     wrong: str
     line: int
 
@@ -103,11 +122,35 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The most that a figure of the learner's kernel may be, and what it usually means where it is more."""
+    """What a figure of the learner's kernel may be at most or must be at least, and what it usually means where not."""
 
     figure: str
     most: float
     why: str
+    least: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class LabRun:
+    """One run of the learner's program. Each of `sizes` is drawn anew, both ends included. Where calls are made to
+    fail, the program must say which error it was and end with another exit status than `status`.
+    """
+
+    sizes: Mapping[str, tuple[int, int]]
+    fails: Mapping[Call, int]
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLine:
+    """A line that the program must print, once for each value of the names in `each` (from 0 to below an expression
+    over the sizes and the names before), with more names in `let`. By a kernel, where `by_kernel`.
+    """
+
+    text: str
+    each: Mapping[str, str]
+    let: Mapping[str, str]
+    by_kernel: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +169,15 @@ class Lab:
     measures: tuple[str, ...] = ()
     bounds: tuple[Bound, ...] = ()
     passes: tuple[str, ...] = ()
-    """Worked kernels that pass the lab as they stand; every other one must be sent back."""
+    """Worked kernels or programs that pass the lab as they stand; every other one must be sent back."""
+    arguments: tuple[str, ...] = ()
+    """Of the program: {n} is a size, {x} an array's file or a number of the problem's."""
+    runs: tuple[LabRun, ...] = ()
+    lines: tuple[PrintedLine, ...] = ()
+    in_order: bool = False
+    """Whether the lines must come as they stand in lab.toml, which kernels cannot promise."""
+    seconds: float = 20.0
+    """That each run of the program may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +204,7 @@ class Day:
     questions: tuple[Question, ...]
     lab: Lab
     interviews: tuple[Interview, ...]
-    runs: Mapping[str, Run]
+    runs: Mapping[str, Run | ProgramRun]
     figures: Mapping[str, Figure]
     pictures: Mapping[str, Picture]
 

@@ -23,7 +23,7 @@ _LANGUAGES = ("", "cuda", "text", "toml", "python", "console")
 def read_day(folder: Path, glossary: Mapping[str, Term]) -> Day:
     """The day in a folder; LessonError for the first mistake."""
     front, text, above = _lesson(folder / "lesson.md")
-    runs, figures, pictures = figure_file.read(folder / "figures.toml")
+    runs, figures, pictures = figure_file.read(folder / "figures.toml", lab_file.figure_names(folder))
     lab = lab_file.read(folder, figures)
     day = Day(
         number=front.take("day", int),

@@ -4,14 +4,16 @@ a kernel left in an array, what the judge says of a wrong attempt.
 
 from __future__ import annotations
 
+import random
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridstride.course import program_runs
 from gridstride.course.figures import prepared
 from gridstride.course.lane_timeline import Step, steps
-from gridstride.course.lesson import Day, Picture
+from gridstride.course.lesson import Day, Picture, ProgramRun
 from gridstride.course.markdown import blocks
 
 if TYPE_CHECKING:
@@ -29,7 +31,11 @@ def draw(day: Day, picture: Picture) -> str:
     """The picture's text; ValueError where no line, or no access on it, is found."""
     if picture.wrong:
         return finding(day, picture.wrong)
+    if picture.ptx:
+        return instructions(day.folder / picture.ptx)
     run = day.runs[picture.run]
+    if isinstance(run, ProgramRun):
+        return program_runs.shown(program_runs.observe(run), picture.output)
     built, signature, case, inputs = prepared(run)
     if picture.array:
         left = built.observed(signature, case, inputs).results
@@ -100,14 +106,23 @@ def table(values: Any, columns: int) -> str:
 
 def finding(day: Day, wrong: str) -> str:
     """What a learner is told who hands in that wrong attempt; ValueError where nothing is found in it."""
-    from gridstride.course.kernel_lab import KernelLab
+    from gridstride.course.lab_judge import judge_of
 
-    with KernelLab(day) as lab:
-        verdict = lab.judge(day.folder / "wrong" / wrong)
+    with judge_of(day, draw=random.Random(0)) as judge:
+        verdict = judge(day.folder / "wrong" / wrong)
     if not verdict.findings:
         raise ValueError(f"nothing is found in {wrong}")
     message, *source = verdict.findings[0].shown
     return "".join(f"{line}\n" for line in (*textwrap.wrap(message, _COLUMNS, subsequent_indent="  "), *source))
+
+
+def instructions(kernel: Path) -> str:
+    """The instructions that the compiler makes of a kernel, in PTX, without what declares registers and parameters."""
+    from gridstride.compiler import compile_cuda
+
+    ptx = compile_cuda(kernel.read_text(), arch="sm_90", filename=kernel.name).ptx
+    lines = [line.strip().replace("\t", " ") for line in ptx.splitlines()]
+    return "".join(f"{line}\n" for line in lines if line.endswith((";", ":")) and not line.startswith("."))
 
 
 def text(access: Access, where: str = "") -> str:

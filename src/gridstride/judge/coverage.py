@@ -77,9 +77,9 @@ def coverage(
 _WIDE_OF_EVERY_KIND = 1 << 17  # elements: cases of a larger size take a second or more each
 
 
-def special_when_wide(problem: Problem, most: int) -> tuple[str, ...]:
-    """The problem's own kinds of data that a size near its largest is run with, too."""
-    return tuple(problem.special) if most <= _WIDE_OF_EVERY_KIND else ()
+def kinds_when_wide(problem: Problem, most: int) -> tuple[str, ...]:
+    """The kinds of data that a size near its largest is run with."""
+    return problem.wide_data or ("normal", *(problem.special if most <= _WIDE_OF_EVERY_KIND else ()))
 
 
 def classes(problem: Problem, launch: Launch | None = None, *, float_index: bool = False) -> Iterator[CaseClass]:
@@ -95,8 +95,7 @@ def classes(problem: Problem, launch: Launch | None = None, *, float_index: bool
         yield CaseClass("shape", f"{a} at least {_ELONGATED} × {b}", _longer(a, b))
     for name, most in problem.widest.items():
         near = _over(name, most - most // 16 - 1)
-        yield CaseClass("width", f"{name} near {most:,}", near)
-        for kind in special_when_wide(problem, most):
+        for kind in kinds_when_wide(problem, most):
             yield CaseClass("width", f"{name} near {most:,}, {kind}", _both(near, _drawn(kind)))
         for width in widths(most, float_index=float_index):
             yield CaseClass("width", f"{name} over {width:,}", _over(name, width))

@@ -16,8 +16,9 @@ from gridstride.judge.problem import Array, Case, Parameter, Problem
 _WHOLE = 4  # whole numbers from -4 to 4: a sum of 2^20 products still fits the 24 bits of a float
 _SPIKE = 1e6
 INFINITE = ("nonfinite", "infinite", "opposed")  # what a problem leaves out for whose answers an infinity is too much
-_ALONE = "nonfinite in "  # and an array's name: the others hold numbers, and zeros that the infinities meet
-_HALF_ZEROS = "half zeros"
+_ALONE = {f"{kind} in ": kind for kind in ("nonfinite", "not a number")}
+"""Before the name of an array or a number: the other arrays hold zeros for it to meet."""
+_ZEROS = ("half zeros", "zeros only")  # what the others hold, by the parity of the case's seed
 _PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
 
 
@@ -31,9 +32,15 @@ def kinds(problem: Problem) -> tuple[str, ...]:
 
 
 def _by_array(problem: Problem, kind: str) -> tuple[str, ...]:
-    """Not finite in one array at a time: an answer that is NaN because of one says nothing of the other."""
-    arrays = [p.name for p in problem.parameters if p.role != "scalar" and p.given and np.dtype(p.dtype).kind == "f"]
-    return tuple(f"{_ALONE}{name}" for name in arrays) if kind == "nonfinite" and len(arrays) > 1 else (kind,)
+    """Not finite in one place at a time: an answer that is NaN because of one says nothing of the other.
+
+    Numbers take their turn too, unless the problem has its own ones made of what is drawn.
+    """
+    floats = [p for p in problem.parameters if p.given and np.dtype(p.dtype).kind == "f"]
+    alone = next((prefix for prefix, each in _ALONE.items() if each == kind), "")
+    numbers = kind == "nonfinite" and problem.arrange is None
+    places = [p.name for p in floats if p.role != "scalar" or numbers]
+    return tuple(f"{alone}{name}" for name in places) if alone and len(places) > 1 else (kind,)
 
 
 def general_kinds(problem: Problem) -> dict[str, str]:
@@ -42,7 +49,7 @@ def general_kinds(problem: Problem) -> dict[str, str]:
 
 
 def _general(kind: str) -> str:
-    return "nonfinite" if kind.startswith(_ALONE) else kind
+    return next((general for prefix, general in _ALONE.items() if kind.startswith(prefix)), kind)
 
 
 def generate(problem: Problem, case: Case) -> dict[str, Any]:
@@ -80,10 +87,7 @@ def _values(problem: Problem, parameter: Parameter, case: Case, draw: np.random.
     if parameter.role == "scalar":
         if parameter.name in case.sizes:
             return case.sizes[parameter.name]
-        # A number of Inf or NaN would turn the whole answer into one: the arrays carry those.
-        special = (*INFINITE, "not a number", *problem.special)
-        kind = "normal" if _general(case.data) in special else case.data
-        return _draw(dtype, kind, (1,), draw)[0].item()
+        return _draw(dtype, _kind_of_number(problem, parameter, case), (1,), draw)[0].item()
     return _draw(dtype, _kind_of(problem, parameter, case), problem.shape(parameter, case.sizes), draw)
 
 
@@ -91,14 +95,22 @@ def _kind_of(problem: Problem, parameter: Parameter, case: Case) -> str:
     """What this array holds where the data are of the case's kind."""
     if case.data in problem.special:
         return "normal"
-    if case.data.startswith(_ALONE):
-        return "nonfinite" if case.data == f"{_ALONE}{parameter.name}" else _HALF_ZEROS
-    return case.data
+    general = _general(case.data)
+    if general == case.data or case.data.endswith(f" in {parameter.name}"):
+        return general
+    return _ZEROS[case.seed % 2]
+
+
+def _kind_of_number(problem: Problem, parameter: Parameter, case: Case) -> str:
+    """The same of a number, which would turn the whole answer into Inf or NaN where arrays hold those."""
+    if case.data != _general(case.data) and case.data.endswith(f" in {parameter.name}"):
+        return "infinite or NaN"
+    return "normal" if _general(case.data) in (*INFINITE, "not a number", *problem.special) else case.data
 
 
 def _draw(dtype: np.dtype[Any], kind: str, shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     if dtype.kind == "f":
-        make = _half_zeros if kind == _HALF_ZEROS else _FLOATS[kind]
+        make = _FLOATS.get(kind) or _BESIDE[kind]
         return make(dtype, shape, draw).astype(dtype, copy=False)
     information = np.iinfo(dtype)
     low, high = int(information.min), int(information.max)
@@ -169,6 +181,12 @@ def _denormal(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Gene
     return draw.uniform(-2.0, 2.0, shape) * float(np.finfo(dtype).smallest_normal)
 
 
+def _small(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """small numbers of one scale, far from denormal: who adds a constant or counts in steps loses them"""
+    values: Array = draw.standard_normal(shape) * float(np.finfo(dtype).smallest_normal) ** draw.uniform(0.2, 0.4)
+    return values
+
+
 def _infinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     """infinities of one sign at both ends, or one anywhere: sums are infinite, who takes one from another has NaN"""
     value = draw.choice([np.inf, -np.inf])
@@ -188,12 +206,12 @@ def _opposed(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Gener
 
 
 def _not_a_number(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
-    """one NaN and no infinity: who sorts by sign or compares loses it"""
-    return _with_one(draw, shape, np.nan)
+    """one NaN among numbers and zeros: who sorts by sign, compares, or leaves zeros out loses it"""
+    return _with_one(draw, shape, np.nan, _half_zeros(dtype, shape, draw))
 
 
-def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float) -> Array:
-    values = draw.standard_normal(shape)
+def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float, others: Array | None = None) -> Array:
+    values = draw.standard_normal(shape) if others is None else others
     if values.size > 1:  # a total that is NaN already tells nothing
         values.flat[(0, values.size - 1, int(draw.integers(values.size)))[draw.integers(3)]] = value
     return values
@@ -224,6 +242,17 @@ def _half_zeros(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Ge
     return np.where(draw.random(shape) < 0.5, 0.0, draw.standard_normal(shape))
 
 
+def _only_zeros(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """zeros, so that whole tiles may be left out by who thinks that they change nothing"""
+    return np.zeros(shape)
+
+
+def _unbounded(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """Inf, -Inf or NaN"""
+    values: Array = draw.choice([np.inf, -np.inf, np.nan], shape)
+    return values
+
+
 def any_bits(shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     """float32 of every pattern of bits, for problems that move them. Half are both zeros, ends of the denormals, Inf
     and NaNs with payloads, signalling ones too; the others are anything.
@@ -240,12 +269,19 @@ _FLOATS: dict[str, Callable[[np.dtype[Any], tuple[int, ...], np.random.Generator
     "equal": _equal,
     "cancellation": _cancellation,
     "spikes": _spikes,
+    "small": _small,
     "denormal": _denormal,
     "zeros": _zeros,
     "nonfinite": _nonfinite,
     "infinite": _infinite,
     "opposed": _opposed,
     "not a number": _not_a_number,
+}
+
+_BESIDE: dict[str, Callable[[np.dtype[Any], tuple[int, ...], np.random.Generator], Array]] = {
+    "half zeros": _half_zeros,
+    "zeros only": _only_zeros,
+    "infinite or NaN": _unbounded,
 }
 
 GENERAL_KINDS: dict[str, str] = {name: make.__doc__ or "" for name, make in _FLOATS.items()}

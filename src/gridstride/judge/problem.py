@@ -134,6 +134,9 @@ class Problem:
     they point into, a number that must not be negative. `unrepeatable` says why two runs may differ in bits, `aligned`
     why arrays always begin at an aligned address (256 bytes): without it, kernels are also given arrays that do not.
 
+    `widest` are sizes that go further than `largest`, one alone at a time; `wide_data` the kinds of data that they are
+    then run with, where not all of the problem's own are worth their time: normal ones when scaled tell as much.
+
     `zeros` are sizes that hidden cases also give as 0: nothing to do, or a sum of nothing; where the grid comes out as
     0 nothing is launched. `strides` are sizes that are distances between rows, each with the size it must be no less
     than: {"pitch": "columns"} for an array of shape "rows", "pitch" whose rows have `columns` elements and a gap.
@@ -173,6 +176,7 @@ class Problem:
     bitwise: bool = False
     special: Mapping[str, Special] = field(default_factory=dict)
     widest: Sizes = field(default_factory=dict)
+    wide_data: tuple[str, ...] = ()
     pieces: str = ""
     halo: int = 0
     torch_ops: tuple[str, ...] = ()
@@ -271,6 +275,11 @@ class Problem:
                 raise ProblemError(
                     f"problem {self.name}: widest has {name}={most!r}, below the {self.largest[name]} of largest"
                 )
+        if unknown := [kind for kind in self.wide_data if kind not in ("normal", *self.special)]:
+            raise ProblemError(
+                f"problem {self.name}: wide_data names {unknown[0]!r}: use normal or one of its own kinds of data, "
+                f"{', '.join(self.special) or 'of which it has none'}"
+            )
         if not isinstance(self.alignment, int) or self.alignment < 1 or 256 % self.alignment:
             raise ProblemError(
                 f"problem {self.name}: alignment is {self.alignment!r}: a power of two up to 256, in bytes, is needed"

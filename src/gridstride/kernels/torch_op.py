@@ -38,6 +38,7 @@ DEPENDENT = True
 """Whether rungs that wait for the kernels in front themselves are launched so; without it, benchmarks compare."""
 _WAIT = "griddepcontrol.wait"
 _CODES = {"f32": "f", "u32": "i", "s32": "i", "b32": "i", "u64": "Q", "s64": "q", "b64": "Q", "f64": "d"}
+_MOST_KEPT = 4
 _KERNELS = Path(__file__).resolve().parent
 
 Dim3 = tuple[int, int, int]
@@ -112,6 +113,39 @@ def check(condition: bool, name: str, tensor: Tensor, wanted: str) -> None:
     if not condition:
         strides = "" if tensor.is_contiguous() else f" with strides {tuple(tensor.stride())}"
         raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {wanted}")
+
+
+def check_alike(tensor: Tensor, name: str, other: Tensor, of: str) -> None:
+    """ValueError unless both have one shape, dtype and device."""
+    alike = tensor.shape == other.shape and tensor.dtype == other.dtype and tensor.device == other.device
+    check(alike, name, tensor, f"{other.dtype} {tuple(other.shape)} on {other.device} as {of} is")
+
+
+def check_rows(x: Tensor, name: str) -> int:
+    """How many rows x [..., C] has, 0 where it holds nothing; ValueError above what the kernels count in an int."""
+    check(x.dim() > 0, name, x, "a tensor of rows: [..., C]")
+    rows = x.numel() // x.shape[-1] if x.numel() else 0
+    check(max(rows, x.shape[-1]) < 1 << 31, name, x, "less than 2^31 rows and columns")
+    return rows
+
+
+def lanes_of_rows(row_bytes: int) -> tuple[int, int]:
+    """Threads of a row, and vectors of 16 bytes that each keeps in registers, for the rungs that read a row once.
+
+    Four vectors a thread at most: rows above 64 KiB do not fit, and are read more than once.
+    """
+    vectors = max(1, ceil_div(row_bytes, 16))
+    lanes = next((lanes for lanes in (32, 128, 256, 512) if vectors <= lanes * _MOST_KEPT), 1024)
+    return lanes, min(ceil_div(vectors, lanes), _MOST_KEPT)
+
+
+def once_differentiable(op: str, instead: str) -> None:
+    """Let a second derivative through the backward op `op` end in an error that names what has one."""
+
+    def refuse(ctx: Any, *grads: Tensor) -> None:
+        raise NotImplementedError(f"{op} has no derivative: for second derivatives use {instead}")
+
+    torch.library.register_autograd(op, refuse)
 
 
 def ceil_div(a: int, b: int) -> int:

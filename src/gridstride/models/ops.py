@@ -1,8 +1,8 @@
 """The seam between models and kernels: every op a model uses, by name.
 
 Each function is PyTorch's own for CPU tensors. For tensors on a GPU it may call the op that `kernels/` ships; models
-and engines never choose. The shipped ops have no backward pass: where gradients are wanted, and for dtypes they do not
-have, PyTorch's own run there too.
+and engines never choose. The ops called here have no backward pass: where gradients are wanted, and for dtypes they
+do not have, PyTorch's own run there too.
 """
 
 from __future__ import annotations

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import Any
 
+from gridstride.programs.activity import Activity, Call, Failures
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.images import image_at, sampling_at
@@ -31,6 +33,9 @@ _UNUSABLE = (PtxError, UnsupportedInstruction, UnsupportedTarget)
 _LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
 """By the number of cudaLimit."""
 _SHAPES_KEPT = 4096
+_NONE: Mapping[Call, int] = MappingProxyType({})
+_WITHIN = 3
+"""cudaMemcpyDeviceToDevice."""
 _STACK = 1024
 _DEPTH = 2
 _FETCH = 64
@@ -39,8 +44,11 @@ _FETCH = 64
 class Board:
     """One virtual GPU behind the runtime of a program."""
 
-    def __init__(self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None) -> None:
+    def __init__(
+        self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None, fails: Mapping[Call, int] = _NONE
+    ) -> None:
         self.device, self.reports = device, reports
+        self.activity, self._failures = Activity(), Failures(dict(fails))
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
         self._kernels: list[VirtualKernel] = []
@@ -75,11 +83,14 @@ class Board:
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def allocate(self, nbytes: int) -> int:
+        if self._failures.due("allocation"):
+            return 0
         try:
             address = self.device.allocate(nbytes)
         except OutOfDeviceMemory:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
+        self.activity.allocated(nbytes)
         return address
 
     def release(self, address: int) -> int:
@@ -154,6 +165,12 @@ class Board:
         known = self._shapes.get(raw[: -TAIL.size])
         kernel, shape = known or self._new_shape(raw)
         packed = ctypes.string_at(parameters, nbytes)
+        if self._failures.due("launch"):
+            return Status.LAUNCH_OUT_OF_RESOURCES
+        self.activity.launched(shape)
+        if self._failures.due("kernel"):
+            self.reports.set_fault(Status.ILLEGAL_ADDRESS)
+            return Status.SUCCESS
         try:
             if self._predicted_ms is None:
                 kernel.launch(shape, packed)
@@ -198,13 +215,20 @@ class Board:
             self.reports.set_fault(status)
         return Status.SUCCESS
 
-    def modelled_ms(self, nbytes: int, within: int) -> float:
-        if self._predicted_ms is None:
-            return -1.0
-        if nbytes:
-            rate = self.device.model.rates["dram_tb_per_s"] * 1e9 / 2 if within else _LINK_BYTES_PER_MS
-            self._predicted_ms += nbytes / rate + _COPY_MS
-        return self._predicted_ms
+    def copy(self, nbytes: int, kind: int) -> int:
+        if self._failures.due("copy"):
+            return Status.UNKNOWN
+        self.activity.copied(nbytes, kind)
+        if self._predicted_ms is not None:
+            within = self.device.model.rates["dram_tb_per_s"] * 1e9 / 2
+            self._predicted_ms += nbytes / (within if kind == _WITHIN else _LINK_BYTES_PER_MS) + _COPY_MS
+        return Status.SUCCESS
+
+    def waited(self) -> None:
+        self.activity.unwaited_launches = 0
+
+    def modelled_ms(self) -> float:
+        return -1.0 if self._predicted_ms is None else self._predicted_ms
 
     # -- textures -----------------------------------------------------------------------------------------------------
     def texture(self, image: int, sampling: int, handle: Any) -> int:
@@ -264,7 +288,9 @@ class Board:
         return Status.SUCCESS
 
     def finish(self) -> None:
-        """The program has ended by itself: what it never gave back is reported under the sanitizer."""
+        """The program has ended by itself: what it did is reported, and what it never gave back under the sanitizer."""
+        self.activity.modelled_us = (self._predicted_ms or 0.0) * 1e3
+        self.reports.activity(self.activity.as_dict())
         if self.device.sanitize:
             for leak in self.device.leaks():
                 self.reports.finding(leak)

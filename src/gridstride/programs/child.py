@@ -11,7 +11,10 @@ import os
 import signal
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridstride.programs.activity import Activity
 
 _PR_SET_PDEATHSIG = 1
 CANNOT_START = 125
@@ -23,13 +26,15 @@ class ProgramOutput:
 
     encoding = "utf-8"
 
-    def __init__(self, runtime: ctypes.CDLL) -> None:
+    def __init__(self, runtime: ctypes.CDLL, activity: Activity) -> None:
+        self._activity = activity
         self._print = runtime.gs_print
         self._print.argtypes, self._print.restype = [ctypes.c_char_p, ctypes.c_uint64], None
 
     def write(self, text: str) -> int:
         data = text.encode("utf-8", "surrogateescape")
         self._print(data, len(data))
+        self._activity.kernel_lines += data.count(b"\n")
         return len(text)
 
     def flush(self) -> None:
@@ -45,20 +50,21 @@ def main(order: dict[str, Any]) -> None:
     from gridstride.programs.reports import Reports
     from gridstride.virtual.gpu import VirtualGPU
 
-    runtime = ctypes.CDLL(f"/proc/self/fd/{order['runtime']}", mode=ctypes.RTLD_GLOBAL)
+    runtime = ctypes.CDLL(order["runtime"], mode=ctypes.RTLD_GLOBAL)
     reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
-    device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"])
-    board = Board(device, reports, vendor_runtime=order["vendor_runtime"])
+    limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
+    device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
+    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], fails=order["fails"])
     if order["predict"]:
         board.predict()
     runtime.gs_set_board(ctypes.byref(board.record))
     runtime.gs_set_device_name(device.properties.name.encode())
-    sys.stdout = ProgramOutput(runtime)
+    sys.stdout = ProgramOutput(runtime, board.activity)
     words = [os.fsencode(word) for word in order["arguments"]]
     arguments = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     runtime.gs_run.restype = ctypes.c_char_p
-    reason = runtime.gs_run(f"/proc/self/fd/{order['program']}".encode(), len(words), arguments)
+    reason = runtime.gs_run(os.fsencode(order["program"]), len(words), arguments)
     reports.say(f"the program cannot be loaded: {reason.decode(errors='replace')}")
     os._exit(CANNOT_START)
 

@@ -12,11 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gridstride.compiler.cache import DiskCache, shared
 from gridstride.programs.errors import BuildFailed
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain import Toolchain, environment, wheel_of
+
+if TYPE_CHECKING:
+    from gridstride.programs.compiler_room import CompilerRoom
 
 _NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
 _NO_HEADER = re.compile(r"(?:could not open source file|fatal error:) [\"']([^\"']+)[\"']")
@@ -24,30 +28,35 @@ _AT_A_TIME = 2
 
 
 def compile_all(
-    tools: Toolchain, files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None]
-) -> tuple[list[bytes], Options]:
+    tools: Toolchain, files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None],
+    room: CompilerRoom | None = None,
+) -> tuple[list[bytes], Options]:  # fmt: skip
     """An object for each file, and the options as they were in the end: with `relocatable` where a file needs it.
 
     BuildFailed with what the compilers said.
     """
     try:
-        return _objects(tools, files, options, arch, progress), options
+        return _objects(tools, files, options, arch, progress, room), options
     except BuildFailed as failed:
         if options.relocatable or not _NEEDS_RELOCATABLE.search(failed.output):
             raise
     options = replace(options, relocatable=True)
     progress("a kernel uses what another file defines, or launches kernels itself: once more with -rdc=true")
-    return _objects(tools, files, options, arch, progress), options
+    return _objects(tools, files, options, arch, progress, room), options
 
 
 def _objects(
-    tools: Toolchain, files: Sequence[Path], options: Options, arch: str, progress: Callable[[str], None]
-) -> list[bytes]:
+    tools: Toolchain, files: Sequence[Path], options: Options, arch: str, progress: Callable[[str], None],
+    room: CompilerRoom | None,
+) -> list[bytes]:  # fmt: skip
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        return list(pool.map(lambda file: _object(tools, file, options, arch, progress), files))
+        return list(pool.map(lambda file: _object(tools, file, options, arch, progress, room), files))
 
 
-def _object(tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None]) -> bytes:
+def _object(
+    tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None],
+    room: CompilerRoom | None,
+) -> bytes:  # fmt: skip
     command = _command(tools, file, options, arch)
     cache = shared("objects")
     # The words may be relative to where we are: another folder's prog.cu is another file.
@@ -58,12 +67,9 @@ def _object(tools: Toolchain, file: Path, options: Options, arch: str, progress:
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
-        done = subprocess.run(
-            [*command, "-MD", "-MF", str(depfile), "-o", str(target)],
-            capture_output=True, text=True, errors="replace", env=environment(), stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        said = done.stdout + done.stderr
-        if done.returncode or not target.is_file():
+        words = [*command, "-MD", "-MF", str(depfile), "-o", str(target)]
+        status, said = room.execute(words, Path(folder)) if room else execute(words)
+        if status or not target.is_file():
             raise BuildFailed(f"{file} does not compile{_hint(said)}", said)
         data = target.read_bytes()
         read = [path for path in dependencies(depfile.read_text(errors="replace")) if not tools.is_part(path)]
@@ -74,6 +80,14 @@ def _object(tools: Toolchain, file: Path, options: Options, arch: str, progress:
     if (digest := _digest(inputs)) is not None:
         cache.put(f"{stem} {digest}", data)
     return data
+
+
+def execute(command: Sequence[str]) -> tuple[int, str]:
+    """Run a compiler with one's own rights: exit status and messages."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", env=environment(), stdin=subprocess.DEVNULL
+    )
+    return done.returncode, done.stdout + done.stderr
 
 
 def _known(cache: DiskCache, stem: str) -> bytes | None:

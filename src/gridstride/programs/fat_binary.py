@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 
 _MAGIC = 0xBA55ED50
@@ -13,6 +14,9 @@ _ENTRY = struct.Struct("<HHIQ")
 _PTX = 1
 _COMPRESSED = 0x2000
 _FLAGS_AT = 40
+_MAGIC_BYTES = struct.pack("<IH", _MAGIC, 1)
+_PLACE = re.compile(r"\s*(?:\.loc|\.file|\$L__(?:func|tmp)\w*:|//)")
+"""Lines of PTX that say which line of the source an instruction is of."""
 
 
 class NoPtx(ValueError):
@@ -25,6 +29,24 @@ def ptx_at(address: int) -> str:
     if magic != _MAGIC:
         raise NoPtx(f"what the program registers as device code is no fat binary (it begins with {magic:#x})")
     return ptx_in(ctypes.string_at(address + header, length))
+
+
+def ptx_of(program: bytes) -> list[str]:
+    """The PTX of every fat binary in a linked program, without what names lines of the source; NoPtx."""
+    found, at = [], program.find(_MAGIC_BYTES)
+    while at >= 0:
+        _, _, header, length = _HEADER.unpack_from(program, at)
+        if 0 < length <= len(program) - at - header:
+            found.append(_without_places(ptx_in(program[at + header : at + header + length])))
+        at = program.find(_MAGIC_BYTES, at + 1)
+    if not found:
+        raise NoPtx("the program has no kernels")
+    return found
+
+
+def _without_places(ptx: str) -> str:
+    text, _, _ = ptx.partition("\t.section")
+    return "".join(line for line in text.splitlines(keepends=True) if not _PLACE.match(line)).strip() + "\n"
 
 
 def ptx_in(entries: bytes) -> str:

@@ -9,11 +9,16 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gridstride.compiler.cache import shared
+from gridstride.programs.compile import execute
 from gridstride.programs.errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, environment, host_flags, zig_cache
+
+if TYPE_CHECKING:
+    from gridstride.programs.compiler_room import CompilerRoom
 
 _UNDEFINED = re.compile(r"undefined symbol: (.+)")
 _DUPLICATE_MAIN = re.compile(r"duplicate symbol: main\b")
@@ -35,8 +40,9 @@ _PREFIXES = {"cublas": "cublas", "cufft": "cufft", "curand": "curand", "cusparse
 
 
 def link(
-    tools: Toolchain, objects: Sequence[bytes], options: Options, *, runtime: bytes, progress: Callable[[str], None]
-) -> bytes:
+    tools: Toolchain, objects: Sequence[bytes], options: Options, *, runtime: bytes, progress: Callable[[str], None],
+    room: CompilerRoom | None = None,
+) -> bytes:  # fmt: skip
     """The program; BuildFailed."""
     named = [name for name in options.libraries if name not in _PROVIDED]
     for name in named:
@@ -52,7 +58,7 @@ def link(
     if known is not None:
         return known
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        program = _link(tools, Path(folder), objects, named, runtime)
+        program = _link(tools, Path(folder), objects, named, runtime, room)
     cache.put(key, program)
     return program
 
@@ -82,7 +88,10 @@ def warm_up(tools: Toolchain, *, progress: Callable[[str], None]) -> Iterator[No
             building.wait()
 
 
-def _link(tools: Toolchain, folder: Path, objects: Sequence[bytes], libraries: Sequence[str], runtime: bytes) -> bytes:
+def _link(
+    tools: Toolchain, folder: Path, objects: Sequence[bytes], libraries: Sequence[str], runtime: bytes,
+    room: CompilerRoom | None,
+) -> bytes:  # fmt: skip
     names = []
     for number, data in enumerate(objects):
         names.append(str(folder / f"{number}.o"))
@@ -96,11 +105,9 @@ def _link(tools: Toolchain, folder: Path, objects: Sequence[bytes], libraries: S
         str(stubs), f"-L{folder}", "-lcudart", *(f"-l{name}" for name in libraries), "-lm", "-lpthread", "-ldl",
         "-o", str(target),
     ]  # fmt: skip
-    done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", env=environment(), stdin=subprocess.DEVNULL
-    )
-    if done.returncode or not target.is_file():
-        raise _not_linked(done.stdout + done.stderr)
+    status, said = room.execute(command, folder) if room else execute(command)
+    if status or not target.is_file():
+        raise _not_linked(said)
     program = target.read_bytes()
     if _MAIN not in program:
         raise BuildFailed("the program does not link: no file has a function main()", "")

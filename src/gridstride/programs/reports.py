@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from gridstride.plain import plain
 from gridstride.virtual.findings.finding import Finding, KernelFault
+
+ACTIVITY = "activity"
+"""The key of the one line that is no finding."""
 
 
 class Reports:
@@ -36,6 +39,11 @@ class Reports:
             for note in getattr(fault, "__notes__", ()):
                 sys.stderr.write(plain(note).rstrip() + "\n")
             sys.stderr.flush()
+
+    def activity(self, counts: Mapping[str, float]) -> None:
+        """What the program did, for who started it; nothing on stderr."""
+        if self._to is not None:
+            os.write(self._to, json.dumps({ACTIVITY: dict(counts)}).encode() + b"\n")
 
     def finding(self, finding: Finding) -> bool:
         """One finding, once for each line of the source; False where it was reported before."""

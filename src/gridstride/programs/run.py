@@ -9,19 +9,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gridstride.programs.activity import Call
 from gridstride.programs.compile import compile_all
 from gridstride.programs.link import link, warm_up
+from gridstride.programs.reports import ACTIVITY
 from gridstride.programs.runtime_library import SONAME, runtime_library
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, toolchain
 
+if TYPE_CHECKING:
+    from gridstride.programs.compiler_room import CompilerRoom
+
 TIMED_OUT = 124
 """Exit status of a program that was ended by the time limit, as timeout(1) has it."""
+Order = dict[str, Any]
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -45,6 +51,17 @@ class Settings:
     time_limit: float | None = None
     stdout: int | None = None
     """A descriptor for the program's stdout; its own where there is none."""
+    fails: Mapping[Call, int] = field(default_factory=dict)
+    """Which calls are made to fail, by number."""
+
+    def order(self, built: Built, arguments: Sequence[str], *, program: str, runtime: str, reports: int) -> Order:
+        """What the program's process is told; `program` and `runtime` are paths as it sees them."""
+        vendor = built.tools.vendor_runtime
+        return {
+            "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
+            "seed": self.seed, "predict": self.predict, "fails": dict(self.fails),
+            "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +73,30 @@ class Ended:
     signal: int | None = None
     timed_out: bool = False
     findings: tuple[dict[str, Any], ...] = field(default=())
+    activity: Mapping[str, float] = field(default_factory=dict)
+    """What it did on the device, by name (`activity.Activity`); empty where it did not end by itself."""
 
 
-def build(files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None]) -> Built:
-    """Compiles and links; MissingToolchain, BuildFailed."""
+def build(
+    files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None],
+    room: CompilerRoom | None = None,
+) -> Built:  # fmt: skip
+    """Compiles and links, a stranger's files in a `room`; MissingToolchain, BuildFailed."""
     tools = toolchain()
     with warm_up(tools, progress=progress):
         runtime = runtime_library(tools, progress=progress)
-        objects, options = compile_all(tools, files, options, arch=arch, progress=progress)
-    return Built(link(tools, objects, options, runtime=runtime, progress=progress), runtime, tools)
+        objects, options = compile_all(tools, files, options, arch=arch, progress=progress, room=room)
+    program = link(tools, objects, options, runtime=runtime, progress=progress, room=room)
+    return Built(program, runtime, tools)
 
 
 def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
     """Runs the program to its end; `arguments` begin with its name."""
     with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
         reading, writing = os.pipe()
-        vendor = built.tools.vendor_runtime
-        order = {
-            "runtime": runtime, "program": program, "reports": writing, "chip": settings.chip,
-            "sanitize": settings.sanitize, "seed": settings.seed, "predict": settings.predict,
-            "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
-        }  # fmt: skip
+        order = settings.order(
+            built, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}", reports=writing
+        )
         command = [sys.executable, "-P", "-m", "gridstride.programs.child", json.dumps(order)]
         began = time.monotonic()
         with _signals_for_the_program() as pass_on:
@@ -91,11 +111,20 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
                     child.kill()
                     child.wait()
         seconds = time.monotonic() - began
-    findings = tuple(json.loads(line) for line in lines.splitlines() if line.endswith(b"}"))
+    findings, activity = reported(lines)
     code = child.returncode
     if timed_out:
-        return Ended(TIMED_OUT, seconds, timed_out=True, findings=findings)
-    return Ended(128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=findings)
+        return Ended(TIMED_OUT, seconds, timed_out=True, findings=findings, activity=activity)
+    return Ended(
+        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=findings, activity=activity
+    )
+
+
+def reported(lines: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
+    """Findings and activity from what a program's process has reported; a line that was cut off is left out."""
+    told = [json.loads(line) for line in lines.splitlines() if line.endswith(b"}")]
+    activity: dict[str, float] = next((each[ACTIVITY] for each in told if ACTIVITY in each), {})
+    return tuple(each for each in told if ACTIVITY not in each), activity
 
 
 def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> tuple[bytes, bool]:

@@ -43,7 +43,9 @@ CALLBACKS: dict[str, Any] = {
     "surface": ctypes.CFUNCTYPE(_INT, _PTR, ctypes.POINTER(_U64)),
     "destroy_object": ctypes.CFUNCTYPE(_INT, _U64),
     "finish": ctypes.CFUNCTYPE(None),
-    "modelled_ms": ctypes.CFUNCTYPE(ctypes.c_double, _U64, _I64),
+    "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64),
+    "waited": ctypes.CFUNCTYPE(None),
+    "modelled_ms": ctypes.CFUNCTYPE(ctypes.c_double),
 }
 """In the order of `Board` in runtime.h."""
 

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 from gridstride.course.content import all_days
 from gridstride.course.content import day as read_day
-from gridstride.course.labs import Judge, judging
+from gridstride.course.lab_judge import Judge, judge_of
 from gridstride.course.lesson import Day
 from gridstride.course.progress import Progress
 from gridstride.course.workspace import progress_file, workspace
@@ -86,7 +86,7 @@ class Bench:
         self._step("preparing the judge")
         if self._judge is None or self._judge[0] != day.number:
             self.close()
-            self._judge = day.number, self._ready.enter_context(judging(day, progress=self._step))
+            self._judge = day.number, self._ready.enter_context(judge_of(day, progress=self._step))
         with _file(day, source) as file:
             self._step("compiling")
             verdict = self._judge[1](file)
@@ -196,9 +196,10 @@ def _words(error: Exception) -> str:
     from gridstride.judge.header import HeaderError
     from gridstride.judge.problem import ProblemError
     from gridstride.judge.sandbox.client import CannotJudge
+    from gridstride.programs.errors import ProgramError
     from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
 
-    own = (LessonError, HeaderError, ProblemError, CannotJudge, OutOfAddressSpace, RacesNotWatched)
+    own = (LessonError, HeaderError, ProblemError, ProgramError, CannotJudge, OutOfAddressSpace, RacesNotWatched)
     return str(error) if isinstance(error, own) else f"the judge failed: {type(error).__name__}: {error}"
 
 

@@ -59,6 +59,13 @@ def run(
     predict: Annotated[
         bool, typer.Option("--predict", help="Events tell the time predicted for the chip, not this machine's clock.")
     ] = False,
+    fail: Annotated[
+        list[str] | None,
+        typer.Option("--fail", metavar="CALL=N", help="Make the Nth allocation, copy, launch or kernel fail."),
+    ] = None,
+    ptx: Annotated[
+        bool, typer.Option("--ptx", help="Show what the compiler made of the kernels, and run nothing.")
+    ] = False,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="End the program after S seconds, exit 124.")
     ] = None,
@@ -76,5 +83,5 @@ def run(
     }  # fmt: skip
     return call(
         "run", files, context.meta[_ARGUMENTS], device=device, chip=chip, options=options, sanitize=sanitize,
-        seed=seed, predict=predict, time_limit=time_limit, as_json=as_json,
+        seed=seed, predict=predict, fails=fail or (), time_limit=time_limit, ptx=ptx, as_json=as_json,
     )  # fmt: skip

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 INDEX = "index.html"
 _FOLDERS = (Path(__file__).parent, Path(report.__file__).parent)  # frame and style are the judge's
 _NAMELESS = "GPU kernels"
+_UNITS = {"kernel": "cases", "program": "runs", "writing": "cells"}  # what a verdict has gone through
 
 Draw = Callable[[Entry], "Sequence[Pictured]"]
 
@@ -51,7 +52,7 @@ def _view(entry: Entry, draw: Draw) -> dict[str, Any]:
         "entry": entry,
         "day": day,
         "run": run,
-        "kernel": day.lab.kind == "kernel",
+        "units": _UNITS[day.lab.kind],
         "chip": _chip(run.chip),
         "opening": opening(day.text),
         "predicted": any(each.prediction for each in entry.measurements),
@@ -64,7 +65,7 @@ def _with_cases(entry: Entry) -> str:
     """Behind the verdict in the index; empty where it was not recorded how many cases there were."""
     if not entry.run.cases:
         return ""
-    return f" in all {entry.run.cases:,} {'cases' if entry.day.lab.kind == 'kernel' else 'cells'}"
+    return f" in all {entry.run.cases:,} {_UNITS[entry.day.lab.kind]}"
 
 
 def _chip(name: str | None) -> str:

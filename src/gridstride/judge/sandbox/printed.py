@@ -36,6 +36,15 @@ class Printed:
             self._kept += data[:room]
             self._lost += len(data) - len(data[:room])
 
+    @property
+    def lost(self) -> int:
+        """Bytes beyond the bound."""
+        return self._lost
+
+    def kept(self) -> str:
+        """All that was kept, without a note."""
+        return self._kept.decode(errors="replace")
+
     def taken(self) -> str:
         """All of it since it was asked last, with a note where some was left out."""
         text = self._kept.decode(errors="replace")

@@ -67,6 +67,7 @@ problem = Problem(
     largest={"M": 140, "N": 140, "K": 70},
     widest={"M": 65_000, "N": 70_000, "K": 34_000},
     special={"rows and columns of all scales": spread},
+    wide_data=("rows and columns of all scales",),  # normal ones in other units: a second run of K would tell no more
     tiles=(8, 16, 32, 64, 128),
     observed={"M": 256, "N": 256, "K": 256},
     timed={"M": 4096, "N": 4096, "K": 4096},

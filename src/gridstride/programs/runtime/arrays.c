@@ -1,5 +1,5 @@
 /* CUDA arrays: texels in the arena, row after row without gaps, slice after slice, a level after the other. */
-#include "runtime.h"
+#include "graphs.h"
 
 int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *block);
 
@@ -201,6 +201,11 @@ PUBLIC cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, 
                                             size_t width, size_t height, enum cudaMemcpyKind kind,
                                             cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(to != NULL, cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
+            .memcpy.copyParams = {.srcPtr = {(void *)from, pitch, width, height}, .dstArray = to,
+                                  .dstPos = {x / to->texel, y, 0}, .extent = {width / to->texel, height, 1},
+                                  .kind = kind});
     return cudaMemcpy2DToArray(to, x, y, from, pitch, width, height, kind);
 }
 
@@ -208,6 +213,11 @@ PUBLIC cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_
                                               size_t width, size_t height, enum cudaMemcpyKind kind,
                                               cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(from != NULL, cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
+            .memcpy.copyParams = {.dstPtr = {to, pitch, width, height}, .srcArray = (cudaArray_t)from,
+                                  .srcPos = {x / from->texel, y, 0}, .extent = {width / from->texel, height, 1},
+                                  .kind = kind});
     return cudaMemcpy2DFromArray(to, pitch, from, x, y, width, height, kind);
 }
 
@@ -244,12 +254,16 @@ PUBLIC cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t 
 PUBLIC cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                                           enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    if (gs_capturing(stream))
+        return gs_spoil(stream); /* a run of bytes over several rows is no box */
     return cudaMemcpyToArray(to, x, y, from, bytes, kind);
 }
 
 PUBLIC cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
                                             enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    if (gs_capturing(stream))
+        return gs_spoil(stream); /* a run of bytes over several rows is no box */
     return cudaMemcpyFromArray(to, from, x, y, bytes, kind);
 }
 
@@ -276,5 +290,7 @@ PUBLIC cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
 
 PUBLIC cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(p != NULL, cudaErrorInvalidValue);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = *p);
     return cudaMemcpy3D(p);
 }

@@ -63,6 +63,7 @@ PUBLIC cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 
 PUBLIC cudaError_t cudaDeviceReset(void) {
     ENTER();
+    gs_board.waited();
     gs_unload_modules();
     gs_forget_all();
     return cudaSuccess;

@@ -1,5 +1,5 @@
 /* Launches: what <<<>>> pushes and pops, and parameters packed as the kernel's PTX declares them. */
-#include "runtime.h"
+#include "graphs.h"
 
 typedef struct {
     dim3 grid, block;
@@ -28,7 +28,7 @@ PUBLIC cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
 
 static int64_t product(dim3 size) { return (int64_t)size.x * size.y * size.z; }
 
-static cudaError_t check(const Kernel *kernel, const KernelLayout *layout, dim3 grid, dim3 block, size_t shared) {
+cudaError_t gs_check_launch(const Kernel *kernel, const KernelLayout *layout, dim3 grid, dim3 block, size_t shared) {
     static const int block_limits[3] = {cudaDevAttrMaxBlockDimX, cudaDevAttrMaxBlockDimY, cudaDevAttrMaxBlockDimZ};
     static const int grid_limits[3] = {cudaDevAttrMaxGridDimX, cudaDevAttrMaxGridDimY, cudaDevAttrMaxGridDimZ};
     const unsigned blocks[3] = {grid.x, grid.y, grid.z}, threads[3] = {block.x, block.y, block.z};
@@ -46,15 +46,14 @@ static cudaError_t check(const Kernel *kernel, const KernelLayout *layout, dim3 
     return (int64_t)shared <= most ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
-                          cudaStream_t stream, int cooperative, dim3 cluster) {
+cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, int cooperative,
+                      dim3 cluster) {
     ENTER();
     Kernel *kernel;
     const KernelLayout *layout;
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     TRY(gs_kernel(function, &kernel));
     TRY(gs_kernel_layout(kernel, &layout));
-    TRY(check(kernel, layout, grid, block, shared));
+    TRY(gs_check_launch(kernel, layout, grid, block, shared));
     CHECK(layout->count == 0 || arguments != NULL, cudaErrorInvalidValue);
     char few[4096], *packed = layout->bytes > (int64_t)sizeof few ? malloc(layout->bytes) : few;
     memset(packed, 0, layout->bytes);
@@ -67,6 +66,21 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     if (packed != few)
         free(packed);
     return gs_error(error);
+}
+
+static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+                          cudaStream_t stream, int cooperative, dim3 cluster) {
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    if (!gs_capturing(stream)) {
+        TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
+        return gs_launch(function, grid, block, arguments, shared, cooperative, cluster);
+    }
+    ENTER();
+    struct cudaGraphNodeParams does = {
+        .type = cudaGraphNodeTypeKernel,
+        .kernel = {.func = (void *)function, .gridDim = grid, .blockDim = block, .sharedMemBytes = shared,
+                   .kernelParams = arguments}};
+    return gs_error(gs_capture_kernel(stream, &does, cooperative, cluster));
 }
 
 static const dim3 none = {0, 0, 0};

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime.h"
+#include "graphs.h"
 
 int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *block);
 
@@ -32,13 +32,25 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
     Block block;
     if (pointer == NULL)
         return cudaSuccess;
+    if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH)
+        return cudaSuccess; /* the graph's next run has it again, so it goes with the graph */
     CHECK(gs_take(pointer, first, second, &block), cudaErrorInvalidValue);
     gs_board.release(block.start);
     return cudaSuccess;
 }
 
-PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) { return give(pointer, bytes, GS_DEVICE, 0); }
-PUBLIC cudaError_t cudaFree(void *pointer) { return take_back(pointer, GS_DEVICE, GS_MANAGED); }
+PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
+    return give(pointer, bytes, GS_DEVICE, 0);
+}
+
+PUBLIC cudaError_t cudaFree(void *pointer) {
+    cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
+    if (error == cudaSuccess && pointer != NULL)
+        gs_board.waited();
+    return error;
+}
+
 PUBLIC cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return give(pointer, bytes, GS_PINNED, 0); }
 PUBLIC cudaError_t cudaFreeHost(void *pointer) { return take_back(pointer, GS_PINNED, GS_PINNED); }
 
@@ -55,11 +67,16 @@ PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flag
 
 PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    if (gs_capturing(stream)) {
+        CHECK(pointer != NULL, cudaErrorInvalidValue);
+        return gs_error(gs_capture_allocation(stream, pointer, bytes));
+    }
     return give(pointer, bytes, GS_DEVICE, 0);
 }
 
 PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
     return take_back(pointer, GS_DEVICE, GS_MANAGED);
 }
 

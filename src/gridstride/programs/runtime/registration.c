@@ -165,6 +165,8 @@ cudaError_t gs_kernel(const void *function, Kernel **kernel) {
     return *kernel != NULL ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
+const void *gs_kernel_function(const Kernel *kernel) { return kernel->function; }
+
 cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout) {
     cudaError_t error = cudaSuccess;
     if (!__atomic_load_n(&kernel->loaded, __ATOMIC_ACQUIRE)) {

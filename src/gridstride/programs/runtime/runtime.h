@@ -77,7 +77,9 @@ typedef struct {
     int (*surface)(const Image *image, uint64_t *handle);
     int (*destroy_object)(uint64_t handle);
     void (*finish)(void); /* when the program has ended by itself */
-    double (*modelled_ms)(uint64_t copied_bytes, int64_t kind); /* adds a copy; modelled time so far, < 0 for none */
+    int (*copy)(uint64_t bytes, int64_t kind); /* before bytes move; `kind` is a cudaMemcpyKind but never the default */
+    void (*waited)(void);         /* the host has waited for the device */
+    double (*modelled_ms)(void);  /* modelled time so far, < 0 for none */
 } Board;
 
 extern Board gs_board;
@@ -105,6 +107,8 @@ typedef struct {
     unsigned flags;
 } Block;
 
+enum { GS_OF_A_GRAPH = 1u << 31 }; /* a flag of memory that an allocation node has promised */
+
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
 void gs_forget_all(void);
@@ -121,6 +125,7 @@ typedef struct Kernel Kernel;
 cudaError_t gs_kernel(const void *function, Kernel **kernel);
 cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout);
 const char *gs_kernel_name(const Kernel *kernel);
+const void *gs_kernel_function(const Kernel *kernel); /* what the program calls it by */
 cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes);
 void gs_unload_modules(void);
 int64_t gs_max_dynamic(const Kernel *kernel);
@@ -131,6 +136,13 @@ void gs_allow_any_cluster(Kernel *kernel, int allowed);
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);
+int gs_is_event(cudaEvent_t event);
 int64_t gs_attribute(int number);
+
+/* -- launches ------------------------------------------------------------------------------------------------------ */
+/* The error that the launch's shape gives. */
+cudaError_t gs_check_launch(const Kernel *kernel, const KernelLayout *layout, dim3 grid, dim3 block, size_t shared);
+cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, int cooperative,
+                      dim3 cluster);
 
 #endif

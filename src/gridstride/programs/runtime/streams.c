@@ -1,27 +1,12 @@
 /* Streams and events. Work runs when it is given, so nothing is ever outstanding. */
 #include <time.h>
 
-#include "runtime.h"
+#include "streams.h"
 
 enum { ALIVE = 0x5354524d, GONE = 0 };
 
-/* Destroyed handles stay readable, so that who uses one gets an error and no crash. */
-struct CUstream_st {
-    int state;
-    unsigned flags;
-    int priority;
-    unsigned long long id;
-};
-
-struct CUevent_st {
-    int state;
-    unsigned flags;
-    int recorded;
-    double at_ms;
-};
-
 static double now_ms(void) {
-    double modelled = gs_board.modelled_ms(0, 0);
+    double modelled = gs_board.modelled_ms();
     if (modelled >= 0)
         return modelled;
     struct timespec now;
@@ -33,11 +18,11 @@ int gs_is_stream(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread || stream->state == ALIVE;
 }
 
-static int is_default(cudaStream_t stream) {
+int gs_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-static int is_event(cudaEvent_t event) { return event != NULL && event->state == ALIVE; }
+int gs_is_event(cudaEvent_t event) { return event != NULL && event->state == ALIVE; }
 
 PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     ENTER();
@@ -45,7 +30,8 @@ PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     CHECK(stream != NULL && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
     *stream = malloc(sizeof **stream);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-    **stream = (struct CUstream_st){ALIVE, flags, priority, __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
+    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .priority = priority,
+                                    .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
     return cudaSuccess;
 }
 
@@ -57,7 +43,7 @@ PUBLIC cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flag
 
 PUBLIC cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     ENTER();
-    CHECK(!is_default(stream) && stream->state == ALIVE, cudaErrorInvalidResourceHandle);
+    CHECK(!gs_is_default(stream) && stream->state == ALIVE, cudaErrorInvalidResourceHandle);
     stream->state = GONE;
     return cudaSuccess;
 }
@@ -68,32 +54,43 @@ static cudaError_t wait(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait(stream); }
-PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait(stream); }
+/* Waits for a stream, or sees that it has nothing left to do. */
+PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    TRY(wait(stream));
+    if (gs_capturing(stream))
+        return gs_spoil(stream);
+    TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
+    gs_board.waited();
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
+    TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
+    gs_board.waited();
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
     TRY(wait(stream));
     CHECK(priority != NULL, cudaErrorInvalidValue);
-    *priority = is_default(stream) ? 0 : stream->priority;
+    *priority = gs_is_default(stream) ? 0 : stream->priority;
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
     TRY(wait(stream));
     CHECK(flags != NULL, cudaErrorInvalidValue);
-    *flags = is_default(stream) ? 0 : stream->flags;
+    *flags = gs_is_default(stream) ? 0 : stream->flags;
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     TRY(wait(stream));
     CHECK(id != NULL, cudaErrorInvalidValue);
-    *id = is_default(stream) ? (unsigned long long)(uintptr_t)stream : stream->id;
+    *id = gs_is_default(stream) ? (unsigned long long)(uintptr_t)stream : stream->id;
     return cudaSuccess;
 }
 
@@ -104,17 +101,12 @@ PUBLIC cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
     return cudaSuccess;
 }
 
-PUBLIC cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
-    TRY(wait(stream));
-    CHECK(status != NULL, cudaErrorInvalidValue);
-    *status = cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-}
-
 PUBLIC cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                          unsigned flags) {
     TRY(wait(stream));
     CHECK(callback != NULL && flags == 0, cudaErrorInvalidValue);
+    if (gs_capturing(stream))
+        return gs_spoil(stream);
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }
@@ -122,6 +114,7 @@ PUBLIC cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback
 PUBLIC cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
     TRY(wait(stream));
     CHECK(function != NULL, cudaErrorInvalidValue);
+    CAPTURE(stream, .type = cudaGraphNodeTypeHost, .host = {.fn = function, .userData = data});
     function(data);
     return cudaSuccess;
 }
@@ -139,7 +132,7 @@ PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
     ENTER();
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
-    **event = (struct CUevent_st){ALIVE, flags, 0, 0};
+    **event = (struct CUevent_st){.state = ALIVE, .flags = flags};
     return cudaSuccess;
 }
 
@@ -147,8 +140,13 @@ PUBLIC cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateW
 
 PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
     TRY(wait(stream));
-    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
-    CHECK(flags <= 1, cudaErrorInvalidValue);
+    CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(flags <= cudaEventRecordExternal, cudaErrorInvalidValue);
+    if (flags == cudaEventRecordExternal)
+        CAPTURE(stream, .type = cudaGraphNodeTypeEventRecord, .eventRecord.event = event);
+    if (gs_capturing(stream))
+        return gs_capture_record(stream, event);
+    event->capture = NULL;
     event->recorded = 1;
     event->at_ms = now_ms();
     return cudaSuccess;
@@ -160,7 +158,9 @@ PUBLIC cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
     ENTER();
-    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(event->capture == NULL, cudaErrorCapturedEvent);
+    gs_board.waited();
     return cudaSuccess;
 }
 
@@ -168,7 +168,7 @@ PUBLIC cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQue
 
 PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {
     ENTER();
-    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     event->state = GONE;
     return cudaSuccess;
 }
@@ -176,15 +176,19 @@ PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {
 PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
     ENTER();
     CHECK(ms != NULL, cudaErrorInvalidValue);
-    CHECK(is_event(start) && is_event(end) && start->recorded && end->recorded, cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_event(start) && gs_is_event(end) && start->recorded && end->recorded, cudaErrorInvalidResourceHandle);
     CHECK(!((start->flags | end->flags) & cudaEventDisableTiming), cudaErrorInvalidResourceHandle);
+    CHECK(start->capture == NULL && end->capture == NULL, cudaErrorCapturedEvent);
     *ms = (float)(end->at_ms - start->at_ms);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     TRY(wait(stream));
-    CHECK(is_event(event), cudaErrorInvalidResourceHandle);
-    CHECK(flags <= 1, cudaErrorInvalidValue);
-    return cudaSuccess;
+    CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
+    CHECK(flags <= cudaEventWaitExternal, cudaErrorInvalidValue);
+    if (flags == cudaEventWaitExternal)
+        CAPTURE(stream, .type = cudaGraphNodeTypeWaitEvent, .eventWait.event = event);
+    cudaError_t error;
+    return gs_capture_wait(stream, event, &error) ? gs_error(error) : cudaSuccess;
 }

@@ -25,10 +25,11 @@ class LineCounters:
     `active_lanes` sums the lanes of the instructions. `divergent_branches` are those that lanes of one warp leave on
     different ways. `global_*_sectors` of atomics and reductions count a sector again for lanes that meet at one address
     (`contended_lanes`), but for those that ptxas adds up in the warp first (`merged_atomics`). `global_load_requests`
-    hold those of cp.async (`copy_requests`) too. `l1_missed_sectors` are what loads miss in a picture of L1 that each
-    block has a share of; `l2_sectors` those, stores and atomics, `l2_lines` the lines that they are of.
-    `bank_conflicts` are wavefronts beyond those that the bytes need; `global_ideal_sectors` the sectors that they need.
-    `tma_*` are bulk and tensor copies, `matrix_wavefronts` those of ldmatrix, stmatrix and wmma among the others.
+    hold those of cp.async (`copy_requests`) too; `overlapped_instructions` stand between such a copy and the wait for
+    it. `l1_missed_sectors` are what loads miss in a picture of L1 that each block has a share of; `l2_sectors` those,
+    stores and atomics, `l2_lines` the lines that they are of. `bank_conflicts` are wavefronts beyond those that the
+    bytes need; `global_ideal_sectors` the sectors that they need. `tma_*` are bulk and tensor copies,
+    `matrix_wavefronts` those of ldmatrix, stmatrix and wmma among the others.
     """
 
     file: str | None = None
@@ -58,6 +59,7 @@ class LineCounters:
     global_atomic_lines: int = 0
     copy_requests: int = 0
     copy_sectors: int = 0
+    overlapped_instructions: int = 0
     tma_copies: int = 0
     tma_bytes: int = 0
     tma_sectors: int = 0
@@ -227,6 +229,8 @@ def _add_block(lines: dict[Key, LineCounters], block: Mapping[str, Any], warps: 
         name = _OF_KIND.get(kind)
         if name is not None:
             setattr(line, name, getattr(line, name) + executed)
+    for file, number, count in block["overlapped"]:
+        lines[file, number].overlapped_instructions += round(warps * count * scale)
     for file, number, type_, operations in block["products"]:
         line, done = lines[file, number], round(warps * operations * scale)
         line.tensor_operations += done

@@ -93,14 +93,19 @@ def _run(program: Path, ptx: str, arch: str) -> str:
 
 def _asked(program: Path, ptx: str, arch: str) -> tuple[str, str]:
     """(what it said, why it refused): one of them is empty."""
-    with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "kernel.ptx"
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="gridstride-"))
+    except OSError:
+        return "", ""
+    try:
+        text = folder / "kernel.ptx"
         text.write_text(ptx)
-        command = [str(program), "-v", f"-arch={arch}", "-o", str(Path(folder) / "kernel.cubin"), str(text)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIME_LIMIT)
-        except (OSError, subprocess.TimeoutExpired):
-            return "", ""
+        command = [str(program), "-v", f"-arch={arch}", "-o", str(folder / "kernel.cubin"), str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIME_LIMIT)
+    except (OSError, subprocess.TimeoutExpired):  # a locked process starts no other
+        return "", ""
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     said = done.stderr + done.stdout
     return (said, "") if done.returncode == 0 else ("", said)
 

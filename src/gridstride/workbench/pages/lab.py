@@ -8,8 +8,8 @@ from nicegui import ui
 
 from gridstride.course.content import day as read_day
 from gridstride.course.content import day_number
-from gridstride.course.labs import predictions
 from gridstride.course.lesson import Day
+from gridstride.course.predictions import predictions
 from gridstride.course.progress import Progress
 from gridstride.course.standing import standing
 from gridstride.workbench.jobs import Job, Jobs
@@ -133,6 +133,6 @@ class _Solution:
         self._area.clear()
         with self._area:
             ui.html("<h2>Solution</h2>", sanitize=False)
-            code(self._day.solution.read_text(), "toml" if self._day.lab.kind == "writing" else "cuda")
+            code(self._day.solution.read_text(), "toml" if self._day.solution.suffix == ".toml" else "cuda")
             if self._day.lab.problem:
                 ui.label(f"The whole ladder: gridstride climb {self._day.lab.problem}").classes("soft small")

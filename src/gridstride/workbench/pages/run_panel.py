@@ -8,8 +8,8 @@ from collections.abc import Callable
 from nicegui import ui
 
 from gridstride.course.errors import ProgressError
-from gridstride.course.labs import predictions
 from gridstride.course.lesson import Day
+from gridstride.course.predictions import predictions
 from gridstride.workbench.dispatch import Live
 from gridstride.workbench.jobs import Job, Jobs, Kind, QueueFull, SourceTooLong
 from gridstride.workbench.pages import verdict

@@ -18,6 +18,7 @@ from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_watch
 from gridstride.virtual.lowering.observed import uninitialised_checks
 from gridstride.virtual.lowering.observed.aligned_barriers import watch_barrier
 from gridstride.virtual.lowering.observed.cluster_accesses import in_shared, watch_cluster
+from gridstride.virtual.lowering.observed.copy_overlap import overlapped
 from gridstride.virtual.lowering.observed.dependency_chains import Chain
 from gridstride.virtual.lowering.observed.global_accesses import checks_value, scope_of, watch_global
 from gridstride.virtual.lowering.observed.instruction_classes import kind_of, tensor_operations, tensor_type
@@ -41,6 +42,7 @@ class Counting:
         self.accesses: list[dict[str, Any]] = []
         self.branches: list[dict[str, Any]] = []
         self.chain = Chain()
+        self.overlapped: list[frozenset[int]] = []
         self.size = 0
         self.unit = 4
         self.global_unit = 16
@@ -62,6 +64,7 @@ class Counting:
         at = self._take(len(BLOCK_COUNTERS))
         if not index:
             self.chain = Chain()
+            self.overlapped = overlapped(cx.code.blocks, cx.code.successors)
         block = [ins for ins in cx.code.blocks[index] if written(ins)]
         self.allocates |= any(i.opcode == "call" and o in _ALLOCATING for i in block for o in i.operands)
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
@@ -72,9 +75,15 @@ class Counting:
             if operations := tensor_operations(ins):
                 products[(*place, tensor_type(ins))] += operations
         rows = [[*key, count] for key, count in kinds.items()]
+        copying = Counter(
+            cx.program.place(ins.loc) or (None, None)
+            for place, ins in enumerate(cx.code.blocks[index])
+            if place in self.overlapped[index] and written(ins)
+        )
         again = index in cx.code.successors[index]
         self.blocks.append({"at": at, "instructions": len(block), "lines": rows,
                             "products": [[*key, count] for key, count in products.items()],
+                            "overlapped": [[*key, count] for key, count in copying.items()],
                             "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
         b = cx.b
         observed = b.resize(cx.field("observed"), "i64")

@@ -1,0 +1,27 @@
+// Not waited for. The launch stands above the return, so the kernel seems to be over by then. A launch only hands work over:
+// here the lines come all the same, on a GPU the program may be gone before they are fetched.
+//
+// expect: not_waited
+
+#include <cstdio>
+#include <cstdlib>
+
+__global__ void hello()
+{
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int left = blockDim.x - 32 * warp;
+    const int threads = left < 32 ? left : 32;
+    if (lane == 0) printf("block %d, warp %d: %d threads\n", blockIdx.x, warp, threads);
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: hello BLOCKS THREADS\n");
+        return 2;
+    }
+    const int blocks = atoi(argv[1]), threads = atoi(argv[2]);
+
+    hello<<<blocks, threads>>>();
+    return 0;
+}

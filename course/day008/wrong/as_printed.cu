@@ -1,0 +1,24 @@
+// As printed. The coefficients are copied from the table, as one does. In C a number with a point and no f is a double,
+// and an expression with one double in it is calculated in float64. The result is right to the last digit of a float.
+//
+// block: 256
+// grid: ceil(n/256)
+// expect: too_many doubles
+
+extern "C" __global__ void thermocouple(
+    const float* mv, float* celsius, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float e = mv[i];
+    double r = -1.052755e-8;
+    r = r * e + 1.057734e-6;
+    r = r * e - 4.413030e-5;
+    r = r * e + 9.804036e-4;
+    r = r * e - 1.228034e-2;
+    r = r * e + 8.315270e-2;
+    r = r * e - 2.503131e-1;
+    r = r * e + 7.860106e-2;
+    r = r * e + 2.508355e1;
+    celsius[i] = r * e;
+}

@@ -1,0 +1,40 @@
+// No bounds. The block is small enough for six of them, and nobody told the compiler that six are wanted. It spends
+// registers on speed, more than 40 for each thread, and the sixth block finds none left.
+//
+// block: 32 8
+// grid: ceil(N/32) ceil(M/32)
+// expect: too_many empty_places
+
+constexpr int TILE = 32;           // rows and columns of a tile
+constexpr int ROWS = 8;            // of threads in a block
+constexpr int EACH = TILE / ROWS;  // rows of a tile for a thread
+
+extern "C" __global__ void
+product(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ float a[TILE][TILE];
+    __shared__ float b[TILE][TILE];
+
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int top = blockIdx.y * TILE;
+    const int column = blockIdx.x * TILE + x;
+
+    float sum[EACH] = {};  // of rows y, y + 8, y + 16 and y + 24 of the tile
+    for (int start = 0; start < K; start += TILE) {
+        for (int i = 0; i < EACH; ++i) {
+            const int r = y + ROWS * i;  // row of both tiles
+            a[r][x] = top + r < M && start + x < K ? A[(long long)(top + r) * K + start + x] : 0.0f;
+            b[r][x] = start + r < K && column < N ? B[(long long)(start + r) * N + column] : 0.0f;
+        }
+        __syncthreads();
+
+        for (int k = 0; k < TILE; ++k) {
+            for (int i = 0; i < EACH; ++i) sum[i] += a[y + ROWS * i][k] * b[k][x];
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < EACH; ++i) {
+        const int row = top + y + ROWS * i;
+        if (row < M && column < N) C[(long long)row * N + column] = sum[i];
+    }
+}

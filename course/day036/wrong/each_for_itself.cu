@@ -1,0 +1,40 @@
+// Each for itself. If blocks cannot wait for each other, each can add up everything. There is no barrier, no promise,
+// and the mean is right. But all elements are read as often as there are blocks.
+//
+// block: 256
+// grid: min(ceil(n/256), 4*SMS)
+// expect: too_many not_met
+
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+
+namespace cg = cooperative_groups;
+
+constexpr int THREADS = 256;
+constexpr int MOST = 8 * 148;  // blocks: eight for each multiprocessor of the largest chip
+
+// The sum of v over the block, in every thread of it.
+__device__ float block_sum(float v)
+{
+    __shared__ float of_warp[THREADS / 32];
+
+    const cg::thread_block block = cg::this_thread_block();
+    const auto warp = cg::tiled_partition<32>(block);
+    v = cg::reduce(warp, v, cg::plus<float>());
+    block.sync();  // nobody reads the sums of the call before any more
+    if (warp.thread_rank() == 0) of_warp[warp.meta_group_rank()] = v;
+    block.sync();
+    v = warp.thread_rank() < THREADS / 32 ? of_warp[warp.thread_rank()] : 0.0f;
+    return cg::reduce(warp, v, cg::plus<float>());
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+remove_mean(const float* x, float* y, int n)
+{
+    const cg::grid_group grid = cg::this_grid();
+
+    float v = 0.0f;
+    for (int i = threadIdx.x; i < n; i += THREADS) v += x[i];
+    const float mean = block_sum(v) / n;
+    for (long long i = grid.thread_rank(); i < n; i += grid.size()) y[i] = x[i] - mean;
+}

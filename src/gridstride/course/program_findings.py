@@ -1,0 +1,175 @@
+"""What is found in a program's run: how it ended, what it printed, which errors it passed over."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gridstride.course.arithmetic import evaluate
+from gridstride.course.lab_verdict import LabFinding, with_line
+from gridstride.course.lesson import Lab, LabRun, PrintedLine
+
+if TYPE_CHECKING:
+    from gridstride.programs.activity import Call
+    from gridstride.programs.confined import Outcome
+
+KINDS: dict[str, str] = {
+    "crash": "the program was ended by a signal",
+    "too_much": "the program took more memory, threads or disk than a lab has",
+    "exit_status": "the program ended with another exit status",
+    "no_result": "a file that the program was to write is missing, or of another length",
+    "wrong_lines": "the lines that were printed are not those that must come",
+    "not_by_kernel": "lines that a kernel was to print came from the host",
+    "error_ignored": "a call failed, and the program went on or did not say so",
+    "not_waited": "the program ended before a launch was waited for",
+}
+"""What is found in programs, besides what the judge finds in kernels and what a bound does."""
+
+_SHOWN = 3  # lines that are missing or too many
+_WIDE = 60  # characters of a printed line that are quoted
+_ORDINALS = {1: "first", 2: "second", 3: "third"}
+_PLACE = re.compile(r"^(?P<file>[^\n:(]+)(?::|\()(?P<line>\d+)(?:\)|:\d+)?:\s*(?:fatal )?error:?\s*(?P<said>.+)$", re.M)
+_ERRORS: dict[Call, tuple[str, str]] = {
+    "allocation": ("out of memory", "cudaErrorMemoryAllocation"),
+    "copy": ("unknown error", "cudaErrorUnknown"),
+    "launch": ("too many resources requested for launch", "cudaErrorLaunchOutOfResources"),
+    "kernel": ("an illegal memory access was encountered", "cudaErrorIllegalAddress"),
+}
+"""What cudaGetErrorString and cudaGetErrorName say of each call that is made to fail."""
+_ASKED: dict[Call, str] = {
+    "allocation": "cudaMalloc gives an error code back, as every call does: is it looked at, there too?",
+    "copy": "cudaMemcpy gives an error code back, as every call does: is it looked at, there too?",
+    "launch": "A launch gives nothing back; cudaGetLastError() right behind it says whether it was refused.",
+    "kernel": "The launch went well, and what the kernel did is known when the host has waited for it: which call "
+              "waits, and is what it gives back looked at?",
+}  # fmt: skip
+
+
+def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:
+    """A program that did not end by itself."""
+    if outcome.stopped:
+        kind = "timeout" if "had not ended" in outcome.stopped else "too_much"
+        found = [each for each in outcome.ended.findings if each["kind"] in ("timeout", "deadlock")]
+        if found:
+            yield LabFinding(found[0]["kind"], found[0]["message"], found[0]["line"])
+        more = f"; it had printed {outcome.lost:,} bytes more than are kept" if outcome.lost else ""
+        yield LabFinding(kind, f"the program was stopped: {outcome.stopped}{more}", shown=last_lines(outcome))
+    elif (number := outcome.ended.signal) is not None:
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        segfault = " Host code cannot use an address of device memory, nor a pointer that was never set." * (
+            number == signal.SIGSEGV
+        )
+        yield LabFinding(
+            "crash", f"the program was ended by {name}.{segfault}".removesuffix("."), shown=last_lines(outcome)
+        )
+
+
+def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
+    """What a program says and does whose call failed."""
+    ((call, number),) = run.fails.items()
+    words = _ERRORS[call]
+    nth = _ORDINALS.get(number, f"{number}th")
+    what = f"the {nth} {call} was made to fail ({words[0]})" if call != "kernel" else f"the {nth} kernel faulted"
+    said = outcome.stdout + outcome.stderr
+    if outcome.ended.status == run.status:
+        happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
+    elif not any(each in said for each in words):
+        happened = f"and the program did not say so: print cudaGetErrorString of the code, {words[0]!r} here"
+    else:
+        return
+    message = f"{what}, {happened}. {_ASKED[call]} gridstride run --fail {call}={number} does the same"
+    yield LabFinding("error_ignored", message, shown=last_lines(outcome))
+
+
+def not_waited(launches: int) -> str:
+    what = "a launch" if launches == 1 else f"{launches} launches"
+    return (
+        f"the program ended, and no call had waited for {what}. A launch only hands work over: on hardware the program "
+        "may end before the kernel has begun, and what it prints or computes is lost. cudaDeviceSynchronize() waits"
+    )
+
+
+def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
+    """Lines that are missing or too many, or that come in another order where the lab has one."""
+    in_turn = [line for rule in lab.lines for line in lines_of(rule, sizes)]
+    expected, came = Counter(in_turn), Counter(outcome.stdout.splitlines())
+    if outcome.lost:
+        message = f"the program printed {outcome.lost:,} bytes more than are kept: does a loop in it ever end?"
+        yield LabFinding("wrong_lines", message)
+    elif came != expected:
+        # How many must come is not told: it may be what the quiz asks for.
+        differing = {"missing:": expected - came, "too often, or not expected:": came - expected}
+        parts = [f"{what} {_quoted(list(lines))}" for what, lines in differing.items() if lines]
+        counted = f"{came.total():,} {'line was' if came.total() == 1 else 'lines were'} printed"
+        yield LabFinding("wrong_lines", f"{counted}; {'; '.join(parts)}")
+    elif lab.in_order and (first := _out_of_order(outcome.stdout.splitlines(), in_turn)):
+        yield LabFinding("wrong_lines", f"the lines are right and come in another order: {first}")
+    by_kernel = sum(len(list(lines_of(rule, sizes))) for rule in lab.lines if rule.by_kernel)
+    if (printed := int(outcome.ended.activity.get("kernel_lines", 0))) < by_kernel:
+        message = (
+            f"the lines are right, but kernels printed {printed:,} of them, not {by_kernel:,}: the rest is the host's"
+        )
+        yield LabFinding("not_by_kernel", message)
+
+
+def _out_of_order(came: list[str], expected: list[str]) -> str:
+    """The first line that comes in another's place; empty where none does."""
+    pairs = ((number, *pair) for number, pair in enumerate(zip(came, expected, strict=True), start=1))
+    return next((f"line {n} is {_quoted([a])}, {_quoted([b])} belongs there" for n, a, b in pairs if a != b), "")
+
+
+def lines_of(rule: PrintedLine, sizes: Mapping[str, int]) -> Iterator[str]:
+    """The lines that a rule stands for."""
+
+    def values(names: list[str], known: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+        if not names:
+            yield known
+            return
+        for index in range(int(evaluate(rule.each[names[0]], known))):
+            yield from values(names[1:], {**known, names[0]: index})
+
+    for known in values(list(rule.each), sizes):
+        for name, expression in rule.let.items():
+            known = {**known, name: int(evaluate(expression, known))}
+        yield rule.text.format(**known)
+
+
+def _quoted(lines: list[str]) -> str:
+    from gridstride.plain import plain
+
+    shown = [f'"{plain(line)[:_WIDE]}"' for line in lines[:_SHOWN]]
+    return ", ".join(shown) + " and more" * (len(lines) > _SHOWN)
+
+
+def last_lines(outcome: Outcome) -> tuple[str, ...]:
+    """The last lines that the program itself printed, for a terminal."""
+    from gridstride.plain import plain
+
+    own = [line for line in outcome.stderr.splitlines() if not line.startswith("gridstride: ")]
+    lines = [*outcome.stdout.splitlines()[-_SHOWN:], *own[-_SHOWN:]]
+    return tuple(f"  | {plain(line)[:100]}" for line in lines if line.strip())
+
+
+def first_wrong(got: Any, expected: Any, wrong: Any) -> str:
+    import numpy as np
+
+    where = np.argwhere(wrong)
+    if not len(where):
+        return ""
+    index = tuple(int(each) for each in where[0])
+    place = "".join(f"[{each}]" for each in index)
+    return f" The first is {place}: {got[index]:g}, it should be {expected[index]:g}"
+
+
+def not_built(output: str, message: str, text: str) -> LabFinding:
+    """The compiler's first error, with its line in the learner's file."""
+    place = _PLACE.search(output)
+    if place is None:
+        said = message if not output.strip() else output.strip().splitlines()[-1]
+        return LabFinding("compile_error", said, shown=(f"compile error: {said}",))
+    line = int(place["line"])
+    shown = with_line(f"compile error, line {line}: {place['said']}", text, line)
+    return LabFinding("compile_error", place["said"], line, shown=shown)

@@ -1,0 +1,230 @@
+"""A lab whose file is a whole program: compiled, run several times on other data, and held against what must come."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from gridstride.course.bounds import out_of_bounds
+from gridstride.course.figures import LAB, Bench
+from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
+from gridstride.course.lesson import Day, LabRun
+from gridstride.course.program_findings import (
+    ended_otherwise,
+    first_wrong,
+    ignored,
+    last_lines,
+    not_built,
+    not_waited,
+    wrong_lines,
+)
+from gridstride.course.program_runs import counts
+
+if TYPE_CHECKING:
+    from gridstride.judge.verify import Prepared
+    from gridstride.programs.confined import Outcome
+
+_MODELLED = "modelled_us"
+_SEED = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """One run's sizes, and the problem's data and answers where the lab has a problem."""
+
+    run: LabRun
+    sizes: Mapping[str, int]
+    prepared: Prepared | None
+
+
+class ProgramLab:
+    """Judges one day's program again and again. `draw` gives the runs' sizes and data."""
+
+    def __init__(self, day: Day, *, draw: random.Random | None = None) -> None:
+        from gridstride.programs.confined import ProgramRoom
+
+        self.day = day
+        self._draw = draw or random.Random()
+        self._bench = Bench(day)
+        self._room = ProgramRoom(chip=day.lab.chip)
+        self._first: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was built."""
+        self._room.close()
+
+    def warm_up(self) -> None:
+        """MissingToolchain where the compilers are not installed."""
+        from gridstride.programs.toolchain import toolchain
+
+        toolchain()
+
+    def build(self, file: Path) -> None:
+        """Compile the program; BuildFailed."""
+        self._room.build(file)
+
+    def judge(self, file: Path) -> LabVerdict:
+        """The verdict on the file as it is now; OSError where it cannot be read."""
+        from gridstride.programs.errors import BuildFailed
+
+        began = time.perf_counter()
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
+        findings: tuple[LabFinding, ...] = ()
+        measured: dict[str, float] = {}
+        done = 0
+        try:
+            self.build(file)
+        except BuildFailed as failed:
+            findings = (not_built(failed.output, str(failed), text),)
+        else:
+            for run in self.day.lab.runs:
+                if findings := tuple(self._findings(run, text)):
+                    break
+                done += 1
+            if not findings:
+                counted = self.counted() if self._is_modelled() else self._first
+                findings = tuple(out_of_bounds(self.day, counted))
+                measured = {} if findings else self._measured(counted)
+        return LabVerdict(self.day.number, findings, time.perf_counter() - began, measured, done, source=text,
+                          chip=self.day.lab.chip)  # fmt: skip
+
+    def counted(self) -> dict[str, float]:
+        """What the program that was built does in the first run, with that run's sizes, by name."""
+        first = self._drawn(self.day.lab.runs[0])
+        return {**counts(self._outcome(first, predict=True)), **first.sizes}
+
+    def _is_modelled(self) -> bool:
+        """Whether a figure that is looked at is a modelled time, which takes a run of its own."""
+        used = (*self.day.lab.measures, *(bound.figure for bound in self.day.lab.bounds))
+        return any(_MODELLED in self.day.figures[name].value for name in used)
+
+    def _measured(self, counted: Mapping[str, float]) -> dict[str, float]:
+        figures = self.day.figures
+        return {
+            name: self._bench.value(name, lab=counted if figures[name].run == LAB else None)
+            for name in self.day.lab.measures
+        }
+
+    # -- one run ------------------------------------------------------------------------------------------------------
+    def _drawn(self, run: LabRun) -> _Drawn:
+        from gridstride.judge.find import find
+        from gridstride.judge.problem import Case
+        from gridstride.judge.verify import prepare
+
+        sizes = {name: self._draw.randint(low, high) for name, (low, high) in run.sizes.items()}
+        if not self.day.lab.problem:
+            return _Drawn(run, sizes, None)
+        (prepared,) = prepare(
+            find(self.day.lab.problem).problem, [Case(sizes, "normal", self._draw.randrange(_SEED), hidden=True)]
+        )
+        return _Drawn(run, sizes, prepared)
+
+    def _outcome(self, drawn: _Drawn, *, predict: bool = False) -> Outcome:
+        from gridstride.programs.run import Settings
+
+        self._room.clear()
+        settings = Settings(sanitize=not predict, predict=predict, time_limit=self.day.lab.seconds,
+                            fails=drawn.run.fails)  # fmt: skip
+        return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
+
+    def _arguments(self, drawn: _Drawn) -> list[str]:
+        """The program's arguments; the files that they name hold the run's data."""
+        values: dict[str, Any] = dict(drawn.sizes)
+        if drawn.prepared is not None:
+            for name, value in drawn.prepared.inputs.items():
+                if getattr(value, "ndim", 0):
+                    (self._room.data / f"{name}.bin").write_bytes(value.tobytes())
+                elif name not in values:
+                    values[name] = repr(float(value))
+            for name in (*drawn.prepared.inputs, *drawn.prepared.expected):
+                values.setdefault(name, str(self._room.data / f"{name}.bin"))
+        return [each.format(**values) for each in self.day.lab.arguments]
+
+    def _findings(self, run: LabRun, text: str) -> Iterator[LabFinding]:
+        """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
+        drawn = self._drawn(run)
+        outcome = self._outcome(drawn)
+        if run is self.day.lab.runs[0]:
+            self._first = {**counts(outcome), **drawn.sizes}
+        for found in self._all_findings(drawn, outcome):
+            called = f" ({self._called(drawn)})" if self.day.lab.arguments else ""
+            message = f"{found.message}{called}"
+            place = f", line {found.line}" if found.line else ""
+            shown = with_line(f"{found.kind.replace('_', ' ')}{place}: {message}", text, found.line)
+            yield LabFinding(found.kind, message, found.line, found.where, (*shown, *found.shown))
+            return
+
+    def _called(self, drawn: _Drawn) -> str:
+        """How the program was called, in words that fit a line: its files without their folder."""
+        words = [Path(each).name if each.startswith("/") else each for each in self._arguments(drawn)]
+        return f"run as {Path(self.day.lab.file).stem} {' '.join(words)}"
+
+    def _all_findings(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
+        yield from ended_otherwise(outcome)
+        if drawn.run.fails:
+            yield from ignored(drawn.run, outcome)
+            return
+        device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
+        yield from (LabFinding(each["kind"], each["message"], each["line"]) for each in device)
+        if outcome.ended.status != drawn.run.status:
+            message = f"the program ended with exit status {outcome.ended.status}, {drawn.run.status} was expected"
+            yield LabFinding("exit_status", message, shown=last_lines(outcome))
+        yield from self._wrong_results(drawn)
+        if self.day.lab.lines:
+            yield from wrong_lines(self.day.lab, drawn.sizes, outcome)
+        if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):
+            yield LabFinding("not_waited", not_waited(launches))
+        leaks = [each for each in outcome.ended.findings if each["kind"] == "leak"]
+        if leaks:
+            what = leaks[0]["message"]
+            more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
+            yield LabFinding("leak", f"{what}{more}. What is asked for with cudaMalloc is given back with cudaFree")
+
+    def _wrong_results(self, drawn: _Drawn) -> Iterator[LabFinding]:
+        """What is wrong in the files that the program was to write."""
+        import numpy as np
+
+        from gridstride.judge.find import find
+        from gridstride.judge.patterns import Evidence, describe
+        from gridstride.judge.verify import compared
+
+        if drawn.prepared is None:
+            return
+        problem = find(self.day.lab.problem).problem
+        for p in problem.outputs:
+            shape, dtype = problem.shape(p, drawn.sizes), np.dtype(p.dtype)
+            raw = _read(self._room.data / f"{p.name}.bin")
+            size = int(np.prod(shape)) * dtype.itemsize
+            if raw is None or len(raw) != size:
+                came = "there is no such file" if raw is None else f"it has {len(raw):,} bytes"
+                message = (
+                    f"{p.name}.bin must hold {size // dtype.itemsize:,} values of {p.dtype}, {size:,} bytes: {came}"
+                )
+                yield LabFinding("no_result", message, where=p.name)
+                return
+            got = np.frombuffer(raw, dtype).reshape(shape)
+            comparison = compared(problem, drawn.prepared, p.name, {p.name: got})
+            if not comparison.passed:
+                expected = drawn.prepared.expected[p.name].values
+                pattern = describe(Evidence(got, expected, comparison.wrong, np.zeros_like(comparison.wrong)))
+                yield LabFinding("wrong_result", f"{p.name}: {pattern}{first_wrong(got, expected, comparison.wrong)}",
+                                 where=pattern.name)  # fmt: skip
+                return
+
+
+def _read(file: Path) -> bytes | None:
+    """What the program wrote; a link may lead anywhere, so none is followed."""
+    return file.read_bytes() if file.is_file() and not file.is_symlink() else None

@@ -1,0 +1,99 @@
+"""gridstride::softmax and gridstride::softmax_backward: softmax over the last axis, and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check_alike,
+    check_rows,
+    element,
+    lanes_of_rows,
+    launcher,
+    once_differentiable,
+    properties,
+)
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define("softmax(Tensor x) -> Tensor")
+_LIBRARY.define("softmax_backward(Tensor dy, Tensor y) -> Tensor")
+_CLUSTER, _CLUSTER_THREADS = 8, 512  # blocks of a cluster, threads of each: of both kernels
+_LONGEST = 32 << 10  # bytes of a row that the rung without clusters keeps in registers
+
+
+def softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """e^(x - m) / sum of e^(x - m) along `dim`, m the largest element; in fp32 inside, contiguous where dim is last."""
+    if x.dim() == 0 or not -x.dim() <= dim < x.dim():
+        raise ValueError(f"dim is {dim}, and x has {x.dim()} axes")
+    if dim % x.dim() == x.dim() - 1:
+        out: Tensor = torch.ops.gridstride.softmax(x)
+        return out
+    return softmax(x.movedim(dim, -1)).movedim(-1, dim)
+
+
+def _launch(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
+    """The rung for rows of that width: long ones go to clusters, where the GPU has them."""
+    width = given.shape[-1]
+    rows = check_rows(given, "x")
+    clusters = width * given.element_size() > _LONGEST and properties(given.device).max_cluster >= _CLUSTER
+    if clusters:
+        run = launcher(folder, "05_cluster", given.device, ELEMENT=element(given))
+        blocks, threads = _CLUSTER * min(rows, 2 * properties(given.device).multiprocessors), _CLUSTER_THREADS
+    else:
+        lanes, kept = lanes_of_rows(width * given.element_size())
+        run = launcher(folder, "04_registers", given.device, ELEMENT=element(given), LANES=lanes, KEPT=kept)
+        threads = max(lanes, 128)
+        blocks = ceil_div(rows, threads // lanes)
+    if rows:
+        run((blocks, 1, 1), threads, given, *more, out, rows, width)
+    return out
+
+
+@torch.library.impl(_LIBRARY, "softmax", "CUDA")
+def _cuda(x: Tensor) -> Tensor:
+    return _launch("softmax", x.contiguous(), _fake(x))
+
+
+@torch.library.impl(_LIBRARY, "softmax_backward", "CUDA")
+def _backward_cuda(dy: Tensor, y: Tensor) -> Tensor:
+    check_alike(dy, "dy", y, "y")
+    return _launch("softmax_backward", y.contiguous(), _fake(y), dy.contiguous())
+
+
+@torch.library.impl(_LIBRARY, "softmax", "CPU")
+def _cpu(x: Tensor) -> Tensor:
+    return torch.softmax(x.contiguous(), -1)
+
+
+@torch.library.impl(_LIBRARY, "softmax_backward", "CPU")
+def _backward_cpu(dy: Tensor, y: Tensor) -> Tensor:
+    check_alike(dy, "dy", y, "y")
+    return torch.ops.aten._softmax_backward_data(dy.contiguous(), y.contiguous(), -1, y.dtype)
+
+
+@torch.library.register_fake("gridstride::softmax")
+def _fake(x: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@torch.library.register_fake("gridstride::softmax_backward")
+def _backward_fake(dy: Tensor, y: Tensor) -> Tensor:
+    check_alike(dy, "dy", y, "y")
+    return _fake(y)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(output)
+
+
+def _gradient(ctx: Any, dy: Tensor) -> Tensor:
+    (y,) = ctx.saved_tensors
+    return torch.ops.gridstride.softmax_backward(dy, y)
+
+
+torch.library.register_autograd("gridstride::softmax", _gradient, setup_context=_keep)
+once_differentiable("gridstride::softmax_backward", "torch.softmax")

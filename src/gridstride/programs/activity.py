@@ -1,0 +1,87 @@
+"""What a program did on the device, counted as its calls come in, and calls that are made to fail."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from math import prod
+from typing import Literal, get_args
+
+from gridstride.protocol import Shape
+
+_WARP = 32
+_TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind
+
+Call = Literal["allocation", "copy", "launch", "kernel"]
+CALLS: tuple[Call, ...] = get_args(Call)
+"""What can be made to fail: `launch` is refused at once, `kernel` faults while it runs."""
+
+
+@dataclass(slots=True)
+class Activity:
+    """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
+    is what it has not given back. `unwaited_launches`: no call has waited for the device since. `kernel_lines` are
+    lines that kernels printed. `modelled_us`: kernels and copies one after the other, 0 unless times are predicted.
+    """
+
+    launches: int = 0
+    blocks: int = 0
+    threads: int = 0
+    warps: int = 0
+    allocations: int = 0
+    allocated_bytes: int = 0
+    copies: int = 0
+    to_device_bytes: int = 0
+    to_host_bytes: int = 0
+    within_bytes: int = 0
+    unwaited_launches: int = 0
+    kernel_lines: int = 0
+    modelled_us: float = 0.0
+
+    def launched(self, shape: Shape) -> None:
+        """One launch more."""
+        blocks, threads = prod(shape.grid), prod(shape.block)
+        self.launches += 1
+        self.unwaited_launches += 1
+        self.blocks += blocks
+        self.threads += blocks * threads
+        self.warps += blocks * -(-threads // _WARP)
+
+    def allocated(self, nbytes: int) -> None:
+        """One allocation more."""
+        self.allocations += 1
+        self.allocated_bytes += nbytes
+
+    def copied(self, nbytes: int, kind: int) -> None:
+        """One copy more; `kind` is its cudaMemcpyKind."""
+        self.copies += 1
+        self.to_device_bytes += nbytes if kind == _TO_DEVICE else 0
+        self.to_host_bytes += nbytes if kind == _TO_HOST else 0
+        self.within_bytes += nbytes if kind == _WITHIN else 0
+
+    def as_dict(self) -> dict[str, float]:
+        """By name."""
+        return asdict(self)
+
+
+ACTIVITY_NAMES = tuple(each.name for each in fields(Activity))
+
+
+class Failures:
+    """Which calls are to fail: {"allocation": 2} is the second allocation of the program. Each fails once."""
+
+    def __init__(self, numbers: dict[Call, int]) -> None:
+        self._left = dict(numbers)
+
+    def due(self, call: Call) -> bool:
+        """Whether this call, which is being made now, is to fail."""
+        self._left[call] = self._left.get(call, 0) - 1
+        return self._left[call] == 0
+
+
+def failure(text: str) -> tuple[Call, int]:
+    """A call and its number from `allocation=2`; ValueError says what belongs there."""
+    word, _, number = text.partition("=")
+    calls: dict[str, Call] = {each: each for each in CALLS}
+    if word not in calls or not number.isdecimal() or int(number) < 1:
+        raise ValueError(f"{text!r}: CALL=NUMBER belongs there, such as allocation=2; calls are {', '.join(CALLS)}")
+    return calls[word], int(number)

@@ -1,0 +1,228 @@
+"""A stranger's program, compiled and run in a room of its own: what `gridstride run` does with all of one's rights.
+
+It sees Python, CUDA's libraries and one folder, reaches no network, starts no process, and is ended when it takes too
+much. What comes back is text and numbers that are looked at before they are believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from gridstride.compiler.cache import cache_root
+from gridstride.judge.finding_kinds import KINDS
+from gridstride.judge.sandbox import landlock, scratch
+from gridstride.judge.sandbox.client import CannotJudge
+from gridstride.judge.sandbox.limits import Limits, use_of
+from gridstride.judge.sandbox.printed import Printed
+from gridstride.judge.sandbox.visible import environment, folders
+from gridstride.plain import plain
+from gridstride.programs.activity import ACTIVITY_NAMES
+from gridstride.programs.compiler_room import CompilerRoom
+from gridstride.programs.confined_child import REFUSED
+from gridstride.programs.run import Built, Ended, Settings, build, reported
+from gridstride.programs.runtime_library import SONAME
+from gridstride.programs.sources import Options
+from gridstride.programs.toolchain import toolchain
+
+PRINTED = 1 << 20
+"""Bytes of each of stdout and stderr that are kept."""
+_POLL = 0.03  # seconds between two looks at what the program uses
+_LOOK = 0.3  # seconds between two looks at how much it wrote
+_LONGEST = 2_000  # characters of a finding's message
+_MOST_FINDINGS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a program ended in its room. `stopped` is why it was ended, in words; empty where it ended by itself.
+    `lost` are bytes of stdout beyond those that are kept.
+    """
+
+    ended: Ended
+    stdout: str
+    stderr: str
+    lost: int = 0
+    stopped: str = ""
+
+
+class ProgramRoom:
+    """A folder for one program: built once, run as often as wanted; gone when it is closed."""
+
+    def __init__(self, *, chip: str, limits: Limits | None = None) -> None:
+        self.chip = chip
+        self.limits = limits or Limits(processor_seconds=120)
+        self._root = Path(os.path.realpath(tempfile.mkdtemp(prefix="gridstride-")))
+        self.data = self._root / "data"
+        """The program's own folder: its files are put here, and what it writes is found here."""
+        for name in ("data", "built", "cache", "scratch"):
+            (self._root / name).mkdir()
+        self._built: Built | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the folder."""
+        scratch.remove(str(self._root))
+
+    def build(self, file: Path) -> None:
+        """Compile and link one file; MissingToolchain, BuildFailed."""
+        from gridstride.virtual.chips import chip
+
+        room = CompilerRoom(toolchain(), file.resolve())
+        arch = chip(self.chip).properties.arch
+        built = build([file.resolve()], Options(), arch=arch, progress=lambda _: None, room=room)
+        (self._root / "built" / "program.so").write_bytes(built.program)
+        (self._root / "built" / SONAME).write_bytes(built.runtime)
+        self._built = built
+
+    def clear(self) -> None:
+        """Empty the program's folder."""
+        scratch.remove(str(self.data))
+        self.data.mkdir(exist_ok=True)
+
+    def run(self, arguments: Sequence[str], settings: Settings) -> Outcome:
+        """Run the program to its end, or until it takes more than it may; CannotJudge where it cannot be locked in."""
+        assert self._built is not None
+        reading, writing = os.pipe()
+        with contextlib.closing(_Descriptor(reading)), contextlib.closing(_Descriptor(writing)) as report:
+            order = replace(settings, chip=self.chip).order(
+                self._built, arguments, program=str(self._root / "built" / "program.so"),
+                runtime=str(self._root / "built" / SONAME), reports=writing,
+            )  # fmt: skip
+            order["time_limit"] = self.limits.launch_seconds
+            process = self._started(order, writing)
+            report.close()
+            assert process.stdout is not None
+            assert process.stderr is not None
+            streams = [Printed(process.stdout.fileno(), PRINTED), Printed(process.stderr.fileno(), PRINTED),
+                       Printed(reading, PRINTED)]  # fmt: skip
+            began = time.monotonic()
+            try:
+                stopped = self._wait(process, streams, settings.time_limit or math.inf)
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                for stream in streams:
+                    stream.take()
+                process.stdout.close()
+                process.stderr.close()
+            return _outcome(process.returncode, time.monotonic() - began, streams, stopped)
+
+    def _started(self, order: dict[str, Any], reports: int) -> subprocess.Popen[bytes]:
+        place = str(self._root / "scratch")
+        seen = [*folders(place, cache=False), (str(self._root / "built"), landlock.READ),
+                (str(self.data), landlock.ADD | landlock.REMOVE_FILE),
+                (str(self._root / "cache"), landlock.EVERYTHING & ~landlock.EXECUTE)]  # fmt: skip
+        given = {"order": order, "parent": os.getpid(), "limits": asdict(self.limits), "scratch": place,
+                 "folders": seen, "cache": str(self._root / "cache")}  # fmt: skip
+        code = f"import sys; sys.path[:] = {sys.path!r}; from gridstride.programs.confined_child import main; main()"
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", code, json.dumps(given)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place,
+            env=environment(place, cache=False) | {"GRIDSTRIDE_CACHE": str(cache_root().absolute())},
+            pass_fds=(reports,), start_new_session=True, bufsize=0,
+        )  # fmt: skip
+
+    def _wait(self, process: subprocess.Popen[bytes], streams: Sequence[Printed], seconds: float) -> str:
+        """Wait for the program's end; why it must be ended, where it must be."""
+        deadline = time.monotonic() + seconds
+        look_again = 0.0
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                return f"it had not ended after {seconds:g} s"
+            use = use_of(process.pid)
+            if use is not None and use.memory > self.limits.memory:
+                return f"it took more than {self.limits.memory >> 20} MiB of memory"
+            if use is not None and use.threads > self.limits.threads:
+                return f"it started more than {self.limits.threads} threads"
+            if time.monotonic() > look_again:
+                if excess := self._files():
+                    return excess
+                look_again = time.monotonic() + _LOOK
+            _sleep([each for stream in streams for each in stream.descriptors])
+            for stream in streams:
+                stream.take()
+        return ""
+
+    def _files(self) -> str:
+        """What is too much of what it wrote; empty where nothing is."""
+        try:
+            used = scratch.bytes_below(str(self._root))
+        except scratch.TooMuchError as error:
+            return f"it made {error}"
+        return f"it wrote more than {self.limits.scratch >> 20} MiB of files" if used > self.limits.scratch else ""
+
+
+class _Descriptor:
+    """Closed once, however often."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def close(self) -> None:
+        if self._number >= 0:
+            os.close(self._number)
+        self._number = -1
+
+
+def _sleep(descriptors: Sequence[int]) -> None:
+    """Until something can be read, and not for long."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    poll.poll(1000 * _POLL)
+
+
+def _outcome(code: int, seconds: float, streams: Sequence[Printed], stopped: str) -> Outcome:
+    lost = streams[0].lost
+    stdout, stderr, told = (stream.kept() for stream in streams)
+    findings, activity = _believed(told.encode(errors="replace"))
+    number = -code if code < 0 else None
+    ended = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), findings, activity)
+    return Outcome(ended, stdout, stderr, lost, stopped)
+
+
+def _believed(told: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
+    """What was reported, as far as it is what a report is: the process belongs to a stranger."""
+    try:
+        findings, activity = reported(told)
+    except (ValueError, RecursionError, TypeError):
+        return (), {}
+    for each in findings:
+        if REFUSED in each:
+            raise CannotJudge(f"no program can be run here: its process could not lock itself in: {each[REFUSED]}")
+    kept = tuple(_finding(each) for each in findings[:_MOST_FINDINGS] if each.get("kind") in KINDS)
+    return kept, _counts(activity) if isinstance(activity, Mapping) else {}
+
+
+def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
+    line = told.get("line")
+    return {"kind": told["kind"], "message": plain(str(told.get("message", "")))[:_LONGEST],
+            "line": line if isinstance(line, int) and 0 < line < 1 << 31 else None,
+            "file": str(told["file"]) if told.get("file") else None}  # fmt: skip
+
+
+def _counts(told: Mapping[str, Any]) -> dict[str, float]:
+    given = {name: told.get(name) for name in ACTIVITY_NAMES}
+    return {name: value for name, value in given.items() if isinstance(value, int | float) and math.isfinite(value)}

@@ -1,0 +1,344 @@
+/* Graphs as they run: copies in an order that keeps every edge, launched whole and changed in place. */
+#include "graphs.h"
+
+enum { ALIVE = 0x45584543, GONE = 0 };
+
+struct CUgraphExec_st {
+    int state;
+    unsigned id;
+    Graph *graph; /* a copy: what the original becomes later is none of its business */
+    unsigned long long flags;
+};
+
+typedef struct cudaGraphNodeParams Does;
+
+#define EXEC(exec) CHECK((exec) != NULL && (exec)->state == ALIVE, cudaErrorInvalidValue)
+
+/* Memory of allocation nodes, in bytes: in use now, and at most. */
+static uint64_t used, used_most;
+
+static cudaError_t run_graph(const Graph *graph);
+
+static cudaError_t run_node(const Node *node) {
+    const Does *does = &node->does;
+    switch (does->type) {
+    case cudaGraphNodeTypeKernel:
+        return gs_launch(does->kernel.func, does->kernel.gridDim, does->kernel.blockDim, does->kernel.kernelParams,
+                         does->kernel.sharedMemBytes, node->cooperative, node->cluster);
+    case cudaGraphNodeTypeMemcpy:
+        return cudaMemcpy3D(&does->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset:
+        return gs_fill_rows(&does->memset);
+    case cudaGraphNodeTypeHost:
+        does->host.fn(does->host.userData);
+        return cudaSuccess;
+    case cudaGraphNodeTypeGraph:
+        return run_graph(does->graph.graph);
+    case cudaGraphNodeTypeEventRecord:
+        return cudaEventRecord(does->eventRecord.event, NULL);
+    case cudaGraphNodeTypeMemAlloc:
+        used += does->alloc.bytesize;
+        used_most = used > used_most ? used : used_most;
+        return cudaSuccess;
+    case cudaGraphNodeTypeMemFree: {
+        Block block;
+        if (gs_block(does->free.dptr, &block))
+            used -= block.bytes < used ? block.bytes : used;
+        return cudaSuccess;
+    }
+    default: /* nothing to do; work runs when it is given, so an event has come already */
+        return cudaSuccess;
+    }
+}
+
+/* Puts the nodes into an order in which each comes after those it needs; an error where there is none. */
+static cudaError_t sort(Graph *graph) {
+    Node **sorted = malloc(graph->count * sizeof *sorted + 1);
+    size_t done = 0;
+    for (size_t before = SIZE_MAX; done < graph->count && before != done;) {
+        before = done;
+        for (size_t i = 0; i < graph->count; i++) {
+            Node *node = graph->nodes[i];
+            size_t ready = 0;
+            for (size_t j = 0; node != NULL && j < node->count; j++)
+                for (size_t k = 0; k < done; k++)
+                    ready += sorted[k] == node->after[j];
+            if (node != NULL && ready == node->count)
+                sorted[done++] = node, graph->nodes[i] = NULL;
+        }
+    }
+    if (done < graph->count) { /* a circle: the nodes stay where they were, or behind those that are sorted */
+        for (size_t i = 0; i < graph->count; i++)
+            if (graph->nodes[i] != NULL)
+                sorted[done++] = graph->nodes[i], graph->state = 0;
+    }
+    memcpy(graph->nodes, sorted, graph->count * sizeof *sorted);
+    free(sorted);
+    if (!gs_is_graph(graph))
+        return cudaErrorInvalidValue;
+    for (size_t i = 0; i < graph->count; i++) {
+        const Does *does = &graph->nodes[i]->does;
+        if (does->type == cudaGraphNodeTypeGraph)
+            TRY(sort(does->graph.graph));
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t run_graph(const Graph *graph) {
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->enabled)
+            TRY(run_node(graph->nodes[i]));
+    return cudaSuccess;
+}
+
+/* -- instances ----------------------------------------------------------------------------------------------------- */
+PUBLIC cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+    ENTER();
+    CHECK(exec != NULL && gs_is_graph(graph), cudaErrorInvalidValue);
+    if (flags & cudaGraphInstantiateFlagDeviceLaunch)
+        return gs_refused("cudaGraphInstantiate", "a graph that kernels launch");
+    Graph *copy = gs_copy_graph(graph);
+    cudaError_t error = sort(copy);
+    if (error != cudaSuccess) {
+        gs_delete_graph(copy);
+        return gs_error(error);
+    }
+    *exec = malloc(sizeof **exec);
+    **exec = (struct CUgraphExec_st){ALIVE, copy->id, copy, flags};
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+    return cudaGraphInstantiateWithFlags(exec, graph, flags);
+}
+
+PUBLIC cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                                  cudaGraphInstantiateParams *params) {
+    CHECK(params != NULL, cudaErrorInvalidValue);
+    cudaError_t error = cudaGraphInstantiateWithFlags(exec, graph, params->flags);
+    params->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
+    params->errNode_out = NULL;
+    return error;
+}
+
+PUBLIC cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+    ENTER();
+    EXEC(exec);
+    gs_delete_graph(exec->graph);
+    exec->state = GONE;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flags) {
+    EXEC(exec);
+    CHECK(flags != NULL, cudaErrorInvalidValue);
+    *flags = exec->flags;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphExecGetId(cudaGraphExec_t exec, unsigned *id) {
+    EXEC(exec);
+    CHECK(id != NULL, cudaErrorInvalidValue);
+    *id = exec->id;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+    ENTER();
+    EXEC(exec);
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    ENTER();
+    EXEC(exec);
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
+    return gs_error(run_graph(exec->graph));
+}
+
+/* -- changing an instance ------------------------------------------------------------------------------------------ */
+static cudaError_t change(cudaGraphExec_t exec, const Node *original, const Does *does) {
+    ENTER();
+    EXEC(exec);
+    Node *node = gs_copy_of(original, exec->graph);
+    CHECK(node != NULL && node->does.type == does->type, cudaErrorInvalidValue);
+    TRY(gs_set_node(node, does));
+    return does->type == cudaGraphNodeTypeGraph ? gs_error(sort(node->does.graph.graph)) : cudaSuccess;
+}
+
+/* The nodes of another graph take the place of an instance's, in the order in which both were made. */
+static int same_edges(const Node *node, const Node *other, Node *const *nodes, Node *const *others, size_t count) {
+    for (size_t i = 0; node->count == other->count && i < node->count; i++) {
+        size_t place = 0;
+        while (place < count && nodes[place] != node->after[i])
+            place++;
+        size_t seen = 0;
+        for (size_t j = 0; place < count && j < other->count; j++)
+            seen += others[place] == other->after[j];
+        if (seen == 0)
+            return 0;
+    }
+    return node->count == other->count;
+}
+
+static int in_order(const void *one, const void *other) {
+    unsigned long long a = (*(Node *const *)one)->number, b = (*(Node *const *)other)->number;
+    return (a > b) - (a < b);
+}
+
+/* The nodes in the order in which they were made, which is what two graphs are compared in. */
+static Node **as_made(const Graph *graph) {
+    Node **nodes = malloc((graph->count + 1) * sizeof *nodes);
+    memcpy(nodes, graph->nodes, graph->count * sizeof *nodes);
+    qsort(nodes, graph->count, sizeof *nodes, in_order);
+    return nodes;
+}
+
+static enum cudaGraphExecUpdateResult mismatch(Node *const *nodes, Node *const *others, size_t count, Node **at) {
+    for (size_t i = 0; i < count; i++) {
+        *at = others[i];
+        if (nodes[i]->does.type != others[i]->does.type)
+            return cudaGraphExecUpdateErrorNodeTypeChanged;
+        if (!same_edges(nodes[i], others[i], nodes, others, count))
+            return cudaGraphExecUpdateErrorTopologyChanged;
+    }
+    *at = NULL;
+    return cudaGraphExecUpdateSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info) {
+    ENTER();
+    EXEC(exec);
+    CHECK(gs_is_graph(graph) && info != NULL, cudaErrorInvalidValue);
+    *info = (cudaGraphExecUpdateResultInfo){.result = cudaGraphExecUpdateErrorTopologyChanged};
+    CHECK(exec->graph->count == graph->count, cudaErrorGraphExecUpdateFailure);
+    Node **nodes = as_made(exec->graph), **others = as_made(graph);
+    info->result = mismatch(nodes, others, graph->count, &info->errorNode);
+    cudaError_t error = info->result == cudaGraphExecUpdateSuccess ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
+    for (size_t i = 0; error == cudaSuccess && i < graph->count; i++) {
+        error = gs_set_node(nodes[i], &others[i]->does);
+        nodes[i]->cooperative = others[i]->cooperative, nodes[i]->cluster = others[i]->cluster;
+        if (error == cudaSuccess && nodes[i]->does.type == cudaGraphNodeTypeGraph)
+            error = sort(nodes[i]->does.graph.graph);
+    }
+    free(nodes);
+    free(others);
+    return gs_error(error);
+}
+
+PUBLIC cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                              struct cudaGraphNodeParams *given) {
+    CHECK(given != NULL, cudaErrorInvalidValue);
+    return change(exec, node, given);
+}
+
+PUBLIC cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                    const struct cudaKernelNodeParams *given) {
+    CHECK(given != NULL, cudaErrorInvalidValue);
+    return change(exec, node,
+                  &(Does){.type = cudaGraphNodeTypeKernel,
+                          .kernel = {.func = given->func, .gridDim = given->gridDim, .blockDim = given->blockDim,
+                                     .sharedMemBytes = given->sharedMemBytes, .kernelParams = given->kernelParams,
+                                     .extra = given->extra}});
+}
+
+PUBLIC cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                    const struct cudaMemcpy3DParms *given) {
+    CHECK(given != NULL, cudaErrorInvalidValue);
+    return change(exec, node, &(Does){.type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = *given});
+}
+
+PUBLIC cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
+                                                      const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+    return change(exec, node, &(Does){.type = cudaGraphNodeTypeMemcpy,
+                                      .memcpy.copyParams = gs_plain_copy(to, from, bytes, kind)});
+}
+
+static cudaError_t change_symbol(cudaGraphExec_t exec, cudaGraphNode_t node, const void *symbol, void *to,
+                                 const void *from, size_t bytes, size_t offset, enum cudaMemcpyKind kind) {
+    uint64_t address, size;
+    TRY(gs_symbol(symbol, &address, &size));
+    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
+    void *place = (char *)address + offset;
+    return cudaGraphExecMemcpyNodeSetParams1D(exec, node, to ? to : place, to ? place : from, bytes, kind);
+}
+
+PUBLIC cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                            const void *symbol, const void *from, size_t bytes,
+                                                            size_t offset, enum cudaMemcpyKind kind) {
+    return change_symbol(exec, node, symbol, NULL, from, bytes, offset, kind);
+}
+
+PUBLIC cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
+                                                              const void *symbol, size_t bytes, size_t offset,
+                                                              enum cudaMemcpyKind kind) {
+    CHECK(to != NULL, cudaErrorInvalidValue);
+    return change_symbol(exec, node, symbol, to, NULL, bytes, offset, kind);
+}
+
+PUBLIC cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                    const struct cudaMemsetParams *given) {
+    CHECK(given != NULL, cudaErrorInvalidValue);
+    return change(exec, node,
+                  &(Does){.type = cudaGraphNodeTypeMemset,
+                          .memset = {.dst = given->dst, .pitch = given->pitch, .value = given->value,
+                                     .elementSize = given->elementSize, .width = given->width,
+                                     .height = given->height}});
+}
+
+PUBLIC cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                  const struct cudaHostNodeParams *given) {
+    CHECK(given != NULL, cudaErrorInvalidValue);
+    return change(exec, node,
+                  &(Does){.type = cudaGraphNodeTypeHost, .host = {.fn = given->fn, .userData = given->userData}});
+}
+
+PUBLIC cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child) {
+    return change(exec, node, &(Does){.type = cudaGraphNodeTypeGraph, .graph.graph = child});
+}
+
+PUBLIC cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+    return change(exec, node, &(Does){.type = cudaGraphNodeTypeEventRecord, .eventRecord.event = event});
+}
+
+PUBLIC cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+    return change(exec, node, &(Does){.type = cudaGraphNodeTypeWaitEvent, .eventWait.event = event});
+}
+
+PUBLIC cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t original, unsigned enabled) {
+    ENTER();
+    EXEC(exec);
+    Node *node = gs_copy_of(original, exec->graph);
+    CHECK(node != NULL && (node->does.type == cudaGraphNodeTypeKernel || node->does.type == cudaGraphNodeTypeMemcpy ||
+                           node->does.type == cudaGraphNodeTypeMemset),
+          cudaErrorInvalidValue);
+    node->enabled = enabled != 0;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t original, unsigned *enabled) {
+    EXEC(exec);
+    Node *node = gs_copy_of(original, exec->graph);
+    CHECK(node != NULL && enabled != NULL, cudaErrorInvalidValue);
+    *enabled = node->enabled;
+    return cudaSuccess;
+}
+
+/* -- memory of graphs ---------------------------------------------------------------------------------------------- */
+PUBLIC cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(value != NULL, cudaErrorInvalidValue);
+    int most = attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
+    *(uint64_t *)value = most ? used_most : used;
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
+    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(value != NULL && (attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh),
+          cudaErrorInvalidValue);
+    used_most = used;
+    return cudaSuccess;
+}

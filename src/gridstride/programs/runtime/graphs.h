@@ -1,0 +1,74 @@
+/* Graphs: nodes with what each of them does and which ones it comes after. */
+#ifndef GRIDSTRIDE_GRAPHS_H
+#define GRIDSTRIDE_GRAPHS_H
+
+#include "runtime.h"
+
+typedef struct CUgraphNode_st Node;
+typedef struct CUgraph_st Graph;
+
+/* Memory that an allocation node has promised: it is there as long as any graph or copy of it may use it. */
+typedef struct {
+    void *address;
+    size_t bytes;
+    int holders;
+} GraphMemory;
+
+struct CUgraphNode_st {
+    int state;
+    Graph *graph;
+    const Node *origin; /* the node that this one was copied from */
+    unsigned long long number; /* of all nodes; copies keep it */
+    struct cudaGraphNodeParams does;
+    int enabled, cooperative;
+    dim3 cluster;
+    GraphMemory *memory; /* of an allocation */
+    Node **after;        /* the nodes that must have ended */
+    size_t count;
+};
+
+struct CUgraph_st {
+    int state;
+    unsigned id;
+    Node **nodes; /* in the order in which they were made */
+    size_t count;
+    cudaUserObject_t *objects;
+    size_t object_count;
+};
+
+/* Destroyed handles stay readable, so that who uses one gets an error and no crash. */
+int gs_is_graph(const Graph *graph);
+int gs_is_node(const Node *node);
+
+Graph *gs_new_graph(void);
+void gs_delete_graph(Graph *graph);
+cudaError_t gs_add_node(Node **node, Graph *graph, Node *const *after, size_t count,
+                        const struct cudaGraphNodeParams *does);
+/* What a node does from now on; what it is told by pointers is copied. */
+cudaError_t gs_set_node(Node *node, const struct cudaGraphNodeParams *does);
+Graph *gs_copy_graph(const Graph *graph);
+/* The copy of a node, in children too; NULL where there is none. */
+Node *gs_copy_of(const Node *node, const Graph *copy);
+struct cudaMemcpy3DParms gs_plain_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill);
+
+/* -- capture ------------------------------------------------------------------------------------------------------- */
+int gs_capturing(cudaStream_t stream);
+/* Adds a node after what the stream was given last. */
+cudaError_t gs_capture(cudaStream_t stream, const struct cudaGraphNodeParams *does);
+cudaError_t gs_capture_kernel(cudaStream_t stream, const struct cudaGraphNodeParams *does, int cooperative,
+                              dim3 cluster);
+cudaError_t gs_capture_allocation(cudaStream_t stream, void **pointer, size_t bytes);
+int gs_is_default(cudaStream_t stream);
+cudaError_t gs_capture_record(cudaStream_t stream, cudaEvent_t event);
+/* Whether a capture has to do with it; the stream then takes part in the event's, or there is an error. */
+int gs_capture_wait(cudaStream_t stream, cudaEvent_t event, cudaError_t *error);
+/* An error where calls that wait, or use the default stream, are not allowed now; the capture is spoilt by it. */
+cudaError_t gs_outside_capture(cudaError_t error);
+cudaError_t gs_spoil(cudaStream_t stream);
+
+/* In a capturing stream the work becomes a node, and nothing runs. */
+#define CAPTURE(stream, ...) do { if (gs_capturing(stream)) \
+    return gs_error(gs_capture(stream, &(struct cudaGraphNodeParams){__VA_ARGS__})); } while (0)
+
+#endif

@@ -1,0 +1,158 @@
+"""Labs whose file is a whole program: what lab.toml may say of them, and what each kind of failure is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gridstride.course.bounds import out_of_bounds
+from gridstride.course.content import course_folder, day
+from gridstride.course.errors import LessonError
+from gridstride.course.glossary import read_glossary
+from gridstride.course.lesson import Day, Lab, PrintedLine
+from gridstride.course.load import read_day
+from gridstride.course.program_findings import lines_of, wrong_lines
+from gridstride.course.program_lab import ProgramLab
+from gridstride.programs.confined import Outcome
+from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.run import Ended
+from gridstride.programs.toolchain import toolchain
+
+Change = tuple[str, str]  # what stands in lab.toml, and what stands there instead
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[str, Change], Day]:
+    """Reads a day of a copy of the course whose lab.toml was changed."""
+    folder = tmp_path / "course"
+    shutil.copytree(course_folder(), folder)
+
+    def changed(name: str, change: Change) -> Day:
+        file = folder / name / "lab.toml"
+        text = file.read_text()
+        assert change[0] in text
+        file.write_text(text.replace(*change, 1))
+        return read_day(folder / name, read_glossary(folder))
+
+    return changed
+
+
+def test_a_programs_lab_is_read() -> None:
+    lab = day(3).lab
+    assert (lab.kind, lab.problem, lab.arguments) == ("program", "vector_add", ("{n}", "{a}", "{b}", "{c}"))
+    assert (lab.runs[0].sizes, lab.runs[2].sizes) == ({"n": (1000, 1000)}, {"n": (1025, 5000)})
+    assert [dict(each.fails) for each in lab.runs[3:]] == [{"allocation": 2}, {"copy": 2}, {"launch": 1}, {"kernel": 1}]
+
+
+MISTAKES: dict[str, tuple[str, Change, str]] = {
+    "first run drawn": ("day003", ("{ n = 1000 }", "{ n = [900, 1000] }"), "the first run has fixed sizes"),
+    "no range": ("day003", ("[1025, 5000]", "[5000, 1025]"), r"size n is \[5000, 1025\]"),
+    "other sizes": ("day003", ("{ n = 1 }", "{ m = 1 }"), "every run has the sizes of the first"),
+    "unknown call": ("day003", ('"copy=2"', '"copies=2"'), "CALL=NUMBER belongs there"),
+    "unknown argument": ("day003", ('"{n}", "{a}"', '"{m}", "{a}"'), "there is no 'm' here"),
+    "array not handed over": ("day003", ('"{a}", ', ""), "the program is not told where a is"),
+    "unknown problem": ("day003", ('"vector_add"', '"vector"'), "there is no problem 'vector'"),
+    "unknown name in a line": ("day002", ("{b}, warp", "{c}, warp"), "there is no 'c' here"),
+    "unknown name in each": ("day002", ("ceil(block / 32)", "ceil(blok / 32)"), "there is no 'blok' here"),
+    "printed by whom": ("day002", ('by = "kernel"', 'by = "host"'), "kernel or anyone belongs there"),
+    "bound of nothing": ("day003", ("most = 64\n", ""), "at `most`, or must be at `least`"),
+    "a counter of kernels": ("day003", ('figure = "warps"', 'figure = "sectors"'), "is no figure of the lab's run"),
+    "order": ("day002", ('chip = "h200"', 'chip = "h200"\nin_order = true'), "kernels print comes in no"),
+    "endless": ("day003", ('chip = "h200"', 'chip = "h200"\nseconds = 600'), "a run has from 0 to 60"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_lab_toml_is_one_error(read: Callable[[str, Change], Day], mistake: str) -> None:
+    name, change, said = MISTAKES[mistake]
+    with pytest.raises(LessonError, match=said) as error:
+        read(name, change)
+    assert error.value.file.name == "lab.toml"
+
+
+def test_sizes_must_not_hide_what_is_counted(read: Callable[[str, Change], Day]) -> None:
+    with pytest.raises(LessonError, match="a size cannot be called blocks"):
+        read("day002", ("{ grid = 5, block = 80 }", "{ blocks = 5, block = 80 }"))
+
+
+def test_a_rule_stands_for_a_line_of_each_value() -> None:
+    (rule,) = day(2).lab.lines
+    lines = list(lines_of(rule, {"grid": 2, "block": 33}))
+    assert lines[:2] == ["block 0, warp 0: 32 threads", "block 0, warp 1: 1 threads"]
+    assert len(lines) == 4
+    assert list(lines_of(PrintedLine("{n} done", {}, {}, False), {"n": 7})) == ["7 done"]
+
+
+def test_a_bound_is_also_the_least_that_must_be() -> None:
+    lesson = day(3)
+    (finding,) = out_of_bounds(lesson, {"to_host_bytes": 8, "warps": 32, "n": 1000, "threads": 1024})
+    assert (finding.kind, finding.where) == ("too_few", "back")
+    assert finding.message.startswith("8 bytes copied to the host, where this lab asks for 4,000 or more. 1,000 floats")
+
+
+def printed(*lines: str, by_kernels: int = 0) -> Outcome:
+    ended = Ended(0, 0.1, activity={"kernel_lines": by_kernels})
+    return Outcome(ended, "".join(f"{line}\n" for line in lines), "")
+
+
+def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:
+    return [(each.kind, each.message) for each in wrong_lines(lab, {"n": 2}, outcome)]
+
+
+def test_lines_may_come_in_any_order_unless_the_lab_has_one() -> None:
+    rules = (PrintedLine("piece {k} of {n}", {"k": "n"}, {}, False), PrintedLine("done", {}, {}, False))
+    lab = dataclasses.replace(day(2).lab, lines=rules)
+    turned = printed("done", "piece 1 of 2", "piece 0 of 2")
+    assert said_of(lab, turned) == []
+    ((kind, message),) = said_of(dataclasses.replace(lab, in_order=True), turned)
+    assert kind == "wrong_lines"
+    assert message.endswith('another order: line 1 is "done", "piece 0 of 2" belongs there')
+    ((_, message),) = said_of(lab, printed("piece 0 of 2", "done", "done", "\x1b[2J"))
+    assert message.startswith('4 lines were printed; missing: "piece 1 of 2"; too often, or not expected: "done", "')
+    assert "\x1b" not in message
+
+
+def test_what_a_kernel_is_to_print_the_host_may_not() -> None:
+    lab = dataclasses.replace(day(2).lab, lines=(PrintedLine("{k}", {"k": "n"}, {}, True),))
+    assert said_of(lab, printed("0", "1", by_kernels=2)) == []
+    assert [kind for kind, _ in said_of(lab, printed("0", "1", by_kernels=1))] == ["not_by_kernel"]
+
+
+# -- with compilers ---------------------------------------------------------------------------------------------------
+PROGRAM = """
+#include <cstdio>
+#include <cstdlib>
+__global__ void nothing() {}
+int main(int argc, char** argv) { %s }
+"""
+ENDINGS = {
+    "crash": ("*(volatile int*)8 = 1;", "SIGSEGV. Host code cannot use an address of device memory"),
+    "exit_status": ('puts("hm"); return 3;', "exit status 3, 0 was expected"),
+    "timeout": ("for (;;) puts(argv[0]);", "it had not ended after 2 s; it had printed"),
+    "compile_error": ("return x;", "use of undeclared identifier 'x'|identifier \"x\" is undefined"),
+    "no_result": ("return 0;", r"c.bin must hold 1,000 values of float32, 4,000 bytes: there is no such file"),
+}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_however_a_program_ends_one_message_says_so(tmp_path: Path, kind: str) -> None:
+    try:
+        toolchain()
+    except MissingToolchain as missing:
+        pytest.skip(str(missing))
+    body, said = ENDINGS[kind]
+    file = tmp_path / "add.cu"
+    file.write_text(PROGRAM % body)
+    lesson = day(3)
+    short = dataclasses.replace(lesson, lab=dataclasses.replace(lesson.lab, seconds=2.0))
+    with ProgramLab(short if kind == "timeout" else lesson, draw=random.Random(1)) as lab:
+        (finding,) = lab.judge(file).findings
+    assert finding.kind == kind
+    assert re.search(said, finding.message), finding.message

@@ -1,0 +1,110 @@
+"""Rungs as the ops compile them, for other dtypes and widths than their problems have, on the virtual GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridstride.device.choice import use
+from gridstride.device.module import cuda
+from gridstride.judge.find import find
+from gridstride.judge.header import read_kernel
+from gridstride.kernels.torch_op import ceil_div, lanes_of_rows
+from gridstride.virtual.gpu import VirtualGPU
+
+Array = np.ndarray
+ROWS = 6
+WIDTHS = [1, 75, 512, 1000, 2048, 8192]
+"""At 4 bytes: a warp for each row up to 512 elements, then 128 threads, 256 and 512."""
+ROUNDING = {"float": 3e-6, "__half": 2e-3}
+
+every_element = pytest.mark.parametrize("element", ROUNDING)
+every_width = pytest.mark.parametrize("width", WIDTHS)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> VirtualGPU:
+    return VirtualGPU("h200", sanitize=True, time_limit=20)
+
+
+def draw(element: str, *shape: int, seed: int = 0) -> Array:
+    values = np.random.default_rng(seed).standard_normal(shape)
+    return values.astype(np.float32 if element == "float" else np.float16)
+
+
+def launch(gpu: VirtualGPU, folder: str, rung: str, grid: int, block: int, *args: object, **macros: object) -> None:
+    """One launch of a rung compiled with macros; a finding of the sanitizer is an error."""
+    path: Path = find(folder).path / "rungs" / f"{rung}.cu"
+    file = read_kernel(path)
+    with use(gpu):
+        module = cuda(file.source, [f"-D{name}={value}" for name, value in macros.items()], filename=file.filename)
+        run = module[file.entry].observe(grid, block)(*args)
+    assert run.findings == ()
+
+
+def assert_near(got: Array, expected: Array, element: str) -> None:
+    np.testing.assert_allclose(
+        got.astype(float), expected, atol=ROUNDING[element] * max(1, abs(expected).max()), rtol=0
+    )
+
+
+def rows_launched(
+    gpu: VirtualGPU, folder: str, rung: str, element: str, width: int, args: Callable[[], tuple[object, ...]]
+) -> None:
+    lanes, kept = lanes_of_rows(width * (4 if element == "float" else 2))
+    threads = max(lanes, 128)
+    grid = ceil_div(ROWS, threads // lanes)
+    launch(gpu, folder, rung, grid, threads, *args(), ELEMENT=element, LANES=lanes, KEPT=kept)
+
+
+@every_element
+@every_width
+def test_softmax_and_its_gradient(gpu: VirtualGPU, element: str, width: int) -> None:
+    x, dy = draw(element, ROWS, width), draw(element, ROWS, width, seed=1)
+    y, dx = np.full_like(x, 7), np.full_like(x, 7)
+    expected = find("softmax").problem.reference({"x": x.astype(float)})["y"]
+    rows_launched(gpu, "softmax", "04_registers", element, width, lambda: (x, y, ROWS, width))
+    assert_near(y, expected, element)
+    expected = find("softmax_backward").problem.reference({"y": y.astype(float), "dy": dy.astype(float)})["dx"]
+    rows_launched(gpu, "softmax_backward", "04_registers", element, width, lambda: (y, dy, dx, ROWS, width))
+    assert_near(dx, expected, element)
+
+
+@every_element
+@every_width
+def test_layer_norm(gpu: VirtualGPU, element: str, width: int) -> None:
+    x, weight, bias = draw(element, ROWS, width), draw(element, width, seed=1), draw(element, width, seed=2)
+    y, (mean, rstd) = np.full_like(x, 7), np.full((2, ROWS), 7, np.float32)
+    wide = {"x": x.astype(float), "weight": weight.astype(float), "bias": bias.astype(float), "eps": 1e-5}
+    expected = find("layer_norm").problem.reference(wide)
+    args = (x, weight, bias, y, mean, rstd, ROWS, width, 1e-5)
+    rows_launched(gpu, "layer_norm", "03_registers", element, width, lambda: args)
+    assert_near(y, expected["y"], element)
+    assert_near(mean, expected["mean"], "float")
+    assert_near(rstd, expected["rstd"], "float")
+
+
+@pytest.mark.parametrize("width", [40_000, 40_001])
+def test_softmax_in_clusters(gpu: VirtualGPU, width: int) -> None:
+    x, dy = draw("__half", 3, width), draw("__half", 3, width, seed=1)
+    y, dx = np.full_like(x, 7), np.full_like(x, 7)
+    launch(gpu, "softmax", "05_cluster", 8 * 2, 512, x, y, 3, width, ELEMENT="__half")
+    assert_near(y * 1000.0, 1000 * find("softmax").problem.reference({"x": x.astype(float)})["y"], "__half")
+    launch(gpu, "softmax_backward", "05_cluster", 8 * 2, 512, x, dy, dx, 3, width, ELEMENT="__half")
+    expected = find("softmax_backward").problem.reference({"y": x.astype(float), "dy": dy.astype(float)})["dx"]
+    assert_near(dx, expected, "__half")
+
+
+@pytest.mark.parametrize("size", [1, 4096, 10_007])
+def test_gelu_and_its_gradient_in_halves(gpu: VirtualGPU, size: int) -> None:
+    x, dy = draw("__half", size), draw("__half", size, seed=1)
+    y, dx = np.full_like(x, 7), np.full_like(x, 7)
+    blocks = ceil_div(2 * size, 16 * 512)
+    launch(gpu, "gelu", "03_exponential", blocks, 256, x, y, size, ELEMENT="__half")
+    assert_near(y, find("gelu").problem.reference({"x": x.astype(float)})["y"], "__half")
+    launch(gpu, "gelu_backward", "03_exponential", blocks, 256, x, dy, dx, size, ELEMENT="__half")
+    wide = {"x": x.astype(float), "dy": dy.astype(float)}
+    assert_near(dx, find("gelu_backward").problem.reference(wide)["dx"], "__half")

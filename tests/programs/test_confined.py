@@ -1,0 +1,105 @@
+"""A stranger's program in its room: what it cannot do, and what is believed of what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridstride.judge.sandbox.client import CannotJudge
+from gridstride.programs.confined import ProgramRoom, _believed
+from gridstride.programs.errors import BuildFailed
+from gridstride.programs.run import Settings
+from gridstride.programs.toolchain import Toolchain
+
+HOSTILE = r"""
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cuda_runtime.h>
+
+int main(int argc, char** argv)
+{
+    struct stat found;
+    printf("stat %d\n", stat("/etc/passwd", &found));
+    printf("read %d\n", open("/etc/passwd", O_RDONLY));
+    printf("write %d\n", open(argv[2], O_CREAT | O_WRONLY, 0600));
+    printf("own %d\n", open(argv[1], O_CREAT | O_WRONLY, 0600) >= 0);
+    printf("network %d\n", socket(AF_INET, SOCK_STREAM, 0));
+    printf("process %d\n", fork());
+    printf("program %d\n", execl("/bin/true", "true", (char*)nullptr));
+    printf("signal %d\n", kill(getppid(), 0));
+    printf("credentials %d\n", getenv("SECRET") != nullptr);
+    float* memory;
+    printf("device %d\n", cudaMalloc(&memory, 64));
+    return 0;
+}
+"""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.slow
+def test_a_hostile_program_reaches_its_own_folder_and_the_device(
+    tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "x")
+    file = tmp_path / "hostile.cu"
+    file.write_text(HOSTILE)
+    with ProgramRoom(chip="h200") as room:
+        room.build(file)
+        try:
+            outcome = room.run(["hostile", str(room.data / "own"), str(tmp_path / "evil")], Settings(time_limit=60))
+        except CannotJudge as refused:
+            pytest.skip(str(refused))
+        written = [path.name for path in room.data.iterdir()]
+    said = dict(line.split() for line in outcome.stdout.splitlines())
+    refused = ("read", "write", "network", "process", "program", "signal")
+    assert {name: said[name] for name in refused} == dict.fromkeys(refused, "-1")
+    assert (said["own"], said["credentials"], said["device"]) == ("1", "0", "0")
+    assert written == ["own"]
+    assert not (tmp_path / "evil").exists()
+    assert outcome.ended.activity["allocations"] == 1
+
+
+@pytest.mark.timeout(600)
+def test_a_source_cannot_name_files_that_are_not_its_own(tools: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "secret.h").write_text("int secret;\n")
+    file = tmp_path / "includes.cu"
+    file.write_text(f'#include "{tmp_path}/secret.h"\nint main() {{ return secret; }}\n')
+    with ProgramRoom(chip="h200") as room, pytest.raises(BuildFailed) as failed:
+        room.build(file)
+    assert "Permission denied" in failed.value.output or "not found" in failed.value.output
+
+
+def test_the_folder_is_gone_afterwards() -> None:
+    with ProgramRoom(chip="h200") as room:
+        there = room.data
+        assert there.is_dir()
+    assert not there.parent.exists()
+
+
+def test_what_is_no_report_is_not_believed() -> None:
+    good = {"kind": "race", "message": "two\x1b[2J threads", "line": 7, "file": "a.cu"}
+    lines = [
+        good,
+        {"kind": "praise"},
+        {"kind": "race", "line": -1},
+        {"activity": {"launches": 2, "evil": 1, "blocks": "x"}},
+    ]
+    findings, activity = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
+    assert [each["line"] for each in findings] == [7, None]
+    assert "\x1b" not in findings[0]["message"]
+    assert activity == {"launches": 2}
+    assert _believed(b"{]}\n") == ((), {})
+    assert _believed(b"[" * 100_000 + b"}\n") == ((), {})
+
+
+def test_a_process_that_cannot_lock_itself_in_is_no_verdict() -> None:
+    with pytest.raises(CannotJudge, match="could not lock itself in"):
+        _believed(json.dumps({"refused": {"landlock": 0}}).encode())
