@@ -17,6 +17,7 @@ from gridstride.course.progress import Progress
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATHS = ("/", "/day/1", "/day/5", "/day/5/lab", "/glossary", "/history", "/portfolio", "/settings")
 pytestmark = [
+    pytest.mark.timeout(300),  # a browser beside other tests, on two cores
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (chromium, google-chrome)"),
     pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is not installed"),
 ]

@@ -19,6 +19,7 @@ from gridstride.course.content import day
 from gridstride.course.progress import Progress
 from gridstride.workbench.jobs import Jobs
 
+pytestmark = pytest.mark.timeout(300)  # each test starts servers, some of them several
 PASSWORD = "correct horse"
 SITE = "<style>@media (prefers-color-scheme: dark) {}</style><h1>mine</h1>"
 
