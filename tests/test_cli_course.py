@@ -29,7 +29,7 @@ from gridstride.course.progress import Progress
 from gridstride.course.workspace import lab_path
 
 NOT_WRITTEN = [number for number in range(1, 101) if number not in day_numbers()]
-COMMANDS = "learn watch hint quiz solution progress portfolio glossary".split()
+COMMANDS = "learn watch hint quiz solution progress portfolio glossary up".split()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
     *"plain protocol compiler virtual device testing judge kernels ops programs profile".split(),
-    *"models train serve course commands cli".split(),
+    *"models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 

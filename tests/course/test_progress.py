@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course import progress as module
+from gridstride.course import database as module
 from gridstride.course.errors import ProgressError
 from gridstride.course.progress import Progress
 from gridstride.course.schema import MIGRATIONS

@@ -36,18 +36,12 @@ def opened() -> Iterator[Progress]:
         yield progress
 
 
-def all_days() -> list[Day]:
-    """Every day, in order."""
-    from gridstride.course.content import day, day_numbers
-
-    return [day(number) for number in day_numbers()]
-
-
 ALL_PASSED = "Every day there is has been passed"
 
 
 def all_passed(progress: Progress) -> bool:
     """Whether the lab of every day there is has been passed."""
+    from gridstride.course.content import all_days
     from gridstride.course.standing import next_day
 
     return next_day(all_days(), progress) is None
@@ -55,7 +49,7 @@ def all_passed(progress: Progress) -> bool:
 
 def chosen_day(word: str | None, progress: Progress) -> Day:
     """The day that is named; without a name the first that is not passed, or the last one where all are."""
-    from gridstride.course.content import day, day_number
+    from gridstride.course.content import all_days, day, day_number
     from gridstride.course.standing import next_day
 
     if word is not None:

@@ -1,4 +1,4 @@
-"""The words of the course's commands: learn, watch, hint, quiz, solution, progress, portfolio, glossary.
+"""The words of the course's commands: learn, watch, hint, quiz, solution, progress, portfolio, glossary, up.
 
 As in cli.py a command parses its words and calls one function, which is imported only then.
 """
@@ -18,7 +18,7 @@ DayWord = Annotated[
 
 def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    for command in (learn, watch, hint, quiz, solution, progress, portfolio, glossary):
+    for command in (learn, watch, hint, quiz, solution, progress, portfolio, glossary, up):
         app.command()(command)
 
 
@@ -101,3 +101,19 @@ def glossary(
 ) -> int:
     """Explain a term of the lessons."""
     return call("glossary", " ".join(words) if words else None, as_json=as_json)
+
+
+def up(
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Whose requests: 0.0.0.0 for all machines, with a password.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="0 takes any.")] = 8585,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Open the course in a browser.
+
+    Lessons, quizzes and labs with an editor, on the same record and the same files as in the terminal. It needs no
+    network. Beyond this machine it asks for a password: the one in GRIDSTRIDE_PASSWORD, or the one set before.
+    """
+    return call("up", host=host, port=port, open_browser=not no_open, as_json=as_json)

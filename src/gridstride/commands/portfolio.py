@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.course_target import all_days, opened
+from gridstride.commands.course_target import opened
 from gridstride.commands.target import import_the_judge, problems_said
 from gridstride.commands.terminal import Progress as Steps
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from gridstride.course.portfolio.entries import Entry, Record
     from gridstride.judge.report.kernel_page import Pictured
 
-_FOLDER = "portfolio"  # in the learner's own
-
 
 def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
     """Write the site and say where it is."""
+    from gridstride.course.content import all_days
     from gridstride.course.portfolio import entries, pages, site_folder
     from gridstride.course.workspace import workspace
 
@@ -31,7 +30,7 @@ def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
         raise WrongUse("--name needs a name")
     if out is not None and not out.strip():
         raise WrongUse("--out needs a folder")
-    folder = Path(out).expanduser() if out is not None else workspace() / _FOLDER
+    folder = Path(out).expanduser() if out is not None else workspace() / site_folder.NAME
     today = datetime.now().astimezone().date()
     with opened() as progress:
         record = entries.record(all_days(), progress, today)

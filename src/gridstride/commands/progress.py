@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gridstride.commands.course_target import ALL_PASSED, all_days, opened
+from gridstride.commands.course_target import ALL_PASSED, opened
 from gridstride.commands.terminal import emit, stdout
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ _HEADER = ("day", "", "lab", "runs", "hints", "quiz")
 
 def run(*, as_json: bool) -> bool:
     """Show each day, the streak, and how many questions wait."""
+    from gridstride.course.content import all_days
     from gridstride.course.standing import due_count, next_day, next_step, standing, streak
     from gridstride.course.workspace import workspace
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,17 +21,17 @@ from gridstride.commands.terminal import (
 )
 
 if TYPE_CHECKING:
+    from gridstride.course.lab_judge import Judge
     from gridstride.course.lab_verdict import LabVerdict
     from gridstride.course.lesson import Day
     from gridstride.course.progress import Progress
 
 _LOOK = 0.1  # seconds between two looks at the file
 
-Judge = Callable[[Path], "LabVerdict"]
-
 
 def run(word: str | None, *, as_json: bool) -> bool:
     """Judge until the lab passes; with `as_json` once."""
+    from gridstride.course.predictions import predictions
     from gridstride.course.workspace import prepare_lab
 
     with opened() as progress:
@@ -40,7 +40,7 @@ def run(word: str | None, *, as_json: bool) -> bool:
         with problems_said(), _judge(day) as judge:
             if as_json:
                 verdict = _judged(judge, file, progress)
-                emit({**verdict.json(), "file": str(file), "predicted": _predicted(day, progress)})
+                emit({**verdict.json(), "file": str(file), "predicted": predictions(day, progress)})
                 return verdict.passed
             print_stderr(f"watching {file}: save it to have it judged, Ctrl-C ends")
             for _ in _saves(file):
@@ -50,7 +50,7 @@ def run(word: str | None, *, as_json: bool) -> bool:
                     print_stderr(f"error: {error}")
                     continue
                 last = verdict.passed and all_passed(progress)
-                _show(day, verdict, _predicted(day, progress), last=last)
+                _show(day, verdict, predictions(day, progress), last=last)
                 if verdict.passed:
                     return True
     return False
@@ -97,14 +97,8 @@ def _record(verdict: LabVerdict, progress: Progress) -> None:
     """Keep the verdict; one that cannot be kept is shown all the same."""
     from gridstride.course.errors import ProgressError
 
-    first = verdict.findings[0] if verdict.findings else None
-    kind, message = (first.kind, first.message) if first else ("", "")
     try:
-        progress.record_run(
-            verdict.day, passed=verdict.passed, seconds=verdict.seconds, finding=kind, message=message,
-            measured=verdict.measured, cases=verdict.cases, chip=verdict.chip or None,
-            source=verdict.source if verdict.passed else None,
-        )  # fmt: skip
+        progress.record_verdict(verdict)
     except ProgressError as error:
         print_stderr(f"warning: this verdict was not recorded: {error}")
 
@@ -131,15 +125,9 @@ def _saves(file: Path) -> Iterator[None]:
         time.sleep(_LOOK)
 
 
-def _predicted(day: Day, progress: Progress) -> dict[str, str]:
-    """What the learner said last of each figure, by the figure's name."""
-    figures = {question.id: question.figure for question in day.questions if question.figure}
-    return {figures[each.question]: each.given for each in progress.answers(day.number) if each.question in figures}
-
-
 def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: bool) -> None:
     """The verdict in words; `last` where this pass leaves no day open."""
-    from gridstride.course.figures import counted
+    from gridstride.course.predictions import measurement
 
     console = stdout()
     if not verdict.passed:
@@ -152,16 +140,6 @@ def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: boo
         return
     console.print(f"pass ({verdict.seconds:.1f} s): {day.lab.shows}", style="bold green")
     for name, value in verdict.measured.items():
-        said = _said(day, name, predicted[name], value) if name in predicted else ""
-        console.print(f"  {name.replace('_', ' ')}: {counted(value, day.figures[name].unit)}{said}")
+        console.print(f"  {name.replace('_', ' ')}: {measurement(day, name, value, predicted.get(name))}")
     solution = f"gridstride solution {day.number}"
     console.print(f"\n{ALL_PASSED}. Next: {solution}" if last else f"\nNext: {solution}, then gridstride learn")
-
-
-def _said(day: Day, figure: str, given: str, value: float) -> str:
-    """What the learner had predicted of a figure, and whether it is so."""
-    from gridstride.course.quiz import is_near
-
-    question = next(each for each in day.questions if each.figure == figure)
-    right = is_near(question, float(given.replace(",", "")), value)
-    return f"; you said {given}, which is {'right' if right else 'not right'}"

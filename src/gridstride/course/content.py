@@ -41,6 +41,11 @@ def day(number: int, folder: Path | None = None) -> Day:
     return found
 
 
+def all_days() -> list[Day]:
+    """Every day, in order; LessonError."""
+    return [day(number) for number in day_numbers()]
+
+
 @functools.cache
 def glossary(folder: Path | None = None) -> dict[str, Term]:
     """The terms by anchor."""

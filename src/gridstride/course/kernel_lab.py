@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,17 +17,23 @@ from gridstride.course.lesson import Day
 _PATIENCE = 10.0  # seconds for a launch: the judge's cases take milliseconds
 
 
-class KernelLab:
-    """Judges one day's kernel again and again. The worker, the cases and their answers are made once."""
+def _quiet(_: str) -> None:
+    pass
 
-    def __init__(self, day: Day) -> None:
+
+class KernelLab:
+    """Judges one day's kernel again and again. The worker, the cases and their answers are made once; `progress` hears
+    of each case before it is run.
+    """
+
+    def __init__(self, day: Day, *, progress: Callable[[str], None] = _quiet) -> None:
         from gridstride.judge.find import find
         from gridstride.judge.ladder import Ladder
         from gridstride.virtual.gpu import VirtualGPU
 
         self.day = day
         device = VirtualGPU(day.lab.chip, time_limit=_PATIENCE)
-        self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True)
+        self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True, cases=progress)
         self._bench = Bench(day)
 
     def __enter__(self) -> Self:

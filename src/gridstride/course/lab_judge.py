@@ -13,9 +13,17 @@ from gridstride.course.lesson import Day
 Judge = Callable[[Path], LabVerdict]
 
 
+def _quiet(_: str) -> None:
+    pass
+
+
 @contextmanager
-def judge_of(day: Day, *, draw: random.Random | None = None) -> Iterator[Judge]:
-    """The judge, ready; `draw` gives a program's sizes and data. MissingToolchain where compilers are needed."""
+def judge_of(
+    day: Day, *, draw: random.Random | None = None, progress: Callable[[str], None] = _quiet
+) -> Iterator[Judge]:
+    """The judge, ready; `draw` gives a program's sizes and data, `progress` hears of each case of a kernel before it is
+    run. MissingToolchain where compilers are needed.
+    """
     if day.lab.kind == "writing":
         from gridstride.course import table_lab
 
@@ -29,6 +37,6 @@ def judge_of(day: Day, *, draw: random.Random | None = None) -> Iterator[Judge]:
     else:
         from gridstride.course.kernel_lab import KernelLab
 
-        with KernelLab(day) as kernel_lab:
+        with KernelLab(day, progress=progress) as kernel_lab:
             kernel_lab.warm_up()
             yield kernel_lab.judge

@@ -7,7 +7,7 @@ block whose info string goes on with `picture=NAME` or `file=PATH` holds what th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^```(.*)$")
@@ -99,14 +99,19 @@ def word_count(text: str) -> int:
 
 def for_terminal(text: str) -> str:
     """The lesson without marks, its links to files as their text alone: a terminal has nowhere to go."""
+    return for_reader(text, lambda link: f"[{link.text}]({link.target})" if "://" in link.target else link.text)
+
+
+def for_reader(text: str, link: Callable[[Link], str]) -> str:
+    """The lesson without marks and without what stands behind a block's language; `link` says how one is written."""
     shown = []
     inside = False
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), start=1):
         fence = _FENCE.match(line)
         if fence:
             inside = not inside
             line = f"```{(fence[1].split() or [''])[0]}"
         elif not inside:
-            line = _LINK.sub(lambda m: m[0] if "://" in m[2] else m[1], _COMMENT.sub("", line))
+            line = _LINK.sub(lambda m, at=number: link(Link(at, m[1], m[2])), _COMMENT.sub("", line))  # type: ignore[misc]
         shown.append(line)
     return "\n".join(shown) + "\n"

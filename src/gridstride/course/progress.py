@@ -1,31 +1,17 @@
-"""What a learner has done: every run, answer, hint and solution looked at, in one SQLite file.
-
-Each record is a transaction of its own, in write-ahead logging: a process that is killed, or two that write at once,
-lose nothing that was recorded.
-"""
+"""What a learner has done: every run, answer, hint and solution looked at."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from datetime import datetime
+from typing import Any
 
-from gridstride.course.errors import ProgressError
-from gridstride.course.schema import MIGRATIONS
+from gridstride.course.database import Database
+from gridstride.course.lab_verdict import LabVerdict
 
-_WAIT = 10.0  # seconds for another process to end its transaction, which takes milliseconds
-_AGAIN = 0.02  # seconds between two attempts to open it
 _RUN = "at, day, passed, finding, message, seconds, measured, source, cases, chip"
-_SIDE_FILES = ("", "-wal", "-shm")  # what belongs to one database
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +42,8 @@ class AnswerRecord:
     right: bool
 
 
-class Progress:
-    """The file at `path`, made where there is none; ProgressError where it cannot be used.
-
-    A file that is no database, or a damaged one, is kept aside under another name, and `say` is told.
-    """
-
-    def __init__(
-        self, path: Path, *, say: Callable[[str], None] = lambda _: None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC), wait: float = _WAIT,
-    ) -> None:  # fmt: skip
-        self.path, self._now, self._wait = path, now, wait
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ProgressError(f"{path.parent} cannot be made: {error.strerror}") from error
-        try:
-            self._database = self._opened_or_begun_anew(say)
-        except OSError as error:
-            raise ProgressError(f"{path} cannot be used: {error.strerror}; nothing was changed") from error
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+class Progress(Database):
+    """The records, each written in a transaction of its own."""
 
     def record_run(
         self, day: int, *, passed: bool, seconds: float, finding: str = "", message: str = "",
@@ -97,187 +52,70 @@ class Progress:
     ) -> None:  # fmt: skip
         """Keep a verdict, with what was found first and what was measured; of a pass also the source that passed."""
         counted = json.dumps(dict(measured or {}))
-        row = (self._at(), day, passed, finding, message, seconds, counted, source, cases, chip)
-        with self._writing() as database:
+        row = (self.now(), day, passed, finding, message, seconds, counted, source, cases, chip)
+        with self.writing() as database:
             database.execute(f"INSERT INTO run ({_RUN}) VALUES ({', '.join('?' * len(row))})", row)
+
+    def record_verdict(self, verdict: LabVerdict) -> None:
+        """Keep a lab's verdict; of a pass also the source."""
+        first = verdict.findings[0] if verdict.findings else None
+        self.record_run(
+            verdict.day, passed=verdict.passed, seconds=verdict.seconds, finding=first.kind if first else "",
+            message=first.message if first else "", measured=verdict.measured, cases=verdict.cases,
+            chip=verdict.chip or None, source=verdict.source if verdict.passed else None,
+        )  # fmt: skip
 
     def record_answer(self, day: int, question: str, given: str, *, right: bool) -> None:
         """Keep an answer."""
-        with self._writing() as database:
+        with self.writing() as database:
             database.execute(
                 "INSERT INTO answer (at, day, question, given, correct) VALUES (?, ?, ?, ?, ?)",
-                (self._at(), day, question, given, right),
+                (self.now(), day, question, given, right),
             )
 
     def record_solution(self, day: int, *, passed: bool) -> None:
         """Keep that the solution was looked at, before or after the lab was passed."""
-        with self._writing() as database:
-            database.execute("INSERT INTO solution (at, day, passed) VALUES (?, ?, ?)", (self._at(), day, passed))
+        with self.writing() as database:
+            database.execute("INSERT INTO solution (at, day, passed) VALUES (?, ?, ?)", (self.now(), day, passed))
 
     def next_hint(self, day: int, most: int) -> int:
         """The number of the hint that comes next, recorded; the last one again where there is none."""
-        with self._writing() as database:
+        with self.writing() as database:
             taken = int(database.execute("SELECT count(*) FROM hint WHERE day = ?", (day,)).fetchone()[0])
             if taken < most:
-                database.execute("INSERT INTO hint (day, number, at) VALUES (?, ?, ?)", (day, taken + 1, self._at()))
+                database.execute("INSERT INTO hint (day, number, at) VALUES (?, ?, ?)", (day, taken + 1, self.now()))
             return min(taken + 1, most)
 
     def runs(self, day: int | None = None) -> list[RunRecord]:
         """Every verdict, oldest first; of one day only where it is given."""
-        rows = self._read(f"SELECT {_RUN} FROM run {_where(day)}", day)
+        rows = self._of_day(f"SELECT {_RUN} FROM run", day)
         return [RunRecord(_time(at), number, bool(passed), finding, message, seconds, json.loads(measured), *kept)
                 for at, number, passed, finding, message, seconds, measured, *kept in rows]  # fmt: skip
 
     def answers(self, day: int | None = None) -> list[AnswerRecord]:
         """Every answer, oldest first; of one day only where it is given."""
-        rows = self._read(f"SELECT at, day, question, given, correct FROM answer {_where(day)}", day)
+        rows = self._of_day("SELECT at, day, question, given, correct FROM answer", day)
         return [AnswerRecord(_time(at), number, question, given, bool(right))
                 for at, number, question, given, right in rows]  # fmt: skip
 
     def hints(self, day: int) -> int:
         """How many hints were taken."""
-        return int(self._read("SELECT count(*) FROM hint WHERE day = ?", day)[0][0])
+        return int(self.read("SELECT count(*) FROM hint WHERE day = ?", day)[0][0])
 
     def solution_seen_early(self, day: int) -> bool:
         """Whether the solution was looked at before the lab was passed."""
-        return bool(self._read("SELECT count(*) FROM solution WHERE day = ? AND NOT passed", day)[0][0])
+        return bool(self.read("SELECT count(*) FROM solution WHERE day = ? AND NOT passed", day)[0][0])
 
     def active_times(self) -> list[datetime]:
         """When something was done: runs and answers."""
-        return [_time(row[0]) for row in self._read("SELECT at FROM run UNION SELECT at FROM answer ORDER BY at", None)]
+        return [_time(row[0]) for row in self.read("SELECT at FROM run UNION SELECT at FROM answer ORDER BY at")]
 
-    def _at(self) -> str:
-        return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
-
-    def _opened_or_begun_anew(self, say: Callable[[str], None]) -> sqlite3.Connection:
-        try:
-            return self._opened()
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError:
-            with _alone(self.path):  # or a second process would put the new file of the first one aside
-                try:
-                    return self._opened()
-                except sqlite3.OperationalError:
-                    raise
-                except sqlite3.DatabaseError as error:
-                    aside = _set_aside(self.path, self._now())
-                    say(f"{self.path} is damaged ({error}): it is kept as {aside}, and a new one is begun")
-                    return self._opened()
-
-    def _opened(self) -> sqlite3.Connection:
-        """The database; tried again while another process makes it, as SQLite itself does not wait for that."""
-        deadline = time.monotonic() + self._wait
-        while True:
-            try:
-                return self._opened_once()
-            except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(_AGAIN)
-
-    def _opened_once(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-            _check(database)
-            _migrate(database, self.path)
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that nobody else writes in; undone where it fails."""
-        try:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._database
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
-
-    def _read(self, words: str, day: int | None) -> list[Any]:
-        try:
-            return self._database.execute(words, () if day is None else (day,)).fetchall()
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
-
-    def _unusable(self, error: sqlite3.Error) -> ProgressError:
-        if _is_busy(error):
-            return ProgressError(
-                f"{self.path} is locked by another program for more than {self._wait:g} s: close what holds it and try "
-                "again; nothing was changed"
-            )
-        return ProgressError(
-            f"{self.path} cannot be used ({error}): see whether its folder can be written and its disk has room, or "
-            "set GRIDSTRIDE_COURSE to another folder; nothing was changed"
-        )
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Inside, no other process is here for the same file."""
-    with Path(f"{path}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _where(day: int | None) -> str:
-    return f"{'' if day is None else 'WHERE day = ? '}ORDER BY id"
+    def _of_day(self, words: str, day: int | None) -> list[Any]:
+        """The rows of a query over a table, oldest first; of one day only where it is given."""
+        if day is None:
+            return self.read(f"{words} ORDER BY id")
+        return self.read(f"{words} WHERE day = ? ORDER BY id", day)
 
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-def _check(database: sqlite3.Connection) -> None:
-    found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise sqlite3.DatabaseError(found)
-
-
-def _migrate(database: sqlite3.Connection, path: Path) -> None:
-    """Take the tables to the newest version, each step whole or not at all."""
-    while (version := _version(database)) != len(MIGRATIONS):
-        if version > len(MIGRATIONS):
-            raise ProgressError(
-                f"{path} was written by a later GridStride (version {version} of its tables, {len(MIGRATIONS)} are "
-                "known here): upgrade with pip install --upgrade gridstride; nothing was changed"
-            )
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            if _version(database) == version:  # no other process has done it meanwhile
-                for statement in filter(str.strip, MIGRATIONS[version].split(";")):
-                    database.execute(statement)
-                database.execute(f"PRAGMA user_version = {version + 1}")
-            database.execute("COMMIT")
-        except BaseException:
-            database.execute("ROLLBACK")
-            raise
-
-
-def _version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _set_aside(path: Path, at: datetime) -> Path:
-    """Give a damaged database, and what belongs to it, another name that nothing has."""
-    base = f"{path.name}.damaged-{at.astimezone(UTC):%Y%m%dT%H%M%S}"
-    number, aside = 0, path.with_name(base)
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{base}-{number}")
-    for suffix in _SIDE_FILES:
-        with contextlib.suppress(FileNotFoundError):
-            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
-    return aside

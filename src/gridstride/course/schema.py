@@ -27,5 +27,16 @@ MIGRATIONS = (
     ALTER TABLE run ADD COLUMN cases INTEGER;
     ALTER TABLE run ADD COLUMN chip TEXT;
     """,
+    # The workbench's queue. `turn` numbers the jobs as they were begun, `attempts` how often this one was.
+    """
+    CREATE TABLE job (
+        id INTEGER PRIMARY KEY, at TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL, day INTEGER NOT NULL,
+        source TEXT NOT NULL, state TEXT NOT NULL, turn INTEGER, attempts INTEGER NOT NULL, ended TEXT,
+        outcome TEXT, report TEXT
+    ) STRICT;
+    CREATE INDEX job_in_state ON job (state, id);
+    CREATE INDEX job_of_day ON job (day, kind, id);
+    CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    """,
 )
 """A step that was released is never changed: a new one follows it."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from gridstride.course.lesson import Day
+from gridstride.course.lesson import Day, Question
 from gridstride.course.progress import Progress
-from gridstride.course.quiz import Answers, returning
+from gridstride.course.quiz import RETURNING, Answers, returning
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,9 @@ def answers_by_question(progress: Progress) -> Answers:
 def due_count(days: Iterable[Day], progress: Progress, now: datetime) -> int:
     """How many questions wait to be asked again."""
     return len(returning(days, answers_by_question(progress), now, but=0))
+
+
+def asked_with(day: Day, days: Iterable[Day], progress: Progress, now: datetime) -> list[tuple[Day, Question]]:
+    """A day's own questions, then those of other days that are due."""
+    due = returning(days, answers_by_question(progress), now, but=day.number)
+    return [*((day, question) for question in day.questions), *due[:RETURNING]]

@@ -50,9 +50,9 @@ class Ladder:
 
     Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()` all
     that has been done so far. `left_out` are rungs whose instructions the GPU does not have. `progress` hears of each
-    kernel, `detail` what is being done with it when that takes a while. On a physical GPU the sanitizer's work and the
-    counting is still done on the virtual one, at small sizes: hardware does neither. With `sandbox` the virtual one is
-    a worker process under limits; `close()` ends it.
+    kernel, `detail` what is being done with it when that takes a while, `cases` of each case before it is run. On a
+    physical GPU the sanitizer's work and the counting is still done on the virtual one, at small sizes: hardware does
+    neither. With `sandbox` the virtual one is a worker process under limits; `close()` ends it.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Ladder:
         seed: int | None = None,
         progress: Progress = _quiet,
         detail: Progress = _quiet,
+        cases: Progress = _quiet,
         sandbox: bool | Sandbox = False,
     ) -> None:
         self.folder, self.problem = folder, folder.problem
@@ -71,7 +72,7 @@ class Ladder:
         self.seed = secrets.randbelow(2**31) if seed is None else seed
         self.results: list[RungResult] = []
         self.rejected: list[Rejection] = []
-        self._progress, self._detail = progress, detail
+        self._progress, self._detail, self._on_case = progress, detail, cases
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
         self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
@@ -192,7 +193,7 @@ class Ladder:
         if refused := refused_launch(self.problem, runnable):
             return replace(result, findings=refused)
         seconds = _VERDICT * self._virtual.time_limit if isinstance(self._virtual, VirtualGPU) else math.inf
-        verification = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds)
+        verification = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds, progress=self._on_case)
         seen = coverage(self.problem, verification.seen, runnable.launch, float_index=runnable.facts.float_index)
         result = replace(
             result,

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+NAME = "portfolio"
+"""Of the folder, in the learner's own."""
 MARKER = ".gridstride-portfolio"
 """Lists the pages that were written: they, and no other file, are overwritten and removed."""
-_PAGE = re.compile(r"index\.html|day\d{3}\.html")
+PAGE = re.compile(r"index\.html|day\d{3}\.html")
 
 
 class FolderRefused(ValueError):
@@ -59,7 +61,7 @@ def _written(folder: Path) -> set[str]:
     """The pages that the marker lists; a name that is none of ours is not believed."""
     try:
         listed = json.loads((folder / MARKER).read_text(encoding="utf-8"))["pages"]
-        return {name for name in listed if isinstance(name, str) and _PAGE.fullmatch(name)}
+        return {name for name in listed if isinstance(name, str) and PAGE.fullmatch(name)}
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return set()
 

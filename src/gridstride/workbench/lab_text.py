@@ -1,0 +1,56 @@
+"""The learner's file of a lab as an editor has it open, while other programs may write it too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gridstride.course.errors import ProgressError
+from gridstride.course.lesson import Day
+from gridstride.course.workspace import prepare_lab
+
+
+class ChangedElsewhere(RuntimeError):
+    """Another program has written the file since it was read, and the editor holds another text."""
+
+
+class LabText:
+    """The file's text as it was last read or written here; ProgressError where the file cannot be used."""
+
+    def __init__(self, day: Day) -> None:
+        self.path, _ = prepare_lab(day)
+        self.text = self._read()
+
+    def changed(self) -> str | None:
+        """The text that another program has written; None where there is none."""
+        text = self._read()
+        return text if text != self.text else None
+
+    def reload(self) -> str:
+        """Take the file's text."""
+        self.text = self._read()
+        return self.text
+
+    def save(self, text: str, *, over: bool = False) -> None:
+        """Write the text, whole or not at all; ChangedElsewhere unless `over` says that this one counts."""
+        from gridstride.judge.report.save import save
+
+        there = self._read()
+        if not over and there not in (self.text, text):
+            raise ChangedElsewhere(f"{self.path} was changed by another program or window")
+        if there != text:
+            try:
+                save(self.path, text)
+            except OSError as error:
+                raise ProgressError(f"{self.path} cannot be written: {error.strerror}") from error
+        self.text = text
+
+    def _read(self) -> str:
+        try:
+            return _text(self.path)
+        except OSError as error:
+            raise ProgressError(f"{self.path} cannot be read: {error.strerror}") from error
+
+
+def _text(path: Path) -> str:
+    """As an editor shows it: lines end with a line feed, and a byte that is no text is a replacement character."""
+    return path.read_text(encoding="utf-8-sig", errors="replace")

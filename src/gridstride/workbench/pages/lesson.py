@@ -1,0 +1,75 @@
+"""A day's lesson with its quiz and its interview questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from nicegui import ui
+
+from gridstride.course.content import day as read_day
+from gridstride.course.content import day_number, day_numbers
+from gridstride.course.lesson import Day, Question
+from gridstride.course.progress import AnswerRecord, Progress
+from gridstride.course.standing import DayStanding, asked_with, standing
+from gridstride.workbench.pages.prose import prose
+from gridstride.workbench.pages.quiz import card
+from gridstride.workbench.state import Workbench, days
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What the page shows; `last` is the newest answer to each question."""
+
+    day: Day
+    so_far: DayStanding
+    asked: tuple[tuple[Day, Question], ...]
+    last: dict[tuple[int, str], AnswerRecord]
+
+
+def read(progress: Progress, word: str) -> Lesson:
+    """From the course and the learner's record; NoSuchDay, LessonError."""
+    day = read_day(day_number(word))
+    last = {(each.day, each.question): each for each in progress.answers()}
+    asked = tuple(asked_with(day, days()[0], progress, datetime.now(UTC)))
+    return Lesson(day, standing(day, progress), asked, last)
+
+
+async def build(workbench: Workbench, word: str) -> None:
+    """The page."""
+    lesson = await workbench.read(lambda progress: read(progress, word))
+    day = lesson.day
+    with ui.element("div").classes("soft eyebrow"):
+        ui.label(f"Day {day.number} · {day.part} · {day.minutes} minutes")
+        if day.needs:
+            _needs(day)
+    prose(day.text)
+    with ui.element("aside").classes("sources soft small"):
+        ui.label(f"Sources: {'; '.join(day.sources)}")
+    ui.html('<h2 id="quiz">Say what you expect</h2>', sanitize=False)
+    ui.label("Answers are kept. Numbers are measured once you have said yours, and the lab shows some of them again.")
+    for number, (of, question) in enumerate(lesson.asked, start=1):
+        again = "" if of is day else f"day {of.number}, again"
+        card(workbench, of, question, number=number, again=again,
+             last=lesson.last.get((of.number, question.id)) if of is day else None)  # fmt: skip
+    _interviews(day)
+    with ui.element("div").classes("onwards"):
+        ui.link(f"To the lab: {day.lab.title}", f"/day/{day.number}/lab").classes("go")
+
+
+def _needs(day: Day) -> None:
+    ui.label("after")
+    for number in day.needs:
+        if number in day_numbers():
+            ui.link(f"day {number}", f"/day/{number}")
+        else:
+            ui.label(f"day {number} (not written yet)")
+
+
+def _interviews(day: Day) -> None:
+    ui.html("<h2>As an interviewer asks it</h2>", sanitize=False)
+    for each in day.interviews:
+        with ui.element("details").classes("interview"):
+            with ui.element("summary"):
+                ui.label(each.question)
+            prose(each.answer)

@@ -1,0 +1,44 @@
+"""Lessons and the glossary as HTML: figures' marks hidden, links led to this workbench's own pages."""
+
+from __future__ import annotations
+
+import re
+
+from nicegui import ui
+
+from gridstride.course.content import day_numbers
+from gridstride.course.markdown import Link, for_reader
+
+_DAY_FILE = re.compile(r"(?:\.\./)?day(\d{3})/lesson\.md")
+_DAY = re.compile(r"\(Day (\d+)\)")
+
+
+def prose(text: str) -> ui.markdown:
+    """A text of the course, which is trusted."""
+    shown = ui.markdown(for_reader(text, _link), sanitize=False).classes("prose")
+    shown.props["innerHTML"] = shown.props["innerHTML"].replace("<th></th>", "<td></td>")  # a corner heads nothing
+    return shown
+
+
+def meaning(text: str) -> ui.markdown:
+    """What a term means, with a link to the day that explains it where that is written."""
+    return prose(_DAY.sub(_day, text))
+
+
+def code(text: str, language: str) -> ui.markdown:
+    """A listing, with its syntax coloured."""
+    return ui.markdown(f"```{language}\n{text.rstrip()}\n```", sanitize=True).classes("prose")
+
+
+def _link(link: Link) -> str:
+    path, _, anchor = link.target.partition("#")
+    if path.endswith("glossary.md"):
+        return f"[{link.text}](/glossary#{anchor})"
+    if match := _DAY_FILE.fullmatch(path):
+        return f"[{link.text}](/day/{int(match[1])})"
+    return f"[{link.text}]({link.target})" if "://" in link.target or link.target.startswith("/") else link.text
+
+
+def _day(match: re.Match[str]) -> str:
+    number = int(match[1])
+    return f"([day {number}](/day/{number}))" if number in day_numbers() else f"(day {number}, not written yet)"

@@ -1,0 +1,102 @@
+"""The days: which are passed, which comes next, how many in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from nicegui import ui
+
+from gridstride.course.content import DAYS
+from gridstride.course.errors import LessonError
+from gridstride.course.progress import Progress
+from gridstride.course.standing import DayStanding, due_count, next_day, standing, streak
+from gridstride.workbench.pages.frame import trouble
+from gridstride.workbench.state import Workbench, days
+
+
+@dataclass(frozen=True, slots=True)
+class Roadmap:
+    """What the page shows. `following` is the next day's number; None where all are passed."""
+
+    rows: tuple[DayStanding, ...]
+    broken: tuple[LessonError, ...]
+    streak: int
+    due: int
+    following: int | None
+
+
+def read(progress: Progress) -> Roadmap:
+    """From the learner's record."""
+    good, broken = days()
+    following = next_day(good, progress)
+    return Roadmap(
+        tuple(standing(day, progress) for day in good), tuple(broken),
+        streak(progress.active_times(), datetime.now().astimezone().date()),
+        due_count(good, progress, datetime.now(UTC)), following.number if following else None,
+    )  # fmt: skip
+
+
+async def build(workbench: Workbench) -> None:
+    """The page."""
+    roadmap = await workbench.read(read)
+    ui.html("<h1>The course</h1>", sanitize=False)
+    with ui.element("section").classes("standing"):
+        _next(roadmap)
+        passed = sum(row.passed for row in roadmap.rows)
+        _figure(f"{passed} of {len(roadmap.rows)}", "days passed")
+        _figure(str(roadmap.streak), "day in a row" if roadmap.streak == 1 else "days in a row")
+        _figure(str(roadmap.due), "question to answer again" if roadmap.due == 1 else "questions to answer again")
+    for error in roadmap.broken:
+        trouble(f"A day cannot be read: {error}")
+    _squares(roadmap)
+    with ui.element("ol").classes("days"):
+        for row in roadmap.rows:
+            _row(row, next_one=row.day.number == roadmap.following)
+
+
+def _next(roadmap: Roadmap) -> None:
+    row = next((row for row in roadmap.rows if row.day.number == roadmap.following), None)
+    with ui.element("div").classes("next"):
+        if row is None:
+            ui.label("Every day there is has been passed." if roadmap.rows else "There is no day that can be read.")
+            return
+        at_the_lab = row.runs or row.asked == len(row.day.questions)
+        number = row.day.number
+        ui.link(f"{'Go on with' if row.runs or row.asked else 'Begin'} day {number}",
+                f"/day/{number}/lab" if at_the_lab else f"/day/{number}").classes("go")  # fmt: skip
+        ui.label(row.day.title).classes("soft")
+
+
+def _figure(value: str, unit: str) -> None:
+    with ui.element("div").classes("figure"):
+        ui.label(value).classes("value")
+        ui.label(unit).classes("soft")
+
+
+def _squares(roadmap: Roadmap) -> None:
+    """A square for each of the hundred days; a reader who hears the page has the list below."""
+    rows = {row.day.number: row for row in roadmap.rows}
+    with ui.element("div").classes("squares").props('aria-hidden="true"'):
+        for number in range(1, DAYS + 1):
+            row = rows.get(number)
+            state = "passed" if row and row.passed else "begun" if row and row.runs else "open" if row else "absent"
+            square = ui.link("", f"/day/{number}") if row else ui.element("span")
+            square.classes(f"square {state}").props(f'tabindex="-1" title="Day {number}{_called(row)}"')
+
+
+def _called(row: DayStanding | None) -> str:
+    return f": {row.day.title}".replace('"', "'") if row else ", not written yet"
+
+
+def _row(row: DayStanding, *, next_one: bool) -> None:
+    number, quiz = row.day.number, f"{row.right} of {len(row.day.questions)} questions"
+    with ui.element("li").classes("day next-day" if next_one else "day"):
+        ui.label(str(number)).classes("number")
+        with ui.element("div"):
+            ui.link(row.day.title, f"/day/{number}").classes("title")
+            ui.label(f"{row.day.part} · {row.day.minutes} minutes · {quiz}").classes("soft small")
+        lab = "passed" if row.passed else "begun" if row.runs else "to do"
+        seen = " (solution first)" if row.solution_first else ""
+        state = ui.link(f"lab: {lab}{seen}", f"/day/{number}/lab").classes("state passed" if row.passed else "state")
+        state.props(f'aria-label="Lab of day {number}: {lab}"')

@@ -1,0 +1,322 @@
+"""The pages, without a browser: what they show, what they record, and what is in the way of them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nicegui import ui
+
+from gridstride.course import content
+from gridstride.course.content import course_folder, day, day_numbers
+from gridstride.course.progress import Progress
+from gridstride.workbench import store
+
+Visit = Callable[[Callable[..., Any]], None]
+
+
+def recorded(mine: Path) -> Progress:
+    return Progress(mine / "progress.sqlite")
+
+
+def test_the_days_are_listed_with_what_was_done(visit: Visit, mine: Path) -> None:
+    first, second, *_ = day_numbers()
+    with recorded(mine) as progress:
+        progress.record_run(first, passed=True, seconds=0.1)
+        progress.record_solution(second, passed=False)
+        progress.record_run(second, passed=False, seconds=0.1)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/")
+        for text in (
+            day(1).title,
+            f"Go on with day {second}",
+            "lab: passed",
+            "lab: begun (solution first)",
+            "day in a row",
+        ):
+            await user.should_see(text)
+
+    visit(scenario)
+
+
+def test_a_lesson_hides_marks_and_leads_its_links_to_pages(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5")
+        lesson = max((each.props["innerHTML"] for each in user.find(ui.markdown).elements), key=len)
+        assert "<!--" not in lesson
+        assert "picture=" not in lesson
+        assert 'href="/glossary#' in lesson
+        assert "glossary.md" not in lesson
+        await user.should_see("Say what you expect")
+        await user.should_see(day(5).interviews[0].question)
+
+    visit(scenario)
+
+
+def test_an_answer_is_explained_and_recorded_and_there_after_a_reload(visit: Visit, mine: Path) -> None:
+    question = next(each for each in day(5).questions if each.answer)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5")
+        wrong = next(n for n in range(len(question.choices)) if "abcdefgh"[n] != question.answer)
+        await _click(user, _all(user, ui.element, "choice")[wrong])
+        await user.should_see("Not right:")
+        await user.open("/day/5")
+        await user.should_see("Not right:")
+
+    visit(scenario)
+    with recorded(mine) as progress:
+        (answer,) = progress.answers(5)
+    assert (answer.question, answer.right) == (question.id, False)
+
+
+def test_a_prediction_is_measured(visit: Visit, mine: Path) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5")
+        _all(user, ui.input)[0].value = "twelve"
+        await _click(user, _all(user, ui.button, "act")[0])
+        await user.should_see("'twelve' is no answer: give a number", retries=200)
+        _all(user, ui.input)[-1].value = "12"  # the question was asked anew, so that its field is the newest
+        await _click(user, _all(user, ui.button, "act")[-1])
+        await user.should_see("Right:", retries=200)
+
+    visit(scenario)
+    with recorded(mine) as progress:
+        (answer,) = progress.answers(5)
+    assert (answer.given, answer.right) == ("12", True)
+
+
+def test_a_lab_is_run_and_its_verdict_is_there_after_a_reload(visit: Visit, mine: Path) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/1/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = day(1).solution.read_text()
+        user.find("Run").click()
+        await user.should_see("Pass (", retries=200)
+        await user.should_see("Show the solution")
+        await user.open("/day/1/lab")
+        await user.should_see("requests of 10000")
+
+    visit(scenario)
+    assert (mine / "day001/chips.toml").read_text() == day(1).solution.read_text()
+    with recorded(mine) as progress:
+        assert [run.passed for run in progress.runs(1)] == [True]
+
+
+def test_findings_are_marked_in_the_editor(visit: Visit) -> None:
+    wrong = day(1).solution.read_text().replace("6912", "221184")
+    line = next(n for n, each in enumerate(wrong.splitlines(), start=1) if "221184" in each)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/1/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = wrong
+        user.find("Run").click()
+        await user.should_see("Not yet", retries=200)
+        assert [each["line"] for each in editor.decorations] == [line]
+        await user.should_see(f"line {line}")
+
+    visit(scenario)
+
+
+def test_a_run_is_found_again_by_another_window(visit: Visit) -> None:
+    async def scenario(user: Any, workbench: Any) -> None:
+        job = await workbench.dispatcher.add("another", "judge", 5, day(5).starter.read_text())
+        await user.open("/day/5/lab")
+        await user.should_see("Cancel")
+        user.find("Cancel").click()
+        await user.should_see("The run was cancelled", retries=200)
+        assert job.id not in workbench.dispatcher.live
+
+    visit(scenario)
+
+
+def test_hints_come_one_by_one_and_the_solution_on_asking_is_recorded(visit: Visit, mine: Path) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        await user.should_not_see(kind=ui.markdown, content="Step 1 is there")
+        user.find("First hint of 4").click()
+        await user.should_see("Next hint of 4", retries=20)
+        user.find("Show it, and record that").click()
+        await user.should_see("The whole ladder", retries=20)
+
+    visit(scenario)
+    with recorded(mine) as progress:
+        assert progress.hints(5) == 1
+        assert progress.solution_seen_early(5)
+
+
+def test_every_day_opens_with_its_lab(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        for number in day_numbers():
+            await user.open(f"/day/{number}")
+            await user.should_see("Say what you expect")
+            await user.open(f"/day/{number}/lab")
+            await user.should_see("First hint")
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize("path", ["/glossary", "/history", "/portfolio", "/settings"])
+def test_every_other_page_opens(visit: Visit, path: str) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open(path)
+        await user.should_see(kind=ui.html, content=path[1:].capitalize())
+
+    visit(scenario)
+
+
+def test_the_glossary_is_narrowed(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/glossary")
+        user.find(ui.input).type("coalesc")
+        shown = [each for each in _all(user, ui.element, "term") if each.visible]
+        assert 0 < len(shown) < 10
+
+    visit(scenario)
+
+
+def test_history_has_the_terminals_runs_too(visit: Visit, mine: Path) -> None:
+    with recorded(mine) as progress:
+        progress.record_run(5, passed=False, seconds=1.5, finding="race", message="line 14")
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/history")
+        for text in ("1 run, 0 passed", "race: line 14", "1.5"):
+            await user.should_see(text)
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize("word", ["77", "0", "x"])
+def test_a_day_that_is_not_there_is_said(visit: Visit, word: str) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        for path in (f"/day/{word}", f"/day/{word}/lab"):
+            await user.open(path)
+            await user.should_see(content="day")
+            await user.should_see("To the days")
+
+    visit(scenario)
+
+
+def test_a_broken_lesson_is_named_and_the_others_stay(
+    visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "course"
+    shutil.copytree(course_folder(), broken)
+    (broken / "day005/quiz.toml").write_text("[[question]\n")
+    monkeypatch.setattr(content, "course_folder", lambda: broken)
+    content.day.cache_clear()
+    content.glossary.cache_clear()
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/")
+        await user.should_see("day005/quiz.toml:1")
+        await user.should_see(content.day(1).title)
+        await user.open("/day/5")
+        await user.should_see("day005/quiz.toml:1")
+
+    try:
+        visit(scenario)
+    finally:
+        content.day.cache_clear()
+        content.glossary.cache_clear()
+
+
+def test_a_damaged_database_is_kept_aside_and_said_so(visit: Visit, mine: Path) -> None:
+    (mine / "progress.sqlite").write_bytes(b"not a database " * 200)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/")
+        await user.should_see("is damaged")
+
+    visit(scenario)
+    assert len(list(mine.glob("progress.sqlite.damaged-*"))) == 1
+
+
+def test_a_locked_database_is_said_and_the_page_works_again_afterwards(
+    visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_WAIT", 0.1)
+
+    async def scenario(user: Any, _: Any) -> None:
+        other = sqlite3.connect(mine / "progress.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        await user.open("/day/5/lab")
+        user.find("Run").click()
+        await user.should_see("locked by another program", retries=50)
+        other.execute("ROLLBACK")
+        other.close()
+        await user.open("/day/1/lab")
+        user.find("Run").click()
+        await user.should_see("Not yet", retries=200)
+
+    visit(scenario)
+
+
+def test_a_hint_that_cannot_be_recorded_is_said(visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_WAIT", 0.1)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        other = sqlite3.connect(mine / "progress.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        user.find("First hint of 4").click()
+        await user.should_see("locked by another program", retries=50)
+        other.close()
+
+    visit(scenario)
+
+
+def test_a_file_that_was_changed_twice_is_asked_about(visit: Visit, mine: Path) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = "mine"
+        (mine / "day005/fields.cu").write_text("theirs")
+        await user.should_see("Which text is to be kept?", retries=40)
+        assert (mine / "day005/fields.cu").read_text() == "theirs"
+        user.find("What stands in the editor").click()
+        await user.should_not_see("Which text is to be kept?", retries=40)
+        assert (mine / "day005/fields.cu").read_text() == "mine"
+
+    visit(scenario)
+
+
+def test_what_an_editor_elsewhere_saves_comes_into_the_page(visit: Visit, mine: Path) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        (mine / "day005/fields.cu").write_text("theirs")
+        await user.should_see("reloaded: another program wrote the file", retries=40)
+        assert [each.value for each in user.find(ui.codemirror).elements] == ["theirs"]
+
+    visit(scenario)
+
+
+def test_a_portfolio_without_a_pass_says_what_is_missing(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/portfolio")
+        user.find("Write it").click()
+        await user.should_see("no lab has been passed yet", retries=200)
+
+    visit(scenario)
+
+
+def _all(user: Any, kind: type[ui.element], css_class: str = "") -> list[Any]:
+    """The elements of a kind, those first that were made first."""
+    found = user.find(kind=kind).elements
+    return sorted((each for each in found if not css_class or css_class in each.classes), key=lambda each: each.id)
+
+
+async def _click(user: Any, element: ui.element) -> None:
+    """As a browser would, on one element of several alike."""
+    from nicegui.testing.user_interaction import UserInteraction
+
+    UserInteraction(user, {element}, None).click()
+    await asyncio.sleep(0)
