@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import linecache
+import re
 
+import numpy as np
 import pytest
 
 import gridstride as gs
@@ -60,6 +62,66 @@ def test_a_global_whose_value_has_no_certain_text_is_never_cached(monkeypatch: p
     assert fingerprint(scale) is not None
     monkeypatch.setitem(globals(), "SCALE", [1, 2])
     assert fingerprint(scale) is None
+
+
+def quotient(y, a, x):
+    i = cuda.grid(1)
+    if i < y.size:
+        y[i] = a / x[i] + y[i]
+
+
+QUOTIENT = "void(float32[::1], float32, float32[::1])"
+
+
+def opcodes(ptx: str) -> list[str]:
+    body = ptx[ptx.index("{", ptx.index(".entry")) :]
+    return [match[1] for match in re.finditer(r"^\s*(?:@!?%p\d+ )?([a-z][\w.]*)\s[^;:]*;", body, re.MULTILINE)]
+
+
+def by_numba(function, types_: tuple[object, ...], **options: object) -> str:
+    """PTX of Numba's own compiler, called as its dispatcher would call it on sm_90."""
+    ptx, _ = compiler.compile(function, types_, device=False, abi="numba", lineinfo=True, cc=(9, 0), **options)
+    return str(ptx)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"fastmath": True}, {"opt": False}, {"launch_bounds": (128, 2)}, {"fastmath": True, "opt": False}]
+)
+def test_options_of_the_decorator_give_the_instructions_that_numba_gives(options: dict[str, object]) -> None:
+    numbers = types.void(types.float32[::1], types.float32, types.float32[::1])
+    ours = compile_numba(numba_function(cuda.jit(quotient, **options), QUOTIENT), arch="sm_90").ptx
+    assert opcodes(ours)
+    assert opcodes(ours) == opcodes(by_numba(quotient, numbers, **options))
+
+
+def test_fast_math_flushes_and_divides_approximately() -> None:
+    fast = opcodes(compile_numba(numba_function(cuda.jit(quotient, fastmath=True), QUOTIENT)).ptx)
+    exact = opcodes(compile_numba(numba_function(cuda.jit(quotient), QUOTIENT)).ptx)
+    assert any(each.startswith("div.approx.ftz") for each in fast)
+    assert not any(".ftz" in each for each in exact)
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, np.float32(1e-38) / 2), ({"fastmath": True}, 0)])
+def test_fast_math_on_the_virtual_gpu_loses_denormals(options: dict[str, object], expected: float) -> None:
+    y, x = np.zeros(32, np.float32), np.full(32, 2.0, np.float32)
+    with gs.use(gs.VirtualGPU(workers=1)):
+        gs.numba(cuda.jit(quotient, **options), QUOTIENT)["quotient"][1, 32](y, np.float32(1e-38), x)
+    assert (y == np.float32(expected)).all()
+
+
+def test_bounds_of_registers_and_threads_are_directives() -> None:
+    ptx = compile_numba(numba_function(cuda.jit(quotient, max_registers=40, launch_bounds=(128, 2)), QUOTIENT)).ptx
+    head = ptx[ptx.index(".entry") : ptx.index("{", ptx.index(".entry"))]
+    assert re.search(r"\.maxnreg 40\b", head)
+    assert re.search(r"\.maxntid 128\b", head)
+    module = gs.numba(cuda.jit(quotient, max_registers=40), QUOTIENT)
+    assert ".maxnreg 40" in module.ptx
+
+
+def test_an_option_given_by_name_is_compiled_again() -> None:
+    plain, fast = (numba_function(cuda.jit(quotient, fastmath=each), QUOTIENT) for each in (False, True))
+    assert compile_numba(plain).ptx != compile_numba(fast).ptx
+    assert fingerprint(cuda.jit(quotient, fastmath=True)) != fingerprint(cuda.jit(quotient))
 
 
 @pytest.mark.parametrize(

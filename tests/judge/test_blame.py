@@ -61,6 +61,14 @@ def test_a_grid_that_is_too_small_is_said_to_have_no_such_block() -> None:
     assert "the next would be block 3, and the grid has only blocks 0 to 2" in finding.message
 
 
+def test_a_grid_of_which_some_blocks_do_the_work_of_others_is_not_said_to_be_too_small() -> None:
+    body = "    const int j = i - 10 * 256;\n    if (j >= 0 && j < 256) c[j] = a[j] + b[j];\n"
+    finding = found(body, HEAD.replace("ceil(n/256)", "11"))
+    assert "No thread writes element 256" in finding.message
+    assert "There are threads enough" in finding.message
+    assert "the grid has only blocks" not in finding.message
+
+
 def test_the_thread_that_should_have_written_is_named() -> None:
     finding = found("    if (i < n && i != 400) c[i] = a[i] + b[i];\n")
     assert finding.thread == {"block": (1, 0, 0), "thread": (144, 0, 0)}

@@ -39,4 +39,4 @@ def test_work_that_is_done_once_only_is_named() -> None:
 def test_something_kept_from_an_earlier_launch_is_named() -> None:
     path = next(path for path in FILES if path.stem == "replay_by_pointer")
     result = ladder("vector_add").judge(read_kernel(path))
-    assert "is something kept from them?" in result.findings[0].message
+    assert "something is kept from the launches before" in result.findings[0].message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.judge.parameter_names import Wanted, match
+from gridstride.judge.parameter_names import Wanted, match, named
 
 ADD = [Wanted("a", "in"), Wanted("b", "in"), Wanted("c", "out"), Wanted("n", "scalar")]
 TRANSPOSE = [Wanted("in", "in"), Wanted("out", "out"), Wanted("M", "scalar"), Wanted("N", "scalar")]
@@ -51,3 +51,11 @@ def test_what_was_matched_is_said_where_names_differ() -> None:
 def test_a_parameter_that_is_left_over_is_named_with_the_line_to_write(own: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         match("add", own.split(), ADD)
+
+
+@pytest.mark.parametrize(
+    ("own", "by_name"), [("a b c n", True), ("c_ptr n a_ptr b_ptr", True), ("first second third n", False)]
+)
+def test_whether_all_were_taken_by_name_is_known_from_the_note(own: str, by_name: bool) -> None:
+    note = match("add", own.split(), ADD).note
+    assert named((note,) if note else ()) == by_name

@@ -16,10 +16,12 @@ from gridstride.judge.patterns import PATTERNS, Evidence, Pattern, describe
 RIGHT = np.random.default_rng(0).standard_normal((40, 24)).astype(np.float32)
 
 
-def seen(got: np.ndarray, expected: np.ndarray = RIGHT, unwritten: np.ndarray | None = None) -> Pattern:
+def seen(
+    got: np.ndarray, expected: np.ndarray = RIGHT, unwritten: np.ndarray | None = None, blocks: int = 0, block: int = 0
+) -> Pattern:
     wrong = ~np.isclose(got, expected, rtol=1e-6, atol=0, equal_nan=True)
     none = np.zeros(got.shape, bool) if unwritten is None else unwritten
-    return describe(Evidence(got, expected.astype(np.float64), wrong, none))
+    return describe(Evidence(got, expected.astype(np.float64), wrong, none, blocks, block))
 
 
 def changed(change: Callable[[np.ndarray], None]) -> Pattern:
@@ -45,13 +47,41 @@ def test_elements_that_are_nan_are_those_that_the_sentence_is_about() -> None:
     assert np.argwhere(pattern.elements).tolist() == [[3, 4]]
 
 
-def test_a_tail_that_was_never_written_points_at_the_grid() -> None:
+def never_written_from(first: int, blocks: int, block: int) -> Pattern:
     flat = RIGHT.reshape(-1)
-    unwritten = np.arange(flat.size) >= 900
-    pattern = seen(np.where(unwritten, np.nan, flat).astype(np.float32), flat, unwritten)
+    unwritten = np.arange(flat.size) >= first
+    return seen(np.where(unwritten, np.nan, flat).astype(np.float32), flat, unwritten, blocks, block)
+
+
+@pytest.mark.parametrize("blocks", [9, 3])  # an element for each thread, and three
+def test_a_tail_that_was_never_written_and_begins_where_the_threads_end_points_at_the_grid(blocks: int) -> None:
+    pattern = never_written_from(900, blocks, 100)
     assert pattern.name == "never_written"
     assert "elements 900 to 959 (the last 60 of 960) were never written" in str(pattern)
     assert "rounded up" in pattern.mistake
+
+
+@pytest.mark.parametrize(("blocks", "words"), [(10, "threads enough"), (7, "an index wraps round")])
+def test_a_tail_that_begins_elsewhere_does_not_point_at_the_grid_alone(blocks: int, words: str) -> None:
+    pattern = never_written_from(900, blocks, 100)
+    assert "rounded up" not in pattern.mistake
+    assert words in pattern.mistake
+
+
+@pytest.mark.parametrize(
+    ("size", "first", "block", "grouped"),
+    [(1000, 996, 0, False), (1002, 1000, 0, True), (1000, 900, 300, True), (1000, 901, 300, False), (4, 3, 32, False),
+     (192, 48, 128, False)],
+)  # fmt: skip
+def test_a_tail_is_behind_the_last_full_group_only_where_there_is_such_a_group(
+    size: int, first: int, block: int, grouped: bool
+) -> None:
+    right = np.random.default_rng(5).standard_normal(size)
+    got = right.copy()
+    got[first:] += 1 + np.abs(right[first:])
+    pattern = seen(got, right, blocks=1, block=block)
+    assert pattern.name == "tail"
+    assert ("last full group" in pattern.mistake) == grouped
 
 
 def test_nothing_written_at_all() -> None:
@@ -107,6 +137,26 @@ def test_the_edges_of_every_tile() -> None:
     got[edge, :] *= 1.5
     got[:, edge] *= 1.5
     assert seen(got, right).name == "tile_edges"
+
+
+def test_what_is_wrong_at_the_border_of_an_image_of_one_tile_says_nothing_of_a_halo() -> None:
+    right = np.random.default_rng(1).standard_normal((32, 64)).astype(np.float32)
+    got = right.copy()
+    got[:2, :] *= 1.5
+    got[-2:, :] *= 1.5
+    got[:, :2] *= 1.5
+    got[:, -2:] *= 1.5
+    assert seen(got, right).name == "border"
+    got[:, -2:] = right[:, -2:]
+    pattern = seen(got, right)
+    assert pattern.name != "tile_edges"
+    assert "halo" not in pattern.mistake
+
+
+def test_an_index_below_zero_that_wraps_is_wrong_at_the_border_too() -> None:
+    got = RIGHT * 2
+    got[2:, 2:] = RIGHT[2:, 2:]
+    assert seen(got).name == "border"
 
 
 @pytest.mark.parametrize(("shift", "words"), [(1, "previous"), (-1, "next")])

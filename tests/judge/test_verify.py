@@ -249,6 +249,10 @@ __global__ void twice({out}, {x}, int n)
     assert "It is y, an output of the problem" in finding.message
     assert "in the problem's order, x, y, n?" in finding.message
     assert "have to be filled first" not in finding.message
+    named = replace(kernel, facts=replace(kernel.facts, by_name=True))
+    (finding,) = verify(doubling, named, prepare(doubling, public_cases(doubling))).findings
+    assert "It is y, an output of the problem" in finding.message
+    assert "in the problem's order" not in finding.message
 
 
 COPIES = """__global__ void twice(const float* x, float* y, int n)

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ from gridstride.compiler.python_function import Place, digest, fingerprint, plac
 from gridstride.compiler.signature import Parameter, Signature
 from gridstride.protocol import Piece
 
-_CACHE_FORMAT = "2"  # of the entries; raise it when what is stored, or how Numba is called, changes
+_CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how Numba is called, changes
 _AT_LEAST = (0, 20)
 _COMPILING = threading.RLock()
 _INSTALL = "'numba-cuda[cu13]'"
@@ -63,6 +63,26 @@ class NumbaArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class NumbaOptions:
+    """What @cuda.jit was given besides and the kernel's instructions depend on; of a plain function Numba's defaults.
+
+    Of the others `lineinfo` is always on, for messages with lines, and changes no instruction; `debug`, `lto` and
+    `cache` are without effect here.
+    """
+
+    fastmath: Any = False  # or the names of flags
+    opt: bool | None = None
+    launch_bounds: Any = None
+    max_registers: int | None = None
+
+    @classmethod
+    def of(cls, function: Any) -> NumbaOptions:
+        """Those of what @cuda.jit gave."""
+        given = getattr(function, "targetoptions", {})
+        return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})
+
+
+@dataclass(frozen=True, slots=True)
 class NumbaFunction:
     """A Python function with the types of its arguments."""
 
@@ -73,6 +93,7 @@ class NumbaFunction:
     arguments: tuple[NumbaArgument, ...]
     link: tuple[Any, ...] = ()
     """What @cuda.jit(link=[…]) was given: paths, or Numba's CUSource and PTXSource."""
+    options: NumbaOptions = NumbaOptions()
 
 
 def numba_function(function: Any, signature: Any) -> NumbaFunction:
@@ -82,7 +103,7 @@ def numba_function(function: Any, signature: Any) -> NumbaFunction:
     decorated with @cuda.jit is taken too. RuntimeError where Numba's CUDA compiler is missing or too old.
     """
     _cuda()
-    link = tuple(getattr(function, "targetoptions", {}).get("link") or ())
+    link, options = tuple(getattr(function, "targetoptions", {}).get("link") or ()), NumbaOptions.of(function)
     function = getattr(function, "py_func", function)
     if not hasattr(function, "__code__"):
         raise ValueError(f"gs.numba takes a Python function, not a {type(function).__name__}")
@@ -91,7 +112,7 @@ def numba_function(function: Any, signature: Any) -> NumbaFunction:
     if len(names) != len(types):
         raise ValueError(f"{name} has {len(names)} parameters ({', '.join(names)}), signature has {len(types)} types")
     arguments = tuple(_argument(name, each, type_) for each, type_ in zip(names, types, strict=True))
-    return NumbaFunction(function, name, place_of(function), types, arguments, link)
+    return NumbaFunction(function, name, place_of(function), types, arguments, link, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +128,7 @@ def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
     known_by = None if wanted.link else fingerprint(wanted.function)  # files may change at any time
     cache = shared_cache("numba")
     versions = version_of("numba", "numba-cuda", "llvmlite")
-    key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(wanted.types), arch])
+    key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(wanted.types), repr(wanted.options), arch])
     cached = cache.get(key) if key else None
     if cached is not None:
         known = json.loads(cached)
@@ -190,7 +211,9 @@ def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     from numba.core import types
 
     compiler: Any = import_module("numba.cuda.compiler")
+    options = wanted.options
     how: dict[str, Any] = {"device": False, "abi": "numba", "output": "ptx", "lineinfo": True, "cc": chip}
+    how |= {"fastmath": options.fastmath, "opt": options.opt, "launch_bounds": options.launch_bounds}
     try:
         with _compiling_for(chip):
             codes, _ = compiler.compile_all(wanted.function, types.void(*wanted.types), **how)
@@ -203,9 +226,16 @@ def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     ptx, *others = codes
     entry = re.search(r"\.entry\s+([\w$]+)", ptx)
     assert entry is not None
-    named = str(ptx).replace(entry[1], wanted.name)
+    named = _limited(str(ptx).replace(entry[1], wanted.name), options.max_registers)
     pieces = link_pieces([*others, *wanted.link], wanted.name, arch)
     return NumbaCode(named, pieces), all(own(each) for each in others)
+
+
+def _limited(ptx: str, registers: int | None) -> str:
+    """The kernel with as many registers at most; Numba tells its linker, in PTX it is a directive before the body."""
+    if not registers:
+        return ptx
+    return re.sub(r"(\.entry[^{]*?)(\s*\{)", rf"\1\n.maxnreg {registers}\2", ptx, count=1)
 
 
 @contextmanager

@@ -66,10 +66,12 @@ def digest(parts: Iterable[str]) -> str:
 
 
 def _collect(function: Any, parts: list[str], seen: set[int]) -> bool:
+    options = getattr(function, "targetoptions", {})  # of Numba's decorator: the source may have them by a name only
     function = getattr(function, "py_func", function)
     if id(function) in seen:
         return True
     seen.add(id(function))
+    parts += [f"{name}={options[name]!r}" for name in sorted(options) if isinstance(options[name], _PLAIN)]
     try:
         place, source = place_of(function), inspect.getsource(function)
     except ValueError:

@@ -5,6 +5,7 @@ Needs no expected values, so that it can be done in a process that must not know
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from gridstride.virtual.findings.value_messages import UNFILLED
 from gridstride.virtual.gpu import VirtualGPU
 
 Results = dict[str, Array]
+_ORDER = "Are the kernel's parameters in the problem's order,"
 _SHORT = 6_000_000  # instructions of warps: some 0.7 s under the sanitizer
 
 
@@ -215,7 +217,12 @@ def _of_an_input(found: Any, buffers: Buffers) -> str:
 
 
 def _in_order_of(buffers: Buffers) -> str:
-    return f"Are the kernel's parameters in the problem's order, {', '.join(buffers.names)}?"
+    return f"{_ORDER} {', '.join(buffers.names)}?"
+
+
+def without_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The same for parameters that are matched by name: their order is nobody's question."""
+    return tuple(replace(f, message=re.sub(rf"\.? {re.escape(_ORDER)}[^?]*\?", "", f.message)) for f in findings)
 
 
 def _touched(buffers: Buffers) -> tuple[Finding, ...]:

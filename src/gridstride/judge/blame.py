@@ -143,7 +143,7 @@ def _next(watch: _Watch, near: int, writer: Writer) -> tuple[str, dict[str, Dim3
     if before is None or grid[1:] != (1, 1) or block[1:] != (1, 1):
         return None
     numbers = [w.block[0] * block[0] + w.thread[0] for w in (before, writer)]
-    if numbers[1] - numbers[0] != 1:
+    if numbers[1] - numbers[0] != 1 or numbers[1] > near:  # a thread that is not there is missed by nobody
         return None
     at, thread = divmod(numbers[1] + 1, block[0])
     if at >= grid[0]:

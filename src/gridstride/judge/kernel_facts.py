@@ -19,6 +19,7 @@ class KernelFacts:
     between is exact up to 2^24 only; doubles hold every index. `atomics`: threads take turns in an order that is not
     fixed, and so may sums that are rounded. `warnings` are the compiler's, `notes` what was taken for granted when it
     was built. `divisions` are its lines that divide by what is not known when it is compiled.
+    `by_name`: all its parameters were found by their names, in whatever order they are.
     """
 
     float_index: bool = False
@@ -26,6 +27,7 @@ class KernelFacts:
     warnings: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
     divisions: tuple[Division, ...] = ()
+    by_name: bool = False
 
     @staticmethod
     def of(ptx: str, *, warnings: tuple[Diagnostic, ...] = (), notes: tuple[str, ...] = ()) -> KernelFacts:

@@ -22,6 +22,9 @@ class Wanted:
     role: str
 
 
+_MATCHED, _BY_POSITION = "parameters matched by", "position"
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """For each of a kernel's parameters the place of the problem's; `note` is empty where all names agree."""
@@ -44,7 +47,7 @@ def match(kernel: str, own: Sequence[str], wanted: Sequence[Wanted]) -> Match:
         raise ValueError(_too_many_or_few(kernel, own, rest, [wanted[place] for place in left], wanted))
     found |= dict(zip(rest, left, strict=False))
     order = tuple(found[name] for name in own)
-    return Match(order, _note(own, order, wanted, "position" if rest else "name"))
+    return Match(order, _note(own, order, wanted, _BY_POSITION if rest else "name"))
 
 
 def likely_order(own: Sequence[str], wanted: Sequence[Wanted]) -> tuple[int, ...] | None:
@@ -85,11 +88,16 @@ def _meaning(name: str, wanted: Sequence[Wanted]) -> str:
     return plain
 
 
+def named(notes: Sequence[str]) -> bool:
+    """Whether a match with these notes took every parameter by its name."""
+    return not any(note.startswith(f"{_MATCHED} {_BY_POSITION}") for note in notes)
+
+
 def _note(own: Sequence[str], order: Sequence[int], wanted: Sequence[Wanted], by: str) -> str:
     if all(name == wanted[place].name for name, place in zip(own, order, strict=True)):
         return ""
     pairs = ", ".join(f"{name} = {wanted[place].name}" for name, place in zip(own, order, strict=True))
-    return f"parameters matched by {by}: {pairs}"
+    return f"{_MATCHED} {by}: {pairs}"
 
 
 def _too_many_or_few(

@@ -21,7 +21,10 @@ PATTERNS: tuple[PatternName, ...] = get_args(PatternName)
 _LIKELY = 1e-3  # relative distance within which a result counts as "the right value, but elsewhere"
 _COARSE = 2.0**-6  # relative error up to which a wrong result looks like arithmetic in fewer bits
 _MOST_OF_THEM = 0.95  # of the wrong elements, that such arithmetic must explain: where terms cancel, errors are larger
+_GROUPS = tuple(1 << bits for bits in range(1, 11))  # elements that are done together: a vector, a warp, a block
+_SEVERAL = 8  # elements before a tail, from which on that it begins behind a whole group is no chance
 _NARROW = 14  # bits: what was rounded to half or tf32 on the way is not right to more
+_WHOLE_EDGE = 0.75  # of the elements on the edges of tiles that must be wrong, so that edges are said to be
 _SMALL = 16  # times the smallest normal number, up to which a 0 is taken for a denormal that was flushed
 
 
@@ -42,12 +45,17 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One output: what the kernel left, what it should be, which elements are wrong and which were never written."""
+    """One output: what the kernel left, what it should be, which elements are wrong and which were never written.
+
+    `blocks` were launched, of `block` threads each; 0 where that is not known.
+    """
 
     got: Array
     expected: Array
     wrong: Array
     unwritten: Array
+    blocks: int = 0
+    block: int = 0
 
 
 def describe(evidence: Evidence) -> Pattern:
@@ -73,11 +81,20 @@ def _never_written(e: Evidence) -> Pattern | None:
     where = _where(e.unwritten)
     if e.unwritten.all():
         mistake = "Does the kernel store its result, and is its guard ever true?"
-    elif _is_tail(e.unwritten):
+    elif _grid_ends(e):
         mistake = "Likely the grid is too small: the number of blocks must be rounded up, ceil(n / threads)."
+    elif e.blocks * e.block >= e.unwritten.size:
+        mistake = "There are threads enough: does a guard keep them out, or does their index come out as another's?"
     else:
-        mistake = "Likely the grid does not cover them, or a guard keeps their threads out."
+        mistake = "Likely the grid does not cover them, a guard keeps their threads out, or an index wraps round."
     return Pattern("never_written", f"{where} {_were(e.unwritten)} never written", mistake)
+
+
+def _grid_ends(e: Evidence) -> bool:
+    """Whether what was never written begins where the threads end, each with as many elements as the others."""
+    threads = e.blocks * e.block
+    written = e.unwritten.size - int(e.unwritten.sum())
+    return _is_tail(e.unwritten) and 0 < threads < e.unwritten.size and written % threads == 0
 
 
 def _not_a_number(e: Evidence) -> Pattern | None:
@@ -222,7 +239,12 @@ def _precision(e: Evidence) -> Pattern | None:
 def _tail(e: Evidence) -> Pattern | None:
     if not _is_tail(e.wrong):
         return None
-    mistake = "Likely the elements after the last full group are not done, or are done by nobody's thread."
+    count = int(e.wrong.sum())
+    behind = e.wrong.size - count
+    groups = (e.block, *_GROUPS)
+    mistake = ""
+    if behind >= _SEVERAL and any(group > count and behind % group == 0 for group in groups):
+        mistake = "Likely the elements after the last full group are not done, or are done by nobody's thread."
     return Pattern("tail", f"only {_where(e.wrong)} {_were(e.wrong)} wrong", mistake)
 
 
@@ -233,7 +255,8 @@ def _border(e: Evidence) -> Pattern | None:
         inner = e.wrong[width:-width, width:-width]
         edges = (e.wrong[0], e.wrong[-1], e.wrong[:, 0], e.wrong[:, -1])
         if not inner.any():
-            if not all(edge.mean() > 0.5 for edge in edges):
+            top, bottom, left, right = (edge.mean() > 0.5 for edge in edges)
+            if not (top and left and bottom == right):  # at the end alone it may be a tile that is not full
                 return None
             text = f"only elements within {width} of the border are wrong"
             return Pattern("border", text, "What lies outside must be left out, and out of the count as well.")
@@ -277,7 +300,12 @@ def _blocks(e: Evidence) -> Pattern | None:
         covered[[r for r in range(rows) if r % tile in row_hits], :] = True
         covered[:, [c for c in range(columns) if c % tile in column_hits]] = True
         # At the border of the whole array nothing may be missing, so not every place that is covered must be wrong.
-        if (row_hits or column_hits) and not (e.wrong & ~covered).any() and e.wrong[covered].mean() > 0.75:
+        inner = covered.copy()  # what is wrong at the array's border only says nothing of tiles
+        inner[: tile // 2], inner[rows - tile // 2 :] = False, False
+        inner[:, : tile // 2], inner[:, columns - tile // 2 :] = False, False
+        if not inner.any() or e.wrong[inner].mean() <= _WHOLE_EDGE:
+            continue
+        if (row_hits or column_hits) and not (e.wrong & ~covered).any() and e.wrong[covered].mean() > _WHOLE_EDGE:
             text = f"the same rows and columns of every {tile}×{tile} tile are wrong"
             return Pattern("tile_edges", text, "Likely values from the neighbouring tile (the halo) are missing.")
     return None

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridstride.judge.access_map import Access
 from gridstride.judge.answers import answers, drawn, marked
-from gridstride.judge.attempt import IN_ORDER, Attempt, Observed, ordered_first
+from gridstride.judge.attempt import IN_ORDER, Attempt, Observed, ordered_first, without_order
 from gridstride.judge.blame import Blame
 from gridstride.judge.buffers import never_written, poisoned
 from gridstride.judge.coverage import FLOAT_WIDTH
@@ -26,10 +26,13 @@ from gridstride.judge.tolerance import Comparison, Expected, compare, expect
 from gridstride.judge.verdict import Finding
 
 _OTHER_SEED = 1 << 20  # apart from the seeds of the public cases
-_STALE = ". The launches before, on other data in the same memory, were right: is something kept from them?"
+_KEPT = (
+    "On the same data a launch is right where the module was just loaded: something is kept from the launches before, "
+    "such as a counter, a flag or a value in a __device__ variable"
+)
 _PROMISE = (
     "CUDA promises no order of blocks, and not that all of a grid are on the GPU at once (a cooperative launch does). "
-    "Is something kept from the first run, or does a block rely on what another has done?"
+    "Does a block rely on what another has done?"
 )
 
 COUNTERS = (
@@ -177,13 +180,13 @@ def _judge_case(problem: Problem, subject: Subject, one: Prepared) -> _Judgement
     except ExpressionError as error:
         return _Judgement((Finding("launch", f"{error} ({one.case})"),))
     if done.findings:
-        return _Judgement(_in_case(done.findings, one.case))
+        found = without_order(done.findings) if subject.facts.by_name else done.findings
+        return _Judgement(_in_case(found, one.case))
     first = _judge_results(problem, subject, one, done.results[:2])
     if first.findings or one.then is None:
         return first
     then = _judge_results(problem, subject, one.then, done.results[2:], number=1)
-    stale = tuple(replace(f, message=f"{f.message}{_STALE}") for f in then.findings)
-    return replace(then, findings=stale, repeatable=first.repeatable and then.repeatable)
+    return replace(then, repeatable=first.repeatable and then.repeatable)
 
 
 def _in_case(findings: Iterable[Finding], case: Case) -> tuple[Finding, ...]:
@@ -230,13 +233,16 @@ def _judge_results(
         comparison = compared(problem, one, name, runs[0])
         worst = max(worst, comparison.max_error)
         if not comparison.passed:
-            found = _wrong(problem, subject, one, name, outputs, comparison)
+            just_loaded = one.case.fresh and number == 0
+            kept = not just_loaded and _right_when_loaded_anew(problem, subject, one, name, ordered=ordered)
+            found = _wrong(problem, subject, one, name, outputs, comparison, kept=kept)
             anew = "The module was loaded anew, and this run went" if one.case.fresh else "This run went"
             ran = f"{anew} {IN_ORDER[one.case.order]}; in turn it is right"
             alone = ordered and len(runs) > 1 and compared(problem, one, name, runs[-1]).passed
-            findings.append(replace(found, message=f"{found.message}. {ran}") if alone else found)
+            findings.append(replace(found, message=f"{found.message}. {ran}") if alone and not kept else found)
         elif len(runs) > 1 and not (again := compared(problem, one, name, runs[-1])).passed:
-            findings.append(_wrong_in_order(problem, subject, one, name, outputs, again, second))
+            kept = _right_when_loaded_anew(problem, subject, one, name, ordered=not ordered)
+            findings.append(_wrong_in_order(problem, subject, one, name, outputs, again, second, kept=kept))
         elif not _repeated(first, last, bitwise=problem.bitwise):
             repeatable = False
             if not (problem.unrepeatable or subject.facts.atomics):
@@ -244,18 +250,26 @@ def _judge_results(
     return _Judgement(tuple(findings), worst, repeatable)
 
 
+def _right_when_loaded_anew(problem: Problem, subject: Subject, one: Prepared, name: str, *, ordered: bool) -> bool:
+    """Whether what a launch left wrong is right where the module was just loaded, on the same data and in the same
+    order of blocks: then the launches before are to blame, and what they left.
+    """
+    case = replace(one.case, fresh=True, once=not ordered, again=False)
+    done = subject.attempt(problem.signature, case, [one.inputs])
+    return bool(done.results) and compared(problem, one, name, done.results[0]).passed
+
+
 def _wrong_in_order(
     problem: Problem, subject: Subject, one: Prepared, name: str, outputs: Sequence[Array], comparison: Comparison,
-    how: str,
+    how: str, *, kept: bool,
 ) -> Finding:  # fmt: skip
     """What was right the first time and is wrong the second, when the blocks went as `how` says."""
     first, second = outputs
     if _idle(first, second):
         return Finding("unrepeatable", f"{_differing(name, first, second)} ({one.case})")
-    found = _wrong(problem, subject, one, name, (second,), comparison)
-    return replace(
-        found, message=f"{found.message}. The first run on the same data is right, this one ran {how}: {_PROMISE}"
-    )
+    found = _wrong(problem, subject, one, name, (second,), comparison, kept=kept)
+    first_run = "The first run on the same data is right"
+    return replace(found, message=f"{found.message}. {first_run}{'' if kept else f', this one ran {how}: {_PROMISE}'}")
 
 
 def compared(problem: Problem, one: Prepared, name: str, results: Values) -> Comparison:
@@ -292,7 +306,10 @@ def _differing(name: str, first: Array, second: Array) -> str:
             f"the first run is right, but the second on the same data wrote nothing to {idle} elements of {name}: does "
             "the kernel do its work once only?"
         )
-    return f"two runs on the same data differ in {differing} elements of {name}: a race"
+    return (
+        f"two runs on the same data differ in {differing} elements of {name}: does the result depend on the order of "
+        "threads, on a clock or on an address?"
+    )
 
 
 def _unwritten(runs: Sequence[Array]) -> Array:
@@ -300,16 +317,24 @@ def _unwritten(runs: Sequence[Array]) -> Array:
 
 
 def _wrong(
-    problem: Problem, subject: Subject, one: Prepared, name: str, runs: Sequence[Array], comparison: Comparison
-) -> Finding:
+    problem: Problem, subject: Subject, one: Prepared, name: str, runs: Sequence[Array], comparison: Comparison,
+    *, kept: bool,
+) -> Finding:  # fmt: skip
+    """`kept`: the launches before are to blame, and no guess at what is wrong within one is worth anything."""
     expected = one.expected[name].values
-    unwritten = _unwritten(runs) & comparison.wrong  # a gap between rows is left as it was, and right
-    pattern = describe(Evidence(runs[0], expected, comparison.wrong, unwritten))
+    # A gap between rows is left as it was, and right. Of runs that differ the first alone says what it wrote.
+    unwritten = _unwritten(runs[:1] if kept else runs) & comparison.wrong
     shape = subject.shape(one.case.sizes, one.case.multiprocessors)
+    launched = {"blocks": math.prod(shape.grid), "block": math.prod(shape.block)}
+    pattern = describe(Evidence(runs[0], expected, comparison.wrong, unwritten, **launched))
     wrong = comparison.wrong if pattern.elements is None else pattern.elements
-    to_blame = subject.blame(problem.signature, one.case, one.inputs, name, wrong, unwritten)
+    to_blame = None
+    if not (kept and unwritten.any()):  # run again, it finds what other launches have left
+        to_blame = subject.blame(problem.signature, one.case, one.inputs, name, wrong, unwritten)
     untouched = _untouched(one.inputs.get(name), runs[0], wrong, name)
-    parts = [str(pattern), untouched, _hint(subject, one.case, pattern), to_blame.text if to_blame else ""]
+    guesses = [untouched and f"{untouched}: does the kernel ever store its result?", _hint(subject, one.case, pattern)]
+    guesses = [_KEPT] if kept else [pattern.mistake, *guesses]
+    parts = [pattern.text, *guesses, to_blame.text if to_blame else ""]
     said = " ".join(part if part[-1] in ".?" else f"{part}." for part in parts if part).removesuffix(".")
     message = f"{name}: {said} (launched with {shape}; {one.case})"
     line, place = (to_blame.line, to_blame.place) if to_blame else (None, None)
@@ -323,7 +348,7 @@ def _untouched(before: object, after: Array, wrong: Array, name: str) -> str:
     if not wrong.any() or before[wrong].tobytes() != after[wrong].tobytes():
         return ""
     what = "that is" if after.size == 1 else "those are"
-    return f"{what.capitalize()} what {name} held before the launch: does the kernel ever store its result?"
+    return f"{what.capitalize()} what {name} held before the launch"
 
 
 def _hint(subject: Subject, case: Case, pattern: Pattern) -> str:

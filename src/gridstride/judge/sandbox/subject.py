@@ -15,6 +15,7 @@ from gridstride.judge.attempt import Attempt, Observed, Results, steps
 from gridstride.judge.blame import Blame
 from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape
 from gridstride.judge.kernel_facts import KernelFacts
+from gridstride.judge.parameter_names import named
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
 from gridstride.judge.runnable import RefusedError, Runnable, launch_of
 from gridstride.judge.sandbox import records
@@ -73,7 +74,7 @@ class Sandbox:
         compiled = compile_python(python, problem.signature, arch=arch, limits=self.limits)
         self._python = file, compiled
         words = {"do": "build_ptx", "launch": records.launch_words(compiled.launch), **compiled.words}
-        return self._built(words, file, compiled.launch, compiled.notes)
+        return self._built(words, file, compiled.launch, compiled.notes, by_name=named(compiled.notes))
 
     def on(self, device: Device, file: KernelFile) -> Runnable:
         """The PTX that a Python submission made when it was built here, on another device; RefusedError."""
@@ -83,7 +84,13 @@ class Sandbox:
         return build_ptx(compiled.words, compiled.launch, device)
 
     def _built(
-        self, words: dict[str, Any], file: KernelFile, launch: Launch, notes: tuple[str, ...] = ()
+        self,
+        words: dict[str, Any],
+        file: KernelFile,
+        launch: Launch,
+        notes: tuple[str, ...] = (),
+        *,
+        by_name: bool = False,
     ) -> SandboxedKernel:
         try:
             reply = self.ask(Message(words), seconds=self.limits.compile_seconds, doing="compiling")
@@ -95,7 +102,7 @@ class Sandbox:
             raise RefusedError(_malformed(error)) from error
         if refused:
             raise RefusedError(*refused)
-        return SandboxedKernel(self, file, launch, replace(facts, notes=(*notes, *facts.notes)))
+        return SandboxedKernel(self, file, launch, replace(facts, notes=(*notes, *facts.notes), by_name=by_name))
 
     def _show(self, printed: str) -> None:
         """Passes on what a kernel prints, up to a bound for all of its launches: a verdict has hundreds."""

@@ -1,4 +1,14 @@
-"""Calibration of a recording: samples of four sensors take turns, and each sensor has a curve of its own."""
+"""Calibration of a recording: samples of four sensors take turns, and each sensor has a curve of its own.
+
+Sample i is of sensor i mod 4, and y[i] its curve at v = x[i]:
+
+  0  thermistor   sum of v^k / k! for k from 0 to 10
+  1  microphone   six times v <- v (1.5 - 0.5 v^2)
+  2  photodiode   eight times v <- v + 0.125 v^2
+  3  flow meter   (1 + v^2) u, where u begins as 0.85 and becomes four times u (1.5 - 0.5 (1 + v^2) u^2)
+
+A converter gives x from -1 to 1, or NaN for a sample that is missing, which is NaN in y. No other x is given.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +71,7 @@ def magnitude(v: Values) -> dict[str, Array]:
 
 
 def in_range(v: Values) -> dict[str, Any]:
-    """A converter gives -1 to 1."""
+    """A converter gives -1 to 1, or NaN."""
     return {"x": np.clip(v["x"], -1.0, 1.0)}
 
 
@@ -73,6 +83,11 @@ problem = Problem(
     magnitude=magnitude,
     terms="32",
     arrange=in_range,
+    without={
+        "spikes": "x is from -1 to 1",
+        "cancellation": "x is from -1 to 1",
+        "nonfinite": "x is from -1 to 1, or NaN",
+    },
     zeros=("n",),
     public=({"n": 1024}, {"n": 1000}, {"n": 2055}, {"n": 514}, {"n": 3}, {"n": 1}),
     largest={"n": 6000},

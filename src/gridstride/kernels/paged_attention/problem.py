@@ -1,8 +1,8 @@
 """Decoding's attention: one query token per sequence over its keys and values, which lie in blocks of a paged cache.
 
 Two query heads share each of the K heads of keys and values. Token t of sequence s lies at [tables[s][t / 16], head,
-t % 16]. A sequence without tokens gives zeros. `partial` is memory to use, and `arrived` holds zeros before a launch
-and after it.
+t % 16]. A sequence without tokens gives zeros. `scale` is any finite number, below zero too: the
+smallest product counts most then. `partial` is memory to use, and `arrived` holds zeros before a launch and after it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
 WIDTH, GROUP, BLOCK_SIZE, SPLITS = 64, 2, 16, 3  # of the judged kernels; they take others by macro and grid
 LARGE = 100.0  # a score
-SCALES = (WIDTH**-0.5, 0.05, 0.3)  # the first is what most models use
+SCALES = (WIDTH**-0.5, 0.05, 0.3, -(WIDTH**-0.5), -0.3)  # the first is what most models use
 
 
 def reference(v: Values) -> dict[str, Array]:

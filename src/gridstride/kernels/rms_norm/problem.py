@@ -1,4 +1,8 @@
-"""RMS norm behind the addition to the residual stream: residual += delta; out = residual / rms(residual) * weight."""
+"""RMS norm behind the addition to the residual stream: residual += delta; out = residual / rms(residual) * weight.
+
+The rms of a row is the root of its mean square plus eps. eps is from 1e-12 to 0.1, and rows may be so small that it is
+all there is, or that nothing but it keeps a row of zeros from being divided by zero.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def magnitude(v: Values) -> dict[str, Array]:
     return {"residual": x, "out": x / scale * abs(v["weight"])}
 
 
-EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
+EPSILONS = (1e-5, 1e-6, 1e-12, 1e-3, 0.1)  # the first two are what models use
 
 
 def arrange(v: Values) -> dict[str, Any]:
@@ -36,6 +40,11 @@ def small_rows(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows of zeros and rows in which eps counts as much as the mean square."""
     scale = draw.choice([0.0, 1e-3, 1e-2], (len(v["residual"]), 1))
     return {"residual": v["residual"] * scale, "delta": v["delta"] * scale, "eps": float(draw.choice(EPSILONS[:2]))}
+
+
+def denormal_rows(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows of denormals with an eps that is smaller yet."""
+    return {"residual": v["residual"] * 1e-5, "delta": v["delta"] * 1e-5, "eps": min(EPSILONS)}
 
 
 def large_rows(v: Values, draw: Generator) -> dict[str, Any]:
@@ -74,7 +83,7 @@ problem = Problem(
     public=({"N": 3, "W": 1024}, {"N": 5, "W": 128}, {"N": 2, "W": 1000}, {"N": 2, "W": 75}, {"N": 1, "W": 1}),
     largest={"N": 5, "W": 5000},
     widest={"N": 65_000, "W": 70_000},
-    special={"small rows": small_rows, "large rows": large_rows},
+    special={"small rows": small_rows, "denormal rows": denormal_rows, "large rows": large_rows},
     tiles=(32, 128, 1024, 4096),
     observed={"N": 8, "W": 1024},
     timed={"N": 65_536, "W": 4096},

@@ -1,9 +1,9 @@
 """From one matrix product to attention: norm and turn queries and keys, put keys and values into the paged cache.
 
 A row of qkv is G K heads of queries, then K of keys, then K of values, 64 numbers each. Queries and keys get the RMS
-norm of their head times their weight; then numbers i and i + 32 of a head are turned by the angle of the token's
-position: low cos - high sin and high cos + low sin. Token t's key and value of head k go to [slot / block_size, k,
-slot % block_size] of the caches, all else in which stays as it was.
+norm of their head (eps, 1e-12 to 0.1, is added to the mean square) times their weight; then numbers i and i + 32 of a
+head are turned by the angle of the token's position: low cos - high sin and high cos + low sin. Token t's key and value
+of head k go to [slot / block_size, k, slot % block_size] of the caches, all else in which stays as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.random import Generator
 from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
 WIDTH = 64  # of a head; the kernels take others by macro
-EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
+EPSILONS = (1e-5, 1e-6, 1e-12, 1e-3, 0.1)  # the first two are what models use
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -61,6 +61,11 @@ def small_heads(v: Values, draw: Generator) -> dict[str, Any]:
     """Heads of zeros and heads in which eps counts as much as the mean square."""
     scale = draw.choice([0.0, 1e-3, 1e-2], (*v["qkv"].shape[:-1], v["qkv"].shape[-1] // WIDTH))
     return {"qkv": v["qkv"] * np.repeat(scale, WIDTH, axis=-1), "eps": float(draw.choice(EPSILONS[:2]))}
+
+
+def denormal_heads(v: Values, draw: Generator) -> dict[str, Any]:
+    """Heads of denormals with an eps that is smaller yet."""
+    return {"qkv": v["qkv"] * 1e-5, "eps": min(EPSILONS)}
 
 
 def large_heads(v: Values, draw: Generator) -> dict[str, Any]:
@@ -109,7 +114,12 @@ problem = Problem(
         {"N": 3, "C": 7, "G": 1, "K": 3, "block_size": 8},
         {"N": 1, "C": 1, "G": 4, "K": 1, "block_size": 1},
     ),
-    special={"small heads": small_heads, "large heads": large_heads, "both ends": ends},
+    special={
+        "small heads": small_heads,
+        "denormal heads": denormal_heads,
+        "large heads": large_heads,
+        "both ends": ends,
+    },
     widest={"N": 5000, "C": 5000, "K": 9},
     largest={"N": 20, "C": 64, "G": 5, "K": 3, "block_size": 32},
     tiles=(4, 8, 16, 32),

@@ -23,7 +23,8 @@ def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, mi
     Temperature 0 takes the likeliest token, of several the first. Else tokens with at least min_p times the largest
     probability stay, of those the k likeliest (0: all), of those the likeliest that together have at least the share
     top_p; equal logits stay or go together. The token is where the kept weights, added up in the vocabulary's order,
-    pass `uniform`. A row with NaN, or whose largest logit is infinite, gives -1.
+    pass `uniform`. A row with NaN, or whose largest logit is infinite, gives -1. top_p of 0 or less leaves the
+    likeliest and its equals, of NaN all; min_p is at most 1 and no NaN.
     """
     out: Tensor = torch.ops.gridstride.sample(logits, temperature, top_k, top_p, min_p, uniform)
     return out
@@ -67,7 +68,7 @@ def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: flo
     if top_p < 1.0:
         order = torch.where(kept, row, -torch.inf).argsort(descending=True)
         reached = torch.where(kept, weights, 0)[order].cumsum(0)
-        first = int(torch.searchsorted(reached, max(1, int(float(reached[-1]) * top_p))))
+        first = int(torch.searchsorted(reached, max(1, int(float(reached[-1]) * max(0.0, top_p)))))
         kept &= row >= row[order[min(first, row.numel() - 1)]]
     sums = torch.where(kept, weights, 0).cumsum(0)
     point = min(int(float(sums[-1]) * uniform), int(sums[-1]) - 1)

@@ -1,10 +1,14 @@
 """One token per row of logits: greedy, or drawn from what min-p, top-k and top-p leave, by a given uniform number.
 
-A row whose largest logit is NaN or infinite gives -1; a temperature of 0 gives the first token of the largest logit.
+A row whose largest logit is NaN or infinite gives -1; a temperature of 0 (or -0) the first token of the largest logit.
 Else a token's weight is exp((logit - largest) / temperature). Left are those of weight at least min_p; where 0 <
 top_k < V, those whose logit is no less than the k-th largest (equal logits stay together); where top_p < 1, of what
-is left the likeliest until their weights reach top_p of all, and those equal to the last. Their weights are added up
-in the vocabulary's order: the token is the first whose sum is above uniform times the whole.
+is left the likeliest until their weights reach top_p of all, and those equal to the last: of top_p = 0 or less the
+likeliest alone, and those equal to it. Their weights are added up in the vocabulary's order: the token is the first
+whose sum is above uniform times the whole; one that is equal is not above.
+
+Ranges: temperature is 0 or from 0.001 to 100. top_k is any number; top_p, too, and NaN, which is not below 1 and leaves
+all; min_p is at most 1 and no NaN, and 0 or less leaves all. uniform is at least 0 and below 1; 2^-30 of it may decide.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Problem, Values, array, size
 
-ONE = 2.0**40  # weight of the likeliest token; weights are whole numbers
+TEMPERATURES = (0.001, 0.005, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 100.0)
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -57,10 +61,10 @@ def arrange(v: Values) -> dict[str, Any]:
     rows, tokens = logits.shape
     draw = np.random.default_rng(np.ascontiguousarray(v["uniform"]).view(np.uint64))
     settings = {
-        "temperature": draw.choice([0.0, 0.1, 0.25, 0.5, 1.0, 2.0], rows),
+        "temperature": draw.choice([0.0, -0.0, *TEMPERATURES], rows),
         "top_k": draw.choice([-1, 0, 1, 3, 40, 41, 100, tokens - 1, tokens, tokens + 1], rows),
-        "top_p": draw.choice([1.0, 0.9, 0.35, 0.01], rows),
-        "min_p": draw.choice([0.0, 0.03, 0.4, 1.0], rows),
+        "top_p": draw.choice([1.0, 1.5, 0.9, 0.35, 0.01, 0.0, -0.5, -np.inf, np.nan], rows),
+        "min_p": draw.choice([0.0, 0.03, 0.4, 1.0, -0.25], rows),
     }
     if rows > 1:
         logits[0, -1] = np.nan
@@ -104,6 +108,21 @@ def at_the_end(v: Values, draw: Generator) -> dict[str, Any]:
     return _with_points(logits, {**settings, "temperature": np.full(len(logits), 0.5)}, draw)
 
 
+def boundaries(v: Values, draw: Generator) -> dict[str, Any]:
+    """Equal logits, a power of two of them among masked ones: a point where a token begins, and points so little before
+    one that a float32 does not hold the difference. All sums are whole numbers, so rounding decides nothing.
+    """
+    rows, tokens = v["logits"].shape
+    live = 1 << (tokens.bit_length() - 1)
+    logits = np.full((rows, tokens), -np.inf)
+    for row in logits:
+        row[draw.choice(tokens, live, replace=False)] = 0.5
+    begins = draw.integers(0, live, rows) / live
+    before = (draw.integers(0, live, rows) + 1) / live * (1 - 2.0**-30)
+    settings = {"temperature": draw.choice(TEMPERATURES, rows), "top_k": np.zeros(rows), "min_p": np.zeros(rows)}
+    return {**settings, "logits": logits, "uniform": np.where(draw.random(rows) < 0.5, begins, before)}
+
+
 def _point(logits: Array, wishes: dict[str, Any], near: float) -> float:
     """The middle of the token that `near` falls into."""
     if wishes["temperature"] == 0 or not np.isfinite(logits.max()):
@@ -130,7 +149,7 @@ problem = Problem(
     ),
     reference=reference,
     arrange=arrange,
-    special={"masked": masked, "uniform = 0": at_zero, "last tokens": at_the_end},
+    special={"masked": masked, "uniform = 0": at_zero, "last tokens": at_the_end, "boundaries": boundaries},
     widest={"V": 70_000, "M": 130},
     # The last: more tokens than a block has threads, so that a thread adds up several.
     public=({"M": 6, "V": 500}, {"M": 4, "V": 97}, {"M": 1, "V": 1}, {"M": 4, "V": 1100}),

@@ -36,7 +36,7 @@ extern "C" __global__ void sample_thread_per_row(
     unsigned int floor_key = key_of(-INFINITY) + 1;
     if (min_p[m] > 0.0f) floor_key = max(floor_key, key_of(largest + logf(min_p[m]) * temperature[m]));
     for (int which = 0; which < 2; ++which) {  // top-k counts tokens, top-p weighs them
-        if (which == 0 ? top_k[m] <= 0 || top_k[m] >= V : top_p[m] >= 1.0f) continue;
+        if (which == 0 ? top_k[m] <= 0 || top_k[m] >= V : !(top_p[m] < 1.0f)) continue;
         Weight wanted = top_k[m];
         if (which == 1) {
             Weight total = 0;
