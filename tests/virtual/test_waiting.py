@@ -369,3 +369,33 @@ def test_lanes_that_compute_different_barriers_are_a_finding(gpu: gs.VirtualGPU)
     with pytest.raises(gs.KernelFault, match="the same in all threads of a warp") as caught:
         gs.cuda(COMPUTED)["k"][1, 256](np.zeros(256, np.int32), 48)
     assert (caught.value.kind, caught.value.line) == ("invalid_instruction", 5)
+
+
+@pytest.mark.parametrize("sanitize", [False, True])
+@pytest.mark.parametrize("meeting", ["", "__syncwarp();", "if (__all_sync(~0u, n)) v += 0;"])
+def test_lanes_that_poll_are_waited_for_where_the_whole_warp_is_named(sanitize: bool, meeting: str) -> None:
+    """Four lanes have nothing to wait for; what they do next names the others, who still spin."""
+    with gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, sanitize=sanitize)):
+        kernel = gs.cuda(f"""
+        __device__ unsigned flags[32];
+        extern "C" __global__ void k(int *y, int n) {{
+            const int lane = threadIdx.x;
+            if (blockIdx.x > 0) {{
+                for (int i = 0; i < 20000; i++) asm volatile("");
+                atomicExch(&flags[lane], 1u);
+                return;
+            }}
+            int v = 0;
+            if (lane > 3) {{
+                while (*(volatile unsigned *)&flags[lane] != 1);
+                v = lane;
+            }}
+            {meeting}
+            for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(~0u, v, d);
+            y[lane] = v;
+        }}""")["k"]
+        y = zeros(32)
+        assert kernel.observe(2, 32)(y, 1).findings == ()
+        assert (y == sum(range(4, 32))).all()
+        kernel[2, 32](again := zeros(32), 1)
+        assert (again == sum(range(4, 32))).all()

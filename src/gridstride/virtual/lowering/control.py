@@ -16,7 +16,10 @@ from gridstride.virtual.lowering.calls import call, return_registers
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.subwarp_calls import split_call
 from gridstride.virtual.ptx.flow.cfg import ends_block
-from gridstride.virtual.ptx.module import Instruction, LabelRef, Operand
+from gridstride.virtual.ptx.isa import ISA, Meaning
+from gridstride.virtual.ptx.module import Immediate, Instruction, LabelRef, Operand, Register
+
+_EVERY_LANE = Immediate("int", -1)
 
 SPIN_BUDGET = 64
 """Rounds a group of lanes may spin in a loop before another group of its warp, and then another warp, gets a turn."""
@@ -353,12 +356,14 @@ class Flow:
     def _turns(self, others: Sequence[int], on: str) -> None:
         """Goes to the next ready block after the one that had the last turn, else to `on`.
 
-        The lowest group gets control back at its next branch, so starting from it would never reach a third one.
+        The lowest group gets control back at its next branch, so starting from it would never reach a third one. Those
+        that could only wait for the spinning lanes themselves get no turn.
         """
         b = self.b
         last = b.load("i32", self.turn)
+        able = [c for c in others if not self._awaits_the_warp(c)]
         for floor in (last, constant("i32", -1)):
-            for c in others:
+            for c in able:
                 ready = b.op("and", self._ready(c), b.compare("slt", floor, constant("i32", c)))
                 go, skip = b.new_label("go"), b.new_label("skip")
                 b.branch(ready, go, skip)
@@ -367,6 +372,24 @@ class Flow:
                 b.jump(f"B{c}")
                 b.start(skip)
         b.jump(on)
+
+    def _awaits_the_warp(self, index: int) -> bool:
+        """Whether a block names all lanes of the warp before it does anything that others see.
+
+        `__syncwarp()`, votes and shuffles with the full mask go on with every lane or not at all.
+        """
+        for ins in self.code.blocks[index]:
+            if "sync" in ins.modifiers and ins.operands and self._is_every_lane(ins.operands[-1]):
+                return True
+            if ISA[ins.opcode].meaning in (Meaning.USED, Meaning.ENDS) or ins.opcode in ("atom", "red"):
+                return False
+        return False
+
+    def _is_every_lane(self, mask: Operand) -> bool:
+        if not isinstance(mask, Register):
+            return mask == _EVERY_LANE
+        made = [ins for block in self.code.blocks for ins in block if ins.operands and ins.operands[0] == mask]
+        return [ins.opcode for ins in made] == ["mov"] and made[0].operands[1] == _EVERY_LANE
 
     # -- leaving ------------------------------------------------------------------------------------------------------
     def _leave(self, index: int, last: Instruction) -> None:
