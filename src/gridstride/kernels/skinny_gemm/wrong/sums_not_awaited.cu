@@ -3,7 +3,7 @@
 // entry: skinny_gemm_sums_not_awaited
 // block: 32
 // grid: 4*ceil(N/32) M
-// expect: race
+// expect: unwaited_copy
 
 #include <cuda_fp16.h>
 
