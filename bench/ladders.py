@@ -1,15 +1,19 @@
 """Climbs every ladder and records the figures: times on a physical GPU, counts and predictions on the virtual one.
 
-    python bench/ladders.py [--device physical|virtual] [--out FOLDER] [PROBLEM…]
+    python bench/ladders.py [--device physical|virtual] [--out FOLDER] [--rung NAME]… [--without-wrong] [PROBLEM…]
 
-Writes ladders_<chip>.json (ladders_<chip>_virtual.json) and prints a table for each problem.
+Writes ladders_<chip>.json (ladders_<chip>_virtual.json) as each problem is done, and prints a table for it. Problems
+that stand in the file and are not asked for stay as they are, each with its date. `--rung` leaves out the others, such
+as one thread over gigabytes; `--without-wrong` the wrong kernels, which the tests reject anyway.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +39,25 @@ KEPT = (
 )
 
 
-def climbed(name: str, device: Any) -> dict[str, Any]:
+def climbed(name: str, device: Any, rungs: list[str], *, wrong: bool) -> dict[str, Any]:
     """One problem's ladder as it goes into the file."""
     start = time.monotonic()
-    ladder = climb(find(name), device=device)
-    rungs = [{key: result.json().get(key) for key in KEPT} for result in ladder]
-    rejected = [
-        {"kernel": r.kernel, "expected": r.expected, "rejected": r.match is not None} for r in ladder.rejections()
-    ]
+    ladder = climb(find(name), device=device, rungs=rungs)
+    results = [{key: result.json().get(key) for key in KEPT} for result in ladder]
+    rejections = ladder.rejections() if wrong else ()
+    rejected = [{"kernel": r.kernel, "expected": r.expected, "rejected": r.match is not None} for r in rejections]
     problem = ladder.problem
     flops, moved = problem.work(problem.timed)
     sizes = dict(problem.timed)
     seconds = round(time.monotonic() - start, 1)
     return {
         "problem": name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "sizes": sizes,
         "flops": flops,
         "bytes": moved,
         "seconds": seconds,
-        "rungs": rungs,
+        "rungs": results,
         "wrong": rejected,
     }
 
@@ -69,19 +73,29 @@ def table(entry: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def merged(path: Path, entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """The problems that the file at `path` holds, with this one in its place, or at the end."""
+    held = json.loads(path.read_text())["problems"] if path.exists() else []
+    by_name = {each["problem"]: each for each in held} | {entry["problem"]: entry}
+    return list(by_name.values())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", nargs="*", default=problem_names())
     parser.add_argument("--device", choices=("physical", "virtual"))
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--rung", action="append", default=[], help="name or number; may be given several times")
+    parser.add_argument("--without-wrong", action="store_true")
     words = parser.parse_args()
     device = choose(words.device)
+    record = f"ladders_{device.chip}{'' if device.kind == 'physical' else '_virtual'}"
     entries = []
     for name in words.problems:
-        entries.append(climbed(name, device))
+        entries.append(climbed(name, device, words.rung, wrong=not words.without_wrong))
         print(table(entries[-1]), flush=True)
-    suffix = "" if device.kind == "physical" else "_virtual"
-    save(f"ladders_{device.chip}{suffix}", {"gpu": device.name, "problems": entries}, folder=words.out)
+        found = {"gpu": device.name, "problems": merged(words.out / f"{record}.json", entries[-1])}
+        save(record, found, folder=words.out)
     passed = all(r["verdict"] == "pass" for e in entries for r in e["rungs"])
     return 0 if passed and all(w["rejected"] for e in entries for w in e["wrong"]) else 1
 

@@ -53,20 +53,23 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: zipfile.ZipFile) -> No
     files = {str(path.relative_to(package.parent)) for path in package.rglob("*") if path.is_file()}
     course = (ROOT / "course").rglob("*")
     files |= {f"gridstride/course/days/{path.relative_to(ROOT / 'course')}" for path in course if path.is_file()}
+    files.add("gridstride/kernels/ladders_h200.json")  # of bench/results: the workbench shows its times
     assert {name for name in wheel.namelist() if name.startswith("gridstride/")} == {
         name for name in files if "__pycache__" not in name
     }
     assert {Path(name).suffix for name in wheel.namelist()} > {".toml", ".cu", ".css", ".j2", ".h"}
 
 
-def test_the_course_is_read_from_the_wheel_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_the_course_and_recorded_times_are_read_from_the_wheel_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path / "site")
     code = "from gridstride.course.content import course_folder, day, day_numbers; print(course_folder());" \
-        "print([day(number).title for number in day_numbers()][0])"  # fmt: skip
+        "print([day(number).title for number in day_numbers()][0]);" \
+        "from gridstride.workbench.ladder_record import recorded; print(recorded('matmul').gpu)"  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True,
                           timeout=60)  # fmt: skip
-    assert done.stdout.splitlines() == [str(tmp_path / "site/gridstride/course/days"), "What a GPU is for"], done.stderr
+    days = str(tmp_path / "site/gridstride/course/days")
+    assert done.stdout.splitlines() == [days, "What a GPU is for", "NVIDIA H200"], done.stderr
 
 
 def test_the_source_archive_holds_what_it_is_said_to(built: Path) -> None:

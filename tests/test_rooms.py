@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
-    *"plain protocol compiler virtual device testing judge kernels ops programs profile".split(),
+    *"plain one_message protocol compiler virtual device testing judge kernels ops programs profile".split(),
     *"models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")

@@ -177,7 +177,10 @@ def chips(as_json: Json = False) -> int:
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 def profile(
     words: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT.py [ARGS]… | TRACE.json[.gz]", help="A program, or its trace.")
+        list[str],
+        typer.Argument(
+            metavar="SCRIPT.py [ARGS]… | PROG.cu [ARGS]… | TRACE.json[.gz]", help="A program, or its trace."
+        ),
     ],
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module's name, as with `python -m`.")] = False,
     after: Annotated[
@@ -192,14 +195,18 @@ def profile(
     report: Annotated[
         str | None, typer.Option("--report", metavar="FILE.html", help="Write it all as one offline page.")
     ] = None,
+    chip: Annotated[
+        str | None, typer.Option("--chip", metavar="CHIP", help="Of PROG.cu: which GPU its times are modelled for.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Say where the time of a PyTorch program goes.
+    """Say where the time of a PyTorch or a CUDA program goes.
 
-    It is run under the PyTorch profiler, on a GPU or a CPU. Data loading, launch gaps, kernels, copies, Python: every
-    microsecond belongs to one of them; then what to change, and what that would win at most.
+    A Python program is run under the PyTorch profiler, on a GPU or a CPU. Data loading, launch gaps, kernels, copies,
+    Python: every microsecond belongs to one of them; then what to change, and what that would win at most. A CUDA
+    program is run on the virtual GPU: the timeline of its streams, copies and kernels, modelled for a chip.
     """
-    options = {"trace": trace, "report": report, "after": after, "seconds": seconds, "module": module}
+    options = {"trace": trace, "report": report, "after": after, "seconds": seconds, "module": module, "chip": chip}
     return call("profile", words, **options, as_json=as_json)
 
 

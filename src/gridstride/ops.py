@@ -1,13 +1,14 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
-softmax and layer norm have gradients; the ops of decoding have none.
+softmax and layer norm have gradients of ours, attention has PyTorch's; the ops of decoding have none.
 """
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
+from gridstride.kernels.attention.op import attention, attention_kernel
 from gridstride.kernels.gelu.op import gelu
 from gridstride.kernels.layer_norm.op import layer_norm
 from gridstride.kernels.paged_attention.op import paged_attention
@@ -23,6 +24,8 @@ __all__ = [
     "LayerNorm",
     "Softmax",
     "add_rms_norm",
+    "attention",
+    "attention_kernel",
     "gelu",
     "layer_norm",
     "paged_attention",

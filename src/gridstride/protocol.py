@@ -1,6 +1,6 @@
 """What every device answers: the one protocol behind which the physical and the virtual GPU stand.
 
-This file imports nothing of GridStride, so that both machines may build on its types.
+This file imports nothing of GridStride but how errors are shown, so that both machines may build on its types.
 Dimensions are (x, y, z), sizes are bytes, times are milliseconds unless a name says otherwise.
 """
 
@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from gridstride.one_message import OneMessage
+
 if TYPE_CHECKING:
     import numpy as np
 
 Dim3 = tuple[int, int, int]
 
 
-class DeviceError(RuntimeError):
+class DeviceError(OneMessage, RuntimeError):
     """Something the device or its driver refused; the message says what to do."""
 
 
@@ -32,7 +34,7 @@ class OutOfDeviceMemory(DeviceError, MemoryError):
     """An allocation larger than what is free on the device."""
 
 
-class OutOfAddressSpace(MemoryError):
+class OutOfAddressSpace(OneMessage, MemoryError):
     """A limit of this process's keeps the virtual GPU from reserving what it needs; the message names it.
 
     No DeviceError: no kernel is to blame, and no verdict can be given.
@@ -43,15 +45,15 @@ class RacesNotWatched(UserWarning):
     """A launch under the sanitizer for whose shadow of global memory there is no room."""
 
 
-class LaunchError(ValueError):
+class LaunchError(OneMessage, ValueError):
     """A launch refused before anything ran; the message names the parameter, the value and the limit."""
 
 
-class LinkError(ValueError):
+class LinkError(OneMessage, ValueError):
     """Files that do not fit together: a symbol defined nowhere or twice, or declared otherwise than defined."""
 
 
-class UnknownName(LookupError):
+class UnknownName(OneMessage, LookupError):
     """A kernel, template or symbol that the module does not hold; the message gives the nearest name."""
 
 

@@ -77,6 +77,23 @@ def test_host_code_beside_a_kernel_is_left_out(host: str) -> None:
     assert compile_cuda(f"{KERNEL}{host}\n// 2").ptx.count(".entry") == 1
 
 
+@pytest.mark.parametrize(
+    ("header", "type_name"),
+    [
+        ("cublas_v2.h", "__nv_bfloat16"), ("cublasLt.h", "__half"), ("cublas_v2.h", "cuComplex"), ("nccl.h", "half"),
+        ("cufft.h", "cufftComplex"), ("cufftXt.h", "cufftDoubleReal"), ("cusparse.h", "cuDoubleComplex"),
+        ("torch/extension.h", "half"), ("ATen/cuda/CUDAContext.h", "__nv_bfloat16"),
+    ],
+)  # fmt: skip
+def test_a_header_of_the_host_gives_kernels_the_types_that_they_have_of_it(header: str, type_name: str) -> None:
+    compile_cuda(f"#include <{header}>\n__global__ void k({type_name}* x, const {type_name}* y) {{ *x = *y; }}")
+
+
+@pytest.mark.parametrize("header", ["glob.h", "error.h", "vulkan/vulkan.h", "OpenGL/gl.h", "GLUT/glut.h"])
+def test_headers_of_the_host_alone_are_in_no_kernels_way(header: str) -> None:
+    assert ".entry" in compile_cuda(f"#include <{header}>\n{KERNEL}").ptx
+
+
 def test_the_device_part_is_the_same_code_as_without_the_host_part() -> None:
     alone = "__device__ int f(int x) { return 3 * x; }\n__global__ void k(int* x) { x[0] = f(x[1]); }\n"
     with_host = alone + "int main() { k<<<1, 1>>>(nullptr); }\n"

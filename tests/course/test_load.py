@@ -197,3 +197,10 @@ def test_a_worked_kernel_that_passes_is_there(read: Callable[..., Day]) -> None:
 def test_the_glossary_is_checked(read: Callable[..., Day], old: str, new: str, said: str) -> None:
     with pytest.raises(LessonError, match=rf"glossary\.md:\d+: .*{said}"):
         read(("../glossary.md", old, new))
+
+
+def test_a_programs_picture_is_its_output_or_its_timeline(read: Callable[..., Day]) -> None:
+    day = read(("figures.toml", "output = 4", "timeline = true"), day="day003")
+    assert day.pictures["unchecked"].timeline
+    with pytest.raises(LessonError, match="picture unchecked is of a program: it shows so many lines"):
+        read(("figures.toml", "timeline = true", "timeline = true\noutput = 4"), day="day003")

@@ -19,6 +19,7 @@ from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
 from gridstride.course.program_findings import lines_of, wrong_lines
 from gridstride.course.program_lab import ProgramLab
+from gridstride.course.program_lab_file import problem_of
 from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import MissingToolchain
 from gridstride.programs.run import Ended
@@ -74,6 +75,16 @@ def test_a_mistake_in_lab_toml_is_one_error(read: Callable[[str, Change], Day], 
     with pytest.raises(LessonError, match=said) as error:
         read(name, change)
     assert error.value.file.name == "lab.toml"
+
+
+def test_a_problem_may_be_the_days_own(read: Callable[[str, Change], Day]) -> None:
+    lab = day(17).lab
+    problem = problem_of(lab)
+    assert (lab.problem, lab.own_problem) == ("", course_folder() / "day017")
+    assert problem is not None
+    assert problem.name == "mandelbrot"
+    with pytest.raises(LessonError, match=r"there is no problem\.py beside lab\.toml"):
+        read("day003", ('"vector_add"', '"problem.py"'))
 
 
 def test_sizes_must_not_hide_what_is_counted(read: Callable[[str, Change], Day]) -> None:

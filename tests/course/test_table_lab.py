@@ -72,3 +72,32 @@ def test_the_right_value_is_not_told(tmp_path: Path) -> None:
     ((_, line, message),) = judged(tmp_path, RIGHT.replace("peak_tflops = 19.5", "peak_tflops = 15", 1))
     assert line == RIGHT.splitlines().index("peak_tflops = 19.5") + 1
     assert "19.4" not in message
+
+
+# -- rows that are kernels ---------------------------------------------------------------------------------------------
+KERNELS = day(38).solution.read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "said"),
+    [
+        ('limiter = "latency"', 'limiter = "L1"', "wrong_value", "is it busy most of the time"),
+        ('limiter = "latency"', 'limiter = "waiting"', "unknown_word", 'one of "DRAM", "L2"'),
+        ('limiter = "latency"', "limiter = 7", "unknown_word", "scan.limiter is 7"),
+        ('limiter = "latency"', 'limiter = ""', "empty_cell", "scan.limiter is empty: what does"),
+        ("busiest = 92", "busiest = 0.92", "wrong_value", "That is a fraction"),
+        ("busiest = 92", "busiest = 46", "wrong_value", "times what explain gives"),
+        ("[scan]", "[scans]", "unknown_row", "did you mean scan?"),
+    ],
+)
+def test_a_mistake_about_a_kernel_is_named(tmp_path: Path, old: str, new: str, kind: str, said: str) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text(KERNELS.replace(old, new, 1))
+    (found, *_) = table_lab.judge(day(38), file).findings
+    assert (found.kind, said in found.message) == (kind, True), found
+
+
+def test_a_word_is_right_in_any_case(tmp_path: Path) -> None:
+    file = tmp_path / "limits.toml"
+    file.write_text(KERNELS.replace('"DRAM"', '"dram"'))
+    assert table_lab.judge(day(38), file).passed

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gridstride.judge.cases import hidden_cases
-from gridstride.judge.data import generate, kinds
+from gridstride.judge.data import generate, kinds, partly
+from gridstride.judge.find import find
 from gridstride.judge.problem import Case, Problem, ProblemError, array, scalar, size
 
 
@@ -178,3 +179,22 @@ def test_small_numbers_are_far_from_denormal_and_of_one_scale(doubling: Problem)
 def test_a_row_that_is_short_has_an_infinity_for_certain(doubling: Problem) -> None:
     for seed in range(20):
         assert np.isinf(generate(doubling, Case({"n": 16}, "nonfinite", seed))["x"]).any()
+
+
+def test_data_that_are_mostly_those_before_differ_in_a_quarter_of_the_elements_and_in_no_whole_number() -> None:
+    problem = find("matmul").problem
+    one, other = (generate(problem, Case({"M": 64, "N": 64, "K": 64}, "normal", seed)) for seed in (1, 2))
+    mixed = partly(problem, one, other, seed=3)
+    for name in ("A", "B"):
+        changed = mixed[name] != one[name]
+        assert 0.15 < changed.mean() < 0.35
+        assert (mixed[name][changed] == other[name][changed]).all()
+        assert mixed[name].dtype == one[name].dtype
+    assert {name: mixed[name] for name in ("M", "N", "K")} == {name: one[name] for name in ("M", "N", "K")}
+
+
+def test_a_matrix_has_an_infinity_in_about_every_other_row() -> None:
+    values = generate(find("matmul").problem, Case({"M": 400, "N": 64, "K": 64}, "infinite", 5))
+    rows = np.isinf(values["A"]).sum(axis=1)
+    assert set(rows.tolist()) <= {0, 1, 2}
+    assert 0.35 < (rows > 0).mean() < 0.65

@@ -1,13 +1,13 @@
 """Kernels as learners, experts and language models write them: wrong ones fall for their fault, right ones pass.
 
-One run each, with a seed of its own; `bench/plausible.py` makes as many as are asked for. A few of each problem are
-judged in every run of the tests, all of them in the long one.
+One run each, with a seed of its own. There are too many for every run of the tests: one of each problem is judged in
+all, every second or third one (SHARE) in the long one, and every one, as often as asked for, by `bench/plausible.py`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -18,18 +18,25 @@ from gridstride.virtual.gpu import VirtualGPU
 
 from .plausible.collection import PlausibleKernel, right_kernels, wrong_kernels
 
-COLLECTIONS = ("known", "unseen")
-WRONG = [kernel for each in COLLECTIONS for kernel in wrong_kernels(each)]
-RIGHT = [kernel for each in COLLECTIONS for kernel in right_kernels(each)]
+SHARE = {"known": 2, "unseen": 3}  # one of so many of a problem's kernels is judged
+WRONG = [kernel for each in SHARE for kernel in wrong_kernels(each)]
+RIGHT = [kernel for each in SHARE for kernel in right_kernels(each)]
 QUICK = 1  # of each problem, in every run
 
 
-def chosen(kernels: list[PlausibleKernel]) -> Iterator[object]:
+def chosen(kernels: Callable[[str], Iterator[PlausibleKernel]]) -> Iterator[object]:
     """Parameters of a test: the first ones of each problem as they are, the others marked slow."""
-    for _, group in itertools.groupby(sorted(kernels, key=lambda k: k.name), key=lambda k: k.problem):
+    judged = [kernel for each, share in SHARE.items() for kernel in shared(kernels(each), share)]
+    for _, group in itertools.groupby(sorted(judged, key=lambda k: k.name), key=lambda k: k.problem):
         for number, kernel in enumerate(group):
             marks = () if number < QUICK else (pytest.mark.slow,)
             yield pytest.param(kernel, id=kernel.name, marks=marks)
+
+
+def shared(kernels: Iterator[PlausibleKernel], share: int) -> Iterator[PlausibleKernel]:
+    """Of each problem the first, and one of so many behind it."""
+    for _, group in itertools.groupby(sorted(kernels, key=lambda k: k.name), key=lambda k: k.problem):
+        yield from itertools.islice(group, 0, None, share)
 
 
 def kinds_found(kernel: PlausibleKernel, seed: int) -> set[str]:
@@ -44,13 +51,13 @@ def kinds_found(kernel: PlausibleKernel, seed: int) -> set[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kernel", list(chosen(WRONG)))
+@pytest.mark.parametrize("kernel", list(chosen(wrong_kernels)))
 def test_a_wrong_kernel_is_rejected_for_its_fault(kernel: PlausibleKernel) -> None:
     assert kinds_found(kernel, seed=2026) & kernel.kinds
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kernel", list(chosen(RIGHT)))
+@pytest.mark.parametrize("kernel", list(chosen(right_kernels)))
 def test_an_unusual_kernel_that_is_right_is_accepted(kernel: PlausibleKernel) -> None:
     assert kinds_found(kernel, seed=2026) == set()
 

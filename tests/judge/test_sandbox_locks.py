@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,7 @@ def test_the_namespace_holds(apart: Worker, path: Path) -> None:
 
 SEES = """
 import os
+import subprocess
 seen = [p for p in {paths!r} if os.path.lexists(p) or os.access(p, os.F_OK)]
 if seen: raise SystemExit(f"GOT THROUGH: {{seen}}")
 """
@@ -106,6 +108,7 @@ def test_what_the_folder_may_hold_is_a_bound_of_the_system_in_the_namespace() ->
             pytest.skip("this system gives a user no namespaces")
         fills = """
 import os
+import subprocess
 total = 0
 try:
     for number in range(20):
@@ -137,3 +140,18 @@ def test_a_worker_with_a_thread_that_is_not_locked_in_says_that_nothing_holds() 
     with _probe(thread=True) as worker:
         worker.wait_until_ready()
         assert worker.locked == {"landlock": 0, "seccomp": False, "namespace": False}
+
+
+def test_the_libraries_of_numba_are_loaded_before_the_room_is_locked() -> None:
+    """Where they lie outside the environment, Numba asks a program for them, and in the room none can be started."""
+    pytest.importorskip("numba.cuda")
+    asks = """
+from gridstride.judge.sandbox.python_worker import _warm_up
+_warm_up("numba", "sm_90")
+from pathlib import Path
+from numba.cuda.cudadrv import nvvm
+loaded = Path("/proc/self/maps").read_text()
+print(*(name in loaded for name in ("libnvvm", "libnvrtc")), nvvm.LibDevice._cache_ is not None)
+"""
+    said = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, timeout=120, check=True)
+    assert said.stdout.split() == ["True", "True", "True"]

@@ -18,7 +18,7 @@ from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
 from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
-LONG = {("sample", "03_eight_ways")}
+LONG = {("sample", "03_eight_ways"), *(("attention", file.name) for file in find("attention").rungs())}
 RUNGS = [
     pytest.param(folder, file, marks=[pytest.mark.slow] * ((folder.problem.name, file.name) in LONG))
     for folder in FOLDERS
@@ -180,6 +180,21 @@ def test_four_temperatures_for_a_thread_share_what_is_around_them() -> None:
     assert 4 * four["global_requests"] == single["global_requests"]
 
 
+def test_a_compact_piece_of_a_turned_picture_touches_less_than_a_row_of_it() -> None:
+    rungs = counts("turn_blur")
+    rows, pieces, shared = (rungs[name] for name in sorted(rungs))
+    assert pieces["global_sectors"] < 0.8 * rows["global_sectors"]
+    assert shared["global_requests"] == pytest.approx(0.8 * pieces["global_requests"], rel=0.02)
+
+
+def test_a_layers_end_in_registers_writes_its_result_once() -> None:
+    rungs = counts("linear_gelu")
+    detour, register, tile = (rungs[name] for name in sorted(rungs))
+    result = 256 * 256 / 8
+    assert detour["global_sectors"] - register["global_sectors"] == 4 * result
+    assert tile["global_sectors"] < register["global_sectors"] / 30
+
+
 def test_blocks_that_share_a_mean_meet_once() -> None:
     folder, gpu = find("remove_mean"), VirtualGPU("h200")
     (case,) = prepare(folder.problem, [Case(folder.problem.observed, "normal", 3)])
@@ -264,3 +279,16 @@ def test_tensor_cores_cut_instructions_and_wgmma_ends_shared_reads() -> None:
     halves = 256 * 256 + 2 * 256 * 256  # A once, B by each of two blocks
     for rung in ("05_warpgroup", "06_specialised"):  # the copies into the tiles are left, 64 halves at a time
         assert rungs[rung]["shared_wavefronts"] == halves / 64
+
+
+@pytest.mark.slow
+def test_scores_of_attention_never_leave_the_chip_and_its_keys_never_come_into_registers() -> None:
+    rungs = counts("attention")
+    thread, tile, warp, mma, group, turns, offsets = (rungs[name] for name in sorted(rungs))
+    assert tile["global_requests"] < thread["global_requests"] / 100
+    assert warp["shared_wavefronts"] < tile["shared_wavefronts"] / 2
+    assert mma["instructions"] < warp["instructions"] / 25
+    assert not any(rung["bank_conflicts"] for rung in (mma, group, turns, offsets))
+    queries, others = 2 * 128 * 128, 2 * 2 * 256 * 128  # two heads' queries; keys and values, by each of two blocks
+    for rung in (group, turns, offsets):  # copies are left, 64 halves at a time; and -q, since the scale is below zero
+        assert rung["shared_wavefronts"] == (3 * queries + others) / 64

@@ -144,6 +144,27 @@ def test_remove_mean_leaves_a_sum_of_nothing_and_every_difference(n: int) -> Non
     assert np.diff(y) == pytest.approx(np.diff(x))
 
 
+def test_turn_blur_takes_the_mean_of_four_pixels_by_nearness() -> None:
+    image, weights = DRAW.standard_normal((9, 12)), DRAW.standard_normal(5)
+    turned = reference("turn_blur", image=image, weights=weights)["turned"]
+    for y, x in np.ndindex(image.shape):
+        expected = 0.0
+        for k in range(-2, 3):
+            across, down = 6 + (15 * (x + k - 6) - 5 * (y - 4)) / 16, 4 + (5 * (x + k - 6) + 15 * (y - 4)) / 16
+            for row, column in np.ndindex(image.shape):
+                nearness = max(0.0, 1 - abs(row - down)) * max(0.0, 1 - abs(column - across))
+                expected += weights[k + 2] * nearness * image[row, column]
+        assert turned[y, x] == pytest.approx(expected)
+
+
+def test_linear_gelu_is_the_sum_with_its_bias_through_the_curve() -> None:
+    X, W, b = DRAW.standard_normal((3, 4)), DRAW.standard_normal((4, 2)), DRAW.standard_normal(2)
+    Y = reference("linear_gelu", X=X, W=W, b=b)["Y"]
+    for i, j in np.ndindex(3, 2):
+        v = b[j] + sum(X[i, k] * W[k, j] for k in range(4))
+        assert Y[i, j] == pytest.approx(v / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
+
+
 def test_grayscale_is_within_half_a_step_of_the_real_formula() -> None:
     rgb = DRAW.integers(0, 256, (6, 7, 3))
     gray = reference("grayscale", rgb=rgb)["gray"]
@@ -234,3 +255,16 @@ def test_matmul_half() -> None:
     a, b = (DRAW.standard_normal(shape).astype(np.float16).astype(float) for shape in ((3, 6), (6, 4)))
     c = [[sum(a[i, k] * b[k, j] for k in range(6)) for j in range(4)] for i in range(3)]
     np.testing.assert_allclose(reference("matmul_half", A=a, B=b)["C"], c)
+
+
+@pytest.mark.parametrize("past", [4, 0, -2, 1])
+def test_attention_weighs_the_values_of_the_keys_that_a_query_sees(past: int) -> None:
+    q, k, v = (DRAW.standard_normal(shape) for shape in ((2, 3, 5, 6), (2, 4, 6), (2, 4, 6)))
+    expected = np.zeros_like(q)
+    for h, g, i in np.ndindex(2, 3, 5):
+        seen = [j for j in range(4) if j <= i + past]
+        powers = [math.exp(-0.7 * sum(q[h, g, i, d] * k[h, j, d] for d in range(6))) for j in seen]
+        for power, j in zip(powers, seen, strict=True):
+            expected[h, g, i] += power / sum(powers) * v[h, j]
+    got = reference("attention", q=q, k=k, v=v, past=past, scale=-0.7)["out"]
+    np.testing.assert_allclose(got, expected, atol=1e-12)

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.programs.activity import CALLS, Call, failure
+from gridstride.compiler import compile_cuda
+from gridstride.programs.activity import CALLS, KERNEL_COUNTS, Call, failure
 from gridstride.programs.board import Board
 from gridstride.programs.reports import Reports
 from gridstride.programs.run import reported
 from gridstride.programs.runtime_library import RUNTIME
-from gridstride.programs.runtime_records import CALLBACKS, ORDER, BoardRecord, KernelLayout
+from gridstride.programs.runtime_records import CALLBACKS, ORDER, TIMELINE_CALLBACKS, BoardRecord, KernelLayout
 from gridstride.programs.status import Status
+from gridstride.programs.timeline.model import LEGACY
 from gridstride.virtual.gpu import VirtualGPU
 
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
@@ -49,33 +51,39 @@ def fat_binary(ptx: str) -> bytes:
 
 
 class Setup:
-    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None) -> None:
+    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX) -> None:
         self.faults: list[int] = []
         self.reading, writing = os.pipe()
         self.device = device
         reports = Reports(to=writing, set_fault=self.faults.append)
         self.board = Board(device, reports, vendor_runtime=None, fails=fails or {})
-        self.image = ctypes.create_string_buffer(fat_binary(PTX))
+        self.image = ctypes.create_string_buffer(fat_binary(ptx))
         self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
+        self._launched: dict[bytes, KernelLayout] = {}
 
     def load(self, *, expect: int = Status.SUCCESS) -> int:
         number = (ctypes.c_int64 * 1)()
         assert self.board.load(self.images, 1, number) == expect
         return number[0]
 
-    def kernel(self) -> KernelLayout:
+    def kernel(self, name: bytes = b"store") -> KernelLayout:
         layout = (KernelLayout * 1)()
-        assert self.board.kernel(self.load(), b"store", layout) == Status.SUCCESS
+        assert self.board.kernel(self.load(), name, layout) == Status.SUCCESS
         return layout[0]
 
     def launch(self, address: int, *, threads: int = 4) -> int:
-        kernel = self.kernel()
-        packed = struct.pack("<QBxxxI", address, 0, 77)
+        return self.launch_kernel(b"store", struct.pack("<QBxxxI", address, 0, 77), threads)
+
+    def launch_kernel(self, name: bytes, packed: bytes, threads: int) -> int:
+        kernel = self._launched[name] = self._launched.get(name) or self.kernel(name)
         space = ctypes.create_string_buffer(packed, len(packed))
         shape = (1, 1, 1, threads, 1, 1, 0, 0, 0, 0)
-        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed))
+        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY)
         there = ctypes.create_string_buffer(order, len(order))
         return self.board.launch(ctypes.addressof(there))
+
+    def copy(self, nbytes: int, kind: int) -> int:
+        return self.board.copy(nbytes, kind, LEGACY, 0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -86,13 +94,13 @@ def setup() -> Setup:
 def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
     text = (RUNTIME / "runtime.h").read_text()
     record = text[text.index("const char *vendor_runtime") : text.index("} Board;")]
-    assert re.findall(r"\(\*(\w+)\)", record) == list(CALLBACKS)
+    assert re.findall(r"\(\*(\w+)\)", record) == [*CALLBACKS, *TIMELINE_CALLBACKS]
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
-    assert ORDER.size == 8 + 10 * 4 + 3 * 8
+    assert ORDER.size == 8 + 10 * 4 + 4 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
-    assert ctypes.sizeof(BoardRecord) == 8 * (4 + len(CALLBACKS))
+    assert ctypes.sizeof(BoardRecord) == 8 * (5 + len(CALLBACKS) + len(TIMELINE_CALLBACKS))
 
 
 def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup) -> None:
@@ -101,6 +109,48 @@ def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup)
     host = np.empty(4, np.uint32)
     setup.device.copy_out(host, address)
     assert host.tolist() == [77] * 4
+
+
+def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
+    for _ in range(3):
+        address = setup.board.allocate(1 << 20)
+        setup.board.pooled(0, address, 1 << 20)
+        assert setup.board.release(address) == Status.SUCCESS
+        setup.board.waited(0, 0)
+    setup.board.finish()
+    counted = setup.board.activity
+    assert (counted.allocations, counted.pool_allocations, counted.pool_growths, counted.waits) == (3, 3, 3, 3)
+
+
+def test_attributes_of_a_pool_are_those_that_cuda_has(setup: Setup) -> None:
+    setup.board.pooled(0, 4096, 100)
+    value = (ctypes.c_uint64 * 1)(1 << 30)
+    assert setup.board.pool_attribute(0, 4, 1, value) == Status.SUCCESS
+    seen = {}
+    for attribute in range(4, 10):
+        if setup.board.pool_attribute(0, attribute, 0, value) == Status.SUCCESS:
+            seen[attribute] = value[0]
+    assert seen == {4: 1 << 30, 5: 2 << 20, 6: 2 << 20, 7: 512, 8: 512}
+    assert setup.board.pool_attribute(0, 5, 1, value) == Status.INVALID_VALUE
+
+
+@pytest.mark.parametrize("mode", ["fast", "sanitized", "predicted"])
+def test_grids_that_kernels_launch_are_counted_apart_from_the_hosts(mode: str) -> None:
+    device = VirtualGPU(memory=64 << 20, workers=1, sanitize=mode == "sanitized")
+    text = """
+    __global__ void grandchild() {}
+    __global__ void child() { if (threadIdx.x == 0) grandchild<<<3, 10>>>(); }
+    extern "C" __global__ void parent() { child<<<2, 32>>>(); }
+    """
+    setup = Setup(device, ptx=compile_cuda(text, options=("-rdc=true",)).ptx)
+    if mode == "predicted":
+        setup.board.predict()
+    assert setup.launch_kernel(b"parent", b"", 4) == Status.SUCCESS
+    setup.board.finish()
+    counted = setup.board.activity
+    assert (counted.launches, counted.threads) == (1, 4)
+    assert (counted.child_grids, counted.child_blocks) == (4 + 4 * 2, 4 * 2 + 4 * 2 * 3)
+    assert counted.child_threads == 4 * 64 + 4 * 2 * 30
 
 
 def test_a_kernels_layout_is_that_of_its_ptx(setup: Setup) -> None:
@@ -178,11 +228,34 @@ def test_limits_are_kept_and_an_unknown_one_refused(setup: Setup) -> None:
 
 
 def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:
-    assert setup.board.copy(1 << 20, TO_DEVICE) == Status.SUCCESS
-    assert setup.board.modelled_ms() < 0
+    assert setup.copy(1 << 20, TO_DEVICE) == Status.SUCCESS
+    setup.board.finish()
+    assert setup.board.activity.as_dict()["modelled_us"] == 0
     setup.board.predict()
-    setup.board.copy(55_000_000, TO_DEVICE)
-    assert setup.board.modelled_ms() == pytest.approx(1.002)
+    assert setup.board.record.models == 1
+    setup.copy(55_000_000, TO_DEVICE)
+    setup.board.finish()
+    link = setup.device.model.timeline
+    expected = link["copy_us"] + 55_000_000 / (1e3 * link["link_gb_per_s"])
+    assert setup.board.activity.as_dict()["to_device_us"] == pytest.approx(expected)
+
+
+def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup) -> None:
+    setup.board.predict(shown=True)
+    for _ in range(3):
+        assert setup.launch(setup.board.allocate(64)) == Status.SUCCESS  # other addresses, the same numbers
+    assert setup.launch(setup.board.allocate(64), threads=8) == Status.SUCCESS
+    setup.board.finish()
+    timeline = reported(os.read(setup.reading, 1 << 16))[2]
+    assert (timeline["launches_counted"], timeline["launches_reused"]) == (2, 2)
+    lengths = [round(each["end_us"] - each["start_us"], 2) for each in timeline["operations"]]
+    assert len(set(lengths[:3])) == 1
+
+
+def test_a_fault_is_found_where_time_is_predicted_too(setup: Setup) -> None:
+    setup.board.predict()
+    setup.launch(setup.board.allocate(8))
+    assert setup.faults == [Status.ILLEGAL_ADDRESS]
 
 
 def test_what_a_program_does_is_counted(setup: Setup) -> None:
@@ -190,20 +263,32 @@ def test_what_a_program_does_is_counted(setup: Setup) -> None:
     setup.launch(address)
     setup.launch(address, threads=33)
     for kind in (TO_DEVICE, TO_DEVICE, TO_HOST):
-        setup.board.copy(100, kind)
+        setup.copy(100, kind)
     done = setup.board.activity
     assert (done.allocations, done.allocated_bytes, done.copies) == (1, 64, 3)
     assert (done.to_device_bytes, done.to_host_bytes, done.within_bytes) == (200, 100, 0)
     assert (done.launches, done.blocks, done.threads, done.warps) == (2, 2, 37, 3)
     assert done.unwaited_launches == 2
-    setup.board.waited()
+    setup.board.waited(0, 0)
     assert done.unwaited_launches == 0
 
 
+def test_kernels_counts_are_those_of_launches_with_predicted_times(setup: Setup) -> None:
+    address = setup.board.allocate(1024)
+    setup.launch(address)
+    assert setup.board.activity.instructions == 0
+    setup.board.predict()
+    setup.launch(address, threads=64)
+    one = setup.board.activity.instructions
+    setup.launch(address, threads=64)
+    assert setup.board.activity.instructions == 2 * one > 0
+    assert set(KERNEL_COUNTS) < set(setup.board.activity.as_dict())
+
+
 def test_what_a_program_did_is_reported_when_it_ends(setup: Setup) -> None:
-    setup.board.copy(100, TO_HOST)
+    setup.copy(100, TO_HOST)
     setup.board.finish()
-    ((), activity) = reported(os.read(setup.reading, 4096))
+    ((), activity, _) = reported(os.read(setup.reading, 4096))
     assert activity == setup.board.activity.as_dict()
     assert activity["to_host_bytes"] == 100
 
@@ -214,7 +299,7 @@ def test_a_call_of_that_number_fails_and_the_next_one_does_not(call: Call) -> No
     seen = []
     for _ in range(3):
         address = setup.board.allocate(64)
-        copied = setup.board.copy(4, TO_DEVICE)
+        copied = setup.copy(4, TO_DEVICE)
         launched = setup.launch(address or setup.board.allocate(64))
         seen.append({"allocation": address == 0, "copy": copied != 0, "launch": launched != 0,
                      "kernel": bool(setup.faults)}[call])  # fmt: skip

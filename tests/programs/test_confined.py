@@ -91,13 +91,15 @@ def test_what_is_no_report_is_not_believed() -> None:
         {"kind": "praise"},
         {"kind": "race", "line": -1},
         {"activity": {"launches": 2, "evil": 1, "blocks": "x"}},
+        {"timeline": "long"},
     ]
-    findings, activity = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
+    findings, activity, timeline = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
     assert [each["line"] for each in findings] == [7, None]
     assert "\x1b" not in findings[0]["message"]
     assert activity == {"launches": 2}
-    assert _believed(b"{]}\n") == ((), {})
-    assert _believed(b"[" * 100_000 + b"}\n") == ((), {})
+    assert timeline == {}
+    assert _believed(b"{]}\n") == ((), {}, {})
+    assert _believed(b"[" * 100_000 + b"}\n") == ((), {}, {})
 
 
 def test_a_process_that_cannot_lock_itself_in_is_no_verdict() -> None:

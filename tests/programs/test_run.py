@@ -387,7 +387,8 @@ __global__ void copy(const float *x, float *y) {
 int main() {
   const int n = 1 << 20; float *x, *y, ms; cudaMalloc(&x, n * 4); cudaMalloc(&y, n * 4); cudaMemset(x, 0, n * 4);
   cudaEvent_t a, b; cudaEventCreate(&a); cudaEventCreate(&b);
-  cudaEventRecord(a); copy<<<n / 256, 256>>>(x, y); cudaEventRecord(b); cudaEventElapsedTime(&ms, a, b);
+  cudaEventRecord(a); copy<<<n / 256, 256>>>(x, y); cudaEventRecord(b); cudaEventSynchronize(b);
+  cudaEventElapsedTime(&ms, a, b);
   printf("%f\\n", ms);
 }
 """
@@ -448,6 +449,42 @@ def test_what_a_program_did_is_counted(program: Run) -> None:
     assert done["unwaited_launches"] == 0  # the copy has waited
     alone = program("__global__ void k() {} int main() { k<<<1, 1>>>(); }", "--json")
     assert json.loads(alone.stdout)["activity"]["unwaited_launches"] == 1
+
+
+def test_a_memory_pool_gives_back_beyond_its_threshold_when_the_host_waits(program: Run) -> None:
+    done = program(
+        CHECK
+        + """
+unsigned long long get(cudaMemPool_t p, cudaMemPoolAttr a) {
+  unsigned long long v = 7; cudaMemPoolGetAttribute(p, a, &v); return v >> 20;
+}
+void show(cudaMemPool_t p) {
+  printf("%llu %llu %llu\\n", get(p, cudaMemPoolAttrReservedMemCurrent), get(p, cudaMemPoolAttrUsedMemCurrent),
+         get(p, cudaMemPoolAttrUsedMemHigh));
+}
+int main() {
+  cudaMemPool_t pool; cudaDeviceGetDefaultMemPool(&pool, 0);
+  void *x, *y; cudaMallocAsync(&x, 3 << 20, 0); cudaMallocAsync(&y, 1 << 20, 0);
+  cudaFreeAsync(x, 0); show(pool);
+  cudaFreeAsync(y, 0); cudaDeviceSynchronize(); show(pool);
+  unsigned long long most = 64 << 20, zero = 0; int off = 0;
+  NAME(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most));
+  NAME(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &zero));
+  NAME(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most));
+  NAME(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &off));
+  cudaMallocAsync(&x, 1 << 20, 0); cudaFreeAsync(x, 0); cudaDeviceSynchronize(); show(pool);
+  cudaMemPoolTrimTo(pool, 0); show(pool);
+  cudaMemPoolProps props = {}; cudaMemPool_t own; NAME(cudaMemPoolCreate(&own, &props));
+  cudaMallocFromPoolAsync(&x, 1 << 20, own, 0); show(own); show(pool);
+  cudaFree(x); NAME(cudaMemPoolDestroy(own));
+}
+"""
+    )
+    assert lines(done) == [
+        "4 1 4", "0 0 4", "cudaSuccess", "cudaSuccess", "cudaErrorInvalidValue", "cudaErrorNotSupported",
+        "2 0 1", "0 0 1", "cudaSuccess", "2 1 1", "0 0 1", "cudaSuccess",
+    ]  # fmt: skip
+    assert "any stream" in done.stderr
 
 
 def test_ptx_is_shown_and_nothing_run(program: Run) -> None:

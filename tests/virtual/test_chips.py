@@ -42,7 +42,10 @@ def test_the_chips_are_those_of_the_data_sheets() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_chip_has_the_same_figures(name: str) -> None:
-    sections = [(each.rates, each.latency, each.allocation, each.prediction) for each in (chip(name), chip("h200"))]
+    sections = [
+        (each.rates, each.latency, each.allocation, each.prediction, each.timeline)
+        for each in (chip(name), chip("h200"))
+    ]
     assert [set(section) for section in sections[0]] == [set(section) for section in sections[1]]
 
 

@@ -399,3 +399,29 @@ def test_lanes_that_poll_are_waited_for_where_the_whole_warp_is_named(sanitize: 
         assert (y == sum(range(4, 32))).all()
         kernel[2, 32](again := zeros(32), 1)
         assert (again == sum(range(4, 32))).all()
+
+
+COUNTED = """
+extern "C" __global__ void k(int* out, const int* in, int n)
+{
+    __shared__ int sum;
+    const int t = threadIdx.x;
+    if (t == 0) sum = 0;
+    __syncthreads();
+    for (int i = t; i < 72; i += 64) {  // the second round is of eight lanes; the others wait at the barrier behind it
+        const unsigned odd = __ballot_sync(MEMBERS, in[i] & 1);
+        if (t % 32 == 0) atomicAdd(&sum, __popc(odd));
+    }
+    __syncthreads();
+    if (t < n) out[t] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(("members", "kinds"), [("0xffffffff", ["member_mask"]), ("__activemask()", [])])
+def test_a_loop_that_only_adds_to_memory_waits_for_nobody(members: str, kinds: list[str]) -> None:
+    """So a lane that left it is missed by a vote within, whatever the loop does to memory besides."""
+    with gs.use(gs.VirtualGPU(workers=1)):
+        kernel = gs.cuda(COUNTED, options=(f"-DMEMBERS={members}",))["k"]
+        out, data = gs.to_device(np.zeros(64, np.int32)), gs.to_device(np.arange(72, dtype=np.int32))
+        assert [each.kind for each in kernel.observe(1, 64)(out, data, 64).findings] == kinds

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from model_server import model_server
 from nicegui import ui
 
 from gridstride.course import content
 from gridstride.course.content import course_folder, day, day_numbers
 from gridstride.course.progress import Progress
+from gridstride.judge.find import find, problem_names
 from gridstride.workbench import store
+from gridstride.workbench.ladder_record import recorded as recorded_times
+from gridstride.workbench.pages import chat
 
 Visit = Callable[[Callable[..., Any]], None]
 
@@ -163,13 +168,96 @@ def test_every_day_opens_with_its_lab(visit: Visit) -> None:
     visit(scenario)
 
 
-@pytest.mark.parametrize("path", ["/glossary", "/history", "/portfolio", "/settings"])
+@pytest.mark.parametrize("path", ["/chat", "/glossary", "/history", "/ladders", "/portfolio", "/settings"])
 def test_every_other_page_opens(visit: Visit, path: str) -> None:
     async def scenario(user: Any, _: Any) -> None:
         await user.open(path)
         await user.should_see(kind=ui.html, content=path[1:].capitalize())
 
     visit(scenario)
+
+
+def test_a_ladder_shows_what_was_measured_beside_what_is_predicted(visit: Visit) -> None:
+    times = recorded_times("transpose")
+    assert times is not None
+    slow, fast = times.rungs["01_naive"], times.rungs["02_shared_tile"]
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/ladder/transpose")
+        for rung in find("transpose").rungs():
+            await user.should_see(rung.name)
+        for text in (
+            f"Measured on an {times.gpu}",
+            f"{slow.measured_ms:.4g} ms",
+            f"{slow.predicted_ms:.4g} ms",
+            f"{slow.measured_ms / fast.measured_ms:.2f}".rstrip("0") + "× faster than the rung below",
+            "the speed of torch.copy_",
+        ):
+            await user.should_see(text)
+        await user.should_not_see(kind=ui.markdown, content="__global__")
+        (first, *_) = _all(user, ui.element, "source")
+        first._handle_event({"listener_id": next(iter(first._event_listeners)), "args": {}})
+        await user.should_see(kind=ui.markdown, content="__global__")
+
+    visit(scenario)
+
+
+def test_a_ladder_without_times_says_how_to_climb_it(visit: Visit) -> None:
+    name = next(each for each in problem_names() if recorded_times(each) is None)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open(f"/ladder/{name}")
+        await user.should_see(f"gridstride climb {name} counts and predicts on this machine")
+        await user.open("/ladder/nosuch")
+        await user.should_see("There is no ladder 'nosuch'")
+
+    visit(scenario)
+
+
+def test_ladders_are_linked_from_the_days_and_their_labs(visit: Visit) -> None:
+    number = next(each for each in day_numbers() if day(each).lab.problem)
+    name = day(number).lab.problem
+
+    async def scenario(user: Any, _: Any) -> None:
+        for path in ("/", f"/day/{number}/lab"):
+            await user.open(path)
+            assert f"/ladder/{name}" in {link.props["href"] for link in user.find(ui.link).elements}
+
+    visit(scenario)
+
+
+def test_a_chat_without_a_server_says_how_to_start_one(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:  # bound and not listening: nobody answers there, and nobody else takes it
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(chat, "_PORT", free.getsockname()[1])
+
+        async def scenario(user: Any, _: Any) -> None:
+            await user.open("/chat")
+            await user.should_see("No model can be talked to", retries=50)
+            await user.should_see("gridstride serve FOLDER")
+            await user.should_not_see("Send")
+
+        visit(scenario)
+
+
+def test_a_chat_shows_the_answer_and_keeps_what_was_not_answered(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server(["Warps ", "wait."], "out of memory") as (port, asked):
+        monkeypatch.setattr(chat, "_PORT", port)
+
+        async def scenario(user: Any, _: Any) -> None:
+            await user.open("/chat")
+            await user.should_see("tiny answers", retries=50)
+            (field,) = user.find(ui.textarea).elements
+            field.value = "What do warps do?"
+            user.find("Send").click()
+            await user.should_see("Warps wait.", retries=50)
+            field.value = "And then?"
+            user.find("Send").click()
+            await user.should_see("the server says 500: out of memory", retries=50)
+            assert field.value == "And then?"
+
+        visit(scenario)
+    assert [len(each["messages"]) for each in asked] == [1, 3]
 
 
 def test_the_glossary_is_narrowed(visit: Visit) -> None:

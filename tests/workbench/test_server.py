@@ -87,7 +87,7 @@ def test_pages_answer_while_runs_go_on(mine: Path) -> None:
     taken: dict[str, list[float]] = {}
     with up(mine) as (url, _), httpx.Client(base_url=url) as client:
         for _ in range(7):
-            for path in ("/", "/day/5", "/day/5/lab", "/history"):
+            for path in ("/", "/day/5", "/day/5/lab", "/ladder/matmul", "/history"):
                 began = time.perf_counter()
                 assert client.get(path).status_code == 200
                 taken.setdefault(path, []).append(time.perf_counter() - began)

@@ -22,13 +22,19 @@ def add(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def learn(day: DayWord = None, as_json: Json = False) -> int:
+def learn(
+    day: DayWord = None,
+    notebook: Annotated[
+        bool, typer.Option("--notebook", help="Write the day as a Jupyter notebook, and say how to open it.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
     """Read a day's lesson and get its lab.
 
     The lab's file is copied into your course folder (GRIDSTRIDE_COURSE, ~/gridstride-course by default); one that is
     there already stays as it is.
     """
-    return call("learn", day, as_json=as_json)
+    return call("learn", day, notebook=notebook, as_json=as_json)
 
 
 def watch(day: DayWord = None, as_json: Json = False) -> int:

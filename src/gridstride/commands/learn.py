@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, opened
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from gridstride.course.standing import DayStanding
 
 
-def run(word: str | None, *, as_json: bool) -> bool:
-    """Show the lesson, copy the lab's file where there is none yet."""
+def run(word: str | None, *, notebook: bool, as_json: bool) -> bool:
+    """Show the lesson, copy the lab's file where there is none yet; or write both as a notebook."""
     from gridstride.course.markdown import for_terminal
     from gridstride.course.standing import standing
     from gridstride.course.workspace import prepare_lab
@@ -28,6 +29,8 @@ def run(word: str | None, *, as_json: bool) -> bool:
             stdout().print(f"{ALL_PASSED}. gridstride learn DAY opens one again, gridstride quiz asks what is due.")
             return True
         day = chosen_day(word, progress)
+        if notebook:
+            return _notebook(day, as_json=as_json)
         file, is_new = prepare_lab(day)
         so_far = standing(day, progress)
     if as_json:
@@ -42,6 +45,19 @@ def run(word: str | None, *, as_json: bool) -> bool:
     with paged(console):
         _show_lesson(console, day, for_terminal(day.text))
     _show_lab(console, day, file, so_far, is_new=is_new)
+    return True
+
+
+def _notebook(day: Day, *, as_json: bool) -> bool:
+    from gridstride.course.notebook import prepare_notebook
+
+    file, is_new = prepare_notebook(day)
+    if as_json:
+        emit({"day": day.number, "title": day.title, "notebook": str(file), "written": is_new})
+        return True
+    console = stdout()
+    console.print(f"{file}{'' if is_new else ' (as you left it)'}", soft_wrap=True)
+    console.print(f"  jupyter lab {shlex.quote(str(file))}    opens it (pip install jupyterlab)", soft_wrap=True)
     return True
 
 

@@ -1,4 +1,4 @@
-"""`gridstride profile`: where the time of a PyTorch program goes."""
+"""`gridstride profile`: where the time of a PyTorch program goes, or of a CUDA program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridstride.commands import profile_program
 from gridstride.commands.climb import writable
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, refuse_what_never_ends, stdout
 
@@ -24,9 +25,15 @@ _TRACE_ENDS = (".json", ".gz")
 
 def run(
     words: Sequence[str], *, trace: str | None, report: str | None, after: float, seconds: float, module: bool,
-    as_json: bool,
+    chip: str | None, as_json: bool,
 ) -> bool:  # fmt: skip
     """Profile the program or read the trace, show it, and say whether the program ended well."""
+    if words[0].lower().endswith(profile_program.END) and not module:
+        given = {"trace": trace, "report": report, "after": after or None}
+        profile_program.refuse([name for name, value in given.items() if value is not None])
+        return profile_program.run(words, chip=chip, as_json=as_json)
+    if chip is not None:
+        raise WrongUse(f"--chip {chip} is for CUDA programs (PROG{profile_program.END}), which run on the virtual GPU")
     from gridstride.profile.record import RecordError
 
     page = writable(report) if report is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
 from gridstride.programs.activity import Call, failure
@@ -15,8 +15,12 @@ from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
 
+if TYPE_CHECKING:
+    from gridstride.virtual.chips import Chip
+
 FAILED = 1
-_STDERR = 2  # the descriptor
+STDERR = 2
+"""The descriptor."""
 _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 """Signals that need no words: Ctrl-C, and a reader such as `head` that has seen enough."""
 
@@ -34,29 +38,31 @@ def run(
     if sanitize and predict:
         raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
     failing = _fails(fails)
-    model = _chip(device, chip)
+    model = chip_of(device, chip)
     try:
         files = sources(words)
         built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
     except BuildFailed as failed:
-        return _not_built(failed, as_json)
+        return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
     if ptx:
         return _show_ptx(built)
-    settings = Settings(model.key, sanitize, seed, predict, time_limit, stdout=_STDERR if as_json else None,
-                        fails=failing)  # fmt: skip
+    settings = Settings(
+        model.key, sanitize, seed, predict, timeline=predict and as_json, time_limit=time_limit,
+        stdout=STDERR if as_json else None, fails=failing,
+    )  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     if ended.timed_out:
         print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
-    elif ended.signal not in (None, *_EXPECTED):
-        print_stderr(f"error: the program was ended by signal {ended.signal} ({_signal_name(ended.signal or 0)})")
+    say_signal(ended)
     if as_json:
         emit(_json(ended))
     return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
 
 
-def _chip(device: str | None, name: str | None) -> Any:
+def chip_of(device: str | None, name: str | None) -> Chip:
+    """Which GPU a program runs on; WrongUse."""
     from gridstride.virtual.chips import chip
 
     if device not in (None, "virtual"):
@@ -82,7 +88,8 @@ def _fails(words: Sequence[str]) -> dict[Call, int]:
         raise WrongUse(f"--fail {error}") from None
 
 
-def _not_built(failed: BuildFailed, as_json: bool) -> int:
+def not_built(failed: BuildFailed, as_json: bool) -> int:
+    """What the compilers said; the exit status."""
     sys.stderr.write(failed.output)
     print_stderr(f"error: {failed}")
     if as_json:
@@ -94,8 +101,14 @@ def _json(ended: Ended) -> dict[str, Any]:
     return {
         "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,
         "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
-        "activity": dict(ended.activity),
+        "activity": dict(ended.activity), **({"timeline": dict(ended.timeline)} if ended.timeline else {}),
     }  # fmt: skip
+
+
+def say_signal(ended: Ended) -> None:
+    """Which signal ended the program, where that needs words."""
+    if not ended.timed_out and ended.signal not in (None, *_EXPECTED):
+        print_stderr(f"error: the program was ended by signal {ended.signal} ({_signal_name(ended.signal or 0)})")
 
 
 def _signal_name(number: int) -> str:

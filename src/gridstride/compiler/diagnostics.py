@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gridstride.one_message import OneMessage
+
 _SHOWN_ERRORS = 20  # a broken header can give thousands; the first few tell the story
 _SHOWN_COLUMNS = 160
 
@@ -41,7 +43,7 @@ class Diagnostic:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
-class CompileError(Exception):
+class CompileError(OneMessage, Exception):
     """Source that does not compile; `file`, `line`, `column` and `message` are the first error's."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:

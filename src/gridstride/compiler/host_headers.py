@@ -1,4 +1,4 @@
-"""Headers of which device code uses nothing: they stand in files whose host part includes them, and are empty here."""
+"""Headers that stand in files because their host part includes them: they give device code the types it has of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _C = """arpa/inet.h ctype.h dirent.h dlfcn.h execinfo.h fcntl.h fenv.h getopt.h 
     netinet/in.h poll.h pthread.h pwd.h sched.h semaphore.h setjmp.h signal.h stdarg.h sys/ioctl.h sys/mman.h
     sys/resource.h sys/socket.h sys/stat.h sys/sysinfo.h sys/timeb.h sys/times.h sys/types.h sys/wait.h syslog.h
     termios.h tgmath.h wchar.h windows.h io.h direct.h process.h
-    sys/utsname.h sys/un.h sys/select.h sys/syscall.h sys/param.h conio.h intrin.h immintrin.h x86intrin.h emmintrin.h
-    xmmintrin.h"""
+    sys/utsname.h sys/un.h sys/select.h sys/syscall.h sys/param.h conio.h error.h glob.h intrin.h immintrin.h
+    x86intrin.h emmintrin.h xmmintrin.h"""
 _CUDA = """cublas.h cublas_v2.h cublasLt.h cublas_api.h cublasXt.h cudnn.h cudnn_frontend.h cufft.h cufftXt.h cufftw.h
     curand.h cusparse.h cusparse_v2.h cusolverDn.h cusolverSp.h cusolverRf.h cusolver_common.h cutensor.h nccl.h
     nvml.h npp.h nppi.h nvjpeg.h nvrtc.h cupti.h cufile.h cudaProfiler.h nvToolsExt.h nvToolsExtCuda.h
@@ -26,9 +26,24 @@ _CUDA = """cublas.h cublas_v2.h cublasLt.h cublas_api.h cublasXt.h cudnn.h cudnn
     exception.h"""
 _OTHER = """mpi.h omp.h openacc.h zlib.h png.h jpeglib.h stb_image.h stb_image_write.h gtest/gtest.h
     benchmark/benchmark.h GL/gl.h GL/glew.h GL/glut.h GL/freeglut.h GLFW/glfw3.h Python.h"""
+_HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+_COMPLEX = "#include <cuComplex.h>\n"
+_CUFFT = f"""{_COMPLEX}typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef cuComplex cufftComplex;
+typedef cuDoubleComplex cufftDoubleComplex;
+"""
+_GIVES = (
+    (re.compile(r"cufft(Xt|w)?\.h"), _CUFFT),
+    (re.compile(r"(cublas_v2|cublas_api|cublasLt|cublasXt|cusolver(Dn|Sp|Rf|_common))\.h"), _COMPLEX + _HALVES),
+    (re.compile(r"cublas\.h|cusparse(_v2)?\.h"), _COMPLEX),
+    (re.compile(r"nccl\.h|(torch|ATen|c10)/.*"), _HALVES),
+)
+"""Types that kernels have from such a header: those that it defines, and the CUDA headers that it includes itself."""
 _NAMES = frozenset(" ".join((_CPP, _C, _CUDA, _OTHER)).split())
 _FOLDERS = re.compile(
-    r"(GL|GLES\d?|EGL|X11|torch|ATen|c10|pybind11|opencv2?|boost|nvtx3|glm|Eigen|fmt|spdlog|CLI|nlohmann)/"
+    r"(GL|GLES\d?|EGL|GLUT|OpenGL|X11|vulkan|torch|ATen|c10|pybind11|opencv2?|boost|nvtx3|glm|Eigen|fmt|spdlog|CLI"
+    r"|nlohmann)/"
 )
 
 # Parts of Thrust that only host code calls, containers and algorithms: NVRTC takes none of them. Its functors, tuples,
@@ -53,6 +68,7 @@ def _host_only(name: str) -> bool:
 
 
 def _stub(name: str) -> str:
-    """Empty but for the namespace, which `using namespace` may name."""
+    """What kernels have from it, and the namespace, which `using namespace` may name."""
+    given = next((text for known, text in _GIVES if known.fullmatch(name)), "")
     namespace = next((each for each in ("thrust", "cub", "torch", "boost") if name.startswith(f"{each}/")), "std")
-    return f"#pragma once\nnamespace {namespace} {{}}\n"
+    return f"#pragma once\n{given}namespace {namespace} {{}}\n"

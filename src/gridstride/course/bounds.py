@@ -33,7 +33,8 @@ def out_of_bounds(day: Day, counts: Mapping[str, float]) -> Iterator[LabFinding]
             kind, allowed = KIND, f"this lab allows {plain_number(bound.most)}"
         else:
             kind, allowed = TOO_FEW, f"this lab asks for {plain_number(bound.least)} or more"
-        yield LabFinding(kind, f"{number}, where {allowed}. {bound.why}", where=bound.figure)
+        message = f"{number}, where {allowed}. {bound.why}"
+        yield LabFinding(kind, message, where=bound.figure, shown=(f"{kind.replace('_', ' ')}: {message}",))
 
 
 def _findings(day: Day, run: Any) -> Iterator[LabFinding]:

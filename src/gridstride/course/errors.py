@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gridstride.one_message import OneMessage
 
-class LessonError(ValueError):
+
+class LessonError(OneMessage, ValueError):
     """A mistake in a lesson's files, with file and line."""
 
     def __init__(self, file: Path, line: int, message: str) -> None:
@@ -13,9 +15,9 @@ class LessonError(ValueError):
         self.file, self.line, self.message = file, line, message
 
 
-class NoSuchDay(LookupError):
+class NoSuchDay(OneMessage, LookupError):
     """A day that the course does not have; the message names those that it has."""
 
 
-class ProgressError(RuntimeError):
+class ProgressError(OneMessage, RuntimeError):
     """Progress that cannot be read or written; the message says why and what to do. Nothing was overwritten."""

@@ -118,8 +118,8 @@ def _picture(folder: Path, name: str, table: Table, runs: Runs) -> Picture:
         table.fail(f"there is no run {picture.run!r}: there are {', '.join(runs)}", "run")
     run = runs[picture.run]
     if isinstance(run, ProgramRun):
-        if picture.output < 1 or picture.at or picture.array or picture.timeline:
-            table.fail(f"picture {name} is of a program: `output` says how many of its lines are shown")
+        if (picture.output > 0) is picture.timeline or picture.at or picture.array:
+            table.fail(f"picture {name} is of a program: it shows so many lines of its `output`, or its `timeline`")
         return picture
     if sum(map(bool, (picture.at, picture.array, picture.timeline))) != 1:
         table.fail(f"picture {name} is either of a line (`at`), of an `array`, or a `timeline`")

@@ -12,7 +12,7 @@ from gridstride.course import program_lab_file
 from gridstride.course.arithmetic import names
 from gridstride.course.errors import LessonError
 from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, of_chip
-from gridstride.course.lesson import Bound, Column, Figure, Lab, LabKind
+from gridstride.course.lesson import Bound, Column, Figure, KernelRow, Lab, LabKind
 from gridstride.course.quiz_file import slips
 from gridstride.course.strict_toml import Table, read_table, text_of
 
@@ -84,25 +84,53 @@ def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
 
 
 def _writing_lab(table: Table, lab: Lab) -> Lab:
+    from gridstride.course.kernel_rows import value_names
     from gridstride.virtual.chips import names as chip_names
 
-    chips = table.texts("chips")
-    if not chips:
-        table.fail("there are no chips", "chips")
+    kernels = tuple(_kernel_row(entry) for entry in table.list("kernel", needed=False))
+    chips = table.texts("chips", [])
+    if bool(chips) == bool(kernels):
+        given = "both" if chips else "none"
+        table.fail(f"the rows of a table are `chips` or [[kernel]]s: there are {given}", "chips" if chips else "kind")
     if unknown := [each for each in chips if each not in chip_names()]:
         table.fail(f"there is no chip {unknown[0]!r}: there are {', '.join(chip_names())}", "chips")
-    columns = []
-    for entry in table.list("column"):
-        columns.append(Column(entry.take("name", str), entry.take("value", str), entry.take("unit", str),
-                              entry.take("tolerance", float), entry.take("ask", str), slips(entry)))  # fmt: skip
+    known = frozenset(of_chip(chips[0])) if chips else value_names()
+    columns = tuple(_column(entry, known, bool(kernels)) for entry in table.list("column"))
+    return replace(lab, chips=chips, kernels=kernels, columns=columns)
+
+
+def _kernel_row(entry: Table) -> KernelRow:
+    from gridstride.course.kernel_rows import rung_exists
+    from gridstride.judge.find import problem_names
+
+    row = KernelRow(entry.take("name", str), entry.take("problem", str), entry.take("rung", str),
+                    entry.take("chip", str, "h200"))  # fmt: skip
+    entry.done()
+    if row.problem not in problem_names():
+        entry.fail(f"there is no problem {row.problem!r}: see `gridstride problems`", "problem")
+    if not rung_exists(row):
+        entry.fail(f"{row.problem} has no rung {row.rung!r}", "rung")
+    return row
+
+
+def _column(entry: Table, known: frozenset[str], of_kernels: bool) -> Column:
+    from gridstride.course.kernel_rows import LIMITER
+
+    name, value, ask = entry.take("name", str), entry.take("value", str), entry.take("ask", str)
+    if of_kernels and value == LIMITER:
+        column = Column(name, value, "", 0.0, ask, (), entry.mapping("words"))
         entry.done()
-        try:
-            strange = sorted(names(columns[-1].value) - set(of_chip(chips[0])))
-        except ValueError as error:
-            entry.fail(str(error), "value")
-        if strange:
-            entry.fail(f"{strange[0]} in {columns[-1].value!r} is no datum of a chip", "value")
-    return replace(lab, chips=chips, columns=tuple(columns))
+        return column
+    column = Column(name, value, entry.take("unit", str), entry.take("tolerance", float), ask, slips(entry))
+    entry.done()
+    try:
+        strange = sorted(names(column.value) - known)
+    except ValueError as error:
+        entry.fail(str(error), "value")
+    if strange:
+        what = "count of a kernel" if of_kernels else "datum of a chip"
+        entry.fail(f"{strange[0]} in {column.value!r} is no {what}", "value")
+    return column
 
 
 def _check_files(folder: Path, lab: Lab) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -109,8 +109,20 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRow:
+    """A row of a table that is filled by hand: a rung of a problem's ladder, as `gridstride explain` sees it."""
+
+    name: str
+    problem: str
+    rung: str
+    chip: str
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table that is filled by hand, over a chip's data."""
+    """A column of a table that is filled by hand: a number over the row's data, or, where there are `words`, one of
+    them, with what is said to who writes another than the right one.
+    """
 
     name: str
     value: str
@@ -118,6 +130,7 @@ class Column:
     tolerance: float
     ask: str
     slips: tuple[Slip, ...]  # by the ratio of what was written to what is right
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +176,12 @@ class Lab:
     shows: str
     hints: tuple[str, ...]
     problem: str = ""
+    """One that comes with GridStride, by name."""
+    own_problem: Path | None = None
+    """The folder of the problem.py that is the day's own; programs only."""
     chip: str = "h200"
     chips: tuple[str, ...] = ()
+    kernels: tuple[KernelRow, ...] = ()
     columns: tuple[Column, ...] = ()
     measures: tuple[str, ...] = ()
     bounds: tuple[Bound, ...] = ()
@@ -178,6 +195,11 @@ class Lab:
     """Whether the lines must come as they stand in lab.toml, which kernels cannot promise."""
     seconds: float = 20.0
     """That each run of the program may take."""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of a table's rows."""
+        return self.chips or tuple(each.name for each in self.kernels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ def draw(day: Day, picture: Picture) -> str:
         return instructions(day.folder / picture.ptx)
     run = day.runs[picture.run]
     if isinstance(run, ProgramRun):
-        return program_runs.shown(program_runs.observe(run), picture.output)
+        outcome = program_runs.observe(run)
+        return program_runs.timeline(outcome) if picture.timeline else program_runs.shown(outcome, picture.output)
     built, signature, case, inputs = prepared(run)
     if picture.array:
         left = built.observed(signature, case, inputs).results
@@ -112,7 +113,8 @@ def finding(day: Day, wrong: str) -> str:
         verdict = judge(day.folder / "wrong" / wrong)
     if not verdict.findings:
         raise ValueError(f"nothing is found in {wrong}")
-    message, *source = verdict.findings[0].shown
+    first = verdict.findings[0]
+    message, *source = first.shown or (f"{first.kind.replace('_', ' ')}: {first.message}",)
     return "".join(f"{line}\n" for line in (*textwrap.wrap(message, _COLUMNS, subsequent_indent="  "), *source))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from gridstride.course.arithmetic import names
 from gridstride.course.bounds import out_of_bounds
 from gridstride.course.figures import LAB, Bench
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
@@ -23,13 +24,16 @@ from gridstride.course.program_findings import (
     not_waited,
     wrong_lines,
 )
+from gridstride.course.program_lab_file import problem_of
 from gridstride.course.program_runs import counts
+from gridstride.programs.activity import KERNEL_COUNTS
+from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
     from gridstride.judge.verify import Prepared
     from gridstride.programs.confined import Outcome
 
-_MODELLED = "modelled_us"
+_OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *(each.name for each in fields(Totals))))
 _SEED = 1 << 30
 
 
@@ -51,6 +55,7 @@ class ProgramLab:
         self.day = day
         self._draw = draw or random.Random()
         self._bench = Bench(day)
+        self._problem = problem_of(day.lab)
         self._room = ProgramRoom(chip=day.lab.chip)
         self._first: dict[str, float] = {}
 
@@ -107,9 +112,9 @@ class ProgramLab:
         return {**counts(self._outcome(first, predict=True)), **first.sizes}
 
     def _is_modelled(self) -> bool:
-        """Whether a figure that is looked at is a modelled time, which takes a run of its own."""
+        """Whether a figure that is looked at is a kernel's count or a modelled time, which takes a run of its own."""
         used = (*self.day.lab.measures, *(bound.figure for bound in self.day.lab.bounds))
-        return any(_MODELLED in self.day.figures[name].value for name in used)
+        return any(_OF_A_PREDICTED_RUN & names(self.day.figures[name].value) for name in used)
 
     def _measured(self, counted: Mapping[str, float]) -> dict[str, float]:
         figures = self.day.figures
@@ -120,16 +125,13 @@ class ProgramLab:
 
     # -- one run ------------------------------------------------------------------------------------------------------
     def _drawn(self, run: LabRun) -> _Drawn:
-        from gridstride.judge.find import find
         from gridstride.judge.problem import Case
         from gridstride.judge.verify import prepare
 
         sizes = {name: self._draw.randint(low, high) for name, (low, high) in run.sizes.items()}
-        if not self.day.lab.problem:
+        if self._problem is None:
             return _Drawn(run, sizes, None)
-        (prepared,) = prepare(
-            find(self.day.lab.problem).problem, [Case(sizes, "normal", self._draw.randrange(_SEED), hidden=True)]
-        )
+        (prepared,) = prepare(self._problem, [Case(sizes, "normal", self._draw.randrange(_SEED), hidden=True)])
         return _Drawn(run, sizes, prepared)
 
     def _outcome(self, drawn: _Drawn, *, predict: bool = False) -> Outcome:
@@ -197,13 +199,12 @@ class ProgramLab:
         """What is wrong in the files that the program was to write."""
         import numpy as np
 
-        from gridstride.judge.find import find
         from gridstride.judge.patterns import Evidence, describe
         from gridstride.judge.verify import compared
 
-        if drawn.prepared is None:
+        problem = self._problem
+        if drawn.prepared is None or problem is None:
             return
-        problem = find(self.day.lab.problem).problem
         for p in problem.outputs:
             shape, dtype = problem.shape(p, drawn.sizes), np.dtype(p.dtype)
             raw = _read(self._room.data / f"{p.name}.bin")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import string
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import names
 from gridstride.course.figure_file import failures
@@ -13,13 +14,20 @@ from gridstride.course.figures import OF_A_PROGRAM
 from gridstride.course.lesson import Bound, Lab, LabRun, PrintedLine
 from gridstride.course.strict_toml import Table
 
+if TYPE_CHECKING:
+    from gridstride.judge.problem import Problem
+
+OWN = "problem.py"
+"""What a lab calls the problem that lies beside its lab.toml."""
 _MOST_SECONDS = 60.0
 
 
 def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     """The lab with what is a program's own; LessonError."""
+    name = table.take("problem", str, "")
+    own = table.file.parent if name == OWN else None
     lab = replace(
-        lab, problem=table.take("problem", str, ""), chip=table.take("chip", str, "h200"),
+        lab, problem="" if own else name, own_problem=own, chip=table.take("chip", str, "h200"),
         arguments=table.texts("arguments", []), seconds=table.take("seconds", float, lab.seconds),
         passes=table.texts("passes", []), bounds=bounds,
     )  # fmt: skip
@@ -35,11 +43,19 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     lab = replace(lab, in_order=table.take("in_order", bool, False))
     if lab.in_order and any(line.by_kernel for line in lab.lines):
         table.fail("what kernels print comes in no order: in_order is for lines of the host", "in_order")
-    if not lab.lines and not lab.problem:
+    if not lab.lines and not lab.problem and not lab.own_problem:
         table.fail(
             "a program is judged by what it prints ([[line]]) or by the results of a `problem`: there is neither"
         )
     return lab
+
+
+def problem_of(lab: Lab) -> Problem | None:
+    """Whose data and answers the lab's runs have; None where they have neither. ProblemError for one that is unfit."""
+    from gridstride.judge.find import find
+
+    named: Path | str | None = lab.own_problem or lab.problem or None
+    return find(named).problem if named else None
 
 
 def _run(table: Table) -> LabRun:
@@ -70,15 +86,17 @@ def _check_runs(table: Table, lab: Lab) -> None:
 
 def _of_problem(table: Table, lab: Lab) -> set[str]:
     """What the problem gives besides sizes, by name; its sizes must be the runs'."""
-    from gridstride.judge.find import find, problem_names
+    from gridstride.judge.find import problem_names
 
-    if not lab.problem:
-        return set()
-    if lab.problem not in problem_names():
+    if lab.problem and lab.problem not in problem_names():
         table.fail(f"there is no problem {lab.problem!r}: see `gridstride problems`", "problem")
-    problem = find(lab.problem).problem
+    if lab.own_problem and not (lab.own_problem / OWN).is_file():
+        table.fail(f"there is no {OWN} beside lab.toml", "problem")
+    problem = problem_of(lab)
+    if problem is None:
+        return set()
     if set(problem.sizes) != set(lab.runs[0].sizes):
-        table.fail(f"the runs' sizes must be those of {lab.problem}: {', '.join(problem.sizes)}", "problem")
+        table.fail(f"the runs' sizes must be those of {problem.name}: {', '.join(problem.sizes)}", "problem")
     used = {field for each in lab.arguments for field in _fields(table, "arguments", each)}
     unused = [p.name for p in problem.parameters if p.shape and p.role != "scratch" and p.name not in used]
     if unused:

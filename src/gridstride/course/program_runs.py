@@ -21,7 +21,9 @@ def observe(run: ProgramRun) -> Outcome:
     from gridstride.programs.errors import BuildFailed
     from gridstride.programs.run import Settings
 
-    settings = Settings(run.chip, seed=run.seed, predict=True, time_limit=_PATIENCE, fails=run.fails)
+    settings = Settings(
+        run.chip, seed=run.seed, predict=True, timeline=True, time_limit=_PATIENCE, fails=run.fails
+    )  # fmt: skip
     with ProgramRoom(chip=run.chip) as room:
         try:
             room.build(run.program)
@@ -45,6 +47,13 @@ def observe_lab(day: Day, program: Path) -> Mapping[str, float]:
     with ProgramLab(day, draw=random.Random(0)) as lab:
         lab.build(program)
         return lab.counted()
+
+
+def timeline(outcome: Outcome) -> str:
+    """When its copies and kernels would run on the chip, without the table of all of them."""
+    from gridstride.programs.timeline.picture import drawn
+
+    return "".join(f"{line}\n" for line in drawn(outcome.ended.timeline))
 
 
 def shown(outcome: Outcome, lines: int) -> str:

@@ -75,8 +75,9 @@ def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked
 
 
 def is_near(question: Question, number: float, measured: float) -> bool:
-    """Whether a prediction is near enough to what was measured."""
-    return abs(number - measured) <= question.tolerance * abs(measured) + 1e-9 * abs(measured)
+    """Whether a prediction is near enough to what was measured, or as near as it is shown."""
+    near = abs(number - measured) <= question.tolerance * abs(measured) + 1e-9 * abs(measured)
+    return near or plain_number(number) == plain_number(measured)
 
 
 Answers = Mapping[tuple[int, str], Sequence[tuple[datetime, bool]]]

@@ -1,4 +1,6 @@
-"""A lab done with pencil and paper: a file in TOML, one table for each chip, checked against the chips' data."""
+"""A lab done with pencil and paper: a file in TOML, a table for each chip or kernel, checked against the chips' data or
+what `gridstride explain` says of the kernels.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,20 @@ from typing import Any
 
 from gridstride.course.arithmetic import evaluate
 from gridstride.course.figures import Bench, of_chip, plain_number
+from gridstride.course.kernel_rows import explained
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
-from gridstride.course.lesson import Column, Day
+from gridstride.course.lesson import Column, Day, Lab
 from gridstride.course.strict_toml import PLACE
 from gridstride.course.toml_lines import lines_of
 
-KINDS = ("unreadable", "empty_cell", "wrong_value", "no_number", "unknown_row", "unknown_column")
+KINDS = ("unreadable", "empty_cell", "wrong_value", "no_number", "unknown_row", "unknown_column",
+         "unknown_word")  # fmt: skip
 _NUMBER = re.compile(r"\s*(-?\d[\d_,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)", re.DOTALL)
 _SAME = 0.02  # how near to a slip's ratio a wrong value must be to be taken for it
 
 
 def judge(day: Day, file: Path) -> LabVerdict:
-    """Every cell that is wrong, in the order of the chips; OSError where the file cannot be read."""
+    """Every cell that is wrong, in the order of the rows; OSError where the file cannot be read."""
     began = time.perf_counter()
     text = file.read_text(encoding="utf-8-sig", errors="replace")
     findings = tuple(_findings(day, text))
@@ -31,7 +35,7 @@ def judge(day: Day, file: Path) -> LabVerdict:
     if not findings:
         bench = Bench(day)
         measured = {name: bench.value(name) for name in day.lab.measures}
-    cells = len(day.lab.chips) * len(day.lab.columns)
+    cells = len(day.lab.rows) * len(day.lab.columns)
     return LabVerdict(day.number, findings, time.perf_counter() - began, measured, cells, source=text)
 
 
@@ -42,16 +46,16 @@ def _findings(day: Day, text: str) -> Iterator[LabFinding]:
         yield _unreadable(text, str(error))
         return
     lines = lines_of(text)
-    yield from _unknown("row", table, day.lab.chips, lines, ())
-    for chip in day.lab.chips:
-        row = table.get(chip)
+    yield from _unknown("row", table, day.lab.rows, lines, ())
+    for name in day.lab.rows:
+        row = table.get(name)
         if not isinstance(row, dict):
-            yield LabFinding("empty_cell", f"the table [{chip}] is missing", where=chip)
+            yield LabFinding("empty_cell", f"the table [{name}] is missing", where=name)
             continue
         columns = [column.name for column in day.lab.columns]
-        yield from _unknown("column", row, columns, lines, (chip,))
+        yield from _unknown("column", row, columns, lines, (name,))
         for column in day.lab.columns:
-            finding = _cell(chip, column, row.get(column.name, ""), lines.get((chip, column.name)))
+            finding = _cell(day.lab, name, column, row.get(column.name, ""), lines.get((name, column.name)))
             if finding:
                 yield finding
 
@@ -74,23 +78,45 @@ def _unknown(what: str, given: Any, known: Any, lines: Any, path: tuple[str, ...
             yield LabFinding(f"unknown_{what}", f"{name} is no {what} of the table: {hint}", lines.get((*path, name)))
 
 
-def _cell(chip: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
-    where = f"{chip}.{column.name}"
+def _cell(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
+    where = f"{row}.{column.name}"
     if given == "":
-        return LabFinding("empty_cell", f"{where} is empty, in {column.unit}: {column.ask}", line, where)
+        unit = f", in {column.unit}" if column.unit else ""
+        return LabFinding("empty_cell", f"{where} is empty{unit}: {column.ask}", line, where)
+    if column.words:
+        return _word(lab, row, column, given, line)
     if isinstance(given, bool) or not isinstance(given, int | float):
         return LabFinding("no_number", f"{where} is {given!r}: {_no_number(column, given)}", line, where)
-    right = evaluate(column.value, of_chip(chip))
+    right = evaluate(column.value, _data(lab, row)[1])
     if abs(given - right) <= column.tolerance * abs(right):
         return None
     # What is right is not told: the slip, or how far off, is enough to find it.
     slip = next((each for each in column.slips if abs(given / right / each.value - 1) < _SAME), None)
-    ratio = (
-        f"it is {plain_number(given / right)} times what the chip's data give" if given > 0 else "it must be above 0"
-    )
+    source = "explain gives" if lab.kernels else "the chip's data give"
+    ratio = f"it is {plain_number(given / right)} times what {source}" if given > 0 else "it must be above 0"
     near = f"within {100 * column.tolerance:g} % is right" if column.tolerance else "it must be exact"
     why = f"{ratio}. {slip.why}" if slip else f"{ratio}; {near}"
     return LabFinding("wrong_value", f"{where} = {given:g} {column.unit}: {why}", line, where)
+
+
+def _data(lab: Lab, row: str) -> tuple[str, dict[str, float]]:
+    """A kernel's limiter and counts; of a chip its data, and no limiter."""
+    for kernel in lab.kernels:
+        if kernel.name == row:
+            return explained(kernel)
+    return "", of_chip(row)
+
+
+def _word(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
+    """What is wrong in a cell for a word; case does not count."""
+    where = f"{row}.{column.name}"
+    word = next((each for each in column.words if each.lower() == str(given).strip().lower()), None)
+    if word is None:
+        known = ", ".join(f'"{each}"' for each in column.words)
+        return LabFinding("unknown_word", f"{where} is {given!r}: one of {known} belongs there", line, where)
+    if word == _data(lab, row)[0]:
+        return None
+    return LabFinding("wrong_value", f'{where} = "{word}": {column.words[word]}', line, where)
 
 
 def _no_number(column: Column, given: object) -> str:

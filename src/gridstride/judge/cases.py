@@ -21,7 +21,9 @@ from gridstride.judge.coverage import (
     VECTOR,
     WARP,
     WIDTHS,
+    Branch,
     areas,
+    branches,
     elongated,
     free_sizes,
     kinds_when_wide,
@@ -36,6 +38,7 @@ from gridstride.judge.coverage import (
 from gridstride.judge.data import generate, kinds
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Problem
+from gridstride.judge.size_conditions import SizeCondition
 
 _FAR = 65_537  # units between an aligned address and where an array begins, among those next to it
 _GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
@@ -99,8 +102,12 @@ def hidden_cases(problem: Problem, *, seed: int) -> tuple[Case, ...]:
     return tuple(replace(case, seed=seed, hidden=True) for case, seed in zip(made, seeds, strict=True))
 
 
-def kernel_cases(problem: Problem, launch: Launch, *, float_index: bool, seed: int) -> tuple[Case, ...]:
-    """Cases next to the tiles of the kernel's own launch, and where an index is too large for the float that it was."""
+def kernel_cases(
+    problem: Problem, launch: Launch, *, float_index: bool, conditions: Iterable[SizeCondition] = (), seed: int
+) -> tuple[Case, ...]:
+    """Cases next to the tiles of the kernel's own launch, where an index is too large for the float that it was, and at
+    both sides of what the kernel's text decides by.
+    """
     draw = random.Random(f"{problem.name} {seed} launch")
     made = []
     for name, tile in launch_tiles(problem, launch).items():
@@ -116,6 +123,9 @@ def kernel_cases(problem: Problem, launch: Launch, *, float_index: bool, seed: i
     if float_index:
         far = [*_far(draw, problem), *_large(draw, problem, FLOAT_WIDTH)]
         made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
+    for branch in branches(problem, conditions):
+        taken = _at_branch(draw, problem, branch)
+        made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in taken]
     return _ordered(made)
 
 
@@ -289,6 +299,27 @@ def _large(draw: random.Random, problem: Problem, least: int) -> Iterator[Case]:
         long = draw.randint(int(least**0.5), 2 * int(least**0.5))
         large = {a: long, b: least // long + draw.randint(1, 40)}
         yield Case(_alone(draw, problem, large), "normal", 0, once=True)
+
+
+def _at_branch(draw: random.Random, problem: Problem, branch: Branch) -> Iterator[Case]:
+    """Sizes at one side of where a kernel decides, with every kind of data, tail and place of an array."""
+    once = branch.last > _ONCE
+
+    def sizes(residue: int | None = None) -> dict[str, int]:
+        size = draw.randint(branch.first, branch.last)
+        if residue is not None:
+            first = branch.first + (residue - branch.first) % VECTOR
+            size = draw.randrange(first, branch.last + 1, VECTOR)
+        given = {**branch.beside, branch.name: size}
+        far = size > free_sizes(problem)[branch.name]
+        return _alone(draw, problem, given) if far else _with(draw, problem, given)
+
+    for kind in kinds(problem):
+        yield Case(sizes(), kind, 0, once=once)
+    for residue in range(VECTOR):
+        yield Case(sizes(residue), "normal", 0, once=once)
+    for p in placed(problem):
+        yield Case(sizes(0), "normal", 0, offsets={p.name: unit(problem, p)}, once=once)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

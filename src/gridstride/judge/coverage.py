@@ -16,6 +16,7 @@ import numpy as np
 from gridstride.judge.data import kinds
 from gridstride.judge.header import MULTIPROCESSORS, Launch
 from gridstride.judge.problem import Array, Case, Order, Parameter, Problem
+from gridstride.judge.size_conditions import SizeCondition, changes
 from gridstride.judge.symbols import ExpressionError, names
 
 WARP = 32
@@ -32,6 +33,8 @@ _MANY = 1 << 20  # multiprocessors, so that a grid is not bounded by them
 _ELONGATED = 4  # one extent over another
 _UNALIGNED = (1, 2, 3)  # elements, or units of the problem's alignment, past an aligned address
 _EACH_KIND = 2  # cases with each kind of data
+_LEAST_BRANCH = 24  # a smaller size that a kernel decides by is a loop that the compiler unrolled, or covered anyway
+_BESIDE = 2  # the other sizes, where one goes far
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,17 @@ class Coverage:
 
 
 def coverage(
-    problem: Problem, cases: Iterable[Case], launch: Launch | None = None, *, float_index: bool = False
+    problem: Problem,
+    cases: Iterable[Case],
+    launch: Launch | None = None,
+    *,
+    float_index: bool = False,
+    conditions: Iterable[SizeCondition] = (),
 ) -> Coverage:
     """What these cases have seen of what a verdict on the problem, or on a kernel launched so, must see."""
     given = tuple(cases)
-    return Coverage({each: sum(map(each.holds, given)) for each in classes(problem, launch, float_index=float_index)})
+    wanted = classes(problem, launch, float_index=float_index, conditions=conditions)
+    return Coverage({each: sum(map(each.holds, given)) for each in wanted})
 
 
 _WIDE_OF_EVERY_KIND = 1 << 17  # elements: cases of a larger size take a second or more each
@@ -82,11 +91,18 @@ def kinds_when_wide(problem: Problem, most: int) -> tuple[str, ...]:
     return problem.wide_data or ("normal", *(problem.special if most <= _WIDE_OF_EVERY_KIND else ()))
 
 
-def classes(problem: Problem, launch: Launch | None = None, *, float_index: bool = False) -> Iterator[CaseClass]:
-    """Every class that the problem allows, those of the launch's own tiles too.
+def classes(
+    problem: Problem,
+    launch: Launch | None = None,
+    *,
+    float_index: bool = False,
+    conditions: Iterable[SizeCondition] = (),
+) -> Iterator[CaseClass]:
+    """Every class that the problem allows, those of the launch's own tiles and of the kernel's own branches too.
 
     `float_index`: the kernel makes floats of whole numbers and whole numbers of floats, so that an index may have been
     one. Only then need it be run where a float is no longer exact: elsewhere its arithmetic shows that it is.
+    `conditions` are what its text decides by.
     """
     for name, limit in free_sizes(problem).items():
         for what, members in size_classes(limit, problem.tiles).items():
@@ -125,6 +141,8 @@ def classes(problem: Problem, launch: Launch | None = None, *, float_index: bool
         yield CaseClass("grid", f"{many} SMs", _on_chip(many))
     if launch:
         yield from _of_a_launch(problem, launch)
+    for branch in branches(problem, conditions):
+        yield from _of_a_branch(problem, branch)
 
 
 def _thin(problem: Problem) -> Iterator[CaseClass]:
@@ -157,6 +175,67 @@ def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
         for name in problem.zeros:
             rest = {other: step for other, step in steps.items() if other != name}
             yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(rest)))
+
+
+def _of_a_branch(problem: Problem, branch: Branch) -> Iterator[CaseClass]:
+    """What the problem's other sizes see anyway: every kind of data, tail and place of an array."""
+    for kind in kinds(problem):
+        yield CaseClass("branch", f"{branch}, {kind}", _both(branch.holds, _drawn(kind)))
+    for residue in range(VECTOR):
+        yield CaseClass("branch", f"{branch}, {residue} mod {VECTOR}", _both(branch.holds, _residue(branch, residue)))
+    for p in placed(problem):
+        yield CaseClass("branch", f"{branch}, {p.name} alone past", _both(branch.holds, _alone(problem, p, 1)))
+
+
+# -- branches ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Sizes `first` to `last` of `name`, at one side of where a kernel's text decides; `beside`: the other sizes that
+    it decides by, if any, are as they were when the place was found.
+    """
+
+    name: str
+    first: int
+    last: int
+    beside: Mapping[str, int]
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.first:,} to {self.last:,}"
+
+    def holds(self, case: Case) -> bool:
+        """Whether the case is of these sizes."""
+        return self.first <= case.sizes[self.name] <= self.last
+
+
+def branches(problem: Problem, conditions: Iterable[SizeCondition]) -> list[Branch]:
+    """Both sides of each place where a kernel decides by a size; what lies above the usual sizes only past it."""
+    found: dict[tuple[str, int], Branch] = {}
+    names = [p.name for p in problem.parameters]
+    sizes = free_sizes(problem)
+    for condition in conditions:
+        about = {place: names[place] for place in condition.parameters if place < len(names)}
+        if len(about) < len(condition.parameters) or not set(about.values()) <= set(sizes):
+            continue
+        for name in about.values():
+            for branch in _sides(problem, condition, about, name):
+                found.setdefault((name, branch.first), branch)
+    return list(found.values())
+
+
+def _sides(problem: Problem, condition: SizeCondition, about: Mapping[int, str], name: str) -> Iterator[Branch]:
+    usual = free_sizes(problem)
+    most = problem.widest.get(name, usual[name])
+    beside = {other: min(_BESIDE, usual[other]) for other in about.values() if other != name}
+
+    def holds(size: int) -> bool:
+        return condition.holds({place: size if each == name else beside[each] for place, each in about.items()})
+
+    for last in changes(holds, most):
+        reach = max(4 * VECTOR, last // 16)
+        if last >= _LEAST_BRANCH and last + VECTOR <= most:
+            yield Branch(name, last + 1, min(last + reach, most), beside)
+            if last <= usual[name]:
+                yield Branch(name, last - reach + 1, last, beside)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -291,6 +370,10 @@ _Rule = Callable[[Case], bool]
 def _sized(name: str, members: Array) -> _Rule:
     wanted = frozenset(int(each) for each in members)
     return lambda case: case.sizes[name] in wanted and not case.offsets
+
+
+def _residue(branch: Branch, residue: int) -> _Rule:
+    return lambda case: case.sizes[branch.name] % VECTOR == residue and not case.offsets
 
 
 def _longer(a: str, b: str) -> _Rule:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from gridstride.judge.problem import Array, Case, Parameter, Problem
+from gridstride.judge.problem import Array, Case, Parameter, Problem, Values
 
 _WHOLE = 4  # whole numbers from -4 to 4: a sum of 2^20 products still fits the 24 bits of a float
 _SPIKE = 1e6
@@ -19,6 +19,7 @@ INFINITE = ("nonfinite", "infinite", "opposed")  # what a problem leaves out for
 _ALONE = {f"{kind} in ": kind for kind in ("nonfinite", "not a number")}
 """Before the name of an array or a number: the other arrays hold zeros for it to meet."""
 _ZEROS = ("half zeros", "zeros only")  # what the others hold, by the parity of the case's seed
+_CHANGED = 0.25  # of the elements of data that are mostly those of the launch before
 _PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
 
 
@@ -63,6 +64,17 @@ def generate(problem: Problem, case: Case) -> dict[str, Any]:
         values |= problem.arrange(values)
     special = problem.special.get(case.data)
     return values | _retyped(problem, special(values, draw)) if special else values
+
+
+def partly(problem: Problem, values: Values, others: Values, seed: int) -> dict[str, Any]:
+    """Values in which a quarter of the elements are others: whoever knows its input again by a few of them is wrong.
+
+    Both are of one case's sizes. Arrays of whole numbers stay as they are: they may be places in others.
+    """
+    draw = np.random.default_rng(seed)
+    floats = [p for p in problem.parameters if p.given and p.shape and np.dtype(p.dtype).kind == "f"]
+    changed = {p.name: (draw.random(values[p.name].shape) < _CHANGED, others[p.name]) for p in floats}
+    return {**values, **{name: np.where(where, other, values[name]) for name, (where, other) in changed.items()}}
 
 
 def _retyped(problem: Problem, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,6 +203,12 @@ def _infinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Gene
     """infinities of one sign at both ends, or one anywhere: sums are infinite, who takes one from another has NaN"""
     value = draw.choice([np.inf, -np.inf])
     values = _with_one(draw, shape, value)
+    if (
+        values.ndim > 1 and values.size
+    ):  # and in every other row: what a tile still holds from the one before shows there
+        rows = values.reshape(-1, shape[-1])
+        some = np.flatnonzero(draw.random(len(rows)) < 0.5)
+        rows[some, draw.integers(shape[-1], size=some.size)] = value
     if values.size > 1 and draw.random() < 0.75:  # the first is what many begin with, the last what tails read again
         values.flat[[0, -1]] = value
     return values

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gridstride.judge.symbols import ExpressionError, evaluate
+from gridstride.one_message import OneMessage
 from gridstride.protocol import DeviceProperties
 
 Dim3 = tuple[int, int, int]
@@ -46,7 +47,7 @@ _CAPABILITY = re.compile(r"([0-9]{1,3})\.([0-9])")
 _BETWEEN = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
 
 
-class HeaderError(ValueError):
+class HeaderError(OneMessage, ValueError):
     """A header line that cannot be used; the message has file, line and the way out."""
 
     def __init__(self, filename: str, line: int, message: str) -> None:

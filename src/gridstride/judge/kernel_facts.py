@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridstride.compiler import Diagnostic
 from gridstride.judge.divisions import Division, divisions
+from gridstride.judge.size_conditions import SizeCondition, size_conditions
 
 _TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
 _FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|64)\.(?:f32|f16|bf16)\b")
@@ -19,7 +21,8 @@ class KernelFacts:
     between is exact up to 2^24 only; doubles hold every index. `atomics`: threads take turns in an order that is not
     fixed, and so may sums that are rounded. `warnings` are the compiler's, `notes` what was taken for granted when it
     was built. `divisions` are its lines that divide by what is not known when it is compiled.
-    `by_name`: all its parameters were found by their names, in whatever order they are.
+    `by_name`: all its parameters were found by their names, in whatever order they are. `conditions` are what its text
+    decides by, over the problem's parameters by place.
     """
 
     float_index: bool = False
@@ -28,9 +31,23 @@ class KernelFacts:
     notes: tuple[str, ...] = ()
     divisions: tuple[Division, ...] = ()
     by_name: bool = False
+    conditions: tuple[SizeCondition, ...] = ()
 
     @staticmethod
-    def of(ptx: str, *, warnings: tuple[Diagnostic, ...] = (), notes: tuple[str, ...] = ()) -> KernelFacts:
-        """Those of a module's text, with what its compiler said and what was assumed."""
+    def of(
+        ptx: str,
+        *,
+        warnings: tuple[Diagnostic, ...] = (),
+        notes: tuple[str, ...] = (),
+        places: Sequence[int | None] | None = None,
+    ) -> KernelFacts:
+        """Those of a module's text, with what its compiler said and what was assumed.
+
+        `places`: where each of the kernel's arguments stands among the problem's, None where it is none of them; the
+        same as there unless given.
+        """
         narrow = bool(_TO_FLOAT.search(ptx) and _FROM_FLOAT.search(ptx))
-        return KernelFacts(narrow, bool(_ATOMIC.search(ptx)), warnings, notes, divisions(ptx))
+        conditions = size_conditions(ptx)
+        if places is not None:
+            conditions = tuple(own for each in conditions if (own := each.moved(places)))
+        return KernelFacts(narrow, bool(_ATOMIC.search(ptx)), warnings, notes, divisions(ptx), conditions=conditions)

@@ -194,7 +194,14 @@ class Ladder:
             return replace(result, findings=refused)
         seconds = _VERDICT * self._virtual.time_limit if isinstance(self._virtual, VirtualGPU) else math.inf
         verification = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds, progress=self._on_case)
-        seen = coverage(self.problem, verification.seen, runnable.launch, float_index=runnable.facts.float_index)
+        facts = runnable.facts
+        seen = coverage(
+            self.problem,
+            verification.seen,
+            runnable.launch,
+            float_index=facts.float_index,
+            conditions=facts.conditions,
+        )
         result = replace(
             result,
             coverage=seen,
@@ -264,8 +271,15 @@ class Ladder:
         return self._prepared
 
     def cases_of(self, runnable: Runnable | SandboxedKernel) -> tuple[Prepared, ...]:
-        """Those that every kernel is run on, and those next to the tiles of this kernel's launch."""
-        own = kernel_cases(self.problem, runnable.launch, float_index=runnable.facts.float_index, seed=self.seed)
+        """Those that every kernel is run on, and those next to the tiles of this kernel's launch and its branches."""
+        facts = runnable.facts
+        own = kernel_cases(
+            self.problem,
+            runnable.launch,
+            float_index=facts.float_index,
+            conditions=facts.conditions,
+            seed=self.seed,
+        )
         return (*self.cases(), *prepare(self.problem, own))
 
     def _findings(self, file: KernelFile) -> tuple[Finding, ...]:

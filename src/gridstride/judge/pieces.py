@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import prod
+from math import prod, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,7 +64,7 @@ class _Cut:
 def answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     """What each output of the case must be, by name."""
     if not problem.pieces:
-        return _put_together([_whole(problem, case, inputs)])
+        return {name: Answer(tuple(_sliced(whole))) for name, whole in _whole(problem, case, inputs).items()}
     shared = {p.name: widened(inputs[p.name]) for p in problem.parameters if p.given and problem.pieces not in p.shape}
     cuts = list(_cuts(problem, case))
     if all(problem.pieces not in p.shape for p in problem.outputs):
@@ -81,10 +81,22 @@ def answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     return _put_together(_parallel(one, cuts))
 
 
-def _whole(problem: Problem, case: Case, inputs: Values) -> dict[str, Piece]:
+def _whole(problem: Problem, case: Case, inputs: Values) -> dict[str, Expected]:
     values = {name: widened(value) for name, value in inputs.items()}
     results, magnitudes = _results(problem, values, None)
-    return {p.name: Piece((), _kept(problem, case, p, results, magnitudes)) for p in problem.outputs}
+    return {p.name: _kept(problem, case, p, results, magnitudes) for p in problem.outputs}
+
+
+def _sliced(whole: Expected) -> Iterator[Piece]:
+    """What had to be worked out at once, so that it can be looked at in pieces along its first axis."""
+    count = len(whole.values)
+    step = max(1, _PIECE * count // max(whole.values.size, 1))
+    for first in range(0, count, step):
+        part = slice(first, min(first + step, count))
+        bound = None if whole.bound is None else whole.bound[part]
+        # Only the sum over all pieces is held against these, and that is the whole's.
+        norm = None if whole.norm_bound is None else whole.norm_bound * sqrt((part.stop - first) / count)
+        yield Piece((part,), replace(whole, values=whole.values[part], bound=bound, norm_bound=norm))
 
 
 def _folded(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gridstride.judge.header import Launch
 from gridstride.judge.symbols import ExpressionError, evaluate, names
+from gridstride.one_message import OneMessage
 
 Role = Literal["in", "out", "inout", "scalar", "scratch"]
 Array = NDArray[Any]
@@ -26,7 +27,7 @@ Order = Literal["reversed", "seeded", "one at a time"]
 _FEW = 256  # heads, rows of a batch: so many are run as they are timed; of more, the classes of sizes stand for all
 
 
-class ProblemError(ValueError):
+class ProblemError(OneMessage, ValueError):
     """A problem that is not fit to judge with, or a name that is no problem."""
 
 

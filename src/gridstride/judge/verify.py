@@ -16,7 +16,7 @@ from gridstride.judge.attempt import IN_ORDER, Attempt, Observed, ordered_first,
 from gridstride.judge.blame import Blame
 from gridstride.judge.buffers import never_written, poisoned
 from gridstride.judge.coverage import FLOAT_WIDTH
-from gridstride.judge.data import widened
+from gridstride.judge.data import partly, widened
 from gridstride.judge.header import Launch, LaunchShape
 from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.patterns import Evidence, Pattern, describe
@@ -116,14 +116,19 @@ def prepare(problem: Problem, cases: Iterable[Case]) -> tuple[Prepared, ...]:
 
 
 def _followed(problem: Problem, case: Case) -> Prepared:
-    one = _prepare(problem, case)
+    """Every other time what follows is data that differ in some places only; not where they must fit each other."""
+    inputs = drawn(problem, case)
+    one = _prepare(problem, case, inputs)
     if not case.again:
         return one
-    return replace(one, then=_prepare(problem, replace(case, seed=case.seed + _OTHER_SEED)))
+    other = replace(case, seed=case.seed + _OTHER_SEED)
+    then = drawn(problem, other)
+    if case.seed // 2 % 2 and case.data not in problem.special and problem.arrange is None:
+        then = partly(problem, inputs, then, other.seed)
+    return replace(one, then=_prepare(problem, other, then))
 
 
-def _prepare(problem: Problem, case: Case) -> Prepared:
-    inputs = drawn(problem, case)
+def _prepare(problem: Problem, case: Case, inputs: dict[str, Any]) -> Prepared:
     wide = inputs if problem.bitwise else {name: widened(value) for name, value in inputs.items()}
     values, magnitudes = answers(problem, case, wide)
     expected = {p.name: expect(problem, case, p, values[p.name], magnitudes.get(p.name)) for p in problem.outputs}

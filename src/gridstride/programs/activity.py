@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import prod
 from typing import Literal, get_args
 
+from gridstride.programs.timeline.totals import Totals
 from gridstride.protocol import Shape
+from gridstride.virtual.machine.launch_queue import GridCount
+from gridstride.virtual.observe.counters import LineCounters
 
 _WARP = 32
 _TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind
@@ -20,7 +23,11 @@ CALLS: tuple[Call, ...] = get_args(Call)
 class Activity:
     """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
     is what it has not given back. `unwaited_launches`: no call has waited for the device since. `kernel_lines` are
-    lines that kernels printed. `modelled_us`: kernels and copies one after the other, 0 unless times are predicted.
+    lines that kernels printed. `child_grids` were launched by kernels, and are not among `launches`, nor their blocks
+    and threads among `blocks` and `threads`. `pool_allocations` are those of `allocations` that came from a memory
+    pool, `pool_growths` how often a pool asked the device for memory. `waits` are the host's for the device.
+    `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a
+    launch like one before is taken to count the same) are all 0 unless times are predicted.
     """
 
     launches: int = 0
@@ -35,7 +42,21 @@ class Activity:
     within_bytes: int = 0
     unwaited_launches: int = 0
     kernel_lines: int = 0
-    modelled_us: float = 0.0
+    child_grids: int = 0
+    child_blocks: int = 0
+    child_threads: int = 0
+    pool_allocations: int = 0
+    pool_growths: int = 0
+    waits: int = 0
+    times: Totals = field(default_factory=Totals)
+    instructions: int = 0
+    global_load_requests: int = 0
+    global_load_sectors: int = 0
+    shared_requests: int = 0
+    bank_conflicts: int = 0
+    constant_requests: int = 0
+    constant_wavefronts: int = 0
+    texture_requests: int = 0
 
     def launched(self, shape: Shape) -> None:
         """One launch more."""
@@ -58,12 +79,24 @@ class Activity:
         self.to_host_bytes += nbytes if kind == _TO_HOST else 0
         self.within_bytes += nbytes if kind == _WITHIN else 0
 
+    def children(self, launched: GridCount) -> None:
+        """The grids that kernels launched, of the whole run."""
+        self.child_grids, self.child_blocks, self.child_threads = launched.grids, launched.blocks, launched.threads
+
+    def observed(self, counters: LineCounters) -> None:
+        """What one launch counted."""
+        for name in KERNEL_COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(counters, name))
+
     def as_dict(self) -> dict[str, float]:
         """By name."""
-        return asdict(self)
+        counts = asdict(self)
+        return {**counts, **counts.pop("times")}
 
 
-ACTIVITY_NAMES = tuple(each.name for each in fields(Activity))
+ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name != "times")
+KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
+"""Those that only a run with predicted times has."""
 
 
 class Failures:

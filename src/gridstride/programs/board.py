@@ -13,9 +13,19 @@ from gridstride.programs.activity import Activity, Call, Failures
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.images import image_at, sampling_at
+from gridstride.programs.pools import Pool, Pools
 from gridstride.programs.reports import Reports
-from gridstride.programs.runtime_records import CALLBACKS, ORDER, TAIL, BoardRecord, KernelLayout
+from gridstride.programs.runtime_records import (
+    CALLBACKS,
+    ORDER,
+    TAIL,
+    TIMELINE_CALLBACKS,
+    BoardRecord,
+    KernelLayout,
+)
 from gridstride.programs.status import Status, fault_status
+from gridstride.programs.timeline.calls import TimelineCalls
+from gridstride.programs.timeline.model import WITHIN
 from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.findings.finding import KernelFault
@@ -34,8 +44,6 @@ _LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fet
 """By the number of cudaLimit."""
 _SHAPES_KEPT = 4096
 _NONE: Mapping[Call, int] = MappingProxyType({})
-_WITHIN = 3
-"""cudaMemcpyDeviceToDevice."""
 _STACK = 1024
 _DEPTH = 2
 _FETCH = 64
@@ -49,6 +57,7 @@ class Board:
     ) -> None:
         self.device, self.reports = device, reports
         self.activity, self._failures = Activity(), Failures(dict(fails))
+        self._pools = Pools()
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
         self._kernels: list[VirtualKernel] = []
@@ -56,16 +65,27 @@ class Board:
         self._shapes: dict[bytes, tuple[VirtualKernel, Shape]] = {}
         self._attributes = attributes(device.model)
         self._limits = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
-        self._predicted_ms: float | None = None
+        self.modelled: TimelineCalls | None = None
+        self.shows_timeline = False
+        self._calls = TimelineCalls(device)
         arena = device.arena
-        callbacks = {name: kind(self._guarded(getattr(self, name), kind)) for name, kind in CALLBACKS.items()}
+        callbacks = [
+            kind(self._guarded(getattr(owner, name), kind))
+            for owner, table in ((self, CALLBACKS), (self._calls, TIMELINE_CALLBACKS))
+            for name, kind in table.items()
+        ]
         path = vendor_runtime.encode() if vendor_runtime else None
-        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, *callbacks.values())
+        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, 0, *callbacks)
         self._kept.append(callbacks)
 
-    def predict(self) -> None:
-        """From now on events tell the time that the chip is predicted to take."""
-        self._predicted_ms = 0.0
+    def predict(self, *, shown: bool = False) -> None:
+        """Before the program begins: its events tell the time that the chip is predicted to take.
+
+        `shown`: the whole timeline is reported when the program ends.
+        """
+        self.shows_timeline = shown
+        self.modelled = self._calls
+        self.record.models = 1
 
     def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
         """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""
@@ -97,6 +117,8 @@ class Board:
         if self.device.arena.size_of(address) is None or address in self.device.own:
             return Status.INVALID_VALUE
         self.device.free(address)
+        with self._lock:
+            self._pools.freed(address)
         return Status.SUCCESS
 
     def written(self, address: int, nbytes: int) -> None:
@@ -110,6 +132,29 @@ class Board:
     def free_memory(self, available: Any, total: Any) -> None:
         total[0] = self.device.memory
         available[0] = self.device.memory - self.device.arena.used
+
+    # -- memory pools -------------------------------------------------------------------------------------------------
+    def create_pool(self) -> int:
+        with self._lock:
+            return self._pools.create()
+
+    def destroy_pool(self, pool: int) -> None:
+        with self._lock:
+            self._pools.destroy(pool)
+
+    def pooled(self, pool: int, address: int, nbytes: int) -> None:
+        with self._lock:
+            self._pools.allocated(pool, address, nbytes)
+
+    def trim_pool(self, pool: int, keep: int) -> None:
+        with self._lock:
+            self._pools[pool].trim(keep)
+
+    def pool_attribute(self, pool: int, attribute: int, setting: int, value: Any) -> int:
+        with self._lock:
+            if not setting:
+                return _read_attribute(self._pools[pool], attribute, value)
+            return _set_attribute(self._pools[pool], attribute, value[0])
 
     # -- modules ------------------------------------------------------------------------------------------------------
     def load(self, images: Any, count: int, module: Any) -> int:
@@ -161,7 +206,7 @@ class Board:
     def launch(self, order: int) -> int:
         """One launch; `order` is the address of a LaunchOrder."""
         raw = ctypes.string_at(order, ORDER.size)
-        parameters, nbytes = TAIL.unpack_from(raw, ORDER.size - TAIL.size)
+        parameters, nbytes, stream = TAIL.unpack_from(raw, ORDER.size - TAIL.size)
         known = self._shapes.get(raw[: -TAIL.size])
         kernel, shape = known or self._new_shape(raw)
         packed = ctypes.string_at(parameters, nbytes)
@@ -172,10 +217,10 @@ class Board:
             self.reports.set_fault(Status.ILLEGAL_ADDRESS)
             return Status.SUCCESS
         try:
-            if self._predicted_ms is None:
+            if self.modelled is None:
                 kernel.launch(shape, packed)
             else:
-                self._observe(kernel, shape, packed)
+                self.activity.observed(self.modelled.launch(kernel, shape, packed, stream))
         except KernelFault as fault:
             return self._faulted(fault)
         except LaunchError as error:
@@ -191,21 +236,13 @@ class Board:
 
     def _new_shape(self, raw: bytes) -> tuple[VirtualKernel, Shape]:
         """What all but the parameters of an order say, remembered: programs launch the same way many times."""
-        number, gx, gy, gz, bx, by, bz, cx, cy, cz, cooperative, shared, _, _ = ORDER.unpack(raw)
+        number, gx, gy, gz, bx, by, bz, cx, cy, cz, cooperative, shared, *_ = ORDER.unpack(raw)
         cluster = (cx, cy, cz) if cx or cy or cz else None
         shape = Shape((gx, gy, gz), (bx, by, bz), shared, cooperative=bool(cooperative), cluster=cluster)
         if len(self._shapes) >= _SHAPES_KEPT:
             self._shapes.clear()
         known = self._shapes[raw[: -TAIL.size]] = (self._kernels[number], shape)
         return known
-
-    def _observe(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> None:
-        run = kernel.observe(shape, packed)
-        assert self._predicted_ms is not None
-        self._predicted_ms += run.predicted.ms
-        faults = tuple(each for each in run.findings if fault_status(each) is not None)
-        if faults:  # the others are the sanitizer's to look for: it is told of what the host writes
-            raise KernelFault(faults, kernel.module.source_of(faults))
 
     def _faulted(self, fault: KernelFault) -> int:
         """A fault of hardware's ends the device for the program; what only the sanitizer sees is reported."""
@@ -215,20 +252,26 @@ class Board:
             self.reports.set_fault(status)
         return Status.SUCCESS
 
-    def copy(self, nbytes: int, kind: int) -> int:
+    def copy(self, nbytes: int, kind: int, stream: int, pageable: int, waits: int, to: int, origin: int) -> int:
         if self._failures.due("copy"):
             return Status.UNKNOWN
         self.activity.copied(nbytes, kind)
-        if self._predicted_ms is not None:
-            within = self.device.model.rates["dram_tb_per_s"] * 1e9 / 2
-            self._predicted_ms += nbytes / (within if kind == _WITHIN else _LINK_BYTES_PER_MS) + _COPY_MS
+        if waits and kind != WITHIN:
+            self._host_waited()
+        if self.modelled is not None:
+            self.modelled.copy(nbytes, kind, stream, pageable=bool(pageable), waits=bool(waits), to=to, origin=origin)
         return Status.SUCCESS
 
-    def waited(self) -> None:
-        self.activity.unwaited_launches = 0
+    def waited(self, what: int, number: int) -> None:
+        self._host_waited()
+        if self.modelled is not None:
+            self.modelled.wait(what, number)
 
-    def modelled_ms(self) -> float:
-        return -1.0 if self._predicted_ms is None else self._predicted_ms
+    def _host_waited(self) -> None:
+        self.activity.unwaited_launches = 0
+        self.activity.waits += 1
+        with self._lock:
+            self._pools.waited()
 
     # -- textures -----------------------------------------------------------------------------------------------------
     def texture(self, image: int, sampling: int, handle: Any) -> int:
@@ -289,14 +332,37 @@ class Board:
 
     def finish(self) -> None:
         """The program has ended by itself: what it did is reported, and what it never gave back under the sanitizer."""
-        self.activity.modelled_us = (self._predicted_ms or 0.0) * 1e3
+        self.activity.children(self.device.child_grids)
+        self.activity.pool_allocations, self.activity.pool_growths = self._pools.allocations, self._pools.growths
+        if self.modelled is not None:
+            self.activity.times = self.modelled.finished()
+            if self.shows_timeline:
+                self.reports.timeline(self.modelled.report())
         self.reports.activity(self.activity.as_dict())
         if self.device.sanitize:
             for leak in self.device.leaks():
                 self.reports.finding(leak)
 
 
-_LINK_BYTES_PER_MS = 55e6
-"""Between host and device, pinned: PCIe 5.0 x16 moves 63 GB/s of which copies reach about 55."""
-_COPY_MS = 0.002
-"""Until a copy begins."""
+_POOL_THRESHOLD = 4
+_POOL_SIZES = {4: "threshold", 5: "reserved", 6: "reserved_high", 7: "used", 8: "used_high"}
+"""By the number of cudaMemPoolAttr."""
+_POOL_HIGH = {6: "reserved_high", 8: "used_high"}
+"""Those that a program may set to 0: they then begin anew with what there is."""
+
+
+def _read_attribute(pool: Pool, attribute: int, value: Any) -> int:
+    if attribute not in _POOL_SIZES:
+        return Status.INVALID_VALUE
+    value[0] = getattr(pool, _POOL_SIZES[attribute])
+    return Status.SUCCESS
+
+
+def _set_attribute(pool: Pool, attribute: int, value: int) -> int:
+    if attribute == _POOL_THRESHOLD:
+        pool.threshold = value
+    elif attribute in _POOL_HIGH and value == 0:
+        setattr(pool, _POOL_HIGH[attribute], getattr(pool, _POOL_HIGH[attribute].removesuffix("_high")))
+    else:
+        return Status.INVALID_VALUE
+    return Status.SUCCESS

@@ -57,7 +57,7 @@ def main(order: dict[str, Any]) -> None:
     device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
     board = Board(device, reports, vendor_runtime=order["vendor_runtime"], fails=order["fails"])
     if order["predict"]:
-        board.predict()
+        board.predict(shown=order["timeline"])
     runtime.gs_set_board(ctypes.byref(board.record))
     runtime.gs_set_device_name(device.properties.name.encode())
     sys.stdout = ProgramOutput(runtime, board.activity)

@@ -197,23 +197,24 @@ def _sleep(descriptors: Sequence[int]) -> None:
 def _outcome(code: int, seconds: float, streams: Sequence[Printed], stopped: str) -> Outcome:
     lost = streams[0].lost
     stdout, stderr, told = (stream.kept() for stream in streams)
-    findings, activity = _believed(told.encode(errors="replace"))
+    findings, activity, timeline = _believed(told.encode(errors="replace"))
     number = -code if code < 0 else None
-    ended = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), findings, activity)
+    ended = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), findings, activity, timeline)
     return Outcome(ended, stdout, stderr, lost, stopped)
 
 
-def _believed(told: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
+def _believed(told: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float], dict[str, Any]]:
     """What was reported, as far as it is what a report is: the process belongs to a stranger."""
     try:
-        findings, activity = reported(told)
+        findings, activity, timeline = reported(told)
     except (ValueError, RecursionError, TypeError):
-        return (), {}
+        return (), {}, {}
     for each in findings:
         if REFUSED in each:
             raise CannotJudge(f"no program can be run here: its process could not lock itself in: {each[REFUSED]}")
     kept = tuple(_finding(each) for each in findings[:_MOST_FINDINGS] if each.get("kind") in KINDS)
-    return kept, _counts(activity) if isinstance(activity, Mapping) else {}
+    counts = _counts(activity) if isinstance(activity, Mapping) else {}
+    return kept, counts, timeline if isinstance(timeline, dict) else {}
 
 
 def _finding(told: Mapping[str, Any]) -> dict[str, Any]:

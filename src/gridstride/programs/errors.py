@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gridstride.one_message import OneMessage
 
-class ProgramError(Exception):
+
+class ProgramError(OneMessage, Exception):
     """Something about the program or the words it was started with; the message names it and the way out."""
 
 

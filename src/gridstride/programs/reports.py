@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from typing import Any
 
 from gridstride.plain import plain
 from gridstride.virtual.findings.finding import Finding, KernelFault
 
 ACTIVITY = "activity"
-"""The key of the one line that is no finding."""
+"""The key of the line that says what the program did."""
+TIMELINE = "timeline"
+"""The key of the line with its modelled timeline."""
 
 
 class Reports:
@@ -45,6 +48,11 @@ class Reports:
         if self._to is not None:
             os.write(self._to, json.dumps({ACTIVITY: dict(counts)}).encode() + b"\n")
 
+    def timeline(self, timeline: Mapping[str, Any]) -> None:
+        """When it did so, where that is modelled; a pipe takes so much only while somebody reads."""
+        if self._to is not None:
+            _write_all(self._to, json.dumps({TIMELINE: timeline}).encode() + b"\n")
+
     def finding(self, finding: Finding) -> bool:
         """One finding, once for each line of the source; False where it was reported before."""
         if finding.line is not None:
@@ -58,3 +66,8 @@ class Reports:
         if self._to is not None:
             os.write(self._to, json.dumps(asdict(finding)).encode() + b"\n")
         return True
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

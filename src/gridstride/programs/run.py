@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.programs.activity import Call
 from gridstride.programs.compile import compile_all
 from gridstride.programs.link import link, warm_up
-from gridstride.programs.reports import ACTIVITY
+from gridstride.programs.reports import ACTIVITY, TIMELINE
 from gridstride.programs.runtime_library import SONAME, runtime_library
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, toolchain
@@ -48,6 +48,8 @@ class Settings:
     sanitize: bool = False
     seed: int | None = None
     predict: bool = False
+    timeline: bool = False
+    """Whether the whole timeline is reported; only with `predict`."""
     time_limit: float | None = None
     stdout: int | None = None
     """A descriptor for the program's stdout; its own where there is none."""
@@ -59,7 +61,7 @@ class Settings:
         vendor = built.tools.vendor_runtime
         return {
             "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
-            "seed": self.seed, "predict": self.predict, "fails": dict(self.fails),
+            "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "fails": dict(self.fails),
             "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
         }  # fmt: skip
 
@@ -75,6 +77,8 @@ class Ended:
     findings: tuple[dict[str, Any], ...] = field(default=())
     activity: Mapping[str, float] = field(default_factory=dict)
     """What it did on the device, by name (`activity.Activity`); empty where it did not end by itself."""
+    timeline: Mapping[str, Any] = field(default_factory=dict)
+    """What ran when (`timeline.summary.report`), where that was asked for."""
 
 
 def build(
@@ -111,20 +115,22 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
                     child.kill()
                     child.wait()
         seconds = time.monotonic() - began
-    findings, activity = reported(lines)
+    findings, activity, timeline = reported(lines)
     code = child.returncode
     if timed_out:
         return Ended(TIMED_OUT, seconds, timed_out=True, findings=findings, activity=activity)
     return Ended(
-        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=findings, activity=activity
-    )
+        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=findings, activity=activity,
+        timeline=timeline,
+    )  # fmt: skip
 
 
-def reported(lines: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
-    """Findings and activity from what a program's process has reported; a line that was cut off is left out."""
+def reported(lines: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float], dict[str, Any]]:
+    """Findings, activity and timeline that a program's process has reported; a line that was cut off is left out."""
     told = [json.loads(line) for line in lines.splitlines() if line.endswith(b"}")]
     activity: dict[str, float] = next((each[ACTIVITY] for each in told if ACTIVITY in each), {})
-    return tuple(each for each in told if ACTIVITY not in each), activity
+    timeline: dict[str, Any] = next((each[TIMELINE] for each in told if TIMELINE in each), {})
+    return tuple(each for each in told if ACTIVITY not in each and TIMELINE not in each), activity, timeline
 
 
 def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> tuple[bytes, bool]:

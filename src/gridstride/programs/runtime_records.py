@@ -18,9 +18,11 @@ class KernelLayout(ctypes.Structure):
     ]  # fmt: skip
 
 
-ORDER = struct.Struct("<q3I3I3IIQQq")
-"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, address and bytes of parameters."""
-TAIL = struct.Struct("<Qq")
+ORDER = struct.Struct("<q3I3I3IIQQqQ")
+"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, address and bytes of parameters, and
+the stream's number.
+"""
+TAIL = struct.Struct("<QqQ")
 
 
 CALLBACKS: dict[str, Any] = {
@@ -39,20 +41,41 @@ CALLBACKS: dict[str, Any] = {
     "active_clusters": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64, _I64),
     "limit": ctypes.CFUNCTYPE(_INT, _I64, _I64, ctypes.POINTER(_U64)),
     "free_memory": ctypes.CFUNCTYPE(None, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "create_pool": ctypes.CFUNCTYPE(_I64),
+    "destroy_pool": ctypes.CFUNCTYPE(None, _I64),
+    "pooled": ctypes.CFUNCTYPE(None, _I64, _U64, _U64),
+    "trim_pool": ctypes.CFUNCTYPE(None, _I64, _U64),
+    "pool_attribute": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64, ctypes.POINTER(_U64)),
     "texture": ctypes.CFUNCTYPE(_INT, _PTR, _PTR, ctypes.POINTER(_U64)),
     "surface": ctypes.CFUNCTYPE(_INT, _PTR, ctypes.POINTER(_U64)),
     "destroy_object": ctypes.CFUNCTYPE(_INT, _U64),
     "finish": ctypes.CFUNCTYPE(None),
-    "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64),
-    "waited": ctypes.CFUNCTYPE(None),
-    "modelled_ms": ctypes.CFUNCTYPE(ctypes.c_double),
+    "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64),
+    "waited": ctypes.CFUNCTYPE(None, _I64, _U64),
 }
 """In the order of `Board` in runtime.h."""
+
+TIMELINE_CALLBACKS: dict[str, Any] = {
+    "add_stream": ctypes.CFUNCTYPE(None, _U64, _I64, _I64),
+    "fill": ctypes.CFUNCTYPE(None, _U64, _U64, _U64),
+    "host_function": ctypes.CFUNCTYPE(None, _U64),
+    "spent": ctypes.CFUNCTYPE(None, _I64),
+    "record": ctypes.CFUNCTYPE(None, _U64, _U64),
+    "follow": ctypes.CFUNCTYPE(None, _U64, _U64),
+    "is_done": ctypes.CFUNCTYPE(_I64, _I64, _U64),
+    "elapsed_ms": ctypes.CFUNCTYPE(ctypes.c_double, _U64, _U64),
+    "begin_graph": ctypes.CFUNCTYPE(None, _U64, _I64),
+    "node": ctypes.CFUNCTYPE(None, _U64, ctypes.POINTER(_U64), _I64),
+    "end_graph": ctypes.CFUNCTYPE(None),
+    "now_us": ctypes.CFUNCTYPE(ctypes.c_double),
+}
+"""The rest of it: called only where the timeline is modelled."""
 
 
 class BoardRecord(ctypes.Structure):
     """`Board` of runtime.h."""
 
     _fields_: ClassVar = [
-        ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("watches", _I64), *CALLBACKS.items()
+        ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("watches", _I64), ("models", _I64),
+        *CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
     ]  # fmt: skip

@@ -6,8 +6,10 @@ import functools
 import re
 from typing import Any
 
+from gridstride.one_message import OneMessage
 
-class UnsupportedInstruction(ValueError):
+
+class UnsupportedInstruction(OneMessage, ValueError):
     """PTX that parses but asks for something the virtual GPU does not have.
 
     `opcode`, `ptx_line`, `file` and `line` (of the source, where `.loc` says) tell where.
@@ -24,7 +26,7 @@ class UnsupportedInstruction(ValueError):
         return (where, self.args)
 
 
-class UnsupportedTarget(ValueError):
+class UnsupportedTarget(OneMessage, ValueError):
     """PTX written for a chip that the virtual one is not."""
 
 

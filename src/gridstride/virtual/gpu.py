@@ -21,6 +21,7 @@ from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.findings.finding import Finding, KernelFault
 from gridstride.virtual.findings.lifetimes import caller, leaks
 from gridstride.virtual.launch.loaded import VirtualModule
+from gridstride.virtual.machine.launch_queue import GridCount
 from gridstride.virtual.machine.memory.addresses import affordable
 from gridstride.virtual.machine.memory.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.memory.heap import Heap, Origin
@@ -109,6 +110,8 @@ class VirtualGPU:
         """The kernels that blocks of the device heap may come from, by their number in a launch's record."""
         self.read_only: tuple[tuple[int, int], ...] = ()
         """Address and bytes of what observed launches are only to read."""
+        self.child_grids = GridCount()
+        """What kernels launched, since the device was made."""
         self._known: dict[tuple[int, Dim3], int] = {}
         self._arena: Arena | None = None
         self._handles = itertools.count(1)

@@ -16,6 +16,7 @@ from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.ladder_chart import Column, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import headline, source_lines
+from gridstride.judge.report.svg import fitting
 from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, short, times
 
@@ -93,7 +94,9 @@ def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
         "limits": _limits(profile),
         "busy": _busy(explanation),
         "roofline": _roofline(profile, explanation.file.name),
-        "occupancy": slots(f"{o.warps} of {most} warps of a multiprocessor are there", o.warps, most),
+        "occupancy": fitting(
+            lambda width: slots(f"{o.warps} of {most} warps of a multiprocessor are there", o.warps, most, width)
+        ),
         "most_warps": most,
         "advice": [(each, where(each)) for each in profile.advice],
         "pictures": _pictures(profile),
@@ -130,7 +133,7 @@ def _limits(profile: Profile) -> Markup:
         for each in profile.resources
         if each.share > 0.005
     ]
-    return bars("Share of speed of light of each part of the chip", rows)
+    return fitting(lambda width: bars("Share of speed of light of each part of the chip", rows, width))
 
 
 def _busy(explanation: Explanation) -> Markup | None:
@@ -139,7 +142,7 @@ def _busy(explanation: Explanation) -> Markup | None:
         return None
     busiest = sorted(measured.shares.items(), key=lambda each: -each[1])
     rows = [Bar(name, share, strong=name == measured.limiter) for name, share in busiest if share > 0.005]
-    return bars("Busy share of each unit, measured by Nsight Compute", rows)
+    return fitting(lambda width: bars("Busy share of each unit, measured by Nsight Compute", rows, width))
 
 
 def _roofline(profile: Profile, name: str) -> Markup | None:
@@ -149,7 +152,7 @@ def _roofline(profile: Profile, name: str) -> Markup | None:
     points = [Point(level.name, f"{name}, {level.name}", level.intensity, r.flops_per_s, not profile.measured)
               for level in r.levels]  # fmt: skip
     ceilings = [Ceiling(level.name, level.bytes_per_s) for level in r.levels]
-    return roofline(points, ceilings, r.peak, None)
+    return fitting(lambda width: roofline(points, ceilings, r.peak, None, width))
 
 
 def _pictures(profile: Profile) -> list[Pictured]:
@@ -162,7 +165,12 @@ def pictures(found: Sequence[Access], code: Mapping[int, str]) -> list[Pictured]
     first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(found)}
     order = {line: place for place, line in enumerate(dict.fromkeys(a.line for a in found))}
     chosen = sorted(first.values(), key=lambda a: (order[a.line], -_waste(a)))[:_PICTURED]
-    return [Pictured(a, code.get(a.line, ""), told(a), picture(a)) for a in chosen]
+    return [Pictured(a, code.get(a.line, ""), told(a), both(a)) for a in chosen]
+
+
+def both(access: Access) -> Markup:
+    """The picture of an access for a page of either width."""
+    return fitting(lambda width: picture(access, width))
 
 
 def _waste(access: Access) -> int:
@@ -177,7 +185,7 @@ def _divergence(profile: Profile) -> Markup | None:
         for line in profile.lines
         if line.counters.divergent_branches or line.counters.lane_share < 0.995
     ]  # fmt: skip
-    return bars("Share of the lanes that are on, by line", rows) if rows else None
+    return fitting(lambda width: bars("Share of the lanes that are on, by line", rows, width)) if rows else None
 
 
 def _chart(profile: Profile) -> Markup:
@@ -194,7 +202,7 @@ def _chart(profile: Profile) -> Markup:
         Column("time in ms", "predicted", [profile.predicted.ms, *(rung.predicted_ms for rung in profile.rungs)],
                predicted=True),
     ]  # fmt: skip
-    return ladder_chart(names, [False] * len(names), columns)
+    return fitting(lambda width: ladder_chart(names, [False] * len(names), columns, width))
 
 
 def _beside(explanation: Explanation, profile: Profile) -> Sequence[tuple[str, str, str]]:

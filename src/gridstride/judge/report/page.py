@@ -20,6 +20,7 @@ from gridstride.judge.report.kernel_page import Pictured, pictures
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
+from gridstride.judge.report.svg import fitting
 from gridstride.judge.report.table import Speed, cells, header
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.plain import plain
@@ -114,7 +115,8 @@ def _chart(ladder: Ladder, speed: Speed) -> Markup:
     if len(columns) < 4 and any(result.predicted_ms for result in results):
         values = [result.predicted_ms for result in results]
         columns.append(Column("time in ms", "predicted", values, predicted=True))
-    return ladder_chart([r.rung for r in results], [r.verdict == "fail" for r in results], columns)
+    names, failed = [r.rung for r in results], [r.verdict == "fail" for r in results]
+    return fitting(lambda width: ladder_chart(names, failed, columns, width))
 
 
 def _measured(results: Sequence[RungResult], speed: Speed) -> Column:
@@ -145,7 +147,8 @@ def _roofline(ladder: Ladder) -> Markup | None:
     ceilings = [Ceiling("memory", 1e3 * rates.memory_bytes), Ceiling("L1", 1e3 * rates.sectors * _SECTOR)]
     if l2 := _l2(ladder):
         ceilings.insert(1, Ceiling("L2", l2))
-    return roofline(points, ceilings, 1e3 * rates.flops, flops / moved if moved else None)
+    at_best = flops / moved if moved else None
+    return fitting(lambda width: roofline(points, ceilings, 1e3 * rates.flops, at_best, width))
 
 
 def _point(ladder: Ladder, result: RungResult, number: int, flops: int) -> Point | None:

@@ -8,14 +8,16 @@ from math import atan2, degrees
 
 from markupsafe import Markup
 
-from gridstride.judge.report.svg import LogScale, drawing, tag
+from gridstride.judge.report.svg import WIDE, LogScale, drawing, tag
 from gridstride.virtual.observe.figures import short
 
-_WIDTH, _HEIGHT = 1180, 460
+_HEIGHT, _NARROW_HEIGHT = 460, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 20, 52
+_NARROW_LEFT, _NARROW_RIGHT = 46, 10
 _DOT = 5
 _ACROSS = "FLOP per byte that the warps move"
 _LABEL = (20.0, 15.0)  # pixels that a point's label takes at least
+_NOTE = 140  # pixels of the note at a line
 _LETTER = 7.5  # pixels of a letter of it
 # Where a point's label may stand, from its dot, the preferred place first.
 _PLACES = ((-14, -12), (17, 0), (-17, 2), (14, 13), (0, 16), (0, -16), (14, -13), (-14, 14), (0, -30), (0, 31))
@@ -44,15 +46,18 @@ class Point:
 class _Axes:
     x: LogScale
     y: LogScale
+    wide: bool
 
 
-def roofline(points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None) -> Markup:
+def roofline(
+    points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None, width: int = WIDE
+) -> Markup:
     """The picture. `peak` in operations per second; `at_best` the intensity if every byte moved only once."""
-    axes = _axes(points, ceilings, peak, at_best)
+    axes = _axes(points, ceilings, peak, at_best, width)
     parts = [_grid(axes), _peak(axes, ceilings, peak), *(_ceiling(axes, each, peak) for each in ceilings)]
     if at_best is not None:
         parts.append(_best(axes, at_best))
-    return drawing(_WIDTH, _HEIGHT, _told(points), *parts, _points(axes, points))
+    return drawing(width, axes.y.start + _BOTTOM, _told(points), *parts, _points(axes, points))
 
 
 def _told(points: Sequence[Point]) -> str:
@@ -60,28 +65,33 @@ def _told(points: Sequence[Point]) -> str:
     return f"Roofline. {each}"
 
 
-def _axes(points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None) -> _Axes:
+def _axes(
+    points: Sequence[Point], ceilings: Sequence[Ceiling], peak: float, at_best: float | None, width: int
+) -> _Axes:
+    left, right, height = (_LEFT, _RIGHT, _HEIGHT) if width == WIDE else (_NARROW_LEFT, _NARROW_RIGHT, _NARROW_HEIGHT)
     across = [point.intensity for point in points] + ([at_best] if at_best else [])
     across += [peak / each.bytes_per_s for each in ceilings]  # where each meets the peak: a roof needs its corners
     up = [point.flops_per_s for point in points]
-    x = LogScale(min(across) / 3, max(across) * 3, _LEFT, _WIDTH - _RIGHT)
-    return _Axes(x, LogScale(min([*up, peak / 10]) / 5, peak * 2, _HEIGHT - _BOTTOM, _TOP))
+    x = LogScale(min(across) / 3, max(across) * 3, left, width - right)
+    y = LogScale(min([*up, peak / 10]) / 5, peak * 2, height - _BOTTOM, _TOP)
+    return _Axes(x, y, width == WIDE)
 
 
 def _grid(axes: _Axes) -> Markup:
     parts = []
-    for mark in axes.x.decades() + axes.x.minors():
+    left, right, bottom = axes.x.start, axes.x.end, axes.y.start
+    for mark in axes.x.decades() + (axes.x.minors() if axes.wide else []):
         at = axes.x(mark)
-        parts.append(tag("line", x1=at, x2=at, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="rule"))
-        parts.append(tag("text", f"{mark:g}", x=at, y=_HEIGHT - _BOTTOM + 18, text_anchor="middle", class_="note"))
+        parts.append(tag("line", x1=at, x2=at, y1=_TOP, y2=bottom, class_="rule"))
+        parts.append(tag("text", f"{mark:g}", x=at, y=bottom + 18, text_anchor="middle", class_="note"))
     for mark in axes.y.decades():
         at = axes.y(mark)
-        parts.append(tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=at, y2=at, class_="rule"))
+        parts.append(tag("line", x1=left, x2=right, y1=at, y2=at, class_="rule"))
         whole = short(mark).replace(".00", "").replace(".0", "")
-        parts.append(tag("text", whole, x=_LEFT - 8, y=at + 4, text_anchor="end", class_="note"))
+        parts.append(tag("text", whole, x=left - 8, y=at + 4, text_anchor="end", class_="note"))
     names = [
-        tag("text", _ACROSS, x=_WIDTH - _RIGHT, y=_HEIGHT - 12, text_anchor="end", class_="head"),
-        tag("text", "FLOP/s", x=_LEFT - 8, y=_TOP - 6, text_anchor="end", class_="head"),
+        tag("text", _ACROSS, x=right, y=bottom + 40, text_anchor="end", class_="head"),
+        tag("text", "FLOP/s", x=4 if axes.wide else 0, y=_TOP - 6, class_="head"),
     ]
     return tag("g", *parts, *names)
 
@@ -89,11 +99,13 @@ def _grid(axes: _Axes) -> Markup:
 def _peak(axes: _Axes, ceilings: Sequence[Ceiling], peak: float) -> Markup:
     fastest = max((each.bytes_per_s for each in ceilings), default=peak)
     start = min(max(peak / fastest, axes.x.low), axes.x.high)
-    y = axes.y(peak)
+    x, y, right = axes.x(start), axes.y(peak), axes.x.end
+    # From the corner on; where that leaves no room, up to the edge.
+    at, side = (x + 6, "start") if axes.wide else (right, "end")
     return tag(
         "g",
-        tag("line", x1=axes.x(start), x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="ceiling"),
-        tag("text", f"arithmetic {short(peak)}FLOP/s", x=axes.x(start) + 6, y=y - 7, class_="note"),
+        tag("line", x1=x, x2=right, y1=y, y2=y, class_="ceiling"),
+        tag("text", f"arithmetic {short(peak)}FLOP/s", x=at, y=y - 7, text_anchor=side, class_="note"),
     )
 
 
@@ -118,10 +130,11 @@ def _ceiling(axes: _Axes, ceiling: Ceiling, peak: float) -> Markup:
 
 def _best(axes: _Axes, at_best: float) -> Markup:
     x = axes.x(at_best)
+    side, step = ("end", -6) if x - axes.x.start > _NOTE else ("start", 6)
     return tag(
         "g",
-        tag("line", x1=x, x2=x, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="mark"),
-        tag("text", "every byte moved once", x=x - 6, y=_HEIGHT - _BOTTOM - 8, text_anchor="end", class_="note"),
+        tag("line", x1=x, x2=x, y1=_TOP, y2=axes.y.start, class_="mark"),
+        tag("text", "every byte moved once", x=x + step, y=axes.y.start - 8, text_anchor=side, class_="note"),
     )
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from markupsafe import Markup, escape
+
+WIDE = 1180
+"""Pixels across a picture in a window."""
+NARROW = 340
+"""On a phone: a picture of the other width would be shrunk until nobody can read its letters."""
+_GROWN = 1.25  # a narrow picture may grow by so much, on what is no phone and no window either
 
 
 def tag(name: str, *children: object, **attributes: object) -> Markup:
@@ -18,7 +25,13 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
 def drawing(width: float, height: float, label: str, *children: object) -> Markup:
     """A whole picture, as wide as its place on the page, with a label for those who cannot see it."""
     view = f"0 0 {_cut(width)} {_cut(height)}"
-    return tag("svg", *children, viewBox=view, role="img", aria_label=label, style=f"max-width:{_cut(width)}px")
+    most = width if width == WIDE else _GROWN * width
+    return tag("svg", *children, viewBox=view, role="img", aria_label=label, style=f"max-width:{_cut(most)}px")
+
+
+def fitting(draw: Callable[[int], Markup]) -> Markup:
+    """A picture for a page of either width: drawn for each, letters as large in both, and the page shows one."""
+    return tag("div", draw(WIDE), class_="on-wide") + tag("div", draw(NARROW), class_="on-phone")
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,9 @@ def build_ptx(words: Mapping[str, Any], launch: Launch, device: Device) -> Runna
     try:
         with use(device):
             kernel = ptx(words["ptx"], filename=words["filename"])[words["entry"]]
-        facts = KernelFacts.of(words["ptx"])
+        # Numba makes many parameters of an array, and which is which its PTX does not say.
+        places = [each if isinstance(each, int) else None for each in words["order"]]
+        facts = KernelFacts.of(words["ptx"], places=() if words["language"] == "numba" else places)
         return Runnable(PtxKernel(kernel, spread), launch, device, facts)  # type: ignore[arg-type]
     except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error

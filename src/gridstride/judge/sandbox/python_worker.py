@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from gridstride.judge.parameter_names import Wanted, match
@@ -41,10 +41,23 @@ def _warm_up(language: str, arch: str) -> None:
         if language == "triton":
             _without_ptxas(int("".join(filter(str.isdigit, arch))))
         else:
-            import numba.cuda  # noqa: F401
+            _load_numba()
         leave_out_what_needs_a_gpu(language)
     except ImportError:
         pass
+
+
+def _load_numba() -> None:
+    """Numba looks for its libraries when it first compiles, and asks a program where they lie outside the
+    environment; where there are none, compiling says so."""
+    import numba.cuda  # noqa: F401
+    from cuda.bindings import nvrtc
+    from numba.cuda.cudadrv import nvvm
+
+    with suppress(Exception):  # of three packages, each with kinds of its own
+        nvvm.NVVM()
+        nvvm.LibDevice._cache_ = nvvm.LibDevice().get()  # a file, which else is read anew for each kernel
+        nvrtc.nvrtcVersion()
 
 
 def _without_ptxas(arch: int) -> None:

@@ -19,6 +19,7 @@ from gridstride.judge.divisions import Division
 from gridstride.judge.header import Launch, LaunchShape
 from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.problem import Case, Parameter, Signature
+from gridstride.judge.size_conditions import MOST_TOKENS, SizeCondition
 from gridstride.judge.verdict import Finding
 from gridstride.plain import plain
 from gridstride.virtual.chips import chip
@@ -108,7 +109,8 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
     warnings = [warning_words(each) for each in facts.warnings]
     divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
     return {"float_index": facts.float_index, "atomics": facts.atomics, "warnings": warnings, "notes": [*facts.notes],
-            "divisions": divided}  # fmt: skip
+            "divisions": divided,
+            "conditions": [[[*c.expression], c.comparison, c.type, c.constant] for c in facts.conditions]}  # fmt: skip
 
 
 @strict
@@ -117,7 +119,16 @@ def facts_of(words: Any) -> KernelFacts:
     warnings = tuple(_warning(each) for each in words["warnings"][:_MOST_FINDINGS])
     divided = tuple(_division(*each) for each in words["divisions"][:_MOST_FINDINGS])
     known = words["float_index"] is True, words["atomics"] is True
-    return KernelFacts(*known, warnings, notes_of(words["notes"]), divided)
+    conditions = tuple(_condition(*each) for each in words["conditions"][:_MOST_FINDINGS])
+    return KernelFacts(*known, warnings, notes_of(words["notes"]), divided, conditions=conditions)
+
+
+def _condition(expression: Any, comparison: Any, type_: Any, constant: Any) -> SizeCondition:
+    tokens = tuple(each if isinstance(each, str) else whole(each, -(2**63), 2**64) for each in expression[:MOST_TOKENS])
+    try:
+        return SizeCondition(tokens, text(comparison, 2), text(type_, 3), whole(constant, -(2**63), 2**64))
+    except ValueError as error:
+        raise MalformedError(str(error)) from None
 
 
 def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:

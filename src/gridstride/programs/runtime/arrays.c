@@ -151,12 +151,6 @@ PUBLIC cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *format, cuda
     return cudaArrayGetInfo(format, NULL, NULL, (cudaArray_t)array);
 }
 
-/* One side of a copy of boxes: where it begins, and bytes from row to row and from slice to slice. */
-typedef struct {
-    char *start;
-    size_t row, slice;
-} Side;
-
 static cudaError_t array_side(const struct cudaArray *array, size_t x, size_t y, size_t z, size_t width, size_t height,
                               size_t depth, Side *side) {
     size_t row = array->extent.width * array->texel, rows = least_one(array->extent.height);
@@ -166,35 +160,34 @@ static cudaError_t array_side(const struct cudaArray *array, size_t x, size_t y,
     return cudaSuccess;
 }
 
-static cudaError_t copy_box(Side to, Side from, size_t width, size_t height, size_t depth, enum cudaMemcpyKind kind) {
-    for (size_t z = 0; z < depth; z++)
-        for (size_t y = 0; y < height; y++) {
-            cudaError_t error = gs_copy(to.start + z * to.slice + y * to.row, from.start + z * from.slice + y * from.row,
-                                        width, kind);
-            if (error != cudaSuccess)
-                return error;
-        }
-    return cudaSuccess;
+static cudaError_t to_array(cudaArray_t to, size_t x, size_t y, Side from, size_t width, size_t height,
+                            enum cudaMemcpyKind kind, cudaStream_t stream, int waits) {
+    ENTER();
+    Side side;
+    CHECK(to != NULL, cudaErrorInvalidResourceHandle);
+    CHECK(width <= from.row, cudaErrorInvalidPitchValue);
+    TRY(array_side(to, x, y, 0, width, height, 1, &side));
+    return gs_error(gs_copy_box(side, from, width, height, 1, kind, stream, waits));
 }
 
 PUBLIC cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width,
                                        size_t height, enum cudaMemcpyKind kind) {
+    return to_array(to, x, y, (Side){(char *)from, pitch, 0}, width, height, kind, NULL, 1);
+}
+
+static cudaError_t from_array(Side to, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height,
+                              enum cudaMemcpyKind kind, cudaStream_t stream, int waits) {
     ENTER();
     Side side;
-    CHECK(to != NULL, cudaErrorInvalidResourceHandle);
-    CHECK(width <= pitch, cudaErrorInvalidPitchValue);
-    TRY(array_side(to, x, y, 0, width, height, 1, &side));
-    return gs_error(copy_box(side, (Side){(char *)from, pitch, 0}, width, height, 1, kind));
+    CHECK(from != NULL, cudaErrorInvalidResourceHandle);
+    CHECK(width <= to.row, cudaErrorInvalidPitchValue);
+    TRY(array_side(from, x, y, 0, width, height, 1, &side));
+    return gs_error(gs_copy_box(to, side, width, height, 1, kind, stream, waits));
 }
 
 PUBLIC cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
                                          size_t width, size_t height, enum cudaMemcpyKind kind) {
-    ENTER();
-    Side side;
-    CHECK(from != NULL, cudaErrorInvalidResourceHandle);
-    CHECK(width <= pitch, cudaErrorInvalidPitchValue);
-    TRY(array_side(from, x, y, 0, width, height, 1, &side));
-    return gs_error(copy_box((Side){to, pitch, 0}, side, width, height, 1, kind));
+    return from_array((Side){to, pitch, 0}, from, x, y, width, height, kind, NULL, 1);
 }
 
 PUBLIC cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
@@ -206,7 +199,7 @@ PUBLIC cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, 
             .memcpy.copyParams = {.srcPtr = {(void *)from, pitch, width, height}, .dstArray = to,
                                   .dstPos = {x / to->texel, y, 0}, .extent = {width / to->texel, height, 1},
                                   .kind = kind});
-    return cudaMemcpy2DToArray(to, x, y, from, pitch, width, height, kind);
+    return to_array(to, x, y, (Side){(char *)from, pitch, 0}, width, height, kind, stream, 0);
 }
 
 PUBLIC cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
@@ -218,7 +211,7 @@ PUBLIC cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_
             .memcpy.copyParams = {.dstPtr = {to, pitch, width, height}, .srcArray = (cudaArray_t)from,
                                   .srcPos = {x / from->texel, y, 0}, .extent = {width / from->texel, height, 1},
                                   .kind = kind});
-    return cudaMemcpy2DFromArray(to, pitch, from, x, y, width, height, kind);
+    return from_array((Side){to, pitch, 0}, from, x, y, width, height, kind, stream, 0);
 }
 
 PUBLIC cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
@@ -229,26 +222,31 @@ PUBLIC cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t 
     CHECK(to != NULL && from != NULL, cudaErrorInvalidResourceHandle);
     TRY(array_side(to, to_x, to_y, 0, width, height, 1, &there));
     TRY(array_side(from, from_x, from_y, 0, width, height, 1, &here));
-    return gs_error(copy_box(there, here, width, height, 1, kind));
+    return gs_error(gs_copy_box(there, here, width, height, 1, kind, NULL, 0));
 }
 
 /* The older ones count bytes, from row to row. */
+static cudaError_t array_bytes_at(cudaArray_const_t array, size_t x, size_t y, size_t bytes, char **start) {
+    ENTER();
+    CHECK(array != NULL, cudaErrorInvalidResourceHandle);
+    size_t at = y * array->extent.width * array->texel + x;
+    CHECK(at + bytes <= array_bytes(array), cudaErrorInvalidValue);
+    *start = (char *)array->address + at;
+    return cudaSuccess;
+}
+
 PUBLIC cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                                      enum cudaMemcpyKind kind) {
-    ENTER();
-    CHECK(to != NULL, cudaErrorInvalidResourceHandle);
-    size_t at = y * to->extent.width * to->texel + x;
-    CHECK(at + bytes <= array_bytes(to), cudaErrorInvalidValue);
-    return gs_error(gs_copy((char *)to->address + at, from, bytes, kind));
+    char *start;
+    TRY(array_bytes_at(to, x, y, bytes, &start));
+    return gs_error(gs_copy(start, from, bytes, kind, NULL, 1));
 }
 
 PUBLIC cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
                                        enum cudaMemcpyKind kind) {
-    ENTER();
-    CHECK(from != NULL, cudaErrorInvalidResourceHandle);
-    size_t at = y * from->extent.width * from->texel + x;
-    CHECK(at + bytes <= array_bytes(from), cudaErrorInvalidValue);
-    return gs_error(gs_copy(to, (const char *)from->address + at, bytes, kind));
+    char *start;
+    TRY(array_bytes_at(from, x, y, bytes, &start));
+    return gs_error(gs_copy(to, start, bytes, kind, NULL, 1));
 }
 
 PUBLIC cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
@@ -256,7 +254,9 @@ PUBLIC cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, co
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (gs_capturing(stream))
         return gs_spoil(stream); /* a run of bytes over several rows is no box */
-    return cudaMemcpyToArray(to, x, y, from, bytes, kind);
+    char *start;
+    TRY(array_bytes_at(to, x, y, bytes, &start));
+    return gs_error(gs_copy(start, from, bytes, kind, stream, 0));
 }
 
 PUBLIC cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
@@ -264,11 +264,13 @@ PUBLIC cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, si
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (gs_capturing(stream))
         return gs_spoil(stream); /* a run of bytes over several rows is no box */
-    return cudaMemcpyFromArray(to, from, x, y, bytes, kind);
+    char *start;
+    TRY(array_bytes_at(from, x, y, bytes, &start));
+    return gs_error(gs_copy(to, start, bytes, kind, stream, 0));
 }
 
 /* Positions and widths count texels where an array takes part, bytes elsewhere. */
-PUBLIC cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
+static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t stream, int waits) {
     ENTER();
     CHECK(p != NULL, cudaErrorInvalidValue);
     CHECK((p->srcArray != NULL) != (p->srcPtr.ptr != NULL), cudaErrorInvalidValue);
@@ -285,12 +287,14 @@ PUBLIC cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
         TRY(array_side(p->srcArray, p->srcPos.x * texel, p->srcPos.y, p->srcPos.z, width, height, depth, &from));
     else
         from.start += p->srcPos.z * from.slice + p->srcPos.y * from.row + p->srcPos.x;
-    return gs_error(copy_box(to, from, width, height, depth, p->kind));
+    return gs_error(gs_copy_box(to, from, width, height, depth, p->kind, stream, waits));
 }
+
+PUBLIC cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) { return copy_3d(p, NULL, 1); }
 
 PUBLIC cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CHECK(p != NULL, cudaErrorInvalidValue);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = *p);
-    return cudaMemcpy3D(p);
+    return copy_3d(p, stream, 0);
 }

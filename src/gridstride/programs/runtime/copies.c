@@ -36,35 +36,56 @@ static enum cudaMemcpyKind direction(const void *to, const void *from) {
     return is_hosts(to) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
-/* After a copy that the host waits for: one within the device is not. */
-static cudaError_t waited(cudaError_t error, const void *to, const void *from) {
-    if (error == cudaSuccess && direction(to, from) != cudaMemcpyDeviceToDevice)
-        gs_board.waited();
-    return gs_error(error);
+static int is_pageable(const void *pointer) {
+    Block block;
+    return is_hosts(pointer) && !gs_block(pointer, &block);
 }
 
-cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-    if (bytes == 0)
-        return cudaSuccess;
+static cudaError_t row_check(const void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     if (to == NULL || from == NULL)
         return cudaErrorInvalidValue;
     cudaError_t error = check(to, from, kind);
     if (error != cudaSuccess)
         return error;
-    if (!gs_reaches(to, bytes) || !gs_reaches(from, bytes))
-        return cudaErrorInvalidValue;
-    error = gs_board.copy(bytes, direction(to, from));
+    return gs_reaches(to, bytes) && gs_reaches(from, bytes) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t depth, enum cudaMemcpyKind kind,
+                        cudaStream_t stream, int waits) {
+    if (width * height * depth == 0)
+        return cudaSuccess;
+    for (size_t z = 0; z < depth; z++)
+        for (size_t y = 0; y < height; y++) {
+            char *start = to.start == NULL ? NULL : to.start + z * to.slice + y * to.row;
+            cudaError_t error = row_check(start, from.start + z * from.slice + y * from.row, width, kind);
+            if (error != cudaSuccess)
+                return error;
+        }
+    int pageable = is_pageable(to.start) || is_pageable(from.start);
+    uint64_t one = height * depth == 1;
+    cudaError_t error =
+        gs_board.copy(width * height * depth, direction(to.start, from.start), gs_stream_number(stream), pageable,
+                      waits, one * (uint64_t)to.start, one * (uint64_t)from.start);
     if (error != cudaSuccess)
         return error;
-    memmove(to, from, bytes);
-    gs_written(to, bytes);
+    for (size_t z = 0; z < depth; z++)
+        for (size_t y = 0; y < height; y++) {
+            char *start = to.start + z * to.slice + y * to.row;
+            memmove(start, from.start + z * from.slice + y * from.row, width);
+            gs_written(start, width);
+        }
     return cudaSuccess;
+}
+
+cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream,
+                    int waits) {
+    return gs_copy_box((Side){to, 0, 0}, (Side){(char *)from, 0, 0}, bytes, 1, 1, kind, stream, waits);
 }
 
 PUBLIC cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
-    return waited(gs_copy(to, from, bytes, kind), to, from);
+    return gs_error(gs_copy(to, from, bytes, kind, NULL, 1));
 }
 
 PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -72,67 +93,79 @@ PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enu
     ENTER();
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, from, bytes, kind));
-    return gs_error(gs_copy(to, from, bytes, kind));
+    return gs_error(gs_copy(to, from, bytes, kind, stream, 0));
+}
+
+static cudaError_t peer(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                        cudaStream_t stream) {
+    ENTER();
+    CHECK(to_device == 0 && from_device == 0, cudaErrorInvalidDevice);
+    return gs_error(gs_copy(to, from, bytes, cudaMemcpyDefault, stream, 0));
 }
 
 PUBLIC cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
-    ENTER();
-    CHECK(to_device == 0 && from_device == 0, cudaErrorInvalidDevice);
-    return gs_error(gs_copy(to, from, bytes, cudaMemcpyDefault));
+    return peer(to, to_device, from, from_device, bytes, NULL);
 }
 
 PUBLIC cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                        cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, from, bytes, cudaMemcpyDefault));
-    return cudaMemcpyPeer(to, to_device, from, from_device, bytes);
+    return peer(to, to_device, from, from_device, bytes, stream);
+}
+
+/* Where `bytes` of a variable begin. */
+static cudaError_t symbol_part(const void *symbol, size_t bytes, size_t offset, char **part) {
+    ENTER();
+    uint64_t address, size;
+    TRY(gs_symbol(symbol, &address, &size));
+    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
+    *part = (char *)address + offset;
+    return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind) {
-    ENTER();
-    uint64_t address, size;
-    TRY(gs_symbol(symbol, &address, &size));
-    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
-    return waited(gs_copy((char *)address + offset, from, bytes, kind), (void *)address, from);
+    char *part;
+    TRY(symbol_part(symbol, bytes, offset, &part));
+    return gs_error(gs_copy(part, from, bytes, kind, NULL, 1));
 }
 
 PUBLIC cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                         enum cudaMemcpyKind kind) {
-    ENTER();
-    uint64_t address, size;
-    TRY(gs_symbol(symbol, &address, &size));
-    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
-    return waited(gs_copy(to, (char *)address + offset, bytes, kind), to, (void *)address);
+    char *part;
+    TRY(symbol_part(symbol, bytes, offset, &part));
+    return gs_error(gs_copy(to, part, bytes, kind, NULL, 1));
 }
 
 PUBLIC cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                                            enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
-    uint64_t address, size;
-    TRY(gs_symbol(symbol, &address, &size));
-    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
-    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy((char *)address + offset, from, bytes, kind));
-    return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+    char *part;
+    TRY(symbol_part(symbol, bytes, offset, &part));
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(part, from, bytes, kind));
+    return gs_error(gs_copy(part, from, bytes, kind, stream, 0));
 }
 
 PUBLIC cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                              enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
-    uint64_t address, size;
-    TRY(gs_symbol(symbol, &address, &size));
-    CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
-    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, (char *)address + offset, bytes, kind));
-    return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+    char *part;
+    TRY(symbol_part(symbol, bytes, offset, &part));
+    CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, part, bytes, kind));
+    return gs_error(gs_copy(to, part, bytes, kind, stream, 0));
+}
+
+static cudaError_t copy_2d(Side to, Side from, size_t width, size_t height, enum cudaMemcpyKind kind,
+                           cudaStream_t stream, int waits) {
+    ENTER();
+    CHECK(width <= to.row && width <= from.row, cudaErrorInvalidPitchValue);
+    return gs_error(gs_copy_box(to, from, width, height, 1, kind, stream, waits));
 }
 
 PUBLIC cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                 size_t height, enum cudaMemcpyKind kind) {
-    ENTER();
-    CHECK(width <= to_pitch && width <= from_pitch, cudaErrorInvalidPitchValue);
-    for (size_t row = 0; row < height; row++)
-        TRY(gs_copy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, kind));
-    return waited(cudaSuccess, to, from);
+    return copy_2d((Side){to, to_pitch, 0}, (Side){(char *)from, from_pitch, 0}, width, height, kind, NULL, 1);
 }
 
 PUBLIC cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
@@ -141,24 +174,30 @@ PUBLIC cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
             .memcpy.copyParams = {.srcPtr = {(void *)from, from_pitch, width, height},
                                   .dstPtr = {to, to_pitch, width, height}, .extent = {width, height, 1}, .kind = kind});
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+    return copy_2d((Side){to, to_pitch, 0}, (Side){(char *)from, from_pitch, 0}, width, height, kind, stream, 0);
 }
 
-static cudaError_t fill(void *pointer, int value, size_t bytes) {
-    if (bytes == 0)
+static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+    if (width * height == 0)
         return cudaSuccess;
     Block block;
-    if (!(gs_in_arena(pointer) || gs_block(pointer, &block)) || !gs_reaches(pointer, bytes))
-        return cudaErrorInvalidValue;
-    memset(pointer, value, bytes);
-    gs_written(pointer, bytes);
+    for (size_t y = 0; y < height; y++) {
+        char *row = (char *)pointer + y * pitch;
+        if (!(gs_in_arena(row) || gs_block(row, &block)) || !gs_reaches(row, width))
+            return cudaErrorInvalidValue;
+    }
+    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0));
+    for (size_t y = 0; y < height; y++) {
+        memset((char *)pointer + y * pitch, value, width);
+        gs_written((char *)pointer + y * pitch, width);
+    }
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
-    return gs_error(fill(pointer, value, bytes));
+    return gs_error(fill(pointer, 0, value, bytes, 1, NULL));
 }
 
 PUBLIC cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
@@ -166,15 +205,17 @@ PUBLIC cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaS
     CAPTURE(stream, .type = cudaGraphNodeTypeMemset,
             .memset = {.dst = pointer, .value = value, .elementSize = 1, .width = bytes, .height = 1});
     ENTER();
-    return gs_error(fill(pointer, value, bytes));
+    return gs_error(fill(pointer, 0, value, bytes, 1, stream));
+}
+
+static cudaError_t fill_2d(void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+    ENTER();
+    CHECK(width <= pitch, cudaErrorInvalidValue);
+    return gs_error(fill(pointer, pitch, value, width, height, stream));
 }
 
 PUBLIC cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t width, size_t height) {
-    ENTER();
-    CHECK(width <= pitch, cudaErrorInvalidValue);
-    for (size_t row = 0; row < height; row++)
-        TRY(fill((char *)pointer + row * pitch, value, width));
-    return cudaSuccess;
+    return fill_2d(pointer, pitch, value, width, height, NULL);
 }
 
 PUBLIC cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
@@ -183,7 +224,7 @@ PUBLIC cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, siz
     CAPTURE(stream, .type = cudaGraphNodeTypeMemset,
             .memset = {.dst = pointer, .pitch = pitch, .value = value, .elementSize = 1, .width = width,
                        .height = height});
-    return cudaMemset2D(pointer, pitch, value, width, height);
+    return fill_2d(pointer, pitch, value, width, height, stream);
 }
 
 PUBLIC cudaError_t cudaMemset3D(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent) {
@@ -196,8 +237,8 @@ PUBLIC cudaError_t cudaMemset3D(struct cudaPitchedPtr pitched, int value, struct
 PUBLIC cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
                                      cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
-    for (size_t slice = 0; gs_capturing(stream) && slice < extent.depth; slice++)
+    for (size_t slice = 0; slice < extent.depth; slice++)
         TRY(cudaMemset2DAsync((char *)pitched.ptr + slice * pitched.ysize * pitched.pitch, pitched.pitch, value,
                               extent.width, extent.height, stream));
-    return gs_capturing(stream) ? cudaSuccess : cudaMemset3D(pitched, value, extent);
+    return cudaSuccess;
 }

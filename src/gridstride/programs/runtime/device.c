@@ -63,7 +63,7 @@ PUBLIC cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 
 PUBLIC cudaError_t cudaDeviceReset(void) {
     ENTER();
-    gs_board.waited();
+    gs_board.waited(WAITED_DEVICE, 0);
     gs_unload_modules();
     gs_forget_all();
     return cudaSuccess;

@@ -17,23 +17,24 @@ typedef struct cudaGraphNodeParams Does;
 /* Memory of allocation nodes, in bytes: in use now, and at most. */
 static uint64_t used, used_most;
 
-static cudaError_t run_graph(const Graph *graph);
+static cudaError_t run_graph(const Graph *graph, cudaStream_t stream);
 
 static cudaError_t run_node(const Node *node) {
     const Does *does = &node->does;
     switch (does->type) {
     case cudaGraphNodeTypeKernel:
         return gs_launch(does->kernel.func, does->kernel.gridDim, does->kernel.blockDim, does->kernel.kernelParams,
-                         does->kernel.sharedMemBytes, node->cooperative, node->cluster);
+                         does->kernel.sharedMemBytes, node->cooperative, node->cluster, NULL);
     case cudaGraphNodeTypeMemcpy:
-        return cudaMemcpy3D(&does->memcpy.copyParams);
+        return cudaMemcpy3DAsync(&does->memcpy.copyParams, NULL); /* nobody waits inside a graph */
     case cudaGraphNodeTypeMemset:
         return gs_fill_rows(&does->memset);
     case cudaGraphNodeTypeHost:
+        MODEL(host_function(0));
         does->host.fn(does->host.userData);
         return cudaSuccess;
     case cudaGraphNodeTypeGraph:
-        return run_graph(does->graph.graph);
+        return run_graph(does->graph.graph, NULL);
     case cudaGraphNodeTypeEventRecord:
         return cudaEventRecord(does->eventRecord.event, NULL);
     case cudaGraphNodeTypeMemAlloc:
@@ -46,7 +47,10 @@ static cudaError_t run_node(const Node *node) {
             used -= block.bytes < used ? block.bytes : used;
         return cudaSuccess;
     }
-    default: /* nothing to do; work runs when it is given, so an event has come already */
+    case cudaGraphNodeTypeWaitEvent: /* work runs when it is given, so the event has come already */
+        MODEL(follow(0, (uint64_t)does->eventWait.event));
+        return cudaSuccess;
+    default: /* nothing to do */
         return cudaSuccess;
     }
 }
@@ -84,11 +88,24 @@ static cudaError_t sort(Graph *graph) {
     return cudaSuccess;
 }
 
-static cudaError_t run_graph(const Graph *graph) {
-    for (size_t i = 0; i < graph->count; i++)
-        if (graph->nodes[i]->enabled)
-            TRY(run_node(graph->nodes[i]));
-    return cudaSuccess;
+/* Nodes go by their addresses. */
+static void tell_node(const Node *node) {
+    uint64_t after[node->count + 1];
+    for (size_t i = 0; i < node->count; i++)
+        after[i] = (uint64_t)node->after[i];
+    gs_board.node((uint64_t)node, after, node->count);
+}
+
+static cudaError_t run_graph(const Graph *graph, cudaStream_t stream) {
+    cudaError_t error = cudaSuccess;
+    MODEL(begin_graph(gs_stream_number(stream), graph->count));
+    for (size_t i = 0; error == cudaSuccess && i < graph->count; i++) {
+        if (gs_board.models)
+            tell_node(graph->nodes[i]); /* one that is switched off still stands between others */
+        error = graph->nodes[i]->enabled ? run_node(graph->nodes[i]) : cudaSuccess;
+    }
+    MODEL(end_graph());
+    return error;
 }
 
 /* -- instances ----------------------------------------------------------------------------------------------------- */
@@ -155,7 +172,7 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     EXEC(exec);
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
-    return gs_error(run_graph(exec->graph));
+    return gs_error(run_graph(exec->graph, stream));
 }
 
 /* -- changing an instance ------------------------------------------------------------------------------------------ */

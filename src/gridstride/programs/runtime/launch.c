@@ -47,7 +47,7 @@ cudaError_t gs_check_launch(const Kernel *kernel, const KernelLayout *layout, di
 }
 
 cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, int cooperative,
-                      dim3 cluster) {
+                      dim3 cluster, cudaStream_t stream) {
     ENTER();
     Kernel *kernel;
     const KernelLayout *layout;
@@ -61,7 +61,8 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
         memcpy(packed + layout->offsets[i], arguments[i], layout->sizes[i]);
     Launch order = {.kernel = layout->number, .cooperative = cooperative, .shared = shared,
                     .grid = {grid.x, grid.y, grid.z}, .block = {block.x, block.y, block.z},
-                    .cluster = {cluster.x, cluster.y, cluster.z}, .parameters = packed, .bytes = layout->bytes};
+                    .cluster = {cluster.x, cluster.y, cluster.z}, .parameters = packed, .bytes = layout->bytes,
+                    .stream = gs_stream_number(stream)};
     cudaError_t error = gs_board.launch(&order);
     if (packed != few)
         free(packed);
@@ -73,7 +74,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (!gs_capturing(stream)) {
         TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
-        return gs_launch(function, grid, block, arguments, shared, cooperative, cluster);
+        return gs_launch(function, grid, block, arguments, shared, cooperative, cluster, stream);
     }
     ENTER();
     struct cudaGraphNodeParams does = {

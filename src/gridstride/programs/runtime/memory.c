@@ -10,7 +10,7 @@ int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *blo
 
 enum { PITCH = 512 }; /* bytes that rows of cudaMallocPitch are a multiple of */
 
-static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned flags) {
+static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned flags, int call) {
     ENTER();
     CHECK(pointer != NULL, cudaErrorInvalidValue);
     if (bytes == 0 && kind != GS_MANAGED) {
@@ -20,6 +20,7 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
     CHECK(bytes != 0, cudaErrorInvalidValue);
     uint64_t address = gs_board.allocate(bytes);
     CHECK(address != 0, cudaErrorMemoryAllocation);
+    MODEL(spent(call));
     gs_remember(address, bytes, kind, address, flags);
     if (kind != GS_DEVICE)
         gs_written((void *)address, bytes); /* the host writes there without asking anybody */
@@ -41,49 +42,62 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
 
 PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
-    return give(pointer, bytes, GS_DEVICE, 0);
+    return give(pointer, bytes, GS_DEVICE, 0, SPENT_ALLOCATE);
 }
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
-    if (error == cudaSuccess && pointer != NULL)
-        gs_board.waited();
+    if (error == cudaSuccess && pointer != NULL) {
+        gs_board.waited(WAITED_DEVICE, 0);
+        MODEL(spent(SPENT_FREE));
+    }
     return error;
 }
 
-PUBLIC cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return give(pointer, bytes, GS_PINNED, 0); }
+PUBLIC cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+    return give(pointer, bytes, GS_PINNED, 0, SPENT_ALLOCATE);
+}
+
 PUBLIC cudaError_t cudaFreeHost(void *pointer) { return take_back(pointer, GS_PINNED, GS_PINNED); }
 
 PUBLIC cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
     CHECK((flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) == 0,
           cudaErrorInvalidValue);
-    return give(pointer, bytes, GS_PINNED, flags);
+    return give(pointer, bytes, GS_PINNED, flags, SPENT_ALLOCATE);
 }
 
 PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
     CHECK(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, cudaErrorInvalidValue);
-    return give(pointer, bytes, GS_MANAGED, flags);
+    return give(pointer, bytes, GS_MANAGED, flags, SPENT_ALLOCATE);
 }
 
-PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (gs_capturing(stream)) {
         CHECK(pointer != NULL, cudaErrorInvalidValue);
         return gs_error(gs_capture_allocation(stream, pointer, bytes));
     }
-    return give(pointer, bytes, GS_DEVICE, 0);
+    TRY(give(pointer, bytes, GS_DEVICE, 0, SPENT_QUEUED));
+    if (*pointer != NULL)
+        gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
+    return gs_malloc_async(pointer, bytes, stream, gs_current_pool());
 }
 
 PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
+    MODEL(spent(SPENT_QUEUED));
     return take_back(pointer, GS_DEVICE, GS_MANAGED);
 }
 
 PUBLIC cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     CHECK(pitch != NULL, cudaErrorInvalidValue);
     *pitch = (width + PITCH - 1) / PITCH * PITCH;
-    return give(pointer, *pitch * height, GS_DEVICE, 0);
+    return give(pointer, *pitch * height, GS_DEVICE, 0, SPENT_ALLOCATE);
 }
 
 PUBLIC cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
@@ -186,69 +200,5 @@ PUBLIC cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
         *available = left;
     if (total != NULL)
         *total = all;
-    return cudaSuccess;
-}
-
-/* Memory pools: every pool gives memory from the arena, and what is freed goes back there at once. */
-typedef struct {
-    uint64_t attributes[16];
-} Pool;
-
-static Pool default_pool;
-static cudaMemPool_t current_pool = (cudaMemPool_t)&default_pool;
-
-PUBLIC cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
-    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
-    *pool = (cudaMemPool_t)&default_pool;
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
-    *pool = current_pool;
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
-    current_pool = pool;
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
-    CHECK(pool != NULL && properties != NULL, cudaErrorInvalidValue);
-    *pool = calloc(1, sizeof(Pool));
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-    CHECK(pool != NULL && pool != (cudaMemPool_t)&default_pool, cudaErrorInvalidValue);
-    if (current_pool == pool)
-        current_pool = (cudaMemPool_t)&default_pool;
-    free(pool);
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    CHECK(pool != NULL, cudaErrorInvalidValue);
-    return cudaMallocAsync(pointer, bytes, stream);
-}
-
-static int is_flag(enum cudaMemPoolAttr attribute) {
-    return attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolReuseAllowInternalDependencies;
-}
-
-PUBLIC cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
-    CHECK(pool != NULL && value != NULL && attribute > 0 && attribute < 16, cudaErrorInvalidValue);
-    ((Pool *)pool)->attributes[attribute] = is_flag(attribute) ? *(uint32_t *)value : *(uint64_t *)value;
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
-    CHECK(pool != NULL && value != NULL && attribute > 0 && attribute < 16, cudaErrorInvalidValue);
-    if (is_flag(attribute))
-        *(uint32_t *)value = ((Pool *)pool)->attributes[attribute];
-    else
-        *(uint64_t *)value = ((Pool *)pool)->attributes[attribute];
     return cudaSuccess;
 }

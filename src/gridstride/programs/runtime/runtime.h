@@ -38,6 +38,7 @@ typedef struct {
     uint64_t shared;
     const void *parameters;
     int64_t bytes;
+    uint64_t stream; /* gs_stream_number */
 } Launch;
 
 /* Texels, and how they are laid out. `pitch` is 0 for a CUDA array, else the bytes from row to row of linear memory. */
@@ -58,6 +59,7 @@ typedef struct {
     uint64_t arena, arena_bytes;
     const char *vendor_runtime; /* path of NVIDIA's libcudart, asked for the words of error codes only */
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
+    int64_t models;             /* whether the timeline is modelled: the functions at the end want to be called */
     uint64_t (*allocate)(uint64_t bytes);
     int (*release)(uint64_t address);
     int (*load)(const void *const *images, int64_t count, int64_t *module);
@@ -73,14 +75,39 @@ typedef struct {
     int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks);
     int (*limit)(int64_t which, int64_t set, uint64_t *value);
     void (*free_memory)(uint64_t *available, uint64_t *total);
+    int64_t (*create_pool)(void);
+    void (*destroy_pool)(int64_t pool);
+    void (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's */
+    void (*trim_pool)(int64_t pool, uint64_t keep);
+    int (*pool_attribute)(int64_t pool, int64_t attribute, int64_t set, uint64_t *value); /* a cudaMemPoolAttr */
     int (*texture)(const Image *image, const Sampling *sampling, uint64_t *handle);
     int (*surface)(const Image *image, uint64_t *handle);
     int (*destroy_object)(uint64_t handle);
     void (*finish)(void); /* when the program has ended by itself */
-    int (*copy)(uint64_t bytes, int64_t kind); /* before bytes move; `kind` is a cudaMemcpyKind but never the default */
-    void (*waited)(void);         /* the host has waited for the device */
-    double (*modelled_ms)(void);  /* modelled time so far, < 0 for none */
+    /* Before bytes move; `kind` is a cudaMemcpyKind but never the default. */
+    int (*copy)(uint64_t bytes, int64_t kind, uint64_t stream, int64_t pageable, int64_t waits, uint64_t to,
+                uint64_t from); /* addresses are 0 where the bytes do not lie together */
+    void (*waited)(int64_t what, uint64_t number); /* the host waits for a WAITED_ of that number */
+    /* The timeline, of streams and events by number (gs_stream_number, an event's address). */
+    void (*add_stream)(uint64_t stream, int64_t flags, int64_t priority);
+    void (*fill)(uint64_t bytes, uint64_t stream, uint64_t to); /* 0 as above */
+    void (*host_function)(uint64_t stream);
+    void (*spent)(int64_t call);                      /* one of the SPENT_ */
+    void (*record)(uint64_t event, uint64_t stream);
+    void (*follow)(uint64_t stream, uint64_t event);
+    int64_t (*is_done)(int64_t what, uint64_t number); /* a WAITED_ of that number */
+    double (*elapsed_ms)(uint64_t start, uint64_t end); /* NaN: not yet */
+    void (*begin_graph)(uint64_t stream, int64_t nodes);
+    void (*node)(uint64_t node, const uint64_t *after, int64_t count); /* what comes next is this node's */
+    void (*end_graph)(void);
+    double (*now_us)(void);                           /* the host's modelled clock */
 } Board;
+
+enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT };
+enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED };
+
+/* Tells the timeline, where there is one. */
+#define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
 
 extern Board gs_board;
 
@@ -115,7 +142,18 @@ void gs_forget_all(void);
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
-cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool);
+int64_t gs_current_pool(void);
+/* `waits`: whether the call comes back only when the copy is done. */
+cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream, int waits);
+
+/* One side of a copy of boxes: where it begins, and bytes from row to row and from slice to slice. */
+typedef struct {
+    char *start;
+    size_t row, slice;
+} Side;
+cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t depth, enum cudaMemcpyKind kind,
+                        cudaStream_t stream, int waits);
 
 void gs_image_of(const struct cudaArray *array, Image *image);
 const struct cudaArray *gs_first_level(cudaMipmappedArray_const_t mipmap);
@@ -136,6 +174,7 @@ void gs_allow_any_cluster(Kernel *kernel, int allowed);
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);
+uint64_t gs_stream_number(cudaStream_t stream); /* 1 for the legacy default stream, 2 for the thread's own */
 int gs_is_event(cudaEvent_t event);
 int64_t gs_attribute(int number);
 
@@ -143,6 +182,6 @@ int64_t gs_attribute(int number);
 /* The error that the launch's shape gives. */
 cudaError_t gs_check_launch(const Kernel *kernel, const KernelLayout *layout, dim3 grid, dim3 block, size_t shared);
 cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, int cooperative,
-                      dim3 cluster);
+                      dim3 cluster, cudaStream_t stream);
 
 #endif

@@ -1,4 +1,4 @@
-/* Streams and events. Work runs when it is given, so nothing is ever outstanding. */
+/* Streams and events. Work runs when it is given; when it would have run is the timeline's to say. */
 #include <time.h>
 
 #include "streams.h"
@@ -6,9 +6,6 @@
 enum { ALIVE = 0x5354524d, GONE = 0 };
 
 static double now_ms(void) {
-    double modelled = gs_board.modelled_ms();
-    if (modelled >= 0)
-        return modelled;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return 1e3 * now.tv_sec + 1e-6 * now.tv_nsec;
@@ -17,6 +14,8 @@ static double now_ms(void) {
 int gs_is_stream(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread || stream->state == ALIVE;
 }
+
+uint64_t gs_stream_number(cudaStream_t stream) { return stream == NULL ? (uint64_t)cudaStreamLegacy : (uint64_t)stream; }
 
 int gs_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
@@ -32,6 +31,7 @@ PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
     **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .priority = priority,
                                     .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
+    MODEL(add_stream(gs_stream_number(*stream), flags, priority));
     return cudaSuccess;
 }
 
@@ -54,22 +54,36 @@ static cudaError_t wait(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-/* Waits for a stream, or sees that it has nothing left to do. */
-PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+static cudaError_t may_wait(cudaStream_t stream) {
     TRY(wait(stream));
     if (gs_capturing(stream))
         return gs_spoil(stream);
-    TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
-    gs_board.waited();
+    return gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    TRY(may_wait(stream));
+    gs_board.waited(WAITED_STREAM, gs_stream_number(stream));
     return cudaSuccess;
 }
 
-PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+/* Work runs when it is given: only the modelled clock has something outstanding. */
+static cudaError_t query(int64_t what, uint64_t number) {
+    if (gs_board.models && !gs_board.is_done(what, number))
+        return gs_error(cudaErrorNotReady);
+    gs_board.waited(what, number);
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    TRY(may_wait(stream));
+    return query(WAITED_STREAM, gs_stream_number(stream));
+}
 
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
-    gs_board.waited();
+    gs_board.waited(WAITED_DEVICE, 0);
     return cudaSuccess;
 }
 
@@ -107,6 +121,7 @@ PUBLIC cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback
     CHECK(callback != NULL && flags == 0, cudaErrorInvalidValue);
     if (gs_capturing(stream))
         return gs_spoil(stream);
+    MODEL(host_function(gs_stream_number(stream)));
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }
@@ -115,6 +130,7 @@ PUBLIC cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function
     TRY(wait(stream));
     CHECK(function != NULL, cudaErrorInvalidValue);
     CAPTURE(stream, .type = cudaGraphNodeTypeHost, .host = {.fn = function, .userData = data});
+    MODEL(host_function(gs_stream_number(stream)));
     function(data);
     return cudaSuccess;
 }
@@ -148,7 +164,10 @@ PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
         return gs_capture_record(stream, event);
     event->capture = NULL;
     event->recorded = 1;
-    event->at_ms = now_ms();
+    if (gs_board.models)
+        gs_board.record((uint64_t)event, gs_stream_number(stream));
+    else
+        event->at_ms = now_ms();
     return cudaSuccess;
 }
 
@@ -156,15 +175,23 @@ PUBLIC cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return cudaEventRecordWithFlags(event, stream, 0);
 }
 
-PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
+static cudaError_t check_event(cudaEvent_t event) {
     ENTER();
     CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     CHECK(event->capture == NULL, cudaErrorCapturedEvent);
-    gs_board.waited();
     return cudaSuccess;
 }
 
-PUBLIC cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
+    TRY(check_event(event));
+    return query(WAITED_EVENT, (uint64_t)event);
+}
+
+PUBLIC cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    TRY(check_event(event));
+    gs_board.waited(WAITED_EVENT, (uint64_t)event);
+    return cudaSuccess;
+}
 
 PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {
     ENTER();
@@ -179,7 +206,10 @@ PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_
     CHECK(gs_is_event(start) && gs_is_event(end) && start->recorded && end->recorded, cudaErrorInvalidResourceHandle);
     CHECK(!((start->flags | end->flags) & cudaEventDisableTiming), cudaErrorInvalidResourceHandle);
     CHECK(start->capture == NULL && end->capture == NULL, cudaErrorCapturedEvent);
-    *ms = (float)(end->at_ms - start->at_ms);
+    double elapsed = gs_board.models ? gs_board.elapsed_ms((uint64_t)start, (uint64_t)end) : end->at_ms - start->at_ms;
+    if (elapsed != elapsed)
+        return gs_error(cudaErrorNotReady);
+    *ms = (float)elapsed;
     return cudaSuccess;
 }
 
@@ -190,5 +220,8 @@ PUBLIC cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, u
     if (flags == cudaEventWaitExternal)
         CAPTURE(stream, .type = cudaGraphNodeTypeWaitEvent, .eventWait.event = event);
     cudaError_t error;
-    return gs_capture_wait(stream, event, &error) ? gs_error(error) : cudaSuccess;
+    if (gs_capture_wait(stream, event, &error))
+        return gs_error(error);
+    MODEL(follow(gs_stream_number(stream), (uint64_t)event));
+    return cudaSuccess;
 }

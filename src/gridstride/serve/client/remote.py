@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -44,7 +44,7 @@ class Remote:
         self._http = httpx.Client(base_url=base, headers=headers, timeout=times, trust_env=beyond)
         self.model = self._model(model)
 
-    def answer(self, messages: Sequence[Message], wishes: dict[str, Any]) -> Iterator[str]:
+    def answer(self, messages: Sequence[Message], wishes: dict[str, Any]) -> Generator[str]:
         """Text as it comes; TooLong where the messages do not fit. To stop reading is to stop the answer."""
         body = {"model": self.model, "messages": list(messages), "stream": True, **wishes}
         try:

@@ -21,7 +21,8 @@ _LEAST_L1 = 16 << 10  # bytes that shared memory never takes
 @dataclass(frozen=True, slots=True)
 class Chip:
     """One GPU model. `rates` are per clock and multiprocessor, `latency` in clocks; `allocation` says in what pieces a
-    multiprocessor is shared out, `prediction` holds the constants of observe/predict.py.
+    multiprocessor is shared out, `prediction` holds the constants of observe/predict.py, `timeline` those of
+    programs/timeline: the link to the host and what calls cost, in microseconds.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Chip:
     latency: Mapping[str, float]
     allocation: Mapping[str, int]
     prediction: Mapping[str, float]
+    timeline: Mapping[str, float]
 
     def resident_blocks(self, threads: int, shared: int, registers: int = 0) -> int:
         """Blocks of this size that one multiprocessor holds at a time; `shared` in bytes, `registers` per thread.
@@ -79,8 +81,9 @@ def chip(name: str) -> Chip:
         raise ValueError(f"unknown chip {name!r}{hint} There are: {', '.join(names())}")
     data = tomllib.loads(path.read_text())
     return Chip(
-        path.stem, _properties(data), data["rates"], data["latency_clocks"], data["allocation"], data["prediction"]
-    )
+        path.stem, _properties(data), data["rates"], data["latency_clocks"], data["allocation"], data["prediction"],
+        data["timeline"],
+    )  # fmt: skip
 
 
 def _properties(data: dict[str, Any]) -> DeviceProperties:

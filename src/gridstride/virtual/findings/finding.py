@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gridstride.one_message import OneMessage
 from gridstride.virtual.abi.finding_kinds import KINDS
 from gridstride.virtual.findings.excerpt import excerpt
 
@@ -46,7 +47,7 @@ class Finding:
         return f"{place}{self.kind.replace('_', ' ')}{where}: {self.message}{who}"
 
 
-class KernelFault(RuntimeError):
+class KernelFault(OneMessage, RuntimeError):
     """A launch that was stopped. `findings` says why; the first one's fields are also the exception's own.
 
     With the kernel's `source`, tracebacks show the lines of it that the findings are about.

@@ -96,6 +96,7 @@ class ChildGrids:
         if left <= 0:
             raise _fault(_too_long(parent, operation, kernel.title, self.limit), parent)
         self.queue.open(outstanding)
+        parent.kernel.module.device.child_grids.add(operation.shape)
         packed = operation.packed[: kernel.parameter_bytes]
         runs: list[Run] = []
         try:

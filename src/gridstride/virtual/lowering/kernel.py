@@ -74,7 +74,7 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
     spin_edges = set()
     for loop in graph.loops:
         inside = [ins for m in loop.members for ins in graph.blocks[m].instructions]
-        if any(spins(ins, effects.spin) for ins in inside) or _idle(inside, live.registers(live.live_in[loop.header])):
+        if _waits(inside, effects) or _idle(inside, live.registers(live.live_in[loop.header])):
             spin_edges |= {(position[a], position[z]) for a, z in loop.back_edges}
     code = Code(
         blocks=blocks,
@@ -91,6 +91,22 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
     )
     labels = {label: position[b.index] for b in graph.blocks for label in b.labels}
     return code, labels
+
+
+def _waits(loop: list[Instruction], effects: SyncEffects) -> bool:
+    """True for a loop that decides by what other threads leave in memory; one that only adds to it counts its rounds.
+
+    A fence says that plain loads may be what is waited for.
+    """
+    polls = [ins for ins in loop if spins(ins, effects.spin)]
+    if not polls:
+        return False
+    if any(ins.opcode not in ("atom", "red") for ins in polls):
+        return True
+    theirs = {name for ins in polls for name in writes(ins)}
+    while more := {r for ins in loop if theirs & {*reads(ins)} for r in writes(ins)} - theirs:
+        theirs |= more
+    return any(ins.guard is not None and ins.guard.register.name in theirs for ins in loop)
 
 
 def _idle(loop: list[Instruction], live: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ from gridstride.protocol import DeviceProperties, Dim3, ParameterLayout, Piece, 
 
 if TYPE_CHECKING:
     from gridstride.virtual.chips import Chip
-    from gridstride.virtual.machine.launch_queue import LaunchQueue
+    from gridstride.virtual.machine.launch_queue import GridCount, LaunchQueue
     from gridstride.virtual.machine.memory.arena import Arena
     from gridstride.virtual.machine.memory.heap import Heap, Origin
     from gridstride.virtual.machine.memory.images import ObjectTable
@@ -42,6 +42,7 @@ class Device(Protocol):
     own: set[int]
     callers: dict[int, tuple[str, int] | None]
     origins: list[Origin]
+    child_grids: GridCount
     read_only: tuple[tuple[int, int], ...]
 
     @property

@@ -63,6 +63,21 @@ class Operation:
         return self.stream == TAIL
 
 
+@dataclass(slots=True)
+class GridCount:
+    """How many grids began, with their blocks and threads."""
+
+    grids: int = 0
+    blocks: int = 0
+    threads: int = 0
+
+    def add(self, shape: Shape) -> None:
+        """One grid more."""
+        self.grids += 1
+        self.blocks += shape.blocks
+        self.threads += shape.blocks * shape.threads
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A launch or a call that failed, and whether the thread asked for the error."""

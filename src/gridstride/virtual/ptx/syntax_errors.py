@@ -6,12 +6,14 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from gridstride.one_message import OneMessage
+
 _WINDOW = 160  # characters of a source line that are shown: generated initialisers run to megabytes on one line
 
 _LOC = re.compile(r"^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)", re.MULTILINE)
 
 
-class PtxError(ValueError):
+class PtxError(OneMessage, ValueError):
     """Text that does not parse. `line` and `column` count from 1; `str()` shows file, place, message and caret."""
 
     def __init__(self, message: str, line: int, column: int, source_line: str, filename: str = "<ptx>") -> None:

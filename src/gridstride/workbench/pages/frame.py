@@ -13,8 +13,8 @@ from gridstride.plain import plain
 from gridstride.workbench.gate import SESSION
 from gridstride.workbench.state import Workbench
 
-_LINKS = (("Days", "/"), ("Glossary", "/glossary"), ("History", "/history"), ("Portfolio", "/portfolio"),
-          ("Settings", "/settings"))  # fmt: skip
+_LINKS = (("Days", "/"), ("Ladders", "/ladders"), ("Glossary", "/glossary"), ("History", "/history"),
+          ("Portfolio", "/portfolio"), ("Chat", "/chat"), ("Settings", "/settings"))  # fmt: skip
 THEMES: dict[str, bool | None] = {"auto": None, "light": False, "dark": True}
 THEME = "gridstride_theme"
 """The cookie that has it."""

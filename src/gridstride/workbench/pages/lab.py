@@ -48,6 +48,8 @@ async def build(workbench: Workbench, word: str) -> None:
     day = lab.day
     with ui.element("div").classes("soft eyebrow"):
         ui.link(f"Day {day.number} · {day.title}", f"/day/{day.number}")
+        if day.lab.problem:
+            ui.link(f"ladder of {day.lab.problem}", f"/ladder/{day.lab.problem}")
     ui.html("<h1>Lab</h1>", sanitize=False)
     _statement(day)
     with ui.element("div").classes("lab"):

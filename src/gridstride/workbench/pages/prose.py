@@ -10,14 +10,13 @@ from gridstride.course.content import day_numbers
 from gridstride.course.markdown import Link, for_reader
 
 _DAY_FILE = re.compile(r"(?:\.\./)?day(\d{3})/lesson\.md")
+_TABLE = '<table tabindex="0">'
 _DAY = re.compile(r"\(Day (\d+)\)")
 
 
 def prose(text: str) -> ui.markdown:
     """A text of the course, which is trusted."""
-    shown = ui.markdown(for_reader(text, _link), sanitize=False).classes("prose")
-    shown.props["innerHTML"] = shown.props["innerHTML"].replace("<th></th>", "<td></td>")  # a corner heads nothing
-    return shown
+    return _reachable(ui.markdown(for_reader(text, _link), sanitize=False).classes("prose"))
 
 
 def meaning(text: str) -> ui.markdown:
@@ -27,7 +26,16 @@ def meaning(text: str) -> ui.markdown:
 
 def code(text: str, language: str) -> ui.markdown:
     """A listing, with its syntax coloured."""
-    return ui.markdown(f"```{language}\n{text.rstrip()}\n```", sanitize=True).classes("prose")
+    return _reachable(ui.markdown(f"```{language}\n{text.rstrip()}\n```", sanitize=True).classes("prose"))
+
+
+def _reachable(shown: ui.markdown) -> ui.markdown:
+    """Listings and tables, which scroll where they are too wide, by keyboard too; a table's corner heads nothing."""
+    page: str = shown.props["innerHTML"]
+    for plain, marked in (("<th></th>", "<td></td>"), ("<pre>", '<pre tabindex="0">'), ("<table>", _TABLE)):
+        page = page.replace(plain, marked)
+    shown.props["innerHTML"] = page
+    return shown
 
 
 def _link(link: Link) -> str:

@@ -95,7 +95,10 @@ def _row(row: DayStanding, *, next_one: bool) -> None:
         ui.label(str(number)).classes("number")
         with ui.element("div"):
             ui.link(row.day.title, f"/day/{number}").classes("title")
-            ui.label(f"{row.day.part} · {row.day.minutes} minutes · {quiz}").classes("soft small")
+            with ui.element("div").classes("soft small about"):
+                ui.label(f"{row.day.part} · {row.day.minutes} minutes · {quiz}")
+                if row.day.lab.problem:
+                    ui.link(f"ladder of {row.day.lab.problem}", f"/ladder/{row.day.lab.problem}")
         lab = "passed" if row.passed else "begun" if row.runs else "to do"
         seen = " (solution first)" if row.solution_first else ""
         state = ui.link(f"lab: {lab}{seen}", f"/day/{number}/lab").classes("state passed" if row.passed else "state")

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from gridstride.workbench.pages import glossary, history, lab, lesson, portfolio, roadmap, settings
+from gridstride.workbench.pages import (
+    chat,
+    glossary,
+    history,
+    lab,
+    ladder,
+    ladders,
+    lesson,
+    portfolio,
+    roadmap,
+    settings,
+)
 from gridstride.workbench.pages.frame import show
 from gridstride.workbench.state import Workbench
 
@@ -23,6 +34,18 @@ def add_pages(workbench: Workbench) -> None:
     @ui.page("/day/{word}/lab")
     async def _(word: str) -> None:
         await show(workbench, f"Lab of day {word}", lambda: lab.build(workbench, word))
+
+    @ui.page("/ladders")
+    async def _() -> None:
+        await show(workbench, "Ladders", ladders.build)
+
+    @ui.page("/ladder/{name}")
+    async def _(name: str) -> None:
+        await show(workbench, f"Ladder of {name}", lambda: ladder.build(name))
+
+    @ui.page("/chat")
+    async def _() -> None:
+        await show(workbench, "Chat", chat.build)
 
     @ui.page("/glossary")
     async def _() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class Map:
             total += int(np.count_nonzero(self._sectors[start:end].view(np.bool_)))
         return total
 
+    def hull(self, first: int, last: int) -> tuple[int, int] | None:
+        """The first and the last of these sectors that was touched."""
+        there = np.flatnonzero(self._sectors[first : last + 1])
+        return (first + int(there[0]), first + int(there[-1])) if len(there) else None
+
     def clear(self, pages: np.ndarray[Any, Any]) -> None:
         """Nothing is touched any more."""
         if len(pages) > KEPT_PAGES and hasattr(mmap, "MADV_DONTNEED"):
@@ -61,6 +67,10 @@ class Touched:
         self._clear = False
         self.bytes = 0
         """Of global memory, at most, that the last launch touched: read, written and changed added up."""
+        self.cuts: list[int] = []
+        """Ascending addresses: where there are any, `spans` says what the next launch touches from each to the next."""
+        self.spans: list[tuple[int, int, int, bool]] = []
+        """(cut, first byte, byte behind the last, whether it was written), in whole sectors of one allocation."""
 
     def open(self) -> None:
         """Makes the maps ready for a launch."""
@@ -82,7 +92,22 @@ class Touched:
         was `stopped` by a fault: it may have touched anything.
         """
         self._clear, self.bytes = not stopped, 0
+        self.spans = [
+            (cut, low, high, way != "read")
+            for way, map_ in zip(WAYS, self._maps, strict=True)
+            for cut, low, high in self._spans(map_)
+        ]
+        self.cuts = []
         return tuple(self._of(map_, scale) for map_ in self._maps)
+
+    def _spans(self, map_: Map) -> Iterator[tuple[int, int, int]]:
+        """From the first to the last sector that was touched between each cut and the next, in the cut's allocation."""
+        ends = {int(each["start"]): int(each["start"] + each["size"]) for each in self._arena.table() if each["size"]}
+        for number, cut in enumerate(self.cuts):
+            start = max((each for each in ends if each <= cut), default=cut)
+            end = min([ends.get(start, cut), *self.cuts[number + 1 : number + 2]])
+            if cut < end and (found := map_.hull(cut // SECTOR - self._low, (end - 1) // SECTOR - self._low)):
+                yield cut, (found[0] + self._low) * SECTOR, min(end, (found[1] + self._low + 1) * SECTOR)
 
     def _of(self, map_: Map, scale: float) -> int:
         pages, total = map_.pages(-(-self._arena.extent() // SECTOR)), 0

@@ -1,0 +1,68 @@
+"""A whole program of a public collection: which files, which arguments, what it says when it is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RIGHT = re.compile(
+    r"(?i)test passed|\bpassed\b|result = pass|\bPASS\b|all (results|tests) (match|passed)|results match|verif\w* ok"
+    r"|test completed, returned OK|Shutdown.*passed|max(imum)? error[: =]+0(\.0+)?\b|no errors|0 errors\b|correct!"
+)
+WRONG = re.compile(r"(?i)\bfail(ed|ure)?\b|mismatch|test fail|result = fail|incorrect|not match|CUDA error|wrong")
+THEIR_ERRORS = re.compile(
+    r"is of the wheel nvidia-\w+|is of (?!cuda,)\w+, which cannot be linked"
+    r"|'[\w/]*(GL|X11|nvjpeg|npp|nvscibuf|freeimage|FreeImage|mpi|omp|cute|cutlass)[\w/]*\.h(pp)?' file not found"
+)
+THEIR_OUTPUT = re.compile(r"(?i)waived|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display")
+
+
+@dataclass(frozen=True)
+class Main:
+    """A program. `edits` are (pattern, replacement) on its own files, copied: sizes that a simulator ends in time."""
+
+    name: str
+    folder: Path
+    files: tuple[str, ...]
+    include: tuple[str, ...] = ()
+    runs: tuple[tuple[str, ...], ...] = ((),)
+    """The arguments of each run."""
+    headers: tuple[str, ...] = ()
+    """Included files that are edited too."""
+    edits: tuple[tuple[str, str], ...] = ()
+    define: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    right: re.Pattern[str] = RIGHT
+    wrong: re.Pattern[str] = WRONG
+    limit: int = 120
+    theirs: str = ""
+    unchecked: str = ""
+    """Why nothing says what is right."""
+    check: Callable[[Path, str], str] | None = None
+    """What is wrong, from the folder that it ran in and what it said; nothing where it is right."""
+    inputs: dict[str, bytes] = field(default_factory=dict)
+
+    def order(self, work: Path) -> dict[str, Any]:
+        """What run_program.py is told, with edited files in `work`."""
+        files = []
+        for name in (*self.files, *self.headers):
+            path = self.folder / name
+            if self.edits:
+                text = path.read_text(encoding="utf-8", errors="replace")
+                for pattern, new in self.edits:
+                    text = re.sub(pattern, new, text)
+                path = work / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            files.append(str(path))
+        files = files[: len(self.files)]
+        for name, content in self.inputs.items():
+            (work / name).write_bytes(content)
+        return {
+            "files": files, "include": [*self.include, str(self.folder)], "runs": self.runs,
+            "folder": str(work if self.inputs or self.check else self.folder), "limit": self.limit, "std": "c++17",
+            "define": self.define, "flags": self.flags,
+        }  # fmt: skip

@@ -1,0 +1,92 @@
+"""Whole programs of public collections, at sizes that a simulator ends in time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import rodinia
+from main_program import Main
+
+
+def programs(root: Path) -> Iterator[Main]:
+    """Those of a collection."""
+    yield from {
+        "cuda-samples": samples,
+        "llm.c": llm,
+        "fast.cu": fast,
+        "LeetCUDA": leet,
+        "gpu-rodinia": rodinia.programs,
+    }[root.name](root)
+
+
+SAMPLES: dict[str, dict[str, Any]] = {
+    "0_Introduction/matrixMul": {"runs": (("-wA=64", "-hA=64", "-wB=64", "-hB=64"),)},
+}
+"""What differs for a sample: arguments and edits for sizes that a simulator ends in time."""
+
+
+def samples(root: Path) -> Iterator[Main]:
+    """Each folder of NVIDIA's samples that has a .cu file."""
+    base = root / "Samples"
+    for folder in sorted({path.parent for path in base.rglob("*.cu")}):
+        name = str(folder.relative_to(base))
+        files = tuple(sorted(p.name for p in folder.iterdir() if p.suffix in (".cu", ".cpp", ".c")))
+        given = {"files": files, **SAMPLES.get(name, {})}
+        yield Main(name, folder, include=(str(root / "Common"),), **given)
+
+
+CUBLAS = str(Path(__file__).resolve().parent / "cublas")
+LLM_EDITS = (
+    (r"\bint B = \d+;", "int B = 2;"), (r"\bint T = \d+;", "int T = 64;"), (r"\bint V = \d+;", "int V = 1027;"),
+    (r"\bint C = (768|1600);", "int C = 192;"), (r"\bint OC = .*?;", "int OC = 4 * C;"),
+    (r"\bint NH = 12;", "int NH = 3;"), (r"i < repeats; i\+\+", "i < 1; i++"),
+    (r"deviceProp\.l2CacheSize", "4096"), (r"num_parameters = \d+", "num_parameters = 8192"),
+    (r"(\bint (?:sqrt_)?block_sizes\[\] = )\{[^}]*\};", r"\1{LLM_BLOCKS};"),
+)  # fmt: skip
+"""Sizes that a simulator ends in time, each kernel timed once, two sizes of block."""
+LLM: dict[str, tuple[int, ...]] = {
+    "adamw": (1, 2), "attention_forward": (1, 2, 3, 4, 5, 6), "attention_backward": (1, 2, 3, 4, 5, 6, 7, 8),
+    "classifier_fused": (1, 2, 3, 4, 5), "crossentropy_forward": (1,), "crossentropy_softmax_backward": (1, 2),
+    "encoder_forward": (1, 2, 3), "encoder_backward": (1, 2), "fused_residual_forward": (1, 2, 3, 4, 5, 6),
+    "gelu_forward": (1, 2), "gelu_backward": (1, 2), "global_norm": (1, 2, 3, 4),
+    "layernorm_forward": (1, 2, 3, 4, 5, 6), "layernorm_backward": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+    "matmul_forward": (1, 2, 4), "matmul_backward": (1,),
+    "matmul_backward_bias": (1, 2, 3, 4, 5), "permute": (1,), "residual_forward": (1, 2),
+    "softmax_forward": (1, 2, 3, 4, 5, 7, 8), "trimat_forward": (0, 1, 2, 3, 4),
+}  # fmt: skip
+
+
+def llm(root: Path) -> Iterator[Main]:
+    """The programs of dev/cuda, each of which compares every version of a kernel with a loop on the CPU."""
+    for name, versions in LLM.items():
+        blocks = "8, 16" if name.startswith("matmul_forward") else "64, 256"
+        yield Main(
+            name, root / "dev" / "cuda", (f"{name}.cu",), headers=("common.h",), include=(CUBLAS, str(root)),
+            runs=tuple((str(each),) for each in versions), right=re.compile("time|All results match|correct"),
+            edits=(*LLM_EDITS[:-1], (LLM_EDITS[-1][0], LLM_EDITS[-1][1].replace("LLM_BLOCKS", blocks))),
+        )  # fmt: skip
+
+
+FAST_EDITS = (
+    (r"long max_size = 8192", "long max_size = 512"), (r"repeat_times = 8", "repeat_times = 1"), (r"sleep\(5\);", ""),
+    (r"const int N = 1 << 30", "const int N = 1 << 20"), (r"<<<1024, 1024", "<<<1, 32"),
+    (r"#define NUM_(\w*)RUNS \d+", r"#define NUM_\1RUNS 1"),
+)  # fmt: skip
+
+
+def fast(root: Path) -> Iterator[Main]:
+    """The matrix products of an H100, each held against cuBLAS (here: plain loops), and the sums."""
+    products = tuple(f"examples/matmul/matmul_{n}.cuh" for n in range(1, 13))
+    yield Main("matmul", root, ("matmul.cu",), headers=products, include=(CUBLAS,), edits=FAST_EDITS, limit=600,
+               define=("NDEBUG",),
+               right=re.compile("KERNEL 12\n.*\n?Average"))  # fmt: skip
+    yield Main("sum", root, ("sum.cu",), edits=FAST_EDITS, limit=300, right=re.compile("(?i)correct|Sum"))
+
+
+def leet(root: Path) -> Iterator[Main]:
+    """Files of LeetCUDA that have a main()."""
+    for name in ("swizzle/mat_trans_swizzle", "swizzle/mma_simple_swizzle", "swizzle/hgemm_mma_swizzle"):
+        yield Main(name, root / "kernels", (f"{name}.cu",), limit=300)

@@ -1,0 +1,122 @@
+"""Rodinia's programs with small inputs, and what Python says comes out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from main_program import Main
+
+MODERN = ("cudaThreadSynchronize=cudaDeviceSynchronize",)
+"""CUDA 13 has dropped the old name."""
+Array = np.ndarray[Any, Any]
+
+
+def programs(root: Path) -> Iterator[Main]:
+    """Those that compile with CUDA 13; texture references it has no more."""
+    cuda = root / "cuda"
+    make = partial(Main, define=MODERN)
+    lud = cuda / "lud"
+    yield make("lud", lud / "cuda", ("lud.cu", "lud_kernel.cu", "../common/common.c"), include=(str(lud / "common"),),
+               runs=(("-s", "64", "-v"),), check=lud_is_right)  # fmt: skip
+    yield make("bfs", cuda / "bfs", ("bfs.cu",), runs=(("graph",),), inputs={"graph": graph()}, check=bfs_is_right)
+    yield make("gaussian", cuda / "gaussian", ("gaussian.cu",), runs=(("-s", "16"),), check=gaussian_is_right)
+    yield make("pathfinder", cuda / "pathfinder", ("pathfinder.cu",), runs=(("1000", "20", "4"),),
+               define=(*MODERN, "BENCH_PRINT"), check=pathfinder_is_right)  # fmt: skip
+    heat, power = (90 + 10 * values(4096, 1)), 0.001 * values(4096, 2)
+    yield make("hotspot", cuda / "hotspot", ("hotspot.cu",), runs=(("64", "2", "4", "heat", "power", "out"),),
+               inputs={"heat": text(heat), "power": text(power)},
+               check=partial(hotspot_is_right, heat, power))  # fmt: skip
+    none = "has no check of its own"
+    yield make("nw", cuda / "nw", ("needle.cu",), runs=(("64", "10"),), unchecked=none)
+    yield make("srad_v2", cuda / "srad" / "srad_v2", ("srad.cu",),
+               runs=(("64", "64", "0", "31", "0", "31", "0.5", "2"),), unchecked=none)  # fmt: skip
+    yield make("hotspot3D", cuda / "hotspot3D", ("3D.cu",), runs=(("64", "8", "4", "power", "heat", "out"),),
+               inputs={"heat": text(np.tile(heat, 8)), "power": text(np.tile(power, 8))},
+               check=hotspot_3d_is_right)  # fmt: skip
+    textures = "uses texture references, which CUDA 12 dropped: nvcc 13 does not compile it"
+    for name in ("kmeans", "leukocyte", "mummergpu"):
+        yield Main(name, cuda / name, (), theirs=textures)
+
+
+def values(count: int, seed: int) -> Array:
+    return np.random.default_rng(seed).random(count)
+
+
+def text(numbers: Array) -> bytes:
+    return "".join(f"{each:.6f}\n" for each in numbers).encode()
+
+
+def lud_is_right(folder: Path, said: str) -> str:
+    """The program multiplies its factors and names what differs."""
+    return "" if ">>>Verify<<<<" in said and "dismatch" not in said else f"its own check: {said[-200:]}"
+
+
+def graph(nodes: int = 2000, degree: int = 4) -> bytes:
+    rng = np.random.default_rng(3)
+    to = rng.integers(0, nodes, nodes * degree)
+    lines = [str(nodes), *(f"{node * degree} {degree}" for node in range(nodes)), "", "0", "", str(nodes * degree)]
+    return "\n".join([*lines, *(f"{each} 1" for each in to), ""]).encode()
+
+
+def bfs_is_right(folder: Path, said: str) -> str:
+    """The distance of each node from the first."""
+    words = graph().split()
+    nodes, to = int(words[0]), np.array([int(each) for each in words[2 * int(words[0]) + 3 :: 2]])
+    cost = np.full(nodes, -1)
+    frontier, cost[0], step = {0}, 0, 0
+    while frontier:
+        step += 1
+        frontier = {int(each) for node in frontier for each in to[4 * node : 4 * node + 4] if cost[each] < 0}
+        cost[list(frontier)] = step
+    found = [int(line.rpartition("cost:")[2]) for line in (folder / "result.txt").read_text().splitlines()]
+    return same(np.array(found), cost)
+
+
+def gaussian_is_right(folder: Path, said: str) -> str:
+    """The system that the program makes, solved."""
+    i = np.arange(16)
+    found = said.rpartition("The final solution is:")[2].split("\n\n")[0].split()[:16]
+    expected = np.linalg.solve(10 * np.exp(-0.01 * abs(i[:, None] - i)), np.ones(16))
+    return same(np.array(found, float), expected, 0.006)
+
+
+def pathfinder_is_right(folder: Path, said: str) -> str:
+    """The cheapest way through the wall that the program prints."""
+    rows = [line.split() for line in said.splitlines() if len(line.split()) == 1000]
+    wall, found = np.array(rows[:20], int), np.array(rows[-1], int)
+    best = wall[0]
+    for row in wall[1:]:
+        edged = np.pad(best, 1, constant_values=1 << 20)
+        best = row + np.minimum(np.minimum(edged[:-2], edged[1:-1]), edged[2:])
+    return same(found, best)
+
+
+def hotspot_is_right(heat: Array, power: Array, folder: Path, said: str) -> str:
+    """Four steps of the same grid."""
+    t, p, side = heat.reshape(64, 64), power.reshape(64, 64), 0.016 / 64
+    capacity = 0.5 * 1.75e6 * 0.0005 * side * side
+    across, up = 1 / (2.0 * 100 * 0.0005), 0.0005 / (100 * side * side)
+    step = 0.001 / (3.0e6 / (0.5 * 0.0005 * 1.75e6))
+    for _ in range(4):
+        edged = np.pad(t, 1, mode="edge")
+        around = edged[:-2, 1:-1] + edged[2:, 1:-1] + edged[1:-1, :-2] + edged[1:-1, 2:] - 4 * t
+        t = t + step / capacity * (p + around / across + (80.0 - t) / up)
+    found = [float(line.split()[1]) for line in (folder / "out").read_text().splitlines()]
+    return same(np.array(found), t.ravel(), 2e-3)
+
+
+def hotspot_3d_is_right(folder: Path, said: str) -> str:
+    """The program computes it on the CPU too and prints how far apart the two are."""
+    accuracy = float(said.partition("Accuracy:")[2].split()[0])
+    return "" if accuracy < 1e-3 else f"accuracy {accuracy}"
+
+
+def same(found: Array, expected: Array, tolerance: float = 0) -> str:
+    if found.shape != expected.shape:
+        return f"{found.size} values, not {expected.size}"
+    worst = abs(found - expected).max()
+    return "" if worst <= tolerance else f"off by {worst:g}"

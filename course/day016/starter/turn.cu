@@ -1,0 +1,104 @@
+// turn H W R IMAGE WEIGHTS TURNED: the picture turned by 18 degrees, and blurred along its rows by 2 R + 1 weights.
+// Result (y, x) is the sum over k from -R to R of weights[k + R] times the picture at a point (across, down). The picture is 0
+// outside; R is 15 at most. Weights are to come from constant memory, pixels through a texture, one fetch for each weight.
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+std::vector<float> read_floats(const char* path, size_t n)
+{
+    std::vector<float> x(n);
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x.data(), sizeof(float), n, file) != n) {
+        fprintf(stderr, "%s does not hold %zu floats\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+    return x;
+}
+
+void write_floats(const char* path, const std::vector<float>& x)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x.data(), sizeof(float), x.size(), file) != x.size()) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+constexpr int MOST = 31;  // weights, for R up to 15
+
+__constant__ float weights[MOST];
+
+__global__ void turn(cudaTextureObject_t picture, float* turned, int H, int W, int R)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    const int y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= W || y >= H) return;
+    float sum = 0.0f;
+    for (int k = -R; k <= R; ++k) {
+        const float dx = x + k - W / 2, dy = y - H / 2;
+        const float across = W / 2 + (15 * dx - 5 * dy) / 16;  // pixel 0 is at 0 here
+        const float down = H / 2 + (5 * dx + 15 * dy) / 16;
+        // 3. Weight k + R times the picture at (across, down).
+    }
+    turned[(size_t)y * W + x] = sum;
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 7) {
+        fprintf(stderr, "usage: turn H W R IMAGE WEIGHTS TURNED\n");
+        return 2;
+    }
+    const int H = atoi(argv[1]), W = atoi(argv[2]), R = atoi(argv[3]), taps = 2 * R + 1;
+    if (taps > MOST) {
+        fprintf(stderr, "R is %d, 15 at most\n", R);
+        return 2;
+    }
+    std::vector<float> image = read_floats(argv[4], (size_t)H * W);
+    const std::vector<float> given = read_floats(argv[5], taps);
+
+    // 1. The weights that were read, in `given`, go to the constant memory of the device.
+
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array;
+    CHECK(cudaMallocArray(&array, &format, W, H));
+    const size_t pitch = W * sizeof(float);
+    CHECK(cudaMemcpy2DToArray(array, 0, 0, image.data(), pitch, pitch, H, cudaMemcpyHostToDevice));
+
+    cudaResourceDesc what = {};
+    what.resType = cudaResourceTypeArray;
+    what.res.array.array = array;
+
+    cudaTextureDesc how = {};
+    // 2. How the picture is read: 0 outside of it, and between pixels the mean of four by nearness.
+
+    cudaTextureObject_t picture;
+    CHECK(cudaCreateTextureObject(&picture, &what, &how, nullptr));
+
+    float* turned;
+    CHECK(cudaMalloc(&turned, H * pitch));
+    const dim3 block(16, 16), grid((W + 15) / 16, (H + 15) / 16);
+    turn<<<grid, block>>>(picture, turned, H, W, R);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(image.data(), turned, H * pitch, cudaMemcpyDeviceToHost));
+
+    CHECK(cudaFree(turned));
+    CHECK(cudaDestroyTextureObject(picture));
+    CHECK(cudaFreeArray(array));
+    write_floats(argv[6], image);
+    return 0;
+}

@@ -1,0 +1,60 @@
+// Missing barrier. The second barrier of the loop looks superfluous: everyone has read, and the next one comes soon. But the
+// next tile is written before that, while slower warps still read this one.
+//
+// block: 256
+// grid: ceil(N/128) ceil(M/128)
+// expect: race
+
+constexpr int TILE = 128;     // rows and columns of C for a block
+constexpr int STEP = 16;      // of k, for which a tile of A and of B is in shared memory
+constexpr int THREADS = 256;  // 16 by 16, each with 8 by 8 elements of C
+constexpr int HALF = TILE / 2;
+constexpr int ROW_A = TILE + 4;  // floats of a row of tile_a: 4 more, so that the turning stores meet in fewer banks
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+product(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    __shared__ __align__(16) float tile_a[STEP][ROW_A];  // turned: tile_a[k][row]
+    __shared__ __align__(16) float tile_b[STEP][TILE];
+
+    const int t = threadIdx.x;
+    const int x = 4 * (t % 16), y = 4 * (t / 16);  // rows y to y + 3 and HALF + y to HALF + y + 3, columns likewise
+    const int top = blockIdx.y * TILE, left = blockIdx.x * TILE;
+
+    float sum[8][8] = {};
+    for (int start = 0; start < K; start += STEP) {
+#pragma unroll
+        for (int i = 0; i < TILE * STEP / THREADS; ++i) {
+            const int row = t / STEP + i * (THREADS / STEP), k_a = t % STEP;
+            const int k_b = t / TILE + i * (THREADS / TILE), column = t % TILE;
+            const bool in_a = top + row < M && start + k_a < K, in_b = start + k_b < K && left + column < N;
+            tile_a[k_a][row] = in_a ? A[(size_t)(top + row) * K + start + k_a] : 0.0f;  // <- here
+            tile_b[k_b][column] = in_b ? B[(size_t)(start + k_b) * N + left + column] : 0.0f;  // <- here
+        }
+        __syncthreads();
+
+#pragma unroll
+        for (int k = 0; k < STEP; ++k) {
+            float a[8], b[8];
+            *(float4*)&a[0] = *(const float4*)&tile_a[k][y];  // <- here
+            *(float4*)&a[4] = *(const float4*)&tile_a[k][HALF + y];  // <- here
+            *(float4*)&b[0] = *(const float4*)&tile_b[k][x];  // <- here
+            *(float4*)&b[4] = *(const float4*)&tile_b[k][HALF + x];  // <- here
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+#pragma unroll
+                for (int j = 0; j < 8; ++j) sum[i][j] += a[i] * b[j];
+            }
+        }
+    }
+
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const int row = top + i / 4 * HALF + y + i % 4;
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const int column = left + j / 4 * HALF + x + j % 4;
+            if (row < M && column < N) C[(size_t)row * N + column] = sum[i][j];
+        }
+    }
+}

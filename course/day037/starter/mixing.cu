@@ -1,0 +1,106 @@
+// mixing N ROUNDS X ADD Y FIRST: N integers, mixed ROUNDS times. X and ADD
+// are files to read, Y and FIRST are written.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+std::vector<unsigned> read_numbers(const char* path, int n)
+{
+    std::vector<unsigned> x(n);
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x.data(), 4, n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d numbers\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+    return x;
+}
+
+void write_numbers(const char* path, const std::vector<unsigned>& x)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x.data(), 4, x.size(), file) != x.size()) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+__global__ void spread(const unsigned* y, unsigned* s, unsigned add, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) s[i] = 5 * y[i] + add;
+}
+
+__global__ void join(const unsigned* s, unsigned* y, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = s[i] ^ s[(i + 1) % n];
+}
+
+// One round on y, in the stream. Who calls it knows nothing of scratch
+// memory: the round gets what it needs, and has given it back at its end.
+void round(unsigned* y, unsigned add, int n, cudaStream_t stream)
+{
+    const int threads = 256, blocks = (n + threads - 1) / threads;
+
+    // 1. Scratch memory for n numbers, of the pool, in the order of the
+    //    stream.
+
+    // 2. spread from y to the scratch memory, join back from it to y. Was
+    //    each launch taken?
+
+    // 3. The scratch memory goes back to the pool. When may it?
+}
+
+// The pool keeps what has been freed for the next round.
+void keep_what_is_freed()
+{
+    // 4. What does the pool do with free memory when the host waits, and
+    //    what tells it not to?
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 7) {
+        fprintf(stderr, "usage: mixing N ROUNDS X ADD Y FIRST\n");
+        return 2;
+    }
+    const int n = atoi(argv[1]), rounds = atoi(argv[2]);
+    const size_t bytes = n * sizeof(unsigned);
+    std::vector<unsigned> x = read_numbers(argv[3], n);
+    const std::vector<unsigned> add = read_numbers(argv[4], rounds);
+    std::vector<unsigned> first(rounds);
+
+    keep_what_is_freed();
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    unsigned* y;
+    CHECK(cudaMalloc(&y, bytes));
+    CHECK(cudaMemcpy(y, x.data(), bytes, cudaMemcpyHostToDevice));
+    for (int r = 0; r < rounds; ++r) {
+        round(y, add[r], n, stream);
+        CHECK(cudaMemcpyAsync(&first[r], y, sizeof(unsigned),
+                              cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));  // who calls looks at it now
+    }
+    CHECK(cudaMemcpy(x.data(), y, bytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(y));
+    CHECK(cudaStreamDestroy(stream));
+
+    write_numbers(argv[5], x);
+    write_numbers(argv[6], first);
+    return 0;
+}

@@ -1,0 +1,45 @@
+"""`gridstride profile PROG.cu`: the modelled timeline of a whole CUDA program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gridstride.commands.run import STDERR, chip_of, not_built, say_signal
+from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
+from gridstride.programs.errors import BuildFailed, ProgramError
+from gridstride.programs.run import Settings, build
+from gridstride.programs.run import run as run_program
+from gridstride.programs.sources import Options, sources
+from gridstride.programs.timeline.picture import lines
+
+END = ".cu"
+
+
+def refuse(options: Sequence[str]) -> None:
+    """WrongUse for options that only PyTorch programs have."""
+    if options:
+        raise WrongUse(f"--{options[0]} is for PyTorch programs; of PROG{END} there are the timeline and --json")
+
+
+def run(words: Sequence[str], *, chip: str | None, as_json: bool) -> bool:
+    """Run it with modelled times and show when what ran; its own output goes to stderr. Whether it ended well."""
+    model = chip_of(None, chip)
+    try:
+        files = sources(words[:1])
+        built = build(files, Options(), arch=model.properties.arch, progress=print_stderr)
+    except BuildFailed as failed:
+        return not not_built(failed, as_json)
+    except ProgramError as error:
+        raise WrongUse(str(error)) from None
+    settings = replace(Settings(model.key), predict=True, timeline=True, stdout=STDERR)
+    ended = run_program(built, [str(files[0].with_suffix("")), *words[1:]], settings)
+    say_signal(ended)
+    if not ended.timeline:
+        print_stderr("error: the program did not end by itself: there is no timeline")
+    if as_json:
+        emit({"status": ended.status, **ended.timeline})
+    elif ended.timeline:
+        for line in lines(ended.timeline):
+            stdout().print(line, markup=False, highlight=False, no_wrap=True, crop=False, overflow="ignore")
+    return ended.status == 0 and bool(ended.timeline)

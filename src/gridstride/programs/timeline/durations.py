@@ -1,0 +1,65 @@
+"""How long operations take on a chip, and what share of it a kernel asks for: from the chip's table and from counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gridstride.virtual.chips import Chip
+from gridstride.virtual.observe.run import Run
+
+_OF_THE_CHIP = ("DRAM", "L2", "atomics")
+"""Parts of a prediction that all multiprocessors share; the others are each one's own."""
+_NO_PART = ("latency", "launch")
+_MEMORY = {"DRAM": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Microseconds, and the share of each of the chip's resources that is taken meanwhile."""
+
+    us: float
+    demand: Mapping[str, float]
+
+
+def kernel_work(run: Run, chip: Chip) -> Work:
+    """Of a counted launch; grids that it launched itself run side by side as far as they fit."""
+    grids = [_grid(each, chip) for each in (run, *run.descendants())]
+    parent, children = grids[0], grids[1:]
+    if not children:
+        return parent
+    fitted = sum(each.us * max(each.demand.values()) for each in children)
+    longest = max(each.us for each in children)
+    return Work(parent.us + max(fitted, longest), dict.fromkeys(parent.demand, 1.0))
+
+
+def _grid(run: Run, chip: Chip) -> Work:
+    predicted, p = run.predicted, chip.properties
+    blocks = run.grid[0] * run.grid[1] * run.grid[2]
+    resident = max(1, chip.resident_blocks(run.block[0] * run.block[1] * run.block[2], run.shared,
+                                           run.occupancy.registers))  # fmt: skip
+    busy = {name: ms / predicted.ms for name, ms in predicted.parts.items()}
+    own = max((share for name, share in busy.items() if name not in (*_OF_THE_CHIP, *_NO_PART)), default=0.0)
+    demand = {
+        "blocks": blocks / (p.multiprocessors * resident),
+        "multiprocessors": own * min(1.0, blocks / p.multiprocessors),
+        **{name: busy.get(name, 0.0) for name in _OF_THE_CHIP},
+    }
+    return Work(predicted.ms * 1e3, {name: min(1.0, share) for name, share in demand.items()})
+
+
+def link_us(nbytes: int, chip: Chip, *, pageable: bool) -> float:
+    """A copy between host and device; pageable memory goes through pinned memory, piece by piece."""
+    times = chip.timeline
+    rate = times["pageable_gb_per_s"] if pageable else times["link_gb_per_s"]
+    return times["copy_us"] + nbytes / (rate * 1e3)
+
+
+def host_us(nbytes: int, chip: Chip) -> float:
+    """A copy within the host's memory."""
+    return nbytes / (chip.timeline["pageable_gb_per_s"] * 1e3)
+
+
+def memory_work(nbytes: int, chip: Chip) -> Work:
+    """Device memory read or written, as fast as it goes: of a copy within the device the bytes count twice."""
+    return Work(chip.timeline["copy_us"] + nbytes / (chip.rates["dram_tb_per_s"] * 1e6), _MEMORY)

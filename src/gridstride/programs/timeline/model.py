@@ -1,0 +1,240 @@
+"""The modelled timeline of one program: a clock for the host, one for each stream, and the calls that move them.
+
+The host's clock moves with the calls of the runtime and when the host waits; what the program computes on the host
+takes no time. Work begins `begin_us` after its call at the earliest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work
+from gridstride.programs.timeline.order import Order, Touch
+from gridstride.programs.timeline.schedule import Engine, Operation, Schedule
+from gridstride.virtual.chips import Chip
+
+LEGACY = 1
+"""The number of the legacy default stream, as cudaStreamLegacy has it."""
+HOST_TO_HOST, TO_DEVICE, TO_HOST, WITHIN = range(4)
+"""cudaMemcpyKind."""
+_COPIES = {TO_DEVICE: ("copy to device", Engine.TO_DEVICE), TO_HOST: ("copy to host", Engine.TO_HOST)}
+
+
+@dataclass(slots=True)
+class _Stream:
+    """`blocking`: it and the legacy default stream wait for each other."""
+
+    number: int
+    blocking: bool = True
+    priority: int = 0
+    last: list[Operation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Graph:
+    """One that is being launched, or a child of it. `ends`: what comes last of each node."""
+
+    stream: _Stream
+    before: list[Operation]
+    launch: int
+    now: list[Operation] = field(default_factory=list)
+    node: int = 0
+    ends: dict[int, list[Operation]] = field(default_factory=dict)
+
+
+class Timeline:
+    """What the runtime tells of, in the order of its calls. Streams and events go by the runtime's own numbers."""
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip, self.times = chip, chip.timeline
+        self.now_us = 0.0
+        self.waited_us = 0.0
+        self.schedule, self.order = Schedule(), Order()
+        self._count = self._graph_launches = 0
+        self._streams: dict[int, _Stream] = {LEGACY: _Stream(0)}
+        self._events: dict[int, Operation] = {}
+        self._graphs: list[_Graph] = []
+
+    # -- streams ------------------------------------------------------------------------------------------------------
+    def add_stream(self, stream: int, *, blocking: bool, priority: int) -> None:
+        """A stream that the program has made; it is called by how many there were before it."""
+        self._streams[stream] = _Stream(len(self._streams), blocking, priority)
+
+    def _stream(self, stream: int) -> _Stream:
+        return self._streams.setdefault(stream, _Stream(len(self._streams)))
+
+    def _before(self, stream: _Stream) -> list[Operation]:
+        """What comes before the stream's next operation."""
+        legacy = self._streams[LEGACY]
+        if stream is legacy:
+            return [each for s in self._streams.values() if s.blocking for each in s.last]
+        return [*stream.last, *(legacy.last if stream.blocking else ())]
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+    def launch(self, name: str, work: Work, stream: int, *, touches: Sequence[Touch] = ()) -> None:
+        """A kernel, with its counted or known time."""
+        us = work.us
+        if self._graphs:  # the next node's launch is known beforehand
+            us += self.times["graph_node_us"] - self.chip.prediction["launch_us"]
+        self._call("launch_call_us")
+        self._give("kernel", name, Engine.COMPUTE, stream, us=us, demand=work.demand, touches=touches)
+
+    def copy(
+        self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = ()
+    ) -> None:
+        """A copy; the host waits for it if it asked for that, or if its memory is pageable."""
+        self._call("call_us")
+        if kind == HOST_TO_HOST:
+            us = host_us(nbytes, self.chip)
+            last = self._give("copy within host", "", Engine.HOST, stream, us=us, nbytes=nbytes, touches=touches)
+        elif kind == WITHIN:
+            work = memory_work(2 * nbytes, self.chip)
+            self._give("copy within device", "", Engine.COMPUTE, stream, us=work.us, demand=work.demand,
+                       nbytes=nbytes, touches=touches)  # fmt: skip
+            return
+        else:
+            name, engine = _COPIES[kind]
+            us = link_us(nbytes, self.chip, pageable=pageable)
+            memory = "pageable" if pageable else "pinned"
+            last = self._give(name, memory, engine, stream, us=us, nbytes=nbytes, touches=touches)
+        if waits or pageable:
+            self._wait([last])
+
+    def fill(self, nbytes: int, stream: int, *, touches: Sequence[Touch] = ()) -> None:
+        """cudaMemset."""
+        self._call("call_us")
+        work = memory_work(nbytes, self.chip)
+        self._give("fill", "", Engine.COMPUTE, stream, us=work.us, demand=work.demand, nbytes=nbytes, touches=touches)
+
+    def host_function(self, stream: int) -> None:
+        """A function of the host in a stream: its way there and back, as what it does takes no time here."""
+        self._call("call_us")
+        self._give("host function", "", Engine.HOST, stream, us=self.times["callback_us"])
+
+    def record(self, event: int, stream: int) -> None:
+        """An event: a moment in its stream."""
+        self._call("call_us")
+        self._events[event] = self._give("event", "", Engine.NONE, stream)
+
+    def follow(self, stream: int, event: int) -> None:
+        """cudaStreamWaitEvent; an event that was never recorded is not waited for."""
+        self._call("call_us")
+        if event in self._events:
+            self._give("wait", "", Engine.NONE, stream, also=[self._events[event]])
+
+    def allocated(self) -> None:
+        """cudaMalloc and its like."""
+        self._call("allocate_us")
+
+    def freed(self) -> None:
+        """cudaFree, which has waited for the device."""
+        self._call("free_us")
+
+    def queued(self) -> None:
+        """A call that costs the host a little, such as cudaMallocAsync."""
+        self._call("call_us")
+
+    def _call(self, name: str) -> None:
+        if not self._graphs:  # its nodes are known already
+            self.now_us += self.times[name]
+
+    def _give(
+        self, kind: str, name: str, engine: Engine, stream: int, *, us: float = 0.0, nbytes: int = 0,
+        demand: Mapping[str, float] | None = None, also: Iterable[Operation] = (), touches: Sequence[Touch] = (),
+    ) -> Operation:  # fmt: skip
+        graph = self._graphs[-1] if self._graphs else None
+        queue = graph.stream if graph else self._stream(stream)
+        self._count += 1
+        operation = Operation(
+            self._count, kind, name, queue.number, engine, self.now_us + self.times["begin_us"], us, nbytes,
+            demand or {}, queue.priority, graph.launch if graph else 0, touches=touches,
+        )  # fmt: skip
+        before = [*(graph.now if graph else self._before(queue)), *also]
+        self.order.add(operation, before)
+        self.schedule.add(operation, before)
+        if graph:
+            graph.now = graph.ends[graph.node] = [operation]
+        else:
+            queue.last = [operation]
+        return operation
+
+    # -- graphs -------------------------------------------------------------------------------------------------------
+    def begin_graph(self, stream: int, nodes: int) -> None:
+        """A graph is launched; a child's nodes come where its own node is."""
+        if self._graphs:
+            outer = self._graphs[-1]
+            self._graphs.append(_Graph(outer.stream, outer.now, outer.launch))
+            return
+        self._graph_launches += 1
+        self.now_us += self.times["graph_call_us"] + nodes * self.times["graph_node_call_us"]
+        queue = self._stream(stream)
+        self._graphs.append(_Graph(queue, self._before(queue), self._graph_launches))
+
+    def node(self, node: int, after: Iterable[int]) -> None:
+        """What is given next is of this node, which comes after those."""
+        graph = self._graphs[-1]
+        ends = [each for number in after for each in graph.ends.get(number, ())]
+        graph.now, graph.node = ends or graph.before, node
+        graph.ends[node] = graph.now
+
+    def end_graph(self) -> None:
+        """All nodes have been given; the stream goes on when all have ended."""
+        graph = self._graphs.pop()
+        ends = list({each.number: each for last in graph.ends.values() for each in last}.values()) or graph.before
+        if self._graphs:
+            outer = self._graphs[-1]
+            outer.now = outer.ends[outer.node] = ends
+        else:
+            graph.stream.last = ends
+
+    # -- waiting ------------------------------------------------------------------------------------------------------
+    def wait_for_all(self) -> None:
+        """cudaDeviceSynchronize."""
+        self._wait([each for stream in self._streams.values() for each in stream.last])
+
+    def wait_for_stream(self, stream: int) -> None:
+        """cudaStreamSynchronize."""
+        self._wait(self._stream(stream).last)
+
+    def wait_for_event(self, event: int) -> None:
+        """cudaEventSynchronize."""
+        self._wait([self._events[event]] if event in self._events else [])
+
+    def _wait(self, operations: list[Operation]) -> None:
+        if self._graphs:
+            return
+        began = self.now_us
+        for each in operations:
+            self.schedule.place(until=each)
+        self.order.host_waited(operations)
+        end = max((each.end_us for each in operations), default=0.0)
+        self.now_us += self.times["call_us"]
+        if end > self.now_us:
+            self.now_us = end + self.times["wake_us"]
+        self.waited_us += self.now_us - began
+
+    def is_done(self, stream: int) -> bool:
+        """cudaStreamQuery, at the host's clock."""
+        return self._are_done(self._stream(stream).last)
+
+    def has_happened(self, event: int) -> bool:
+        """cudaEventQuery; an event that was never recorded has."""
+        return self._are_done([self._events[event]] if event in self._events else [])
+
+    def _are_done(self, operations: list[Operation]) -> bool:
+        self._call("call_us")
+        self.schedule.place(until_us=self.now_us)
+        return all(each.end_us <= self.now_us for each in operations)
+
+    def elapsed_ms(self, start: int, end: int) -> float | None:
+        """Between two recorded events; None where one of them has not happened yet."""
+        both = [self._events[start], self._events[end]]
+        self.schedule.place(until_us=self.now_us)
+        if any(each.end_us > self.now_us for each in both):
+            return None
+        return (both[1].end_us - both[0].end_us) / 1e3
+
+    def finish(self) -> None:
+        """The program has ended: what is still outstanding gets its place."""
+        self.schedule.place()

@@ -1,0 +1,81 @@
+"""Which operations come before which: by streams, events, graphs and the host's waiting, and not by how long they take.
+
+A clock for each stream, as in a race detector: an operation knows up to which of every stream's operations all have
+ended when it begins. Two that touch the same bytes, one of them writing, and do not know of each other may run in
+either order on hardware. Nodes of one graph are taken to be in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from gridstride.programs.timeline.schedule import Operation
+
+_OPEN = 256
+"""Operations that a new one is compared with, at most."""
+_KEPT = 5
+"""Pairs that are told of; the others are counted."""
+
+
+class Touch(NamedTuple):
+    """Bytes that an operation uses, from `start` to before `end`, of the device's memory or the host's."""
+
+    start: int
+    end: int
+    writes: bool
+
+
+class Order:
+    """What comes before what, and pairs that nothing orders."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.pairs: list[tuple[Operation, Operation, int]] = []
+        """The first pairs, with the number of bytes that both touch."""
+        self._given: dict[int, int] = {}
+        self._host: dict[int, int] = {}
+        self._open: list[Operation] = []
+
+    def add(self, operation: Operation, before: Iterable[Operation]) -> None:
+        """One operation more, behind those before it and all that the host has waited for."""
+        after = dict(self._host)
+        for each in before:
+            _join(after, each)
+        self._given[operation.stream] = after[operation.stream] = self._given.get(operation.stream, 0) + 1
+        operation.after = after
+        if not operation.touches:
+            return
+        for other in self._open:
+            if not _knows(after, other) and other.stream != operation.stream:
+                self._compare(other, operation)
+        self._open = [*self._open[-_OPEN + 1 :], operation]
+
+    def host_waited(self, operations: Iterable[Operation]) -> None:
+        """What is given from now on comes after these."""
+        for each in operations:
+            _join(self._host, each)
+        self._open = [each for each in self._open if not _knows(self._host, each)]
+
+    def _compare(self, one: Operation, other: Operation) -> None:
+        for a, b in _both(one.touches, other.touches):
+            start, end = max(a.start, b.start), min(a.end, b.end)
+            if start < end and (a.writes or b.writes):
+                self.count += 1
+                if len(self.pairs) < _KEPT:
+                    self.pairs.append((one, other, end - start))
+                return
+
+
+def _both(ones: Sequence[Touch], others: Sequence[Touch]) -> Iterable[tuple[Touch, Touch]]:
+    return ((one, other) for one in ones for other in others)
+
+
+def _join(after: dict[int, int], operation: Operation) -> None:
+    for stream, number in operation.after.items():
+        after[stream] = max(after.get(stream, 0), number)
+
+
+def _knows(after: dict[int, int], operation: Operation) -> bool:
+    return after.get(operation.stream, 0) >= operation.after[operation.stream]

@@ -1,0 +1,131 @@
+"""A timeline as text: a row for each stream and each engine, then the operations, then where nothing ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gridstride.virtual.observe.figures import aligned, percent
+
+_WIDTH = 40
+"""Characters of a bar that is as long as the program."""
+_MARKS = {
+    "copy to device": ">", "copy to host": "<", "kernel": "#", "fill": "=", "copy within device": "=",
+    "copy within host": "h", "host function": "h",
+}  # fmt: skip
+_BUSY = "█"
+_LISTED = 24
+_SHOWN_BUBBLES = 3
+
+
+def lines(told: Mapping[str, Any], *, width: int = _WIDTH, listed: int = _LISTED) -> list[str]:
+    """Of what `summary.report` gives. `listed`: operations in the table, at most."""
+    operations = told["operations"]
+    if not operations:
+        return ["the program gave the device nothing to do: there is no timeline"]
+    start = operations[0]["start_us"]
+    return [
+        *drawn(told, width=width),
+        "",
+        *_sentences(told, start),
+        "",
+        *_table(operations[:listed], start),
+        *_more(told["operation_count"] - listed),
+    ]
+
+
+def drawn(told: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
+    """The bars alone, of a program that gave the device something to do."""
+    operations = told["operations"]
+    start, length = operations[0]["start_us"], max(told["modelled_us"], 1e-3)
+    scale = _Scale(start, length, width)
+    streams = [
+        (f"stream {each['stream']}" if each["stream"] else "default stream",
+         scale.bar((o for o in operations if o["stream"] == each["stream"]), _MARKS), _us(each["busy_us"]),
+         percent(each["busy_us"] / length), str(each["operations"]))
+        for each in told["streams"]
+    ]  # fmt: skip
+    engines = [
+        (each["engine"], scale.bar((o for o in operations if o["engine"] == each["engine"]), {}), _us(each["busy_us"]),
+         percent(each["busy_us"] / length), _bytes(each["bytes"]))
+        for each in told["engines"] if each["operations"]
+    ]  # fmt: skip
+    return [
+        f"modelled for {told['chip']}, not measured: {_us(told['modelled_us'])} us in all",
+        "> copy to device  < copy to host  # kernel  = fill or copy within  h host",
+        "",
+        *aligned(("", f"0 to {_us(length)} us", "busy us", "share", "operations"), streams, left=(0, 1)),
+        "",
+        *aligned(("engine", "", "busy us", "share", "bytes"), engines, left=(0, 1)),
+    ]
+
+
+class _Scale:
+    """Time as columns of text."""
+
+    def __init__(self, start_us: float, length_us: float, width: int) -> None:
+        self._start, self._per_column, self._width = start_us, length_us / width, width
+
+    def bar(self, operations: Iterable[Mapping[str, Any]], marks: Mapping[str, str]) -> str:
+        """Each column shows what began last in it; what is shorter than a column has one all the same."""
+        columns = [" "] * self._width
+        for each in operations:
+            first = min(self._width - 1, int((each["start_us"] - self._start) / self._per_column))
+            behind = max(first + 1, min(self._width, round((each["end_us"] - self._start) / self._per_column)))
+            columns[first:behind] = [marks.get(each["kind"], _BUSY)] * (behind - first)
+        return f"|{''.join(columns)}|"
+
+
+def _sentences(told: Mapping[str, Any], start: float) -> list[str]:
+    """What the picture shows, in numbers: overlap, the bubble, and how kernels got their times."""
+    length = max(told["modelled_us"], 1e-3)
+    said = [
+        f"two engines or more are busy for {_us(told['overlap_us'])} us ({percent(told['overlap_us'] / length)}), "
+        f"none for {_us(told['idle_us'])} us ({percent(told['idle_us'] / length)})"
+    ]
+    for gap in told["bubbles"][:_SHOWN_BUBBLES]:
+        before = max((o for o in told["operations"] if o["end_us"] <= gap["start_us"] + 1e-3),
+                     key=lambda o: float(o["end_us"]), default=None)  # fmt: skip
+        after = next((o for o in told["operations"] if o["start_us"] >= gap["end_us"] - 1e-3), None)
+        between = f", from {_named(before)} to {_named(after)}" if before and after else ""
+        said.append(
+            f"bubble: {_us(gap['end_us'] - gap['start_us'])} us from {_us(gap['start_us'] - start)} us on{between}; "
+            "the host had not given the device the next work yet"
+        )
+    said.append(
+        f"the host: {_us(told['host_us'])} us, {_us(told['host_waited_us'])} of them waiting; its own computing counts "
+        "as nothing"
+    )
+    for pair in told["pairs"]:
+        one, other = (f"{_named(each)} in stream {each['stream']}" for each in (pair["first"], pair["second"]))
+        said.append(f"nothing orders {one} and {other}: both touch the same {pair['bytes']:,} bytes")
+    counted, reused = told["launches_counted"], told["launches_reused"]
+    if counted:
+        more = f"; {reused} launches like one of these took its time" if reused else ""
+        said.append(f"{counted} launch{'' if counted == 1 else 'es'} counted for the time of the kernel{more}")
+    return said
+
+
+def _table(operations: Sequence[Mapping[str, Any]], start: float) -> list[str]:
+    rows = [
+        (_us(o["start_us"] - start), _us(o["end_us"] - start), _us(o["end_us"] - o["start_us"]),
+         str(o["stream"]), _named(o), _bytes(o["bytes"]), str(o["graph"] or ""))
+        for o in operations
+    ]  # fmt: skip
+    return aligned(("start us", "end us", "us", "stream", "operation", "bytes", "graph"), rows, left=(4,))
+
+
+def _more(count: int) -> list[str]:
+    return [f"… and {count} more: --json lists them"] if count > 0 else []
+
+
+def _named(operation: Mapping[str, Any]) -> str:
+    return f"{operation['kind']} {operation['name']}".strip()
+
+
+def _us(us: float) -> str:
+    return f"{us:,.1f}"
+
+
+def _bytes(nbytes: int) -> str:
+    return f"{nbytes:,}" if nbytes else ""

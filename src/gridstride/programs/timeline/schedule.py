@@ -1,0 +1,128 @@
+"""When operations run: each after those it depends on, and when its engine has room for it.
+
+Compute: kernels run side by side as long as no resource of the chip is asked for more than once over; none of them
+slows another down. The other engines do one operation after the other. Whoever can begin first goes first, as each
+stream has a queue of its own in hardware; of those that can begin at one time the higher priority, then the one that
+was given first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+
+from gridstride.programs.timeline.order import Touch
+
+_FULL = 1 + 1e-9
+
+
+class Engine(StrEnum):
+    """What does the work."""
+
+    COMPUTE = "compute"
+    TO_DEVICE = "to device"
+    TO_HOST = "to host"
+    HOST = "host functions"
+    NONE = "none"
+    """Nothing is done: an event, or a stream that waits for one."""
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """One piece of a stream's work. `given_us` is when the device knows of it, `us` how long it takes; `demand` is its
+    share of each resource while it runs (compute only), `priority` the stream's: lower goes first.
+    """
+
+    number: int
+    kind: str
+    name: str
+    stream: int
+    engine: Engine
+    given_us: float
+    us: float = 0.0
+    nbytes: int = 0
+    demand: Mapping[str, float] = field(default_factory=dict)
+    priority: int = 0
+    graph: int = 0
+    """Which launch of a graph it belongs to, from 1 on; 0 for none."""
+    start_us: float = inf
+    awaited: int = 0
+    """How many operations it depends on that have no place yet."""
+    followers: list[Operation] = field(default_factory=list)
+    touches: Sequence[Touch] = ()
+    after: Mapping[int, int] = field(default_factory=dict)
+    """Of each stream, up to which of its operations all come before this one; its own among them."""
+
+    @property
+    def end_us(self) -> float:
+        """Infinite as long as it has no place."""
+        return self.start_us + self.us
+
+
+class Schedule:
+    """Gives operations their place in time, as late as somebody asks: what is given later may go first."""
+
+    def __init__(self) -> None:
+        self.placed: list[Operation] = []
+        """By the time they start."""
+        self._ready: list[Operation] = []
+        self._running: list[Operation] = []  # on the compute engine
+        self._free_us = dict.fromkeys((Engine.TO_DEVICE, Engine.TO_HOST, Engine.HOST), 0.0)
+
+    def add(self, operation: Operation, after: Iterable[Operation]) -> None:
+        """One operation more, which begins when those before it have ended."""
+        for each in after:
+            if each.start_us == inf:
+                each.followers.append(operation)
+                operation.awaited += 1
+            else:
+                operation.given_us = max(operation.given_us, each.end_us)
+        if not operation.awaited:
+            self._ready.append(operation)
+
+    def place(self, *, until: Operation | None = None, until_us: float = inf) -> None:
+        """Place what begins up to a time, or all that begins before `until` does, and that.
+
+        Right as long as nothing is given later that could begin before: the host waits for `until`, or its clock is
+        at `until_us`.
+        """
+        while self._ready and (until is None or until.start_us == inf):
+            start, _, _, _, operation = min(
+                (self._start(each), each.priority, each.given_us, each.number, each) for each in self._ready
+            )
+            if start > until_us:
+                return
+            self._ready.remove(operation)
+            self._place(operation, start)
+
+    def _start(self, operation: Operation) -> float:
+        """When it could begin, if nothing else was placed before it."""
+        if operation.engine is Engine.NONE:
+            return operation.given_us
+        if operation.engine is not Engine.COMPUTE:
+            return max(operation.given_us, self._free_us[operation.engine])
+        times = [operation.given_us, *(each.end_us for each in self._running if each.end_us > operation.given_us)]
+        return next(time for time in sorted(times) if self._fits(operation, time))
+
+    def _fits(self, operation: Operation, time: float) -> bool:
+        there = [each.demand for each in self._running if each.end_us > time]
+        return not there or all(
+            share + sum(demand.get(name, 0.0) for demand in there) <= _FULL
+            for name, share in operation.demand.items()
+        )  # fmt: skip
+
+    def _place(self, operation: Operation, start: float) -> None:
+        operation.start_us = start
+        self.placed.append(operation)
+        if operation.engine is Engine.COMPUTE:
+            self._running = [*(each for each in self._running if each.end_us > start), operation]
+        elif operation.engine is not Engine.NONE:
+            self._free_us[operation.engine] = operation.end_us
+        for each in operation.followers:
+            each.given_us = max(each.given_us, operation.end_us)
+            each.awaited -= 1
+            if not each.awaited:
+                self._ready.append(each)
+        operation.followers.clear()

@@ -1,0 +1,108 @@
+"""Figures of a timeline: how long it is, how busy streams and engines are, and where nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+from gridstride.programs.timeline.model import Timeline
+from gridstride.programs.timeline.schedule import Engine, Operation
+from gridstride.programs.timeline.totals import Totals
+
+MOST_SHOWN = 5000
+"""Operations that a report lists."""
+Span = tuple[float, float]
+
+
+def work_of(timeline: Timeline) -> list[Operation]:
+    """The operations that take time, by their start."""
+    return [each for each in timeline.schedule.placed if each.engine is not Engine.NONE]
+
+
+def totals(timeline: Timeline) -> Totals:
+    """Of a program that has ended."""
+    done = work_of(timeline)
+    spans = {engine: busy(done, engine) for engine in (Engine.COMPUTE, Engine.TO_DEVICE, Engine.TO_HOST, Engine.HOST)}
+    sums = {engine: length(each) for engine, each in spans.items()}
+    any_busy = length(union(span for each in spans.values() for span in each))
+    whole = max((each.end_us for each in done), default=0.0) - min((each.start_us for each in done), default=0.0)
+    return Totals(
+        whole, sums[Engine.COMPUTE], sums[Engine.TO_DEVICE], sums[Engine.TO_HOST],
+        overlap(list(spans.values())), whole - any_busy, timeline.now_us, timeline.waited_us,
+        timeline.order.count,
+    )  # fmt: skip
+
+
+def busy(operations: Sequence[Operation], engine: Engine) -> list[Span]:
+    """When an engine has something to do."""
+    return union((each.start_us, each.end_us) for each in operations if each.engine is engine)
+
+
+def union(spans: Iterable[Span]) -> list[Span]:
+    """Without overlaps, by time."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def length(spans: Iterable[Span]) -> float:
+    return sum(end - start for start, end in spans)
+
+
+def overlap(engines: Sequence[Sequence[Span]]) -> float:
+    """Time in which two engines or more are busy."""
+    steps = sorted((time, step) for spans in engines for start, end in spans for time, step in ((start, 1), (end, -1)))
+    total, count, since = 0.0, 0, 0.0
+    for time, step in steps:
+        total += time - since if count > 1 else 0.0
+        count, since = count + step, time
+    return total
+
+
+def bubbles(operations: Sequence[Operation]) -> list[Span]:
+    """The stretches between the first operation and the last in which nothing runs, the longest first."""
+    spans = union((each.start_us, each.end_us) for each in operations)
+    gaps = [(one[1], other[0]) for one, other in pairwise(spans)]
+    return sorted(gaps, key=lambda gap: gap[0] - gap[1])
+
+
+def report(timeline: Timeline, *, counted: int, reused: int) -> dict[str, Any]:
+    """What `gridstride profile` shows, as JSON has it. Of very many operations the first ones are listed.
+
+    `counted` launches were counted; `reused` ones took the time of an equal launch before them.
+    """
+    done = work_of(timeline)
+    streams = sorted({each.stream for each in done})
+    return {
+        "chip": timeline.chip.key, "modelled": True, **asdict(totals(timeline)),
+        "launches_counted": counted, "launches_reused": reused,
+        "streams": [
+            {"stream": n, "busy_us": length(union((e.start_us, e.end_us) for e in done if e.stream == n)),
+             "operations": sum(e.stream == n for e in done)}
+            for n in streams
+        ],
+        "engines": [
+            {"engine": str(engine), "busy_us": length(busy(done, engine)),
+             "operations": sum(e.engine is engine for e in done),
+             "bytes": sum(e.nbytes for e in done if e.engine is engine)}
+            for engine in Engine if engine is not Engine.NONE
+        ],
+        "bubbles": [{"start_us": start, "end_us": end} for start, end in bubbles(done)[:5]],
+        "pairs": [{"first": _row(a), "second": _row(b), "bytes": shared} for a, b, shared in timeline.order.pairs],
+        "operation_count": len(done),
+        "operations": [_row(each) for each in done[:MOST_SHOWN]],
+    }  # fmt: skip
+
+
+def _row(operation: Operation) -> dict[str, Any]:
+    return {
+        "kind": operation.kind, "name": operation.name, "stream": operation.stream, "engine": str(operation.engine),
+        "graph": operation.graph, "start_us": round(operation.start_us, 3), "end_us": round(operation.end_us, 3),
+        "bytes": operation.nbytes,
+    }  # fmt: skip

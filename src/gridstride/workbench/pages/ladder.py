@@ -1,0 +1,159 @@
+"""A ladder: its rungs with their sources, measured and predicted speed beside each other, and what each gained."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from nicegui import ui
+
+from gridstride.judge.report.source_view import headline
+from gridstride.judge.report.source_view import prose as paragraphs
+from gridstride.plain import plain
+from gridstride.virtual.observe.figures import percent, times
+from gridstride.workbench.ladder_record import Recorded, RungTimes, recorded
+from gridstride.workbench.pages.frame import trouble
+from gridstride.workbench.pages.prose import code, prose
+from gridstride.workbench.state import days
+
+_SAME = 1.05  # a ratio nearer to 1 is neither faster nor slower
+
+
+@dataclass(frozen=True, slots=True)
+class _Ladder:
+    """What the page shows. `rungs` are the kernels' names with their sources; `days` those whose labs climb it."""
+
+    name: str
+    title: str
+    rungs: tuple[tuple[str, str], ...]
+    notes: str
+    recorded: Recorded | None
+    days: tuple[int, ...]
+
+
+async def build(name: str) -> None:
+    """The page."""
+    ladder = await asyncio.to_thread(_read, name)
+    if ladder is None:
+        trouble(f"There is no ladder {name!r}.")
+        ui.link("To the ladders", "/ladders")
+        return
+    with ui.element("div").classes("soft eyebrow"):
+        ui.link("Ladders", "/ladders")
+        for number in ladder.days:
+            ui.link(f"lab of day {number}", f"/day/{number}/lab")
+    ui.html(f"<h1>{ladder.name}</h1>", sanitize=True)
+    ui.label(ladder.title)
+    _where_from(ladder)
+    with ui.element("ol").classes("rungs"):
+        below: RungTimes | None = None
+        for rung, source in ladder.rungs:
+            own = ladder.recorded.rungs.get(rung) if ladder.recorded else None
+            _rung(rung, source, own, below, ladder.recorded)
+            below = own
+    if ladder.notes:
+        ui.html("<h2>Notes</h2>", sanitize=False)
+        prose(ladder.notes)
+
+
+@functools.lru_cache(maxsize=64)
+def _read(name: str) -> _Ladder | None:
+    """From what is installed, which stays as it is while the server runs; None where there is no such ladder."""
+    from gridstride.judge.find import find, problem_names
+
+    if name not in problem_names():
+        return None
+    folder = find(name)
+    notes = folder.path / "notes.md"
+    climbed = tuple(day.number for day in days()[0] if day.lab.problem == name)
+    rungs = tuple((file.name, file.source) for file in folder.rungs())
+    return _Ladder(name, folder.problem.title, rungs, _without_title(notes), recorded(name), climbed)
+
+
+def _without_title(notes: Path) -> str:
+    return notes.read_text(encoding="utf-8").partition("\n")[2].strip() if notes.is_file() else ""
+
+
+def _where_from(ladder: _Ladder) -> None:
+    """Which machine the times are of, at which sizes, and how to get them again."""
+    found, climb = ladder.recorded, f"gridstride climb {ladder.name}"
+    if found is None:
+        ui.label(f"No times of an H200 are recorded. {climb} counts and predicts on this machine.").classes("soft")
+        return
+    sizes = ", ".join(f"{symbol} = {value:,}" for symbol, value in found.sizes.items())
+    ui.label(
+        f"Measured on an {found.gpu} on {found.date} at {sizes}; predicted for the same by the virtual GPU. A full bar "
+        f"is {found.limit_ms:.4g} ms, the least that the chip allows. On this machine: {climb}"
+    ).classes("soft ladder-from")
+
+
+def _rung(name: str, source: str, own: RungTimes | None, below: RungTimes | None, found: Recorded | None) -> None:
+    with ui.element("li").classes("rung").props(f'id="{name}"'):
+        with ui.element("div").classes("said"):
+            with ui.element("h2").classes("mono"):
+                ui.label(name)
+            title = headline(source.partition("\n")[0].removeprefix("//").strip().partition(" ")[2])
+            ui.label(title[:1].upper() + title[1:])
+        if found is not None and own is None:
+            ui.label("Not measured yet.").classes("soft")
+        elif found is not None and own is not None:
+            with ui.element("dl").classes("speeds"):
+                _bar("H200", own.measured_ms, found.limit_ms, "bar-measured")
+                if own.predicted_ms:
+                    _bar("predicted", own.predicted_ms, found.limit_ms, "bar-predicted")
+            with ui.element("div").classes("soft small gained"):
+                for text in _gained(own, below):
+                    ui.label(text)
+        _Source(source)
+
+
+def _bar(name: str, ms: float, limit_ms: float, shape: str) -> None:
+    with ui.element("dt"):
+        ui.label(name)
+    with ui.element("dd"):
+        with ui.element("div").classes("track").props('aria-hidden="true"'):
+            ui.element("div").classes(shape).style(f"width: {min(100.0, 100 * limit_ms / ms):.2f}%")
+        ui.label(f"{ms:.4g} ms").classes("ms")
+        ui.label(percent(limit_ms / ms)).classes("share")
+
+
+def _gained(own: RungTimes, below: RungTimes | None) -> list[str]:
+    """What the rung gained over the one below it, and how it compares with what others have written."""
+    said = []
+    if below is not None:
+        model = f"; the model says {_faster(below.predicted_ms / own.predicted_ms)}" \
+            if own.predicted_ms and below.predicted_ms else ""  # fmt: skip
+        said.append(f"{_faster(below.measured_ms / own.measured_ms)} than the rung below{model}".capitalize())
+    said += [f"{times(ratio)} the speed of {peer}" for peer, ratio in own.peers.items()]
+    if own.limiter:
+        said.append(f"Limited by {own.limiter}, as the virtual GPU counts")
+    return said
+
+
+def _faster(ratio: float) -> str:
+    if 1 / _SAME < ratio < _SAME:
+        return "as fast"
+    return f"{times(ratio)} faster" if ratio > 1 else f"{times(1 / ratio)} slower"
+
+
+class _Source:
+    """A rung's text, put on the page when it is asked for: eight of them at once would keep the page waiting."""
+
+    def __init__(self, source: str) -> None:
+        self._source, self._shown = source, False
+        with ui.element("details").classes("source") as details:
+            with ui.element("summary"):
+                ui.label("Source, and what it changes")
+            self._area = ui.element("div")
+        details.on("toggle", self._show)
+
+    def _show(self) -> None:
+        if self._shown:
+            return
+        self._shown = True
+        with self._area:
+            for name, text in paragraphs(self._source):
+                ui.label(plain(f"{name}: {text}" if name else text)).classes("small")
+            code(self._source, "cuda")
