@@ -192,10 +192,13 @@ def _copy_elements(
 
 
 def _copy(b: Builder, to: Value, source: Value, size: Value) -> None:
-    """One element of 1, 2, 4, 8 or 16 bytes in one access, so that other threads never see half of it."""
+    """One element of 1, 2, 4, 8 or 16 bytes in one access, so that other threads never see half of it. Processors with
+    AVX, and those of AArch64 with LSE2, make one of an aligned vector of 16.
+    """
     for bytes_ in (1, 2, 4, 8, 16):
+        type_ = f"i{8 * bytes_}" if bytes_ <= 8 else "<2 x i64>"
         with b.if_(size == bytes_):
-            b.store(b.load(f"i{8 * bytes_}", source, align=bytes_), to, align=bytes_)
+            b.store(b.load(type_, source, align=bytes_), to, align=bytes_)
 
 
 # -- whole warps ------------------------------------------------------------------------------------------------------

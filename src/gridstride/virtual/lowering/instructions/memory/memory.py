@@ -102,21 +102,52 @@ def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
     if remote(cx.ins):
         uniform = form is not None and form.uniform
         return load_remote(cx, vector_address(cx, address, access.space), access, site, uniform=uniform)
+    if _in_one(cx, access):
+        return _load_in_one(cx, vector_address(cx, address, access.space), access, site)
     if form is None or not layout.few_groups(form):
         return _load_varying(cx, vector_address(cx, address, access.space), access, site)
     return outlined.load(cx, form, access, site)
 
 
+def _in_one(cx: Lowering, access: Access) -> bool:
+    """Whether other threads must see all elements of a lane's vector change at once.
+
+    The PTX memory model takes its elements for accesses of their own, but every GPU makes one of up to 16 bytes, and
+    CUB's look-back has a tile's state and its value in one.
+    """
+    return ordered(cx.ins) and access.count > 1 and access.bytes <= 16
+
+
+def _load_in_one(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
+    out = _checked_copy(cx, addresses, Access(access.space, access.bytes, 1), site)
+    together = cx.b.load(f"<{LANES * access.count} x {access.type}>", out, align=access.bytes)
+    return [cx.b.shuffle(together, range(j, LANES * access.count, access.count)) for j in range(access.count)]
+
+
+def _store_in_one(cx: Lowering, addresses: Value, access: Access, site: int, values: list[Value]) -> None:
+    parts = values
+    while len(parts) > 2:
+        parts = [cx.b.shuffle(a, range(2 * LANES), z) for a, z in zip(parts[::2], parts[1::2], strict=True)]
+    order = [j * LANES + lane for lane in range(LANES) for j in range(access.count)]
+    whole = Access(access.space, access.bytes, 1)
+    _slow_store(cx, addresses, whole, site, [cx.b.shuffle(parts[0], order, parts[1])])
+
+
 def _slow_load(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
-    """Lane by lane with exact bounds; remembers the allocation for this site, or faults."""
+    b, out = cx.b, _checked_copy(cx, addresses, access, site)
+    step = access.size * LANES
+    return [b.load(wide(access.type), b.offset(out, step * j), align=access.size) for j in range(access.count)]
+
+
+def _checked_copy(cx: Lowering, addresses: Value, access: Access, site: int) -> Value:
+    """Where all values are then, lane by lane with exact bounds; remembers the allocation for this site, or faults."""
     b = cx.b
     where, out = cx.program.scratch(cx)
     b.store(_long(cx, addresses), where)
     size, count = constant("i32", access.size), constant("i32", access.count)
     space = constant("i32", SPACES[access.space])
     b.call("void", "gs_load", cx.warp, constant("i32", site), cx.active(), where, out, size, count, space)
-    step = access.size * LANES
-    return [b.load(wide(access.type), b.offset(out, step * j), align=access.size) for j in range(access.count)]
+    return out
 
 
 def _load_varying(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
@@ -144,6 +175,10 @@ def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand,
     if remote(cx.ins):
         values = [cx.vector(i, ptx_type) for i in items]
         store_remote(cx, vector_address(cx, address, access.space), access, site, values)
+        return
+    if _in_one(cx, access):
+        values = [cx.vector(i, ptx_type) for i in items]
+        _store_in_one(cx, vector_address(cx, address, access.space), access, site, values)
         return
     if form is None or not layout.few_groups(form):
         values = [cx.vector(i, ptx_type) for i in items]
