@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from gridstride.judge import ladder as ladders
 from gridstride.judge.cases import all_cases, kernel_cases
-from gridstride.judge.coverage import areas, classes, coverage, launch_tiles, many_blocks, size_classes
+from gridstride.judge.coverage import classes, coverage
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import Launch
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Problem
+from gridstride.judge.sizes import areas, launch_tiles, many_blocks, size_classes
 
 FOLDERS = {name: find(name) for name in problem_names()}
 

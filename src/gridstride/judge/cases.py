@@ -11,34 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.coverage import (
-    AREA,
-    BLOCKS,
-    CHIPS,
-    FLOAT_WIDTH,
-    ORDERS,
-    TAILS,
-    VECTOR,
-    WARP,
-    WIDTHS,
-    Branch,
-    areas,
-    branches,
-    elongated,
-    free_sizes,
-    kinds_when_wide,
-    launch_tiles,
-    many_blocks,
-    placed,
-    size_classes,
-    small_classes,
-    unit,
-    whole_tiles,
-)
+from gridstride.judge.branches import Branch, Combination, branches
+from gridstride.judge.coverage import CHIPS, ORDERS, kinds_when_wide, placed, unit
 from gridstride.judge.data import generate, kinds
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.size_conditions import SizeCondition
+from gridstride.judge.sizes import (
+    AREA,
+    BLOCKS,
+    FLOAT_WIDTH,
+    TAILS,
+    VECTOR,
+    WARP,
+    WIDTHS,
+    areas,
+    elongated,
+    free_sizes,
+    launch_tiles,
+    many_blocks,
+    middling,
+    size_classes,
+    small_classes,
+    whole_tiles,
+)
 
 _FAR = 65_537  # units between an aligned address and where an array begins, among those next to it
 _GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
@@ -123,7 +119,7 @@ def kernel_cases(
     if float_index:
         far = [*_far(draw, problem), *_large(draw, problem, FLOAT_WIDTH)]
         made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
-    for branch in branches(problem, conditions):
+    for branch in branches(problem, conditions, launch):
         taken = _at_branch(draw, problem, branch)
         made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in taken]
     return _ordered(made)
@@ -301,32 +297,29 @@ def _large(draw: random.Random, problem: Problem, least: int) -> Iterator[Case]:
         yield Case(_alone(draw, problem, large), "normal", 0, once=True)
 
 
-def _at_branch(draw: random.Random, problem: Problem, branch: Branch) -> Iterator[Case]:
-    """Sizes at one side of where a kernel decides, with every kind of data, tail and place of an array."""
-    once = branch.last > _ONCE
+def _at_branch(draw: random.Random, problem: Problem, branch: Branch | Combination) -> Iterator[Case]:
+    """Sizes at which a kernel takes a way of its own, with every kind of data, tail and place of an array."""
+    usual = free_sizes(problem)
 
-    def sizes(residue: int | None = None) -> dict[str, int]:
-        size = draw.randint(branch.first, branch.last)
-        if residue is not None:
-            first = branch.first + (residue - branch.first) % VECTOR
-            size = draw.randrange(first, branch.last + 1, VECTOR)
-        given = {**branch.beside, branch.name: size}
-        far = size > free_sizes(problem)[branch.name]
-        return _alone(draw, problem, given) if far else _with(draw, problem, given)
+    def case(kind: str, residue: int | None = None, offsets: Mapping[str, int] = {}) -> Case:
+        given = branch.drawn(draw, residue)
+        far = any(size > usual[name] for name, size in given.items())
+        sizes = _alone(draw, problem, given) if far else _with(draw, problem, given)
+        return Case(sizes, kind, 0, offsets=offsets, once=max(given.values()) > _ONCE)
 
     for kind in kinds(problem):
-        yield Case(sizes(), kind, 0, once=once)
-    for residue in range(VECTOR):
-        yield Case(sizes(residue), "normal", 0, once=once)
+        yield case(kind)
+    for residue in branch.residues:
+        yield case("normal", residue)
     for p in placed(problem):
-        yield Case(sizes(0), "normal", 0, offsets={p.name: unit(problem, p)}, once=once)
+        yield case("normal", branch.residues[0], {p.name: unit(problem, p)})
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
 def _with(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> dict[str, int]:
     """These sizes, and others of middling size: odd ones, and such as vectors or whole warps fit."""
     sizes = {
-        name: given[name] if name in given else _middling(draw, limit) for name, limit in free_sizes(problem).items()
+        name: given[name] if name in given else middling(draw, limit) for name, limit in free_sizes(problem).items()
     }
     return _strided(draw, problem, sizes)
 
@@ -351,12 +344,6 @@ def _vectorisable(draw: random.Random, problem: Problem) -> dict[str, int]:
     }
     made = {**sizes, **{stride: sizes[width] + 8 * draw.randint(0, 2) for stride, width in problem.strides.items()}}
     return {name: made[name] for name in problem.largest}
-
-
-def _middling(draw: random.Random, limit: int) -> int:
-    size = draw.randint(max(1, limit // 4), limit)
-    multiple = draw.choice((1, 1, VECTOR, WARP))
-    return max(size // multiple * multiple, 1)
 
 
 def _one_of(draw: random.Random, members: Iterable[int]) -> int:

@@ -13,28 +13,31 @@ from typing import get_args
 
 import numpy as np
 
+from gridstride.judge.branches import Branch, Combination, branches
 from gridstride.judge.data import kinds
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import Launch
 from gridstride.judge.problem import Array, Case, Order, Parameter, Problem
-from gridstride.judge.size_conditions import SizeCondition, changes
-from gridstride.judge.symbols import ExpressionError, names
+from gridstride.judge.size_conditions import SizeCondition
+from gridstride.judge.sizes import (
+    BLOCKS,
+    ELONGATED,
+    TAILS,
+    VECTOR,
+    area,
+    areas,
+    elongated,
+    free_sizes,
+    launch_tiles,
+    many_blocks,
+    size_classes,
+    whole_tiles,
+    widths,
+)
 
-WARP = 32
-VECTOR = 4  # elements that kernels read at once, where sizes and addresses allow
-LONGEST_PERIOD = 128  # elements: the widest tile in common use; residues are told apart up to here
-TAILS = (1, 2, 3, -1)  # elements past (or short of) whole tiles
-WIDTHS = (1 << 12, 1 << 15, 1 << 16, 1 << 20)  # a block's shared memory, short, unsigned short, 1,024 blocks of 1,024
-AREA = 1 << 20  # elements of two extents together, where neither alone is too large for anything
-BLOCKS = 1 << 16  # what an unsigned short does not count, and more than a grid's y and z may hold
-FLOAT_WIDTH = 1 << 24  # above it a float does not hold every whole number
 CHIPS = (1, 3)  # multiprocessors: a grid of few blocks, whose loops go round
 ORDERS: tuple[Order, ...] = get_args(Order)
-_MANY = 1 << 20  # multiprocessors, so that a grid is not bounded by them
-_ELONGATED = 4  # one extent over another
 _UNALIGNED = (1, 2, 3)  # elements, or units of the problem's alignment, past an aligned address
 _EACH_KIND = 2  # cases with each kind of data
-_LEAST_BRANCH = 24  # a smaller size that a kernel decides by is a loop that the compiler unrolled, or covered anyway
-_BESIDE = 2  # the other sizes, where one goes far
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ def classes(
         for what, members in size_classes(limit, problem.tiles).items():
             yield CaseClass(f"size {name}", what, _sized(name, members))
     for a, b in elongated(problem):
-        yield CaseClass("shape", f"{a} at least {_ELONGATED} × {b}", _longer(a, b))
+        yield CaseClass("shape", f"{a} at least {ELONGATED} × {b}", _longer(a, b))
     for name, most in problem.widest.items():
         near = _over(name, most - most // 16 - 1)
         for kind in kinds_when_wide(problem, most):
@@ -141,7 +144,7 @@ def classes(
         yield CaseClass("grid", f"{many} SMs", _on_chip(many))
     if launch:
         yield from _of_a_launch(problem, launch)
-    for branch in branches(problem, conditions):
+    for branch in branches(problem, conditions, launch):
         yield from _of_a_branch(problem, branch)
 
 
@@ -177,190 +180,14 @@ def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
             yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(rest)))
 
 
-def _of_a_branch(problem: Problem, branch: Branch) -> Iterator[CaseClass]:
+def _of_a_branch(problem: Problem, branch: Branch | Combination) -> Iterator[CaseClass]:
     """What the problem's other sizes see anyway: every kind of data, tail and place of an array."""
     for kind in kinds(problem):
         yield CaseClass("branch", f"{branch}, {kind}", _both(branch.holds, _drawn(kind)))
-    for residue in range(VECTOR):
+    for residue in branch.residues:
         yield CaseClass("branch", f"{branch}, {residue} mod {VECTOR}", _both(branch.holds, _residue(branch, residue)))
     for p in placed(problem):
         yield CaseClass("branch", f"{branch}, {p.name} alone past", _both(branch.holds, _alone(problem, p, 1)))
-
-
-# -- branches ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """Sizes `first` to `last` of `name`, at one side of where a kernel's text decides; `beside`: the other sizes that
-    it decides by, if any, are as they were when the place was found.
-    """
-
-    name: str
-    first: int
-    last: int
-    beside: Mapping[str, int]
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.first:,} to {self.last:,}"
-
-    def holds(self, case: Case) -> bool:
-        """Whether the case is of these sizes."""
-        return self.first <= case.sizes[self.name] <= self.last
-
-
-def branches(problem: Problem, conditions: Iterable[SizeCondition]) -> list[Branch]:
-    """Both sides of each place where a kernel decides by a size; what lies above the usual sizes only past it."""
-    found: dict[tuple[str, int], Branch] = {}
-    names = [p.name for p in problem.parameters]
-    sizes = free_sizes(problem)
-    for condition in conditions:
-        about = {place: names[place] for place in condition.parameters if place < len(names)}
-        if len(about) < len(condition.parameters) or not set(about.values()) <= set(sizes):
-            continue
-        for name in about.values():
-            for branch in _sides(problem, condition, about, name):
-                found.setdefault((name, branch.first), branch)
-    return list(found.values())
-
-
-def _sides(problem: Problem, condition: SizeCondition, about: Mapping[int, str], name: str) -> Iterator[Branch]:
-    usual = free_sizes(problem)
-    most = problem.widest.get(name, usual[name])
-    beside = {other: min(_BESIDE, usual[other]) for other in about.values() if other != name}
-
-    def holds(size: int) -> bool:
-        return condition.holds({place: size if each == name else beside[each] for place, each in about.items()})
-
-    for last in changes(holds, most):
-        reach = max(4 * VECTOR, last // 16)
-        if last >= _LEAST_BRANCH and last + VECTOR <= most:
-            yield Branch(name, last + 1, min(last + reach, most), beside)
-            if last <= usual[name]:
-                yield Branch(name, last - reach + 1, last, beside)
-
-
-# -- sizes -------------------------------------------------------------------------------------------------------------
-def free_sizes(problem: Problem) -> dict[str, int]:
-    """Sizes that are drawn by themselves, with the largest of each; strides follow the width of their rows."""
-    return {name: limit for name, limit in problem.largest.items() if name not in problem.strides}
-
-
-def size_classes(limit: int, tiles: Iterable[int]) -> dict[str, Array]:
-    """Kinds of sizes that kernels get wrong, with the sizes up to `limit` of each; kinds without any are left out.
-
-    Those of residues hold a whole warp besides where `limit` allows: a tail shows behind something whole.
-    """
-    n = np.arange(1, limit + 1)
-    found = {"1": n == 1, "2 to 7": (n >= 2) & (n < 8), f"8 to {WARP - 1}": (n >= 8) & (n < WARP)}
-    bulk = n > min(WARP, limit // 4)
-    for residue in range(8):
-        found[f"{residue} mod 8"] = (n % 8 == residue) & bulk
-    for period in (16, 32, 64, LONGEST_PERIOD):
-        found[f"{period // 2} mod {period}"] = (n % period == period // 2) & bulk
-    period = next((p for p in (LONGEST_PERIOD, 64, WARP) if 2 * p <= limit), 0)
-    if period:
-        found[f"0 mod {period}"] = n % period == 0
-        for tail in TAILS:
-            found[f"{tail} mod {period}"] = (n % period == tail % period) & (n > period // 2)
-    for shift, what in ((-1, "one below a tile"), (0, "a tile"), (1, "one above a tile")):
-        found[what] = np.isin(n, [tile + shift for tile in tiles])
-    found["the largest quarter"] = n > 3 * limit // 4
-    return {name: n[which] for name, which in found.items() if which.any()}
-
-
-def small_classes(limit: int) -> dict[str, Array]:
-    """Those of `size_classes` that hold less than a warp: nothing else should be small beside them."""
-    known = size_classes(limit, ())
-    return {name: known[name] for name in ("1", "2 to 7", f"8 to {WARP - 1}") if name in known}
-
-
-def elongated(problem: Problem) -> list[tuple[str, str]]:
-    """Pairs of extents of one array, in both orders, that may differ by enough to be told apart."""
-    limits = free_sizes(problem)
-    shapes = [[e for e in p.shape if e in limits] for p in problem.parameters]
-    pairs = {pair: None for shape in shapes for pair in itertools.permutations(dict.fromkeys(shape), 2)}
-    return [(a, b) for a, b in pairs if limits[a] > _ELONGATED * 2]
-
-
-def widths(most: int, *, float_index: bool = False) -> list[int]:
-    """The thresholds that a size of up to `most` passes; one that goes far goes further where an index is a float."""
-    far = float_index and most > WIDTHS[-1]
-    return [*(width for width in WIDTHS if width < most), *([FLOAT_WIDTH] if far else [])]
-
-
-def areas(problem: Problem) -> list[tuple[str, str]]:
-    """Pairs of extents of one output that may both be large: their product is an index."""
-    pairs = {
-        pair: None
-        for p in problem.outputs
-        for pair in itertools.combinations([e for e in dict.fromkeys(p.shape) if _goes_far(problem, e)], 2)
-    }
-    return list(pairs)
-
-
-def _goes_far(problem: Problem, extent: str) -> bool:
-    return problem.widest.get(extent, 0) ** 2 >= 4 * AREA  # one of a pair may be twice as long as the other
-
-
-def area(float_index: bool) -> int:
-    """What the product of two extents must pass."""
-    return FLOAT_WIDTH if float_index else AREA
-
-
-def launch_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
-    """By size, how many elements the launch covers with one block more; sizes that the grid does not hang on are left
-    out, and so are those whose tile is 1 or beyond the largest size.
-    """
-    asked = frozenset[str]().union(*map(names, launch.grid))
-    found = {}
-    for name, limit in free_sizes(problem).items():
-        tile = _step(problem, launch, name, limit) if name in asked else 0
-        if 1 < tile < limit:
-            found[name] = tile
-    return found
-
-
-def whole_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
-    """What every size is a multiple of in a launch without tails: the launch's own tile, or a whole warp where there is
-    room for one. Empty where the launch has no tiles.
-    """
-    tiles = launch_tiles(problem, launch)
-    rest = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
-    return {**rest, **tiles} if tiles else {}
-
-
-def many_blocks(problem: Problem, launch: Launch) -> dict[str, int]:
-    """The launch's tiles of sizes that go far enough for more than `BLOCKS` blocks."""
-    tiles = launch_tiles(problem, launch)
-    return {name: tile for name, tile in tiles.items() if BLOCKS * tile < problem.widest.get(name, 0)}
-
-
-def _step(problem: Problem, launch: Launch, name: str, limit: int) -> int:
-    """The distance between the two first sizes at which the grid grows, or the first; 0 where it never does."""
-    try:
-        first = _grows(problem, launch, name, 1, limit)
-        second = _grows(problem, launch, name, first, limit) if first else 0
-    except ExpressionError:
-        return 0
-    return second - first if second else max(first - 1, 0)
-
-
-def _grows(problem: Problem, launch: Launch, name: str, start: int, limit: int) -> int:
-    """The least size above `start`, up to `limit`, whose grid is another; 0 where there is none."""
-
-    def grid(value: int) -> object:
-        return launch.shape({**problem.observed, name: value, MULTIPROCESSORS: _MANY}).grid
-
-    before = grid(start)
-    reach = 1
-    while start + reach < limit and grid(start + reach) == before:
-        reach *= 2
-    low, high = start + reach // 2, min(start + reach, limit)
-    if grid(high) == before:
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if grid(middle) == before else (low, middle)
-    return high
 
 
 # -- which cases belong to a class -------------------------------------------------------------------------------------
@@ -372,12 +199,12 @@ def _sized(name: str, members: Array) -> _Rule:
     return lambda case: case.sizes[name] in wanted and not case.offsets
 
 
-def _residue(branch: Branch, residue: int) -> _Rule:
+def _residue(branch: Branch | Combination, residue: int) -> _Rule:
     return lambda case: case.sizes[branch.name] % VECTOR == residue and not case.offsets
 
 
 def _longer(a: str, b: str) -> _Rule:
-    return lambda case: case.sizes[b] > 1 and case.sizes[a] >= _ELONGATED * case.sizes[b]
+    return lambda case: case.sizes[b] > 1 and case.sizes[a] >= ELONGATED * case.sizes[b]
 
 
 def _over(name: str, width: int) -> _Rule:

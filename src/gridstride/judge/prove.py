@@ -12,7 +12,6 @@ import numpy as np
 
 from gridstride.judge.answers import answers, drawn
 from gridstride.judge.cases import public_cases
-from gridstride.judge.coverage import WARP, free_sizes
 from gridstride.judge.data import widened
 from gridstride.judge.expectations import misread, read
 from gridstride.judge.find import Folder
@@ -20,6 +19,7 @@ from gridstride.judge.header import KernelFile
 from gridstride.judge.imposters import Imposter, imposters
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Array, Problem
+from gridstride.judge.sizes import WARP, free_sizes
 from gridstride.judge.verify import Prepared, compared, prepare
 from gridstride.protocol import Device
 

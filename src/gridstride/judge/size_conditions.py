@@ -1,8 +1,8 @@
-"""Where a kernel's own text decides by a size: `if (n > 65536)`, read from its PTX.
+"""Where a kernel's own text decides by a size: `if (n > 65536 && n % 16 == 0)`, read from its PTX.
 
 Past such a branch lies code that is run at these sizes only, so every kind of data, tail and address belongs there as
-it does elsewhere. What is followed is whole-number arithmetic on the launch's parameters and constants; a register that
-is set twice, or from a thread's place or from memory, is not.
+it does elsewhere. What is followed is whole-number arithmetic on the launch's parameters, its grid and block, and
+constants; a register that is set twice, or from a thread's place or from memory, is not.
 """
 
 from __future__ import annotations
@@ -11,85 +11,109 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 _WORD = re.compile(r"-?\d+|0[xX][0-9a-fA-F]+U?")
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(.+?)\s*;", re.MULTILINE)
 _PARAMETER = re.compile(r"\[\w+_param_(\d+)\]")
 _ENTRY = re.compile(r"\.entry[^{]*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
-MOST_TOKENS = 24  # tokens of an expression: what people compare is shorter
-_MOST = 12  # conditions of a kernel that are looked at
+_VARIABLE = re.compile(r"p\d{1,2}|[gb][0-2]")
+_OF_LAUNCH = {f"%{register}.{axis}": f"{letter}{place}" for register, letter in (("nctaid", "g"), ("ntid", "b"))
+              for place, axis in enumerate("xyz")}  # fmt: skip
+MOST_TOKENS = 32  # tokens of an expression: what people compare is shorter
+_MOST = 24  # conditions of a kernel that are looked at
 _GROWTH = 1.2  # from one size that is tried to the next
+_WIDER = {f"{sign}{bits}": 2 * bits for bits in (8, 16, 32) for sign in "su"}
 
 Token = int | str
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+Values = npt.NDArray[Any]
+_BINARY: dict[str, Callable[[Values, Values], Values]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "shl": lambda a, b: a << min(b, 63),
-    "shr": lambda a, b: a >> min(b, 63),
-    "div": lambda a, b: a // b if b > 0 else 0,
+    "hi": lambda a, b: _high(a, b),
+    "div": lambda a, b: _quotient(a, b),
+    "rem": lambda a, b: a - b * _quotient(a, b),
+    "shl": lambda a, b: a << np.minimum(b, 63),
+    "shr": lambda a, b: a >> np.minimum(b, 63),
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "min": np.minimum,
+    "max": np.maximum,
 }
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
+_UNARY: dict[str, Callable[[Values], Values]] = {
+    "as": lambda a: a,
+    "neg": lambda a: -a,
+    "not": lambda a: ~a,
+    "popc": lambda a: np.bitwise_count(a).astype(a.dtype),
 }
+_COMPARISONS: dict[str, Callable[[Values, Values], Values]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+ORDERS = frozenset({"lt", "le", "gt", "ge"})  # comparisons that change once, where what is compared grows
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_TYPES = tuple(f"{sign}{bits}" for bits in (8, 16, 32, 64) for sign in "su")
 
 
 @dataclass(frozen=True, slots=True)
 class SizeCondition:
-    """A comparison of an expression with a constant.
+    """A comparison of two expressions in reverse Polish notation.
 
-    `expression` is in reverse Polish notation: "p2" is the launch's third argument, whole numbers stand for themselves,
-    and `add32` takes two. `type` is that of the comparison: s32, u32, s64 or u64.
+    "p2" is the launch's third argument, "g0" its blocks along x, "b1" its threads along y; whole numbers stand for
+    themselves, `add.s32` takes two and `popc.u32` takes one. `type` is that of the comparison: s32, u32, s64 or u64.
     """
 
-    expression: tuple[Token, ...]
+    left: tuple[Token, ...]
     comparison: str
     type: str
-    constant: int
+    right: tuple[Token, ...]
 
     def __post_init__(self) -> None:
-        words = {f"{name}{bits}" for name in _OPERATIONS for bits in (32, 64)}
-        known = all(
-            isinstance(each, int) or each in words or re.fullmatch(r"p\d{1,2}", each) for each in self.expression
-        )
-        depth = 0
-        for each in self.expression:
-            depth += -1 if isinstance(each, str) and each in words else 1
-            known &= depth > 0
-        if not known or depth != 1 or len(self.expression) > MOST_TOKENS:
-            raise ValueError(f"{self.expression} is no expression")
-        if self.comparison not in _COMPARISONS or self.type not in ("s32", "u32", "s64", "u64"):
+        for expression in (self.left, self.right):
+            if not _is_expression(expression):
+                raise ValueError(f"{expression} is no expression")
+        if self.comparison not in _COMPARISONS or self.type not in _TYPES:
             raise ValueError(f"{self.comparison}.{self.type} is no comparison")
 
     @property
-    def parameters(self) -> frozenset[int]:
-        """Places of the arguments that it is about."""
-        return frozenset(int(each[1:]) for each in self.expression if isinstance(each, str) and each[0] == "p")
+    def variables(self) -> frozenset[str]:
+        """What it is about: "p2", "g0", "b1"."""
+        return frozenset(each for each in self._tokens if isinstance(each, str) and _VARIABLE.fullmatch(each))
 
-    def holds(self, arguments: Mapping[int, int]) -> bool:
-        """Whether it is true for these arguments, by place."""
-        stack: list[int] = []
-        for each in self.expression:
-            if isinstance(each, int):
-                stack.append(each)
-            elif each[0] == "p":
-                stack.append(arguments[int(each[1:])])
-            else:
-                right, left = stack.pop(), stack.pop()
-                stack.append(_wrapped(_OPERATIONS[each[:-2]](left, right), f"s{each[-2:]}"))
-        sides = _wrapped(stack[0], self.type), _wrapped(self.constant, self.type)
-        return _COMPARISONS[self.comparison](*sides)
+    @property
+    def constants(self) -> frozenset[int]:
+        """Whole numbers that it names."""
+        return frozenset(each for each in self._tokens if isinstance(each, int))
+
+    @property
+    def _tokens(self) -> tuple[Token, ...]:
+        return (*self.left, *self.right)
+
+    def true_of(self, values: Mapping[str, Values]) -> Values:
+        """Where it is true of these values of its variables, each an array of int64 of one length."""
+        with np.errstate(over="ignore"):
+            sides = (_as(_value_of(each, values), self.type) for each in (self.left, self.right))
+            return np.asarray(_COMPARISONS[self.comparison](*sides), bool)
 
     def moved(self, places: Sequence[int | None]) -> SizeCondition | None:
         """The same by other places: `places[i]` is where argument i stands; None where it stands nowhere."""
-        if any(each >= len(places) or places[each] is None for each in self.parameters):
+        arguments = {each for each in self.variables if each[0] == "p"}
+        if any(int(each[1:]) >= len(places) or places[int(each[1:])] is None for each in arguments):
             return None
-        tokens = (f"p{places[int(t[1:])]}" if isinstance(t, str) and t[0] == "p" else t for t in self.expression)
-        return SizeCondition(tuple(tokens), self.comparison, self.type, self.constant)
+
+        def elsewhere(expression: tuple[Token, ...]) -> tuple[Token, ...]:
+            return tuple(f"p{places[int(t[1:])]}" if isinstance(t, str) and t in arguments else t for t in expression)
+
+        return SizeCondition(elsewhere(self.left), self.comparison, self.type, elsewhere(self.right))
 
 
 def size_conditions(ptx: str) -> tuple[SizeCondition, ...]:
@@ -100,15 +124,13 @@ def size_conditions(ptx: str) -> tuple[SizeCondition, ...]:
     found: dict[SizeCondition, None] = {}
     for opcode, operands in lines:
         name, *forms = opcode.split(".")
-        if name != "setp" or len(forms) < 2 or len(found) == _MOST:
+        if name != "setp" or len(forms) != 2 or len(found) == _MOST:
             continue
         comparison, kind = _UNSIGNED.get(forms[0], forms[0]), forms[-1].replace("b", "u")
         sides = [_value(each, values) for each in operands.split(", ")[1:3]]
-        if comparison in _COMPARISONS and kind in ("s32", "u32", "s64", "u64") and all(sides):
-            left, right = sides
-            if isinstance(right[0], int) and len(right) == 1:
-                found[SizeCondition(left, comparison, kind, right[0])] = None
-    return tuple(each for each in found if each.parameters)
+        if comparison in _COMPARISONS and kind in _TYPES and all(sides):
+            found[SizeCondition(sides[0], comparison, kind, sides[1])] = None
+    return tuple(each for each in found if each.variables)
 
 
 def changes(condition: Callable[[int], bool], most: int) -> list[int]:
@@ -128,6 +150,7 @@ def changes(condition: Callable[[int], bool], most: int) -> list[int]:
     return found
 
 
+# -- what registers hold -----------------------------------------------------------------------------------------------
 def _values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, ...]]:
     """Registers that hold arithmetic on parameters; those that are set more than once are left out."""
     values: dict[str, tuple[Token, ...]] = {}
@@ -146,20 +169,40 @@ def _values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, ...]]:
 def _made(opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token, ...]:
     """What an instruction leaves, as an expression; nothing where it is not followed."""
     name, forms = opcode[0], opcode[1:]
-    if name == "ld" and forms[:1] == ["param"] and forms[-1:] in (["u32"], ["u64"], ["s32"], ["b32"], ["b64"]):
+    kind = forms[-1].replace("b", "u") if forms else ""
+    if name == "ld" and forms[:1] == ["param"] and kind in _TYPES:
         place = _PARAMETER.match(operands)
-        return (f"p{int(place[1])}",) if place and int(place[1]) < 100 else ()
+        return (f"p{int(place[1])}", f"as.{kind}") if place and int(place[1]) < 100 else ()
     given = [_value(each, values) for each in operands.split(", ")]
-    if not all(given) or any(form.startswith("f") for form in forms):
+    if not all(given) or kind not in _TYPES:
         return ()
-    bits = "64" if forms and (forms[-1].endswith("64") or "wide" in forms) else "32"
     if name in ("mov", "cvt") and len(given) == 1:
-        return given[0]
-    if name == "mad" and len(given) == 3 and "hi" not in forms:
-        return _short((*given[0], *given[1], f"mul{bits}", *given[2], f"add{bits}"))
-    if name in _OPERATIONS and len(given) == 2 and "hi" not in forms:
-        return _short((*given[0], *given[1], f"{name}{bits}"))
+        return _short((*given[0], f"as.{kind}")) if len(forms) == 2 else given[0]
+    if name in ("mul", "mad"):
+        product = _product(forms, kind, given)
+        wide = "wide" in forms
+        if name == "mul" or not product:
+            return product
+        return _short((*product, *given[2], f"add.{kind[0]}{_WIDER[kind]}" if wide else f"add.{kind}"))
+    if name in _BINARY and len(given) == 2 and len(forms) == 1:
+        return _short((*given[0], *given[1], f"{name}.{kind}"))
+    if name in _UNARY and len(given) == 1 and len(forms) == 1:
+        return _short((*given[0], f"{name}.{kind}"))
     return ()
+
+
+def _product(forms: Sequence[str], kind: str, given: Sequence[tuple[Token, ...]]) -> tuple[Token, ...]:
+    """A register's worth of a product: its low half, its high one, or all of it in a register twice as wide."""
+    one, other = given[0], given[1]
+    if "wide" in forms:
+        wide = f"mul.{kind[0]}{_WIDER[kind]}" if kind in _WIDER else ""
+        return _short((*one, f"as.{kind}", *other, f"as.{kind}", wide)) if wide else ()
+    if "hi" not in forms:
+        return _short((*one, *other, f"mul.{kind}"))
+    if kind in _WIDER:
+        product = _product(["wide"], kind, given)
+        return _short((*product, int(kind[1:]), f"shr.{kind[0]}{_WIDER[kind]}")) if product else ()
+    return _short((*one, *other, f"hi.{kind}"))
 
 
 def _short(expression: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -170,11 +213,68 @@ def _value(operand: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token
     text = operand.strip()
     if _WORD.fullmatch(text):
         return (int(text.rstrip("U"), 0),)
-    return values.get(text, ())
+    return (_OF_LAUNCH[text],) if text in _OF_LAUNCH else values.get(text, ())
 
 
-def _wrapped(value: int, kind: str) -> int:
-    """As a register of that type holds it."""
+# -- what an expression comes to ---------------------------------------------------------------------------------------
+def _is_expression(tokens: tuple[Token, ...]) -> bool:
+    depth = 0
+    for each in tokens:
+        name, _, kind = each.partition(".") if isinstance(each, str) else ("", "", "")
+        if isinstance(each, int) or _VARIABLE.fullmatch(each):
+            depth += 1
+        elif kind not in _TYPES or (name not in _BINARY and name not in _UNARY):
+            return False
+        else:
+            depth -= name in _BINARY
+        if depth < 1:
+            return False
+    return depth == 1 and len(tokens) <= MOST_TOKENS
+
+
+def _value_of(expression: tuple[Token, ...], values: Mapping[str, Values]) -> Values:
+    stack: list[Values] = []
+    for each in expression:
+        if isinstance(each, int):
+            stack.append(np.array([_wrapped(each)], np.int64))
+        elif each in values:
+            stack.append(values[each])
+        else:
+            name, kind = each.split(".")
+            right = _as(stack.pop(), kind)
+            made = _UNARY[name](right) if name in _UNARY else _BINARY[name](_as(stack.pop(), kind), right)
+            stack.append(_as(made.view(np.int64), kind).view(np.int64))
+    return stack[0]
+
+
+def _as(values: Values, kind: str) -> Values:
+    """As a register of that type holds them."""
     bits = int(kind[1:])
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if kind[0] == "s" and value >> (bits - 1) else value
+    if kind[0] == "s":
+        return (values << (64 - bits)) >> (64 - bits)
+    return (values & ((1 << bits) - 1)).view(np.uint64) if bits < 64 else values.view(np.uint64)
+
+
+def _high(a: Values, b: Values) -> Values:
+    """The high half of a product of 128 bits; by halves, since there is no number of that length."""
+    one, other = a.view(np.uint64), b.view(np.uint64)
+    low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
+    crossed = (one >> high) * (other & low) + (((one & low) * (other & low)) >> high)
+    middle = (one & low) * (other >> high) + (crossed & low)
+    made = ((one >> high) * (other >> high) + (crossed >> high) + (middle >> high)).view(np.int64)
+    if a.dtype == np.uint64:
+        return made.view(np.uint64)
+    return made - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+
+
+def _quotient(a: Values, b: Values) -> Values:
+    """Rounded towards zero; 0 where it divides by nothing."""
+    divisor = np.where(b == 0, 1, b).astype(a.dtype)
+    whole = np.abs(a) // np.abs(divisor) if a.dtype == np.int64 else a // divisor
+    signed = np.where((a < 0) != (divisor < 0), -whole, whole) if a.dtype == np.int64 else whole
+    return np.where(b == 0, 0, signed).astype(a.dtype)
+
+
+def _wrapped(value: int) -> int:
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value

@@ -15,12 +15,12 @@ from gridstride.judge.answers import answers, drawn, marked
 from gridstride.judge.attempt import IN_ORDER, Attempt, Observed, ordered_first, without_order
 from gridstride.judge.blame import Blame
 from gridstride.judge.buffers import never_written, poisoned
-from gridstride.judge.coverage import FLOAT_WIDTH
 from gridstride.judge.data import partly, widened
 from gridstride.judge.header import Launch, LaunchShape
 from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.patterns import Evidence, Pattern, describe
 from gridstride.judge.problem import Array, Case, Problem, Signature, Sizes, Values
+from gridstride.judge.sizes import FLOAT_WIDTH
 from gridstride.judge.symbols import ExpressionError
 from gridstride.judge.tolerance import Comparison, Expected, compare, expect
 from gridstride.judge.verdict import Finding

@@ -110,7 +110,7 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
     divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
     return {"float_index": facts.float_index, "atomics": facts.atomics, "warnings": warnings, "notes": [*facts.notes],
             "divisions": divided,
-            "conditions": [[[*c.expression], c.comparison, c.type, c.constant] for c in facts.conditions]}  # fmt: skip
+            "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions]}  # fmt: skip
 
 
 @strict
@@ -123,12 +123,15 @@ def facts_of(words: Any) -> KernelFacts:
     return KernelFacts(*known, warnings, notes_of(words["notes"]), divided, conditions=conditions)
 
 
-def _condition(expression: Any, comparison: Any, type_: Any, constant: Any) -> SizeCondition:
-    tokens = tuple(each if isinstance(each, str) else whole(each, -(2**63), 2**64) for each in expression[:MOST_TOKENS])
+def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondition:
     try:
-        return SizeCondition(tokens, text(comparison, 2), text(type_, 3), whole(constant, -(2**63), 2**64))
+        return SizeCondition(_tokens(left), text(comparison, 2), text(type_, 3), _tokens(right))
     except ValueError as error:
         raise MalformedError(str(error)) from None
+
+
+def _tokens(words: Any) -> tuple[int | str, ...]:
+    return tuple(each if isinstance(each, str) else whole(each, -(2**63), 2**64) for each in words[:MOST_TOKENS])
 
 
 def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:
