@@ -30,10 +30,11 @@ from kernel_set import fresh, limited, real
 import gridstride as gs
 from gridstride.judge.cases import all_cases
 from gridstride.judge.find import find, problem_names
-from gridstride.judge.ladder import check
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.runnable import build
 from gridstride.judge.sandbox.python_kernels import why_not
-from gridstride.judge.verify import prepare, verify
+from gridstride.judge.submission import check
+from gridstride.judge.verify import verify
 
 SEED = 20261121
 TESTS = (

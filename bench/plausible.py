@@ -117,7 +117,8 @@ def _named(kernel: PlausibleKernel, parts: list[str]) -> bool:
 def verdicts(problem: str, kernels: list[PlausibleKernel], seed: int, device: str) -> list[Outcome]:
     """The judge on each, with the same cases. Python is run in the sandbox, CUDA C++ without, which is quicker."""
     from gridstride.judge.find import find
-    from gridstride.judge.ladder import Ladder, submission
+    from gridstride.judge.ladder import Ladder
+    from gridstride.judge.submission import submission
     from gridstride.judge.verdict import Finding
     from gridstride.virtual.gpu import VirtualGPU
 

@@ -22,9 +22,10 @@ from gridstride.course.quiz import mark
 from gridstride.judge.cases import public_cases
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
+from gridstride.judge.prepared_cases import Prepared, prepare
 from gridstride.judge.runnable import RefusedError, build
 from gridstride.judge.verdict import Finding, Rejection
-from gridstride.judge.verify import Prepared, prepare, verify
+from gridstride.judge.verify import verify
 from gridstride.programs.errors import MissingToolchain
 from gridstride.programs.toolchain import toolchain
 from gridstride.virtual.gpu import VirtualGPU

@@ -8,9 +8,9 @@ from pathlib import Path
 import gridstride as gs
 from gridstride.judge.attempt import steps
 from gridstride.judge.find import find
-from gridstride.judge.ladder import check
 from gridstride.judge.problem import Case
 from gridstride.judge.runnable import scheduled
+from gridstride.judge.submission import check
 from gridstride.virtual.machine.schedule import IN_TURN
 
 HEADER = "// grid: ceil(n/256)\n// block: 256\n"

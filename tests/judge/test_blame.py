@@ -9,9 +9,10 @@ import pytest
 from gridstride.judge.cases import public_cases
 from gridstride.judge.find import find
 from gridstride.judge.header import parse_kernel
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.runnable import build
 from gridstride.judge.verdict import Finding
-from gridstride.judge.verify import prepare, verify
+from gridstride.judge.verify import verify
 from gridstride.virtual.gpu import VirtualGPU
 
 HEAD = "// grid: ceil(n/256)\n// block: 256\n"

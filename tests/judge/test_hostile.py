@@ -13,6 +13,7 @@ import pytest
 import gridstride as gs
 from gridstride.judge.cases import public_cases
 from gridstride.judge.header import parse_kernel, read_kernel
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Problem
 from gridstride.judge.runnable import RefusedError
 from gridstride.judge.sandbox.limits import Limits, use_of
@@ -20,7 +21,7 @@ from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.verdict import Finding
-from gridstride.judge.verify import prepare, verify
+from gridstride.judge.verify import verify
 
 LIMITS = Limits(compile_seconds=8.0, launch_seconds=0.5, case_seconds=4.0, memory=1 << 30, device_memory=2 << 30)
 LONGEST = 20.0  # seconds that any of them may take on a busy machine, starting a worker included

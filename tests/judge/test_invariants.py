@@ -11,11 +11,12 @@ import pytest
 
 from gridstride.judge.cases import public_cases
 from gridstride.judge.imposters import imposters
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Problem, ProblemError, Values, array, size
 from gridstride.judge.prove import _imposter, _same_precision
 from gridstride.judge.runnable import Runnable
 from gridstride.judge.timing import Timer
-from gridstride.judge.verify import prepare, verify
+from gridstride.judge.verify import verify
 
 Body = Callable[..., None]
 

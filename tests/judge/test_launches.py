@@ -10,7 +10,8 @@ import pytest
 import gridstride as gs
 from gridstride.judge.find import Folder, find
 from gridstride.judge.header import parse_kernel
-from gridstride.judge.ladder import Ladder, _too_many_registers
+from gridstride.judge.ladder import Ladder
+from gridstride.judge.launch_limits import too_many_registers
 from gridstride.judge.verdict import Finding
 
 COPY = find("transpose")
@@ -75,7 +76,7 @@ def test_dynamic_shared_memory_that_grows_too_large_at_the_timed_size() -> None:
 )
 def test_more_registers_than_a_multiprocessor_has_for_the_block(registers: int, estimated: bool, refused: bool) -> None:
     run = SimpleNamespace(block=(1024, 1, 1), occupancy=SimpleNamespace(registers=registers, estimated=estimated))
-    found = _too_many_registers(run, gs.VirtualGPU("h200").properties)
+    found = too_many_registers(run, gs.VirtualGPU("h200").properties)
     assert [f.kind for f in found] == ["launch"] * refused
     for finding in found:
         assert f"{registers} registers per thread × 1024 threads are above the 65,536" in finding.message

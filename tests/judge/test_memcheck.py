@@ -11,8 +11,8 @@ import pytest
 import gridstride as gs
 from gridstride.judge import memcheck as room
 from gridstride.judge.find import find
-from gridstride.judge.ladder import check
 from gridstride.judge.memcheck import memcheck, parse
+from gridstride.judge.submission import check
 
 SAID = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes

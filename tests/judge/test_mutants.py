@@ -73,8 +73,9 @@ def test_a_grid_stride_that_goes_wrong_is_rejected() -> None:
     from dataclasses import replace
 
     import gridstride as gs
+    from gridstride.judge.prepared_cases import prepare
     from gridstride.judge.runnable import build
-    from gridstride.judge.verify import prepare, verify
+    from gridstride.judge.verify import verify
 
     folder = find("saxpy")
     file = folder.rungs()[1]

@@ -13,9 +13,9 @@ from gridstride.judge import data, pieces
 from gridstride.judge.data import generate
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.pieces import Answer, answers
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Case, Problem, ProblemError, array, size
 from gridstride.judge.tolerance import Expected, compare
-from gridstride.judge.verify import prepare
 
 PROBLEMS = [find(name).problem for name in problem_names()]
 

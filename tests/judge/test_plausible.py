@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gridstride.judge.find import find
-from gridstride.judge.ladder import Ladder, submission
+from gridstride.judge.ladder import Ladder
 from gridstride.judge.sandbox.python_kernels import why_not
+from gridstride.judge.submission import submission
 from gridstride.virtual.gpu import VirtualGPU
 
 from .plausible.collection import PlausibleKernel, right_kernels, wrong_kernels

@@ -13,9 +13,9 @@ from gridstride.commands.problem import new
 from gridstride.judge.cases import public_cases
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.imposters import imposters, right_values, round_to
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import ProblemError
 from gridstride.judge.prove import Trial, prove
-from gridstride.judge.verify import prepare
 
 
 @pytest.fixture

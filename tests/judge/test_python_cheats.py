@@ -14,8 +14,9 @@ import pytest
 import gridstride as gs
 from gridstride.judge import tolerance, verify
 from gridstride.judge.find import find
-from gridstride.judge.ladder import Ladder, submission
+from gridstride.judge.ladder import Ladder
 from gridstride.judge.sandbox.python_kernels import why_not
+from gridstride.judge.submission import submission
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())

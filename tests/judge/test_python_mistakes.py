@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gridstride.judge.find import find
-from gridstride.judge.ladder import Ladder, submission
+from gridstride.judge.ladder import Ladder
 from gridstride.judge.sandbox.python_kernels import why_not
+from gridstride.judge.submission import submission
 from gridstride.virtual.gpu import VirtualGPU
 
 pytest.importorskip("triton")

@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride.judge.find import find
-from gridstride.judge.ladder import Ladder, check
+from gridstride.judge.ladder import Ladder
 from gridstride.judge.sandbox import calls, landlock, records, seccomp
 from gridstride.judge.sandbox.client import CannotJudge, Worker
 from gridstride.judge.sandbox.limits import Limits
 from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
+from gridstride.judge.submission import check
 
 OWN = 4242  # the process that the filter is made for
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -14,13 +14,13 @@ import pytest
 import gridstride as gs
 from gridstride.judge.find import find
 from gridstride.judge.header import Expectation
-from gridstride.judge.ladder import check
 from gridstride.judge.sandbox import landlock
 from gridstride.judge.sandbox.client import Worker
 from gridstride.judge.sandbox.limits import Limits
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.sandbox.wire import Message
+from gridstride.judge.submission import check
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 FOLDER = Path(__file__).parent / "hostile"

@@ -19,12 +19,13 @@ from gridstride.commands.text.findings import finding_line, finding_lines
 from gridstride.judge.explain.explanation import Explanation, _explained
 from gridstride.judge.find import find
 from gridstride.judge.header import HeaderError, parse_kernel
-from gridstride.judge.ladder import Ladder, submission
+from gridstride.judge.ladder import Ladder
 from gridstride.judge.report.kernel_page import render
 from gridstride.judge.sandbox import records
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError
+from gridstride.judge.submission import submission
 from gridstride.judge.symbols import ExpressionError, evaluate
 
 numbers = (

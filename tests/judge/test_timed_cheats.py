@@ -97,8 +97,8 @@ def test_work_on_another_stream_is_found_by_the_device_s_rest(monkeypatch: pytes
 
 
 def test_a_python_submission_is_timed_on_the_gpu_from_its_ptx() -> None:
-    from gridstride.judge.ladder import check
     from gridstride.judge.sandbox.python_kernels import why_not
+    from gridstride.judge.submission import check
 
     pytest.importorskip("triton")
     if why_not():

@@ -9,9 +9,9 @@ import pytest
 
 from gridstride.judge.data import kinds
 from gridstride.judge.find import find
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.tolerance import compare
-from gridstride.judge.verify import prepare
 
 MATMUL = find("matmul").problem
 REDUCTION = find("reduction").problem

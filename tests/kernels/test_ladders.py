@@ -9,12 +9,14 @@ import pytest
 from gridstride.judge.cases import all_cases, public_cases
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
-from gridstride.judge.ladder import Ladder, check
+from gridstride.judge.ladder import Ladder
+from gridstride.judge.prepared_cases import Prepared, prepare
 from gridstride.judge.problem import Case
 from gridstride.judge.runnable import build
 from gridstride.judge.sandbox.python_kernels import why_not
+from gridstride.judge.submission import check
 from gridstride.judge.verdict import Rejection
-from gridstride.judge.verify import Prepared, observe, prepare, totals, verify
+from gridstride.judge.verify import observe, totals, verify
 from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]

@@ -12,7 +12,7 @@ import pytest
 
 from gridstride.judge.cases import all_cases
 from gridstride.judge.find import find, problem_names
-from gridstride.judge.verify import prepare
+from gridstride.judge.prepared_cases import prepare
 
 DRAW = np.random.default_rng(0)
 

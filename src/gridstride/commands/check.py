@@ -44,7 +44,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
         chosen = device_of(device, chip)
         room = stack.enter_context(_started(chosen, early)) if sandbox and chosen.kind == "virtual" else sandbox
         folder = folder_of(problem)
-        from gridstride.judge.ladder import check
+        from gridstride.judge.submission import check
 
         with problems_said(), kernels_print_on_stderr(), Progress(1) as progress:
             result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)

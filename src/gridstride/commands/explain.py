@@ -34,7 +34,7 @@ def run(
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)
     from gridstride.judge.explain import explain
-    from gridstride.judge.ladder import require
+    from gridstride.judge.submission import require
 
     with problems_said():
         require(kernel, chosen.properties)
@@ -54,7 +54,7 @@ def run(
 
 def _kernel(file: str, folder: Folder, sandbox: bool) -> KernelFile:
     """The user's file, or the rung or wrong kernel of that name."""
-    from gridstride.judge.ladder import submission
+    from gridstride.judge.submission import submission
 
     if not Path(file).exists():
         names = {each.name: each for each in (*folder.rungs(), *folder.wrong())}

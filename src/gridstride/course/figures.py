@@ -181,9 +181,9 @@ def observe_lab(day: Day, kernel: Path) -> Any:
     """A kernel for the lab, which passes, with counters, at the problem's observed size."""
     from gridstride.judge.find import find
     from gridstride.judge.header import read_kernel
+    from gridstride.judge.prepared_cases import prepare
     from gridstride.judge.problem import Case
     from gridstride.judge.runnable import build
-    from gridstride.judge.verify import prepare
     from gridstride.virtual.gpu import VirtualGPU
 
     problem = find(day.lab.problem).problem

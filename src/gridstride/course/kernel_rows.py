@@ -31,9 +31,9 @@ def explained(row: KernelRow) -> tuple[str, dict[str, float]]:
     from gridstride.judge.explain.at_size import timed
     from gridstride.judge.explain.resources import resources
     from gridstride.judge.find import find
+    from gridstride.judge.prepared_cases import prepare
     from gridstride.judge.problem import Case
     from gridstride.judge.runnable import build
-    from gridstride.judge.verify import prepare
     from gridstride.virtual.gpu import VirtualGPU
 
     folder = find(row.problem)

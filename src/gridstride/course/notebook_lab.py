@@ -119,9 +119,9 @@ class Lab:
         """The kernel run once more, in the sandbox, for its pictures; ProblemError where the lab has no kernel."""
         from gridstride.judge.explain import explain
         from gridstride.judge.find import find
-        from gridstride.judge.ladder import submission
         from gridstride.judge.problem import ProblemError
         from gridstride.judge.report.kernel_page import render
+        from gridstride.judge.submission import submission
         from gridstride.virtual.gpu import VirtualGPU
 
         lab = self.day.lab

@@ -30,7 +30,7 @@ from gridstride.programs.activity import KERNEL_COUNTS
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
-    from gridstride.judge.verify import Prepared
+    from gridstride.judge.prepared_cases import Prepared
     from gridstride.programs.confined import Outcome
 
 _OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *(each.name for each in fields(Totals))))
@@ -125,8 +125,8 @@ class ProgramLab:
 
     # -- one run ------------------------------------------------------------------------------------------------------
     def _drawn(self, run: LabRun) -> _Drawn:
+        from gridstride.judge.prepared_cases import prepare
         from gridstride.judge.problem import Case
-        from gridstride.judge.verify import prepare
 
         sizes = {name: self._draw.randint(low, high) for name, (low, high) in run.sizes.items()}
         if self._problem is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +26,11 @@ class Folder:
     problem: Problem
     statement: str = ""
 
-    def rungs(self) -> tuple[KernelFile, ...]:
-        """The rungs, lowest first; HeaderError when a header is wrong, ProblemError when one cannot be read."""
-        return _kernels(self.path / "rungs")
+    def rungs(self, names: Sequence[str] = ()) -> tuple[KernelFile, ...]:
+        """The rungs, lowest first, or those of these names; HeaderError when a header is wrong, ProblemError when one
+        cannot be read or is not there.
+        """
+        return _named(_kernels(self.path / "rungs"), names)
 
     def wrong(self) -> tuple[KernelFile, ...]:
         """The kernels that must be rejected."""
@@ -42,6 +45,26 @@ def _kernels(folder: Path) -> tuple[KernelFile, ...]:
         except OSError as error:
             raise ProblemError(f"{path} cannot be read: {error.strerror}") from error
     return tuple(found)
+
+
+def _named(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:
+    """The rungs asked for, by name (05_register_tile_2d, register_tile_2d) or number (5, 05)."""
+    if not wanted:
+        return files
+    names: dict[str, KernelFile] = {}
+    for file in files:
+        number, _, rest = file.name.partition("_")
+        names |= {file.name: file, number: file, number.lstrip("0"): file, rest: file}
+    for name in wanted:
+        if name not in names:
+            raise ProblemError(f"there is no rung {name!r}: {_instead(name, [file.name for file in files])}")
+    picked = {names[name].name for name in wanted}
+    return tuple(file for file in files if file.name in picked)
+
+
+def _instead(wanted: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(wanted, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
 def problem_names() -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gridstride.judge.prepared_cases import Prepared
 from gridstride.judge.problem import Array, Problem
-from gridstride.judge.verify import Prepared
 
 
 @dataclass(frozen=True, slots=True)

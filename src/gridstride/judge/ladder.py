@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from gridstride.device.choice import device as choose
 from gridstride.judge.cases import all_cases, kernel_cases
 from gridstride.judge.coverage import Coverage, coverage
 from gridstride.judge.find import Folder
-from gridstride.judge.header import HeaderError, KernelFile, read_kernel
+from gridstride.judge.header import KernelFile
+from gridstride.judge.launch_limits import too_large_a_heap, too_many_registers
 from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.memcheck import memcheck
+from gridstride.judge.prepared_cases import Prepared, prepare
 from gridstride.judge.problem import Case, ProblemError
 from gridstride.judge.runnable import RefusedError, Runnable, build
-from gridstride.judge.sandbox.python_header import is_python, parse_python
+from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
-from gridstride.judge.verify import Prepared, observe, prepare, refused_launch, totals, verify
-from gridstride.protocol import Device, DeviceError, DeviceProperties
-from gridstride.virtual.chips import chip as chip_named
+from gridstride.judge.verify import observe, refused_launch, totals, verify
+from gridstride.protocol import Device, DeviceError
 from gridstride.virtual.chips import names as chips
-from gridstride.virtual.gpu import HEAP, VirtualGPU
+from gridstride.virtual.gpu import VirtualGPU
 
 _TOO_FAST = 0.98  # a time under this share of the roofline is a fault, not a record; clocks may boost a little
 _TIME_LIMIT = 30.0  # seconds for one launch of a case on the virtual GPU: they take milliseconds
 _WRONG_TIME_LIMIT = 1.0  # the same for kernels that must be rejected, some of which never end
 _VERDICT = 30  # times as long as one launch may take, all cases of a submission may: they take 3 to 35 seconds
-_SURELY = 1.25  # an estimate of registers this far above what a block may have is taken for a fact
 _ARGUMENTS_AT_FAULT = frozenset({"wrong_result", "input_changed", "out_of_bounds", "uninitialised_read"})
 _CHIP = "h200"  # stands in for a physical GPU that has no chip file
-_NEEDS = re.compile(r"\s*(?://|#)\s*needs\s*:")
 Progress = Callable[[str], None]
 
 
-def _quiet(_: str) -> None:
-    pass
+def quiet(_: str) -> None:
+    """Progress that nobody hears of."""
 
 
 class Ladder:
@@ -62,9 +58,9 @@ class Ladder:
         device: Device | str | None = None,
         rungs: Sequence[str] = (),
         seed: int | None = None,
-        progress: Progress = _quiet,
-        detail: Progress = _quiet,
-        cases: Progress = _quiet,
+        progress: Progress = quiet,
+        detail: Progress = quiet,
+        cases: Progress = quiet,
         sandbox: bool | Sandbox = False,
     ) -> None:
         self.folder, self.problem = folder, folder.problem
@@ -79,7 +75,7 @@ class Ladder:
         self._sandbox = (Sandbox(self._virtual) if sandbox else None) if isinstance(sandbox, bool) else sandbox
         if self._sandbox is not None:
             self._sandbox.start()
-        chosen = _chosen(folder.rungs(), rungs)
+        chosen = folder.rungs(rungs)
         # What is asked for by name is judged all the same: its verdict says what the GPU lacks.
         self.files = tuple(file for file in chosen if rungs or file.runs_on(self.device.properties))
         self.left_out = tuple(file for file in chosen if file not in self.files)
@@ -229,7 +225,7 @@ class Ladder:
         predicted = run.model.at(grid, run.counters.scaled(factor, moved=work[1]))
         return replace(
             result,
-            findings=findings or _too_many_registers(run, gpu) or _too_large_a_heap(run, grid, gpu),
+            findings=findings or too_many_registers(run, gpu) or too_large_a_heap(run, grid, gpu),
             counters=totals(run),
             limiter=predicted.limiter,
             predicted_ms=predicted.ms,
@@ -298,95 +294,17 @@ def _lacking(seen: Coverage) -> tuple[Finding, ...]:
     return (Finding("incomplete", f"no verdict: no case of {len(missing)} classes was run, such as {missing[0]}"),)
 
 
-def _too_many_registers(run: Any, gpu: DeviceProperties) -> tuple[Finding, ...]:
-    """Hardware refuses a launch whose block does not fit the registers of a multiprocessor. An estimate is believed
-    when it is far beyond: the assembler may find a way to do with somewhat fewer.
-    """
-    held, threads = run.occupancy, math.prod(run.block)
-    allowed = gpu.registers_per_multiprocessor // (-(-threads // gpu.warp_size) * gpu.warp_size)
-    if held.registers <= allowed * (_SURELY if held.estimated else 1):
-        return ()
-    about = "about " if held.estimated else ""
-    message = (
-        f"{about}{held.registers} registers per thread × {threads} threads are above the "
-        f"{gpu.registers_per_multiprocessor:,} of a multiprocessor: take a smaller block, or say "
-        f"__launch_bounds__({threads}) so that the compiler keeps to {allowed} (and spills the rest)"
-    )
-    return (Finding("launch", message),)
-
-
-def _too_large_a_heap(run: Any, grid: tuple[int, ...], gpu: DeviceProperties) -> tuple[Finding, ...]:
-    """malloc of a kernel whose blocks ask for more than there is when as many are on the GPU as it holds. Said where
-    each thread asks once at most, and so has it all at a time: of more requests some may have been given back.
-    """
-    use = run.heap
-    if use is None or not 0 < use.allocations <= math.prod(run.grid) * math.prod(run.block):
-        return ()
-    resident = chip_named(run.chip).resident_blocks(math.prod(run.block), run.shared, run.occupancy.registers)
-    each, together = use.asked / math.prod(run.grid), min(math.prod(grid), resident * gpu.multiprocessors)
-    if each * together <= HEAP:
-        return ()
-    message = (
-        f"malloc: a block asks for {each:,.0f} bytes, and at the timed size {together:,} blocks are on the GPU at a "
-        f"time: that is more than the {HEAP:,} bytes of the device heap (cudaLimitMallocHeapSize), and malloc gives "
-        "null to the rest: take shared memory, an array of the thread's own, or fewer blocks"
-    )
-    return (Finding("out_of_memory", message),)
-
-
 def climb(
     folder: Folder,
     *,
     device: Device | str | None = None,
     rungs: Sequence[str] = (),
     seed: int | None = None,
-    progress: Progress = _quiet,
-    detail: Progress = _quiet,
+    progress: Progress = quiet,
+    detail: Progress = quiet,
 ) -> Ladder:
     """The ladder of a problem, ready to be iterated. `rungs` (names or numbers) picks some; ProblemError for others."""
     return Ladder(folder, device=device, rungs=rungs, seed=seed, progress=progress, detail=detail)
-
-
-def check(
-    path: str | Path,
-    folder: Folder,
-    *,
-    device: Device | str | None = None,
-    seed: int | None = None,
-    progress: Progress = _quiet,
-    sandbox: bool | Sandbox = True,
-) -> RungResult:
-    """The verdict on a user's own kernel file; HeaderError and OSError for a file that cannot be read.
-
-    It is compiled and run on the virtual GPU in a worker process under limits, unless `sandbox` is False. One that was
-    started before, for the same virtual GPU, is used and closed.
-    """
-    file = submission(path)
-    ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
-    try:
-        require(file, ladder.device.properties)
-        return ladder.judge(file)
-    finally:
-        ladder.close()
-
-
-def require(file: KernelFile, gpu: DeviceProperties) -> None:
-    """HeaderError where the file says that it needs a GPU of more compute capability than this one's."""
-    if file.runs_on(gpu):
-        return
-    asked, has = (".".join(map(str, each or ())) for each in (file.needs, gpu.compute_capability))
-    line = next(n for n, text in enumerate(file.source.splitlines(), 1) if _NEEDS.match(text))
-    others = [name for name in chips() if file.runs_on(chip_named(name).properties)]
-    way = f"--chip {others[0]} has it" if others else "no chip here has it: is the line right?"
-    raise HeaderError(file.filename, line, f"needs {asked}, and {gpu.name} has {has}: {way}")
-
-
-def submission(path: str | Path) -> KernelFile:
-    """A user's kernel file, in CUDA C++ or Python; HeaderError and OSError for one that cannot be read."""
-    if not is_python(str(path)):
-        return read_kernel(path)
-    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
-    return replace(parse_python(text, filename=str(path)).kernel, name=Path(path).stem)
 
 
 def _with_notes(findings: tuple[Finding, ...], notes: Sequence[str]) -> tuple[Finding, ...]:
@@ -396,23 +314,3 @@ def _with_notes(findings: tuple[Finding, ...], notes: Sequence[str]) -> tuple[Fi
     if first.kind not in _ARGUMENTS_AT_FAULT or not about:
         return findings
     return (replace(first, message="\n".join([first.message, *about])), *others)
-
-
-def _chosen(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:
-    """The rungs asked for, by name (05_register_tile_2d, register_tile_2d) or number (5, 05)."""
-    if not wanted:
-        return files
-    names: dict[str, KernelFile] = {}
-    for file in files:
-        number, _, rest = file.name.partition("_")
-        names |= {file.name: file, number: file, number.lstrip("0"): file, rest: file}
-    for name in wanted:
-        if name not in names:
-            raise ProblemError(f"there is no rung {name!r}: {_instead(name, [file.name for file in files])}")
-    picked = {names[name].name for name in wanted}
-    return tuple(file for file in files if file.name in picked)
-
-
-def _instead(wanted: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(wanted, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"

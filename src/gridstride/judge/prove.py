@@ -18,9 +18,10 @@ from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
 from gridstride.judge.imposters import Imposter, imposters
 from gridstride.judge.ladder import Ladder
+from gridstride.judge.prepared_cases import Prepared, prepare
 from gridstride.judge.problem import Array, Problem
 from gridstride.judge.sizes import WARP, free_sizes
-from gridstride.judge.verify import Prepared, compared, prepare
+from gridstride.judge.verify import compared
 from gridstride.protocol import Device
 
 _BLOCK = 1024  # threads, the most that a block can have

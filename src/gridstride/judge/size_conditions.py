@@ -261,10 +261,11 @@ def _high(a: Values, b: Values) -> Values:
     low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
     crossed = (one >> high) * (other & low) + (((one & low) * (other & low)) >> high)
     middle = (one & low) * (other >> high) + (crossed & low)
-    made = ((one >> high) * (other >> high) + (crossed >> high) + (middle >> high)).view(np.int64)
+    made = (one >> high) * (other >> high) + (crossed >> high) + (middle >> high)
     if a.dtype == np.uint64:
-        return made.view(np.uint64)
-    return made - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+        return made
+    signed: Values = made.view(np.int64) - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+    return signed
 
 
 def _quotient(a: Values, b: Values) -> Values:

@@ -97,8 +97,8 @@ class Bench:
     def _explained(self, day: Day, source: str) -> Mapping[str, Any]:
         from gridstride.judge.explain import explain
         from gridstride.judge.find import find
-        from gridstride.judge.ladder import submission
         from gridstride.judge.report.kernel_page import render
+        from gridstride.judge.submission import submission
         from gridstride.virtual.gpu import VirtualGPU
 
         with _file(day, source) as file:

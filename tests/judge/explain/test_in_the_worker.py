@@ -10,9 +10,9 @@ import gridstride as gs
 from gridstride.judge.explain import Explanation, explain
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile, parse_kernel
-from gridstride.judge.ladder import submission
 from gridstride.judge.sandbox import records
 from gridstride.judge.sandbox.python_kernels import why_not
+from gridstride.judge.submission import submission
 
 RUNG = find("transpose").rungs()[1]
 MINE = parse_kernel(RUNG.source, filename="mine.cu")

@@ -26,8 +26,9 @@ def access_pictures(entry: Entry) -> Sequence[Pictured]:
     """
     from gridstride.judge.find import find
     from gridstride.judge.header import HeaderError
-    from gridstride.judge.ladder import Ladder, submission
+    from gridstride.judge.ladder import Ladder
     from gridstride.judge.runnable import RefusedError
+    from gridstride.judge.submission import submission
     from gridstride.virtual.gpu import VirtualGPU
 
     lab, source = entry.day.lab, entry.run.source

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gridstride.judge.problem import Problem
-from gridstride.judge.verify import Subject
+from gridstride.judge.subject import Subject
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.counters import Counters
 from gridstride.virtual.observe.predict import Prediction, Shape, predict

@@ -19,12 +19,13 @@ from gridstride.judge.explain.rungs import Rung, climbed, nearest, with_rungs
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.runnable import RefusedError
 from gridstride.judge.sandbox.python_header import is_python
+from gridstride.judge.subject import Subject as Kernel
 from gridstride.judge.verdict import RungResult
-from gridstride.judge.verify import Subject as Kernel
-from gridstride.judge.verify import observe, prepare, totals
+from gridstride.judge.verify import observe, totals
 from gridstride.protocol import Device
 from gridstride.virtual.observe.occupancy import Occupancy
 from gridstride.virtual.observe.predict import Prediction

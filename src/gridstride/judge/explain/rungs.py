@@ -10,9 +10,10 @@ from typing import Any
 from gridstride.judge.explain.advice import Advice
 from gridstride.judge.explain.at_size import timed
 from gridstride.judge.find import Folder
+from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Case
 from gridstride.judge.runnable import RefusedError, build
-from gridstride.judge.verify import COUNTERS, observe, prepare
+from gridstride.judge.verify import COUNTERS, observe
 from gridstride.protocol import Device
 
 _COMPARED = ("global_sectors", "global_requests", "shared_wavefronts", "bank_conflicts", "instructions", "barriers")

@@ -1,0 +1,52 @@
+"""Cases with their data and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gridstride.judge.answers import answers, drawn
+from gridstride.judge.data import partly, widened
+from gridstride.judge.problem import Case, Problem
+from gridstride.judge.tolerance import Expected, expect
+
+_OTHER_SEED = 1 << 20  # apart from the seeds of the public cases
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case with its data and what each output must be; made once, used for every kernel.
+
+    `then` is other data of the same shape, which the kernel finds in the same memory afterwards, and in other memory.
+    """
+
+    case: Case
+    inputs: dict[str, Any]
+    expected: dict[str, Expected]
+    then: Prepared | None = None
+
+
+def prepare(problem: Problem, cases: Iterable[Case]) -> tuple[Prepared, ...]:
+    """Data and expected results of each case, and of the data that comes after it where other data does."""
+    return tuple(_followed(problem, case) for case in cases)
+
+
+def _followed(problem: Problem, case: Case) -> Prepared:
+    """Every other time what follows is data that differ in some places only; not where they must fit each other."""
+    inputs = drawn(problem, case)
+    one = _prepare(problem, case, inputs)
+    if not case.again:
+        return one
+    other = replace(case, seed=case.seed + _OTHER_SEED)
+    then = drawn(problem, other)
+    if case.seed // 2 % 2 and case.data not in problem.special and problem.arrange is None:
+        then = partly(problem, inputs, then, other.seed)
+    return replace(one, then=_prepare(problem, other, then))
+
+
+def _prepare(problem: Problem, case: Case, inputs: dict[str, Any]) -> Prepared:
+    wide = inputs if problem.bitwise else {name: widened(value) for name, value in inputs.items()}
+    values, magnitudes = answers(problem, case, wide)
+    expected = {p.name: expect(problem, case, p, values[p.name], magnitudes.get(p.name)) for p in problem.outputs}
+    return Prepared(case, inputs, expected)
