@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gridstride.compiler.cache import DiskCache, shared
 from gridstride.programs.errors import BuildFailed
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
-from gridstride.programs.toolchain import Toolchain, environment, wheel_of
+from gridstride.programs.toolchain import LIBRARY_HEADERS, Toolchain, environment, wheel_of
 
 if TYPE_CHECKING:
     from gridstride.programs.compiler_room import CompilerRoom
@@ -57,7 +57,7 @@ def _object(
     tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None],
     room: CompilerRoom | None,
 ) -> bytes:  # fmt: skip
-    command = _command(tools, file, options, arch)
+    command = compile_command(tools, file, options, arch)
     cache = shared("objects")
     # The words may be relative to where we are: another folder's prog.cu is another file.
     stem = sha256("\0".join([tools.identity, os.getcwd(), *command]).encode(errors="surrogateescape")).hexdigest()
@@ -106,8 +106,9 @@ def _digest(inputs: Iterable[str]) -> str | None:
         return None
 
 
-def _command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
-    include = [word for folder in options.include for word in ("-I", folder)]
+def compile_command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
+    """The words of one compilation, without where the object goes."""
+    include = [word for folder in (*options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
     define = [f"-D{each}" for each in options.define]
     std = [f"-std={options.std}"] if options.std else []
     if file.suffix not in CUDA_SUFFIXES:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gridstride.compiler.cache import shared
 from gridstride.programs.compile import execute
 from gridstride.programs.errors import BuildFailed
+from gridstride.programs.libraries import OWN
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, environment, host_flags, zig_cache
 
@@ -29,7 +30,7 @@ _SHOWN = 8
 _PROVIDED = {"cudart", "cudart_static", "cudadevrt", "m", "pthread", "dl", "rt", "gomp", "omp", "stdc++"}
 """Libraries that are there whether they are named or not, or that are not needed here."""
 _REFUSED = {
-    **dict.fromkeys("cublas cublasLt cufft curand cusparse".split(), "our own are not there yet"),
+    **dict.fromkeys("cublasLt cufft curand cusparse".split(), "our own are not there yet"),
     **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
     **dict.fromkeys("cuda nvrtc".split(), "the driver API and NVRTC from inside programs are not implemented yet"),
 }
@@ -44,7 +45,7 @@ def link(
     room: CompilerRoom | None = None,
 ) -> bytes:  # fmt: skip
     """The program; BuildFailed."""
-    named = [name for name in options.libraries if name not in _PROVIDED]
+    named = [name for name in options.libraries if name not in _PROVIDED | {each.name for each in OWN}]
     for name in named:
         if (reason := _REFUSED.get(name)) is not None:
             raise BuildFailed(f"-l{name} cannot be linked: {reason}", "")
