@@ -59,7 +59,15 @@ class CompilerRoom:
 
     def _rules(self, folder: Path) -> Iterator[tuple[str, int]]:
         tools = self.tools
-        for path in (*_SYSTEM, tools.cuda, tools.zig.parent, INCLUDE, LIBRARY_HEADERS, tools.host_compiler.parent, self.source):
+        for path in (
+            *_SYSTEM,
+            tools.cuda,
+            tools.zig.parent,
+            INCLUDE,
+            LIBRARY_HEADERS,
+            tools.host_compiler.parent,
+            self.source,
+        ):
             yield str(path), landlock.READ_AND_RUN
         yield "/dev/null", landlock.READ_FILE | landlock.WRITE_FILE
         for path in (folder, zig_cache()):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gridstride.compiler.cache import shared
 from gridstride.programs.compile import execute
 from gridstride.programs.errors import BuildFailed
-from gridstride.programs.libraries import OWN
+from gridstride.programs.libraries import OWN, lacking
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, environment, host_flags, zig_cache
 
@@ -34,7 +34,7 @@ _REFUSED = {
     **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
     **dict.fromkeys("cuda nvrtc".split(), "the driver API and NVRTC from inside programs are not implemented yet"),
 }
-_PREFIXES = {"cublas": "cublas", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse", "cusolver": "cusolver",
+_PREFIXES = {"cublasLt": "cublasLt", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse", "cusolver": "cusolver",
              "npp": "npp", "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
              "cu": "cuda"}  # fmt: skip
 """What the names of libraries' functions begin with."""
@@ -135,6 +135,8 @@ def _not_linked(said: str) -> BuildFailed:
         )
     undefined = list(dict.fromkeys(each.strip() for each in _UNDEFINED.findall(said)))
     for name in undefined:
+        if (reason := lacking(name)) is not None:
+            return BuildFailed(f"the program does not link: {reason}", "")
         library = next((library for prefix, library in _PREFIXES.items() if re.match(rf"{prefix}[A-Z]", name)), None)
         if library is not None and (reason := refusal(library)):
             return BuildFailed(

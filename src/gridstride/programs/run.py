@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.programs.activity import Call
-from gridstride.programs.compile import compile_all
-from gridstride.programs.libraries import called, library_objects
+from gridstride.programs.compile import compile_all, library_objects
+from gridstride.programs.libraries import called
 from gridstride.programs.link import link, warm_up
 from gridstride.programs.reports import ACTIVITY, TIMELINE
 from gridstride.programs.runtime_library import SONAME, runtime_library

@@ -13,7 +13,7 @@ struct cublasContext {
   void* scratch;  // of reductions; allocated by the first one, so that a program of products alone allocates nothing
 };
 
-namespace gridstride_blas {
+namespace gs_blas {
 
 constexpr size_t SCRATCH_BYTES = 16 << 10;
 
@@ -50,11 +50,11 @@ Vector<T> vector(T* x, int n, int step) {
   return {step < 0 ? x + (1LL - n) * step : x, step};
 }
 
-}  // namespace gridstride_blas
+}  // namespace gs_blas
 
 #define NEED(condition, status) \
   do { \
     if (!(condition)) return status; \
   } while (0)
-#define HANDLE(handle) NEED(gridstride_blas::alive(handle), CUBLAS_STATUS_NOT_INITIALIZED)
+#define HANDLE(handle) NEED(gs_blas::alive(handle), CUBLAS_STATUS_NOT_INITIALIZED)
 #define VALID(condition) NEED(condition, CUBLAS_STATUS_INVALID_VALUE)

@@ -5,7 +5,7 @@
 // registers. Products with too few tiles for the chip take smaller tiles.
 #include "context.h"
 
-namespace gridstride_blas {
+namespace gs_blas {
 
 constexpr int THREADS = 256, SIDE = 16;  // of a block, SIDE x SIDE
 
@@ -247,7 +247,7 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, const Shape& s, const void* alpha,
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-}  // namespace gridstride_blas
+}  // namespace gs_blas
 
 extern "C" {
 
@@ -255,23 +255,25 @@ extern "C" {
   cublasStatus_t cublas##P##gemm##v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
                                      int n, int k, const T* alpha, const T* a, int lda, const T* b, int ldb, \
                                      const T* beta, T* c, int ldc) { \
-    return gridstride_blas::product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, 1}, alpha, gridstride_blas::one(a), \
-                                    gridstride_blas::one(b), beta, gridstride_blas::one(c), halves); \
+    using namespace gs_blas; \
+    return product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, 1}, alpha, one(a), one(b), beta, \
+                              one(c), halves); \
   } \
   cublasStatus_t cublas##P##gemmStridedBatched( \
       cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const T* alpha, \
       const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, int ldc, \
       long long stride_c, int count) { \
-    return gridstride_blas::product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, \
-                                    gridstride_blas::one(a, stride_a), gridstride_blas::one(b, stride_b), beta, gridstride_blas::one(c, stride_c), \
-                                    halves); \
+    using namespace gs_blas; \
+    return product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, one(a, stride_a), \
+                              one(b, stride_b), beta, one(c, stride_c), halves); \
   } \
   cublasStatus_t cublas##P##gemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, \
                                         int m, int n, int k, const T* alpha, const T* const a[], int lda, \
                                         const T* const b[], int ldb, const T* beta, T* const c[], int ldc, \
                                         int count) { \
-    return gridstride_blas::product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, \
-                                    gridstride_blas::many<const T>(a), gridstride_blas::many<const T>(b), beta, gridstride_blas::many<T>(c), halves); \
+    using namespace gs_blas; \
+    return product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, many<const T>(a), \
+                              many<const T>(b), beta, many<T>(c), halves); \
   }
 GEMM(S, float, float, _v2, false)
 GEMM(D, double, double, _v2, false)
@@ -281,8 +283,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
                             int k, const void* alpha, const void* a, cudaDataType type_a, int lda, const void* b,
                             cudaDataType type_b, int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return gridstride_blas::gemm_ex(handle, {transa, transb, m, n, k, lda, ldb, ldc, 1}, alpha, {a, type_a, 0}, {b, type_b, 0}, beta,
-                       {c, type_c, 0}, compute);
+  return gs_blas::gemm_ex(handle, {transa, transb, m, n, k, lda, ldb, ldc, 1}, alpha, {a, type_a, 0}, {b, type_b, 0},
+                          beta, {c, type_c, 0}, compute);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
@@ -291,8 +293,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           long long stride_b, const void* beta, void* c, cudaDataType type_c, int ldc,
                                           long long stride_c, int count, cublasComputeType_t compute,
                                           cublasGemmAlgo_t) {
-  return gridstride_blas::gemm_ex(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, {a, type_a, stride_a},
-                       {b, type_b, stride_b}, beta, {c, type_c, stride_c}, compute);
+  return gs_blas::gemm_ex(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, {a, type_a, stride_a},
+                          {b, type_b, stride_b}, beta, {c, type_c, stride_c}, compute);
 }
 
 }  // extern "C"

@@ -1,7 +1,7 @@
 // Handles, statuses in words, and copies of vectors and matrices.
 #include "context.h"
 
-namespace gridstride_blas {
+namespace gs_blas {
 
 constexpr unsigned ALIVE = 0x424c4153;
 
@@ -74,7 +74,7 @@ const Words* words_of(cublasStatus_t status) {
 }
 
 }  // namespace
-}  // namespace gridstride_blas
+}  // namespace gs_blas
 
 extern "C" {
 
@@ -84,7 +84,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
     return CUBLAS_STATUS_NOT_INITIALIZED;
-  *handle = new cublasContext{gridstride_blas::ALIVE,         nullptr,         CUBLAS_POINTER_MODE_HOST,
+  *handle = new cublasContext{gs_blas::ALIVE,         nullptr,         CUBLAS_POINTER_MODE_HOST,
                               CUBLAS_DEFAULT_MATH, CUBLAS_ATOMICS_NOT_ALLOWED, multiprocessors,
                               nullptr};
   return CUBLAS_STATUS_SUCCESS;
@@ -138,46 +138,48 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void*, size_t) {
     *mode = handle->field; \
     return CUBLAS_STATUS_SUCCESS; \
   }
-MODE(PointerMode, _v2, cublasPointerMode_t, pointers, mode == CUBLAS_POINTER_MODE_HOST || mode == CUBLAS_POINTER_MODE_DEVICE)
+MODE(PointerMode, _v2, cublasPointerMode_t, pointers,
+     mode == CUBLAS_POINTER_MODE_HOST || mode == CUBLAS_POINTER_MODE_DEVICE)
 MODE(AtomicsMode, , cublasAtomicsMode_t, atomics, mode == CUBLAS_ATOMICS_NOT_ALLOWED || mode == CUBLAS_ATOMICS_ALLOWED)
 // Sums are always in the precision that the compute type names; no mode makes them coarser.
-MODE(MathMode, , cublasMath_t, math, (mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) <= CUBLAS_TF32_TENSOR_OP_MATH)
+MODE(MathMode, , cublasMath_t, math,
+     (mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) <= CUBLAS_TF32_TENSOR_OP_MATH)
 
 const char* cublasGetStatusName(cublasStatus_t status) {
-  const gridstride_blas::Words* words = gridstride_blas::words_of(status);
+  const gs_blas::Words* words = gs_blas::words_of(status);
   return words ? words->name : "CUBLAS_STATUS_UNKNOWN";
 }
 
 const char* cublasGetStatusString(cublasStatus_t status) {
-  const gridstride_blas::Words* words = gridstride_blas::words_of(status);
+  const gs_blas::Words* words = gs_blas::words_of(status);
   return words ? words->words : "no status of cuBLAS";
 }
 
 cublasStatus_t cublasSetVector(int n, int bytes, const void* x, int incx, void* y, int incy) {
-  return gridstride_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyHostToDevice, nullptr);
+  return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyHostToDevice, nullptr);
 }
 cublasStatus_t cublasGetVector(int n, int bytes, const void* x, int incx, void* y, int incy) {
-  return gridstride_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyDeviceToHost, nullptr);
+  return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyDeviceToHost, nullptr);
 }
 cublasStatus_t cublasSetVectorAsync(int n, int bytes, const void* x, int incx, void* y, int incy, cudaStream_t stream) {
-  return gridstride_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyHostToDevice, &stream);
+  return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyHostToDevice, &stream);
 }
 cublasStatus_t cublasGetVectorAsync(int n, int bytes, const void* x, int incx, void* y, int incy, cudaStream_t stream) {
-  return gridstride_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyDeviceToHost, &stream);
+  return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyDeviceToHost, &stream);
 }
 cublasStatus_t cublasSetMatrix(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb) {
-  return gridstride_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyHostToDevice, nullptr);
+  return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyHostToDevice, nullptr);
 }
 cublasStatus_t cublasGetMatrix(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb) {
-  return gridstride_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyDeviceToHost, nullptr);
+  return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyDeviceToHost, nullptr);
 }
 cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
                                     cudaStream_t stream) {
-  return gridstride_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyHostToDevice, &stream);
+  return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyHostToDevice, &stream);
 }
 cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
                                     cudaStream_t stream) {
-  return gridstride_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyDeviceToHost, &stream);
+  return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyDeviceToHost, &stream);
 }
 
 }  // extern "C"

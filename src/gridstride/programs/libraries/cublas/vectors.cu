@@ -1,7 +1,7 @@
 // Level 1 and level 2: what reads each element once.
 #include "context.h"
 
-namespace gridstride_blas {
+namespace gs_blas {
 
 constexpr int THREADS = 256, WARP = 32;
 constexpr int MOST_PARTS = 512;  // partial results of a reduction
@@ -274,7 +274,7 @@ cublasStatus_t geam(cublasHandle_t handle, cublasOperation_t transa, cublasOpera
   return for_each(handle, (long long)m * n, body);
 }
 
-}  // namespace gridstride_blas
+}  // namespace gs_blas
 
 extern "C" {
 
@@ -283,51 +283,55 @@ extern "C" {
                                     int incy) { \
     HANDLE(handle); \
     VALID(alpha != nullptr); \
-    return gridstride_blas::for_each(handle, n, gridstride_blas::Axpy<T>{gridstride_blas::scalar<T>(handle, alpha), gridstride_blas::vector(x, n, incx), \
-                                                   gridstride_blas::vector(y, n, incy)}); \
+    using namespace gs_blas; \
+    return for_each(handle, n, Axpy<T>{scalar<T>(handle, alpha), vector(x, n, incx), vector(y, n, incy)}); \
   } \
   cublasStatus_t cublas##P##scal_v2(cublasHandle_t handle, int n, const T* alpha, T* x, int incx) { \
     HANDLE(handle); \
     VALID(alpha != nullptr); \
-    return gridstride_blas::for_each(handle, n, gridstride_blas::Scal<T>{gridstride_blas::scalar<T>(handle, alpha), gridstride_blas::vector(x, n, incx)}); \
+    using namespace gs_blas; \
+    return for_each(handle, n, Scal<T>{scalar<T>(handle, alpha), vector(x, n, incx)}); \
   } \
   cublasStatus_t cublas##P##copy_v2(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy) { \
     HANDLE(handle); \
-    return gridstride_blas::for_each(handle, n, gridstride_blas::Copy<T>{gridstride_blas::vector(x, n, incx), gridstride_blas::vector(y, n, incy)}); \
+    using namespace gs_blas; \
+    return for_each(handle, n, Copy<T>{vector(x, n, incx), vector(y, n, incy)}); \
   } \
   cublasStatus_t cublas##P##swap_v2(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy) { \
     HANDLE(handle); \
-    return gridstride_blas::for_each(handle, n, gridstride_blas::Swap<T>{gridstride_blas::vector(x, n, incx), gridstride_blas::vector(y, n, incy)}); \
+    using namespace gs_blas; \
+    return for_each(handle, n, Swap<T>{vector(x, n, incx), vector(y, n, incy)}); \
   } \
   cublasStatus_t cublas##P##dot_v2(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, \
                                    T* result) { \
     HANDLE(handle); \
-    return gridstride_blas::reduce(handle, n, gridstride_blas::Dot<T>{gridstride_blas::vector(x, n, incx), gridstride_blas::vector(y, n, incy)}, result); \
+    using namespace gs_blas; \
+    return reduce(handle, n, Dot<T>{vector(x, n, incx), vector(y, n, incy)}, result); \
   } \
   cublasStatus_t cublas##P##nrm2_v2(cublasHandle_t handle, int n, const T* x, int incx, T* result) { \
     HANDLE(handle); \
-    return gridstride_blas::reduce(handle, incx > 0 ? n : 0, gridstride_blas::Norm<T>{gridstride_blas::vector(x, n, incx)}, result); \
+    return gs_blas::reduce(handle, incx > 0 ? n : 0, gs_blas::Norm<T>{gs_blas::vector(x, n, incx)}, result); \
   } \
   cublasStatus_t cublas##P##asum_v2(cublasHandle_t handle, int n, const T* x, int incx, T* result) { \
     HANDLE(handle); \
-    return gridstride_blas::reduce(handle, incx > 0 ? n : 0, gridstride_blas::Asum<T>{gridstride_blas::vector(x, n, incx)}, result); \
+    return gs_blas::reduce(handle, incx > 0 ? n : 0, gs_blas::Asum<T>{gs_blas::vector(x, n, incx)}, result); \
   } \
   cublasStatus_t cublas##P##gemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const T* alpha, \
                                     const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) { \
-    return gridstride_blas::gemv(handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy); \
+    return gs_blas::gemv(handle, trans, m, n, alpha, a, lda, x, incx, beta, y, incy); \
   } \
   cublasStatus_t cublas##P##ger_v2(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, \
                                    const T* y, int incy, T* a, int lda) { \
     HANDLE(handle); \
     VALID(m >= 0 && n >= 0 && incx != 0 && incy != 0 && lda >= (m > 1 ? m : 1) && alpha != nullptr); \
-    return gridstride_blas::for_each(handle, (long long)m * n, \
-                          gridstride_blas::Ger<T>{m, gridstride_blas::scalar<T>(handle, alpha), gridstride_blas::vector(x, m, incx), \
-                                       gridstride_blas::vector(y, n, incy), a, lda}); \
+    using namespace gs_blas; \
+    Ger<T> body{m, scalar<T>(handle, alpha), vector(x, m, incx), vector(y, n, incy), a, lda}; \
+    return for_each(handle, (long long)m * n, body); \
   } \
   cublasStatus_t cublas##P##geam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
-                                 int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, \
-                                 int ldc) { \
-    return gridstride_blas::geam(handle, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc); \
+                                 int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, \
+                                 T* c, int ldc) { \
+    return gs_blas::geam(handle, transa, transb, m, n, alpha, a, lda, beta, b, ldb, c, ldc); \
   }
 REAL(S, float)
 REAL(D, double)
@@ -335,7 +339,8 @@ REAL(D, double)
 #define EXTREME(name, T, largest) \
   cublasStatus_t cublasI##name##_v2(cublasHandle_t handle, int n, const T* x, int incx, int* result) { \
     HANDLE(handle); \
-    return gridstride_blas::reduce(handle, incx > 0 ? n : 0, gridstride_blas::Extreme<T, largest>{gridstride_blas::vector(x, n, incx)}, result); \
+    using namespace gs_blas; \
+    return reduce(handle, incx > 0 ? n : 0, Extreme<T, largest>{vector(x, n, incx)}, result); \
   }
 EXTREME(samax, float, true)
 EXTREME(damax, double, true)

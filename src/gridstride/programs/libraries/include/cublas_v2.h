@@ -32,7 +32,7 @@ typedef enum {
     CUBLAS_STATUS_LICENSE_ERROR = 16
 } cublasStatus_t;
 
-typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2, CUBLAS_OP_HERMITAN = 2, CUBLAS_OP_CONJG = 3 } cublasOperation_t;
+typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2, CUBLAS_OP_CONJG = 3 } cublasOperation_t;
 typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1, CUBLAS_FILL_MODE_FULL = 2 } cublasFillMode_t;
 typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t;
 typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
@@ -97,11 +97,13 @@ cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int bytes, const void
 
 /* Levels 1, 2 and 3; P is S or D, T its type. */
 #define GRIDSTRIDE_CUBLAS_REAL(P, T) \
-    cublasStatus_t cublas##P##axpy_v2(cublasHandle_t handle, int n, const T *alpha, const T *x, int incx, T *y, int incy); \
+    cublasStatus_t cublas##P##axpy_v2(cublasHandle_t handle, int n, const T *alpha, const T *x, int incx, T *y, \
+                                      int incy); \
     cublasStatus_t cublas##P##scal_v2(cublasHandle_t handle, int n, const T *alpha, T *x, int incx); \
     cublasStatus_t cublas##P##copy_v2(cublasHandle_t handle, int n, const T *x, int incx, T *y, int incy); \
     cublasStatus_t cublas##P##swap_v2(cublasHandle_t handle, int n, T *x, int incx, T *y, int incy); \
-    cublasStatus_t cublas##P##dot_v2(cublasHandle_t handle, int n, const T *x, int incx, const T *y, int incy, T *result); \
+    cublasStatus_t cublas##P##dot_v2(cublasHandle_t handle, int n, const T *x, int incx, const T *y, int incy, \
+                                     T *result); \
     cublasStatus_t cublas##P##nrm2_v2(cublasHandle_t handle, int n, const T *x, int incx, T *result); \
     cublasStatus_t cublas##P##asum_v2(cublasHandle_t handle, int n, const T *x, int incx, T *result); \
     cublasStatus_t cublas##P##gemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const T *alpha, \
@@ -113,8 +115,8 @@ cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int bytes, const void
                                    T *c, int ldc); \
     GRIDSTRIDE_CUBLAS_PRODUCT(P, T, _v2)
 #define GRIDSTRIDE_CUBLAS_PRODUCT(P, T, V) \
-    cublasStatus_t cublas##P##gemm##V(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, \
-                                      int n, int k, const T *alpha, const T *a, int lda, const T *b, int ldb, \
+    cublasStatus_t cublas##P##gemm##V(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, \
+                                      int m, int n, int k, const T *alpha, const T *a, int lda, const T *b, int ldb, \
                                       const T *beta, T *c, int ldc); \
     cublasStatus_t cublas##P##gemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, \
                                                  cublasOperation_t transb, int m, int n, int k, const T *alpha, \
