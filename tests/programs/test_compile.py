@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gridstride.programs.compile import compile_command, _hint, dependencies
+from gridstride.programs.compile import _hint, compile_command, dependencies
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain
 

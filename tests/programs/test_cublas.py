@@ -12,9 +12,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tests.programs.conftest import Run
 
 from gridstride.programs.toolchain import Toolchain
-from tests.programs.conftest import Run
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.slow  # the whole table in one run under the sanitizer: a minute of processor time
