@@ -1,4 +1,4 @@
-"""cuBLAS's functions against NumPy in float64: every call once with host and device scalars, odd shapes, odd strides."""
+"""cuBLAS's functions against NumPy in float64: scalars on either side, odd shapes, odd strides."""
 
 from __future__ import annotations
 
@@ -84,7 +84,6 @@ def strided(kind: str, ops: str, m: int, n: int, k: int, count: int) -> Case:
     """Products of a batch, matrices without a gap."""
     each = [gemm(kind, ops, m, n, k) for _ in range(count)]
     for number, case in enumerate(each):
-        scale = number + 1
         case.arrays["x"] = case.arrays["x"] * TYPES[kind](number + 1)
     arrays = {name: np.stack([case.arrays[name] for case in each]) for name in ("x", "y", "z")}
     beta = float(each[0].arrays["factors"][1])
@@ -184,7 +183,8 @@ CASES = [
     *(vectors("D", name, 517, (3, -2), "device") for name in ("axpy", "copy", "swap", "dot")),
     *(vectors("D", name, 517, (3, 2), "device") for name in ("scal", "nrm2", "asum")),
     *(gemv(kind, op, 75, 61, steps, mode) for kind, op, steps, mode in (
-        ("S", "N", (1, 1), "host"), ("S", "T", (2, -1), "device"), ("D", "N", (-1, 3), "host"), ("D", "T", (1, 1), "host"),
+        ("S", "N", (1, 1), "host"), ("S", "T", (2, -1), "device"), ("D", "N", (-1, 3), "host"),
+        ("D", "T", (1, 1), "host"),
     )),
     ger("S", 21, 34), ger("D", 21, 34), transpose("S", 35, 18), transpose("D", 35, 18),
     extreme("isamax", [1, -5, 5, 2], 1, 2), extreme("idamin", [3, -1, 1, 2], 2, 2),

@@ -34,8 +34,9 @@ _REFUSED = {
     **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
     **dict.fromkeys("cuda nvrtc".split(), "the driver API and NVRTC from inside programs are not implemented yet"),
 }
-_PREFIXES = {"cublasLt": "cublasLt", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse", "cusolver": "cusolver",
-             "npp": "npp", "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
+_PREFIXES = {"cublasLt": "cublasLt", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse",
+             "cusolver": "cusolver", "npp": "npp",
+             "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
              "cu": "cuda"}  # fmt: skip
 """What the names of libraries' functions begin with."""
 
