@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gridstride.programs.compile import _command, _hint, dependencies
+from gridstride.programs.compile import _hint, compile_command, dependencies
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain
 
@@ -16,21 +16,21 @@ def test_dependencies_are_read_as_make_reads_them() -> None:
 
 
 def test_a_cuda_file_is_compiled_for_the_chip_with_line_numbers() -> None:
-    command = _command(TOOLS, Path("a.cu"), Options(include=("inc",), define=("N=3",), std="c++20"), "sm_80")
+    command = compile_command(TOOLS, Path("a.cu"), Options(include=("inc",), define=("N=3",), std="c++20"), "sm_80")
     assert "arch=compute_80,code=compute_80" in command
     assert {"-lineinfo", "-no-compress", "-DN=3", "-std=c++20", "inc"} <= set(command)
 
 
 def test_relocatable_code_is_asked_for_by_name() -> None:
-    assert "-rdc=true" in _command(TOOLS, Path("a.cu"), Options(relocatable=True), "sm_90a")
+    assert "-rdc=true" in compile_command(TOOLS, Path("a.cu"), Options(relocatable=True), "sm_90a")
 
 
 def test_a_host_file_is_compiled_by_the_host_compiler_alone() -> None:
-    assert _command(TOOLS, Path("a.cpp"), Options(), "sm_90a")[0] == "/w/clang++"
+    assert compile_command(TOOLS, Path("a.cpp"), Options(), "sm_90a")[0] == "/w/clang++"
 
 
 def test_the_standard_of_cpp_is_not_given_to_c() -> None:
-    assert "-std=c++17" not in _command(TOOLS, Path("a.c"), Options(std="c++17"), "sm_90a")
+    assert "-std=c++17" not in compile_command(TOOLS, Path("a.c"), Options(std="c++17"), "sm_90a")
 
 
 def test_a_missing_header_of_a_library_names_its_wheel() -> None:

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING
 
 from gridstride.compiler.cache import DiskCache, shared
 from gridstride.programs.errors import BuildFailed
+from gridstride.programs.libraries import Library, lacking
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
-from gridstride.programs.toolchain import Toolchain, environment, wheel_of
+from gridstride.programs.toolchain import LIBRARY_HEADERS, Toolchain, environment, wheel_of
 
 if TYPE_CHECKING:
     from gridstride.programs.compiler_room import CompilerRoom
 
 _NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
 _NO_HEADER = re.compile(r"(?:could not open source file|fatal error:) [\"']([^\"']+)[\"']")
+_NO_NAME = re.compile(r"""(?:identifier "|undeclared identifier '|undeclared function ')(\w+)["']""")
 _AT_A_TIME = 2
 
 
@@ -57,7 +59,7 @@ def _object(
     tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None],
     room: CompilerRoom | None,
 ) -> bytes:  # fmt: skip
-    command = _command(tools, file, options, arch)
+    command = compile_command(tools, file, options, arch)
     cache = shared("objects")
     # The words may be relative to where we are: another folder's prog.cu is another file.
     stem = sha256("\0".join([tools.identity, os.getcwd(), *command]).encode(errors="surrogateescape")).hexdigest()
@@ -79,6 +81,35 @@ def _object(
     cache.put(f"{stem} reads", json.dumps(inputs).encode())
     if (digest := _digest(inputs)) is not None:
         cache.put(f"{stem} {digest}", data)
+    return data
+
+
+def library_objects(
+    tools: Toolchain, library: Library, *, arch: str, progress: Callable[[str], None]
+) -> list[bytes]:  # fmt: skip
+    """An object for each source of a library of ours, whichever folder we are in; BuildFailed."""
+    headers = [path.read_text() for path in library.headers]
+    return [_library_object(tools, source, headers, arch, progress) for source in library.sources]
+
+
+def _library_object(
+    tools: Toolchain, source: Path, headers: Sequence[str], arch: str, progress: Callable[[str], None]
+) -> bytes:  # fmt: skip
+    command = compile_command(tools, source, Options(), arch)
+    parts = [tools.identity, *command, source.read_text(), *headers]
+    key = f"library {sha256(chr(0).join(parts).encode()).hexdigest()}"
+    cache = shared("objects")
+    known = cache.get(key)
+    if known is not None:
+        return known
+    progress(f"compiling {source.parent.name}/{source.name} of GridStride's own libraries, once")
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        target = Path(folder, "object.o")
+        status, said = execute([*command, "-o", str(target)])
+        if status or not target.is_file():
+            raise BuildFailed(f"{source} does not compile", said)
+        data = target.read_bytes()
+    cache.put(key, data)
     return data
 
 
@@ -106,8 +137,9 @@ def _digest(inputs: Iterable[str]) -> str | None:
         return None
 
 
-def _command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
-    include = [word for folder in options.include for word in ("-I", folder)]
+def compile_command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
+    """The words of one compilation, without where the object goes."""
+    include = [word for folder in (*options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
     define = [f"-D{each}" for each in options.define]
     std = [f"-std={options.std}"] if options.std else []
     if file.suffix not in CUDA_SUFFIXES:
@@ -133,7 +165,8 @@ def dependencies(text: str) -> list[Path]:
 def _hint(said: str) -> str:
     missing = _NO_HEADER.search(said)
     if missing is None:
-        return ""
+        reasons = (lacking(name) for name in _NO_NAME.findall(said))
+        return next((f": {reason}" for reason in reasons if reason), "")
     wheel = wheel_of(missing[1])
     if wheel is not None:
         return f": {missing[1]} is of the wheel {wheel} (pip install {wheel})"

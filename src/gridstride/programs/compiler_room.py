@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gridstride.judge.sandbox import landlock
 from gridstride.programs.errors import BuildFailed
-from gridstride.programs.toolchain import INCLUDE, Toolchain, environment, zig_cache
+from gridstride.programs.toolchain import INCLUDE, LIBRARY_HEADERS, Toolchain, environment, zig_cache
 
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/bin", "/usr/bin", "/etc/ld.so.cache",
            "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/dev/urandom")  # fmt: skip
@@ -59,7 +59,15 @@ class CompilerRoom:
 
     def _rules(self, folder: Path) -> Iterator[tuple[str, int]]:
         tools = self.tools
-        for path in (*_SYSTEM, tools.cuda, tools.zig.parent, INCLUDE, tools.host_compiler.parent, self.source):
+        for path in (
+            *_SYSTEM,
+            tools.cuda,
+            tools.zig.parent,
+            INCLUDE,
+            LIBRARY_HEADERS,
+            tools.host_compiler.parent,
+            self.source,
+        ):
             yield str(path), landlock.READ_AND_RUN
         yield "/dev/null", landlock.READ_FILE | landlock.WRITE_FILE
         for path in (folder, zig_cache()):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gridstride.compiler.cache import shared
 from gridstride.programs.compile import execute
 from gridstride.programs.errors import BuildFailed
+from gridstride.programs.libraries import OWN, lacking
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, environment, host_flags, zig_cache
 
@@ -29,12 +30,13 @@ _SHOWN = 8
 _PROVIDED = {"cudart", "cudart_static", "cudadevrt", "m", "pthread", "dl", "rt", "gomp", "omp", "stdc++"}
 """Libraries that are there whether they are named or not, or that are not needed here."""
 _REFUSED = {
-    **dict.fromkeys("cublas cublasLt cufft curand cusparse".split(), "our own are not there yet"),
+    **dict.fromkeys("cublasLt cufft curand cusparse".split(), "our own are not there yet"),
     **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
     **dict.fromkeys("cuda nvrtc".split(), "the driver API and NVRTC from inside programs are not implemented yet"),
 }
-_PREFIXES = {"cublas": "cublas", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse", "cusolver": "cusolver",
-             "npp": "npp", "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
+_PREFIXES = {"cublasLt": "cublasLt", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse",
+             "cusolver": "cusolver", "npp": "npp",
+             "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
              "cu": "cuda"}  # fmt: skip
 """What the names of libraries' functions begin with."""
 
@@ -44,7 +46,7 @@ def link(
     room: CompilerRoom | None = None,
 ) -> bytes:  # fmt: skip
     """The program; BuildFailed."""
-    named = [name for name in options.libraries if name not in _PROVIDED]
+    named = [name for name in options.libraries if name not in _PROVIDED | {each.name for each in OWN}]
     for name in named:
         if (reason := _REFUSED.get(name)) is not None:
             raise BuildFailed(f"-l{name} cannot be linked: {reason}", "")
@@ -134,6 +136,8 @@ def _not_linked(said: str) -> BuildFailed:
         )
     undefined = list(dict.fromkeys(each.strip() for each in _UNDEFINED.findall(said)))
     for name in undefined:
+        if (reason := lacking(name)) is not None:
+            return BuildFailed(f"the program does not link: {reason}", "")
         library = next((library for prefix, library in _PREFIXES.items() if re.match(rf"{prefix}[A-Z]", name)), None)
         if library is not None and (reason := refusal(library)):
             return BuildFailed(

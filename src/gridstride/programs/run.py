@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.programs.activity import Call
-from gridstride.programs.compile import compile_all
+from gridstride.programs.compile import compile_all, library_objects
+from gridstride.programs.libraries import called
 from gridstride.programs.link import link, warm_up
 from gridstride.programs.reports import ACTIVITY, TIMELINE
 from gridstride.programs.runtime_library import SONAME, runtime_library
@@ -90,6 +91,9 @@ def build(
     with warm_up(tools, progress=progress):
         runtime = runtime_library(tools, progress=progress)
         objects, options = compile_all(tools, files, options, arch=arch, progress=progress, room=room)
+        for library in called(objects, options):
+            progress(library.notice)
+            objects += library_objects(tools, library, arch=arch, progress=progress)
     program = link(tools, objects, options, runtime=runtime, progress=progress, room=room)
     return Built(program, runtime, tools)
 

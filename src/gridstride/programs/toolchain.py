@@ -20,6 +20,9 @@ from gridstride.programs.errors import MissingToolchain, ProgramError
 INSTALL = "pip install 'gridstride[programs]'"
 INCLUDE = Path(__file__).parent / "include"
 """Our own headers: over those of zig's C library, and omp.h."""
+LIBRARIES = Path(__file__).parent / "libraries"
+LIBRARY_HEADERS = LIBRARIES / "include"
+"""Of the libraries that are ours; a folder of the user's, named by -I, comes before it."""
 
 _GLIBC = "2.28"
 """What programs are linked for; every Linux that Python's manylinux_2_28 wheels run on has it."""
@@ -56,7 +59,7 @@ class Toolchain:
 
     def is_part(self, path: Path) -> bool:
         """True for a header of the toolchain's, which changes only together with `identity`."""
-        return any(path.is_relative_to(root) for root in (self.cuda, self.zig.parent, INCLUDE))
+        return any(path.is_relative_to(root) for root in (self.cuda, self.zig.parent, INCLUDE, LIBRARY_HEADERS))
 
 
 @functools.cache
@@ -73,7 +76,7 @@ def toolchain() -> Toolchain:
             f"installed: {INSTALL} (about 225 MB to load; no CUDA toolkit, no system compiler and no GPU is needed)"
         )
     stamps = [f"{path}:{path.stat().st_mtime_ns}" for path in (zig, cuda / "bin" / "nvcc", cuda / "nvvm/bin/cicc")]
-    ours = [path.read_text() for path in sorted(INCLUDE.rglob("*.h"))]
+    ours = [path.read_text() for folder in (INCLUDE, LIBRARY_HEADERS) for path in sorted(folder.rglob("*.h"))]
     identity = sha256("\0".join([*stamps, *ours]).encode()).hexdigest()
     try:
         return Toolchain(zig, cuda, _host_compiler(zig), identity)
@@ -90,7 +93,7 @@ def wheel_of(header: str) -> str | None:
 
 
 _LIBRARY_HEADERS = {
-    "cublas_v2.h": "nvidia-cublas", "cublas.h": "nvidia-cublas", "cublasLt.h": "nvidia-cublas",
+    "cublas.h": "nvidia-cublas", "cublasLt.h": "nvidia-cublas",
     "cufft.h": "nvidia-cufft", "cufftXt.h": "nvidia-cufft", "curand.h": "nvidia-curand",
     "curand_kernel.h": "nvidia-curand", "cusparse.h": "nvidia-cusparse", "cusolverDn.h": "nvidia-cusolver",
     "npp.h": "nvidia-npp", "nvjpeg.h": "nvidia-nvjpeg", "cudnn.h": "nvidia-cudnn-cu13", "nccl.h": "nvidia-nccl-cu13",

@@ -1,0 +1,60 @@
+// What the files of our cuBLAS share: the handle, scalars on either side, and what a launch's error becomes.
+#pragma once
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+struct cublasContext {
+  unsigned alive;
+  cudaStream_t stream;
+  cublasPointerMode_t pointers;
+  cublasMath_t math;
+  cublasAtomicsMode_t atomics;
+  int multiprocessors;
+  void* scratch;  // of reductions; allocated by the first one, so that a program of products alone allocates nothing
+};
+
+namespace gs_blas {
+
+constexpr size_t SCRATCH_BYTES = 16 << 10;
+
+bool alive(cublasHandle_t handle);
+cublasStatus_t scratch(cublasHandle_t handle, void** memory);
+// Of the launch just made.
+cublasStatus_t launched();
+
+// alpha or beta: its value, or where it lies in device memory by the time the kernel runs.
+template <class T>
+struct Scalar {
+  T value;
+  const T* at;
+  __device__ T get() const { return at ? *at : value; }
+};
+
+template <class T, class Given>
+Scalar<T> scalar(cublasHandle_t handle, const Given* given) {
+  static_assert(sizeof(T) == sizeof(Given));
+  if (handle->pointers == CUBLAS_POINTER_MODE_DEVICE) return {T(0), reinterpret_cast<const T*>(given)};
+  return {*reinterpret_cast<const T*>(given), nullptr};
+}
+
+// A vector of BLAS: with a negative step its first element is the last in memory.
+template <class T>
+struct Vector {
+  T* first;
+  long long step;
+  __device__ T& operator[](long long i) const { return first[i * step]; }
+};
+
+template <class T>
+Vector<T> vector(T* x, int n, int step) {
+  return {step < 0 ? x + (1LL - n) * step : x, step};
+}
+
+}  // namespace gs_blas
+
+#define NEED(condition, status) \
+  do { \
+    if (!(condition)) return status; \
+  } while (0)
+#define HANDLE(handle) NEED(gs_blas::alive(handle), CUBLAS_STATUS_NOT_INITIALIZED)
+#define VALID(condition) NEED(condition, CUBLAS_STATUS_INVALID_VALUE)
