@@ -261,7 +261,7 @@ def _high(a: Values, b: Values) -> Values:
     low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
     crossed = (one >> high) * (other & low) + (((one & low) * (other & low)) >> high)
     middle = (one & low) * (other >> high) + (crossed & low)
-    made = (one >> high) * (other >> high) + (crossed >> high) + (middle >> high)
+    made: Values = (one >> high) * (other >> high) + (crossed >> high) + (middle >> high)
     if a.dtype == np.uint64:
         return made
     signed: Values = made.view(np.int64) - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
