@@ -86,7 +86,10 @@ def test_host_code_beside_a_kernel_is_left_out(host: str) -> None:
     ],
 )  # fmt: skip
 def test_a_header_of_the_host_gives_kernels_the_types_that_they_have_of_it(header: str, type_name: str) -> None:
-    compile_cuda(f"#include <{header}>\n__global__ void k({type_name}* x, const {type_name}* y) {{ *x = *y; }}")
+    ptx = compile_cuda(
+        f"#include <{header}>\n__global__ void k({type_name}* x, const {type_name}* y) {{ *x = *y; }}"
+    ).ptx
+    assert "st.global" in ptx
 
 
 @pytest.mark.parametrize("header", ["glob.h", "error.h", "vulkan/vulkan.h", "OpenGL/gl.h", "GLUT/glut.h"])

@@ -43,7 +43,9 @@ def test_a_notebook_has_the_lesson_and_the_learners_file(number: int) -> None:
 
 def test_the_format_is_jupyters() -> None:
     nbformat = pytest.importorskip("nbformat")
-    nbformat.validate(nbformat.reads(json.dumps(notebook(day(5), "// mine")), as_version=4))
+    read = nbformat.reads(json.dumps(notebook(day(5), "// mine")), as_version=4)
+    nbformat.validate(read)  # raises what does not fit
+    assert {cell.cell_type for cell in read.cells} == {"markdown", "code"}
 
 
 def test_learn_writes_it_once(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -255,6 +255,11 @@ def test_errors_that_pile_up_are_not_taken_for_half_precision() -> None:
     assert "half" in seen(right.astype(np.float16).astype(np.float32), right).mistake
 
 
+def test_whole_numbers_are_told_in_full() -> None:
+    got, right = np.array([[16777216, 5], [6, 7]], np.int64), np.array([[16777316.0, 9], [2, 80]])
+    assert "is 16777216, should be 16777316" in seen(got, right).text
+
+
 def test_nan_where_inf_belongs_says_which_is_which() -> None:
     got, right = RIGHT.copy(), RIGHT.copy()
     got[2, 3], right[2, 3] = np.nan, np.inf

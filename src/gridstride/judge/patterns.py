@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -220,7 +220,8 @@ def _precision(e: Evidence) -> Pattern | None:
     if e.got.dtype.kind != "f" or not e.wrong.any() or not _finite(e.got[e.wrong], e.expected[e.wrong]):
         return None
     got, expected = e.got[e.wrong].astype(np.float64), e.expected[e.wrong]
-    usual = float(np.median(np.abs(e.expected[np.isfinite(e.expected)])))  # of NaN and Inf there is no size
+    finite = e.expected[np.isfinite(e.expected)].astype(np.float64)  # of NaN and Inf there is no size
+    usual = float(np.median(np.abs(finite)))
     scale = np.maximum(np.abs(expected), usual)
     if not (scale > 0).all():
         return None
@@ -230,7 +231,10 @@ def _precision(e: Evidence) -> Pattern | None:
     bits = -int(np.floor(np.log2(relative)))
     text = f"{_where(e.wrong)} {_were(e.wrong)} right to {bits} bits only"
     if bits > _NARROW and e.got.dtype.itemsize > 2:
-        mistake = "Likely rounding errors that pile up (a running sum, a long chain of additions), or cancellation."
+        mistake = (
+            "Likely rounding errors that pile up (a running sum, a long chain of additions), cancellation, or a "
+            "function that is approximated (__expf, tanh.approx, a short polynomial)."
+        )
     else:
         mistake = "Likely part of the arithmetic is done in fewer bits (half, bf16, tf32)."
     return Pattern("precision", text, mistake)
@@ -326,14 +330,20 @@ def _everywhere(e: Evidence) -> Pattern:
     count = int(e.wrong.sum())
     first = np.unravel_index(int(np.argmax(e.wrong)), e.wrong.shape)
     place = ", ".join(str(int(i)) for i in first)
-    example = f"element ({place}) is {e.got[first]:g}, should be {e.expected[first]:g}"
+    held = f"is {_number(e, e.got[first])}, should be {_number(e, e.expected[first])}"
+    example = f"element ({place}) {held}"
     if e.wrong.size == 1:
-        return Pattern("everywhere", f"the result is {e.got.flat[0]:g}, should be {e.expected.flat[0]:g}", "")
+        return Pattern("everywhere", f"the result {held}", "")
     if not count:
         text = "every element is within what rounding may do to it, all together are too far off"
         return Pattern("drift", text, "Likely part of the arithmetic is done in fewer bits (half, bf16, tf32).")
     name: PatternName = "everywhere" if count > e.wrong.size // 2 else "scattered"
     return Pattern(name, f"{count} of {e.wrong.size} elements are wrong, first: {example}", "")
+
+
+def _number(e: Evidence, value: Any) -> str:
+    """A whole number in full, where the output holds such: a count that is one short must not look the same."""
+    return str(int(value)) if e.got.dtype.kind in "iu" and np.isfinite(value) else f"{value:g}"
 
 
 _LOOKS: tuple[Callable[[Evidence], Pattern | None], ...] = (
