@@ -1,0 +1,45 @@
+// copies MEMORY BYTES COUNT: COUNT copies of BYTES each to the device,
+// from memory that is "pinned" or "pageable".
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+int main(int argc, char** argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: copies MEMORY BYTES COUNT\n");
+        return 2;
+    }
+    const bool pinned = strcmp(argv[1], "pinned") == 0;
+    const size_t bytes = atoll(argv[2]);
+    const int count = atoi(argv[3]);
+    char *x, *device_x;
+    if (pinned)
+        CHECK(cudaMallocHost(&x, count * bytes));
+    else
+        x = (char*)malloc(count * bytes);
+    CHECK(cudaMalloc(&device_x, count * bytes));
+    memset(x, 0, count * bytes);
+
+    for (int k = 0; k < count; k++)
+        CHECK(cudaMemcpy(device_x + k * bytes, x + k * bytes, bytes,
+                         cudaMemcpyHostToDevice));
+
+    CHECK(cudaFree(device_x));
+    if (pinned)
+        CHECK(cudaFreeHost(x));
+    else
+        free(x);
+    return 0;
+}
