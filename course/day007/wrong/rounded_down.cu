@@ -1,5 +1,5 @@
-// Fewer copies, by pieces a quarter as long as the array, and a quarter is n / 4. For powers of two that is right.
-// Of other n the last elements never cross the link.
+// Fewer copies, by pieces a quarter as long as the array, and a quarter is n / 4. Tested with powers of two it is right.
+// Of other n the last elements never cross the link. No call says so, as each got what it asked for.
 //
 // expect: wrong_result
 
