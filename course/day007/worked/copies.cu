@@ -1,5 +1,6 @@
 // copies MEMORY BYTES COUNT: COUNT copies of BYTES each to the device,
-// from memory that is "pinned" or "pageable".
+// from memory that is "pinned" or "pageable"; with "launch" COUNT launches
+// in their place.
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,8 @@
             exit(1);                                                 \
         }                                                            \
     } while (0)
+
+__global__ void nothing() {}
 
 int main(int argc, char** argv)
 {
@@ -32,7 +35,12 @@ int main(int argc, char** argv)
     CHECK(cudaMalloc(&device_x, count * bytes));
     memset(x, 0, count * bytes);
 
-    for (int k = 0; k < count; k++)
+    const bool launches = strcmp(argv[1], "launch") == 0;
+    for (int k = 0; k < count && launches; k++) {
+        nothing<<<1, 32>>>();
+        CHECK(cudaGetLastError());
+    }
+    for (int k = 0; k < count && !launches; k++)
         CHECK(cudaMemcpy(device_x + k * bytes, x + k * bytes, bytes,
                          cudaMemcpyHostToDevice));
 
