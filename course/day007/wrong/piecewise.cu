@@ -1,5 +1,5 @@
-// The memory is pinned now, and the copies have stayed as they were. Pinning is what everybody recommends, so it
-// looks like the whole of the work. Each of the small copies still waits for its start and for the host.
+// The memory is pinned, and the arrays cross in pieces of 64 floats. Pinning is what everybody recommends, so it looks
+// like the whole of the work. Each of the small copies still waits for its start and for the host.
 //
 // expect: too_many copies
 
