@@ -72,8 +72,8 @@ def ended_otherwise_modelled(outcome: Outcome, status: int) -> Iterator[LabFindi
     yield from ended_otherwise(outcome)
     if outcome.ended.status != status and outcome.ended.signal is None:
         message = (
-            f"the program ended with exit status {outcome.ended.status}, {status} was expected, as soon as its work takes "
-            "time on the device: gridstride run --predict does the same"
+            f"the program ended with exit status {outcome.ended.status}, {status} was expected, as soon as its work "
+            "takes time on the device: gridstride run --predict does the same"
         )
         shown = (f"exit status: {message}", *last_lines(outcome))
         yield LabFinding("exit_status", message, shown=shown)
