@@ -1,5 +1,5 @@
-// timed N A B C: c = a + b for N floats each, and how long one launch takes. A and B are files to read, C is the file to
-// write.
+// timed N A B C: c = a + b for N floats each, and how long one launch takes. A and B are files to read,
+// C is the file to write.
 
 #include <cstdio>
 #include <cstdlib>

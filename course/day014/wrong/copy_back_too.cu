@@ -1,5 +1,5 @@
-// The second event is recorded behind the copy back, in front of the wait, where the work is over. That is the end of the
-// program's work, and looks like the end of the kernels'. Half of the time is the link's.
+// The second event is recorded behind the copy back, in front of the wait, where the work is over. That is the end of
+// the program's work, and looks like the end of the kernels'. Half of the time is the link's.
 //
 // expect: too_many unfilled
 

@@ -1,5 +1,5 @@
-// The time is asked for before the host has waited, and nobody looks at what the call gives back. It prints a number, as
-// ms was 0 before. No time was ever measured.
+// The time is asked for before the host has waited, and nobody looks at what the call gives back. It prints a number,
+// as ms was 0 before. No time was ever measured.
 //
 // expect: too_few timed
 

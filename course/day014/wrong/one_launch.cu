@@ -1,5 +1,5 @@
-// One launch is timed, and the time is taken for the kernel's. It is what was asked for, one launch and its time. But the
-// device had nothing to do when it came, so the way of the launch is in it.
+// One launch is timed, and the time is taken for the kernel's. It is what was asked for, one launch and its time. But
+// the device had nothing to do when it came, so the way of the launch is in it.
 //
 // expect: too_few timed
 
