@@ -17,7 +17,7 @@ from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
 from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
-from gridstride.course.program_findings import lines_of, wrong_lines
+from gridstride.course.program_findings import ended_otherwise_modelled, lines_of, wrong_lines
 from gridstride.course.program_lab import ProgramLab
 from gridstride.course.program_lab_file import problem_of
 from gridstride.programs.confined import Outcome
@@ -110,6 +110,14 @@ def test_a_bound_is_also_the_least_that_must_be() -> None:
 def printed(*lines: str, by_kernels: int = 0) -> Outcome:
     ended = Ended(0, 0.1, activity={"kernel_lines": by_kernels})
     return Outcome(ended, "".join(f"{line}\n" for line in lines), "")
+
+
+def test_a_program_that_fails_only_where_its_work_takes_time_is_told_how_to_see_it() -> None:
+    not_ready = Outcome(Ended(1, 0.1), "", "cudaEventElapsedTime: device not ready\n")
+    (finding,) = ended_otherwise_modelled(not_ready, 0)
+    assert (finding.kind, "gridstride run --predict" in finding.message) == ("exit_status", True)
+    assert any("device not ready" in line for line in finding.shown)
+    assert list(ended_otherwise_modelled(not_ready, 1)) == []
 
 
 def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:

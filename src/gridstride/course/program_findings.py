@@ -67,6 +67,18 @@ def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:
         )
 
 
+def ended_otherwise_modelled(outcome: Outcome, status: int) -> Iterator[LabFinding]:
+    """A program that ended well, and does not where its times are modelled: work is then under way when it is given."""
+    yield from ended_otherwise(outcome)
+    if outcome.ended.status != status and outcome.ended.signal is None:
+        message = (
+            f"the program ended with exit status {outcome.ended.status}, {status} was expected, as soon as its work "
+            "takes time on the device: gridstride run --predict does the same"
+        )
+        shown = (f"exit status: {message}", *last_lines(outcome))
+        yield LabFinding("exit_status", message, shown=shown)
+
+
 def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     """What a program says and does whose call failed."""
     ((call, number),) = run.fails.items()

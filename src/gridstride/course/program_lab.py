@@ -17,6 +17,7 @@ from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
 from gridstride.course.lesson import Day, LabRun
 from gridstride.course.program_findings import (
     ended_otherwise,
+    ended_otherwise_modelled,
     first_wrong,
     ignored,
     last_lines,
@@ -100,16 +101,25 @@ class ProgramLab:
                     break
                 done += 1
             if not findings:
-                counted = self.counted() if self._is_modelled() else self._first
-                findings = tuple(out_of_bounds(self.day, counted))
+                counted = self._first
+                if self._is_modelled():
+                    drawn, outcome = self._modelled()
+                    findings = tuple(ended_otherwise_modelled(outcome, drawn.run.status))
+                    counted = {**counts(outcome), **drawn.sizes}
+                findings = findings or tuple(out_of_bounds(self.day, counted))
                 measured = {} if findings else self._measured(counted)
         return LabVerdict(self.day.number, findings, time.perf_counter() - began, measured, done, source=text,
                           chip=self.day.lab.chip)  # fmt: skip
 
     def counted(self) -> dict[str, float]:
         """What the program that was built does in the first run, with that run's sizes, by name."""
+        drawn, outcome = self._modelled()
+        return {**counts(outcome), **drawn.sizes}
+
+    def _modelled(self) -> tuple[_Drawn, Outcome]:
+        """The first run once more, with counts of kernels and modelled times."""
         first = self._drawn(self.day.lab.runs[0])
-        return {**counts(self._outcome(first, predict=True)), **first.sizes}
+        return first, self._outcome(first, predict=True)
 
     def _is_modelled(self) -> bool:
         """Whether a figure that is looked at is a kernel's count or a modelled time, which takes a run of its own."""

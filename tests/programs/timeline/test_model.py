@@ -406,3 +406,34 @@ def test_time_orders_nothing(timeline: Timeline) -> None:
     timeline.launch("long", Work(1e6, {"blocks": 1.0}), TWO)
     timeline.launch("k", HALF, TWO, touches=piece(0, writes=False))
     assert timeline.order.count == 1
+
+
+# -- what events time -------------------------------------------------------------------------------------------------
+def test_what_lies_between_two_events_is_known_once_they_are_asked_for_their_time(timeline: Timeline) -> None:
+    to_device(timeline, ONE)
+    timeline.record(1, ONE)
+    for _ in range(2):
+        timeline.launch("k", FULL, ONE)
+    timeline.record(2, ONE)
+    timeline.launch("k", FULL, ONE)
+    assert timeline.elapsed_ms(1, 2) is None  # the second event has not happened
+    timeline.wait_for_all()
+    assert totals(timeline).timed_us == 0
+    elapsed = timeline.elapsed_ms(1, 2)
+    timed = totals(timeline)
+    assert elapsed is not None
+    assert timed.timed_us == pytest.approx(1e3 * elapsed)
+    assert timed.timed_compute_us == pytest.approx(2 * FULL.us)
+    assert timed.timed_kernels == 2
+
+
+def test_a_kernel_that_lies_half_between_two_events_is_timed_by_half_and_not_counted(timeline: Timeline) -> None:
+    timeline = with_streams("h200", blocking=False)
+    timeline.launch("k", FULL, ONE)
+    timeline.record(1, TWO)
+    timeline.wait_for_stream(ONE)
+    timeline.record(2, TWO)
+    timeline.wait_for_all()
+    assert timeline.elapsed_ms(1, 2) is not None
+    assert 0 < totals(timeline).timed_compute_us < FULL.us
+    assert totals(timeline).timed_kernels == 0

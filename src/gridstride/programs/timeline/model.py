@@ -54,6 +54,8 @@ class Timeline:
         self._count = self._graph_launches = 0
         self._streams: dict[int, _Stream] = {LEGACY: _Stream(0)}
         self._events: dict[int, Operation] = {}
+        self.timed: list[tuple[float, float]] = []
+        """From event to event, where the program asked for the time between them and got it."""
         self._graphs: list[_Graph] = []
 
     # -- streams ------------------------------------------------------------------------------------------------------
@@ -233,7 +235,9 @@ class Timeline:
         self.schedule.place(until_us=self.now_us)
         if any(each.end_us > self.now_us for each in both):
             return None
-        return (both[1].end_us - both[0].end_us) / 1e3
+        began, ended = (each.end_us for each in both)
+        self.timed.append((began, ended))
+        return (ended - began) / 1e3
 
     def finish(self) -> None:
         """The program has ended: what is still outstanding gets its place."""

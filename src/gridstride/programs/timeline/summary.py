@@ -32,6 +32,10 @@ def totals(timeline: Timeline) -> Totals:
         whole, sums[Engine.COMPUTE], sums[Engine.TO_DEVICE], sums[Engine.TO_HOST],
         overlap(list(spans.values())), whole - any_busy, timeline.now_us, timeline.waited_us,
         timeline.order.count,
+        sum(end - start for start, end in timeline.timed),
+        sum(length(between(spans[Engine.COMPUTE], *each)) for each in timeline.timed),
+        sum(start <= each.start_us and each.end_us <= end
+            for start, end in timeline.timed for each in done if each.kind == "kernel"),
     )  # fmt: skip
 
 
@@ -49,6 +53,12 @@ def union(spans: Iterable[Span]) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
+
+
+def between(spans: Iterable[Span], first: float, last: float) -> list[Span]:
+    """What of them lies between two times."""
+    cut = ((max(start, first), min(end, last)) for start, end in spans)
+    return [(start, end) for start, end in cut if start < end]
 
 
 def length(spans: Iterable[Span]) -> float:

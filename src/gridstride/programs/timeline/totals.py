@@ -11,6 +11,8 @@ class Totals:
     `compute_us`, `to_device_us` and `to_host_us`: in which that engine is busy; `overlap_us`: in which two or more
     are; `idle_us`: of `modelled_us`, in which none is; `host_us`: the host's clock at the end, `host_waited_us` of it
     waiting. `unordered`: pairs of operations that touch the same bytes, one of them writing, and that nothing orders.
+    `timed_us`: what cudaEventElapsedTime gave, all calls together; `timed_compute_us` of it with kernels under way, and
+    `timed_kernels` that began and ended between the two events.
     """
 
     modelled_us: float = 0.0
@@ -22,3 +24,6 @@ class Totals:
     host_us: float = 0.0
     host_waited_us: float = 0.0
     unordered: int = 0
+    timed_us: float = 0.0
+    timed_compute_us: float = 0.0
+    timed_kernels: int = 0
