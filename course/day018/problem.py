@@ -57,9 +57,9 @@ problem = Problem(
     exact=True,
     bitwise=True,
     public=({"n": 1000, "steps": 3}, {"n": 77, "steps": 5}),
-    largest={"n": 5000, "steps": 50},
-    observed={"n": 2000, "steps": 50},
-    timed={"n": 5000, "steps": 50},
+    largest={"n": 5000, "steps": 20},
+    observed={"n": 1000, "steps": 20},
+    timed={"n": 5000, "steps": 20},
     flops="4*18*n*steps",
     bytes="8*18*n*steps",
 )
