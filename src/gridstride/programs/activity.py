@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from math import prod
 from typing import Literal, get_args
 
+from gridstride.programs.graph_calls import GraphCall
 from gridstride.programs.timeline.totals import Totals
 from gridstride.protocol import Shape
 from gridstride.virtual.machine.launch_queue import GridCount
@@ -13,6 +14,11 @@ from gridstride.virtual.observe.counters import LineCounters
 
 _WARP = 32
 _TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind
+
+_GRAPH_COUNTS: dict[GraphCall, str] = {
+    "node added": "graph_nodes", "instantiated": "instantiations", "launched": "graph_launches",
+    "kernel": "graph_kernels", "updated": "graph_updates", "node set": "node_updates",
+}  # fmt: skip
 
 Call = Literal["allocation", "copy", "launch", "kernel"]
 CALLS: tuple[Call, ...] = get_args(Call)
@@ -26,6 +32,8 @@ class Activity:
     lines that kernels printed. `child_grids` were launched by kernels, and are not among `launches`, nor their blocks
     and threads among `blocks` and `threads`. `pool_allocations` are those of `allocations` that came from a memory
     pool, `pool_growths` how often a pool asked the device for memory. `waits` are the host's for the device.
+    `graph_kernels` are those of `launches` that were nodes of graphs, `graph_launches` the calls that started graphs,
+    `graph_updates` whole instances that took over another graph and `node_updates` single nodes of instances changed.
     `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a
     launch like one before is taken to count the same) are all 0 unless times are predicted.
     """
@@ -48,6 +56,12 @@ class Activity:
     pool_allocations: int = 0
     pool_growths: int = 0
     waits: int = 0
+    graph_nodes: int = 0
+    instantiations: int = 0
+    graph_launches: int = 0
+    graph_kernels: int = 0
+    graph_updates: int = 0
+    node_updates: int = 0
     times: Totals = field(default_factory=Totals)
     instructions: int = 0
     global_load_requests: int = 0
@@ -78,6 +92,11 @@ class Activity:
         self.to_device_bytes += nbytes if kind == _TO_DEVICE else 0
         self.to_host_bytes += nbytes if kind == _TO_HOST else 0
         self.within_bytes += nbytes if kind == _WITHIN else 0
+
+    def graph_called(self, call: GraphCall) -> None:
+        """One call more that has to do with graphs, or one kernel of a graph."""
+        name = _GRAPH_COUNTS[call]
+        setattr(self, name, getattr(self, name) + 1)
 
     def children(self, launched: GridCount) -> None:
         """The grids that kernels launched, of the whole run."""

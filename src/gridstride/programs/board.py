@@ -12,6 +12,7 @@ from typing import Any
 from gridstride.programs.activity import Activity, Call, Failures
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
+from gridstride.programs.graph_calls import GRAPH_CALLS
 from gridstride.programs.images import image_at, sampling_at
 from gridstride.programs.pools import Pool, Pools
 from gridstride.programs.reports import Reports
@@ -266,6 +267,13 @@ class Board:
         self._host_waited()
         if self.modelled is not None:
             self.modelled.wait(what, number)
+
+    def graph_call(self, what: int, nodes: int) -> None:
+        call = GRAPH_CALLS[what]
+        with self._lock:
+            self.activity.graph_called(call)
+        if self.modelled is not None:
+            self.modelled.graph_call(call, nodes)
 
     def _host_waited(self) -> None:
         self.activity.unwaited_launches = 0

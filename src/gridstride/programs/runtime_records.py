@@ -52,6 +52,7 @@ CALLBACKS: dict[str, Any] = {
     "finish": ctypes.CFUNCTYPE(None),
     "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64),
     "waited": ctypes.CFUNCTYPE(None, _I64, _U64),
+    "graph_call": ctypes.CFUNCTYPE(None, _I64, _I64),
 }
 """In the order of `Board` in runtime.h."""
 

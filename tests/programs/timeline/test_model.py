@@ -216,6 +216,15 @@ def test_memory_from_a_pool_costs_less_than_cudamalloc(timeline: Timeline) -> No
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------------
+def test_an_instance_costs_the_host_more_than_taking_over_another_graph_and_that_more_than_one_node() -> None:
+    hosts = {}
+    for call in ("instantiated", "updated", "node set", "launched"):
+        timeline = with_streams("h200")
+        timeline.graph_call(call, 20)
+        hosts[call] = timeline.now_us
+    assert hosts["instantiated"] > hosts["updated"] > hosts["node set"] > hosts["launched"] == 0
+
+
 def test_a_graph_is_cheaper_than_its_launches() -> None:
     small = Work(3.0, {"blocks": 0.1})
     launches, graph = with_streams("h200"), with_streams("h200")

@@ -116,8 +116,33 @@ int main() {
 """
     )
     assert program(text, "--predict").stdout == "1\n"
-    told = activity(program, text)["timeline"]
-    assert sum(each["graph"] == 1 for each in told["operations"]) == 20
+    told = activity(program, text)
+    assert sum(each["graph"] == 1 for each in told["timeline"]["operations"]) == 20
+    names = ("launches", "graph_kernels", "graph_nodes", "instantiations", "graph_launches")
+    assert [told["activity"][name] for name in names] == [40, 20, 20, 1, 1]
+
+
+def test_updates_of_a_graph_are_counted_and_those_that_fail_are_not(program: Run) -> None:
+    text = (
+        HEAD
+        + """
+int main() {
+  float *x; int n = 1024, many = 512; cudaMalloc(&x, 4096); cudaMemset(x, 0, 4096);
+  void *first[] = {&x, &n}, *second[] = {&x, &many};
+  cudaGraph_t graph, other; cudaGraphExec_t exec; cudaGraphNode_t node, its; cudaGraphExecUpdateResultInfo info;
+  cudaGraphCreate(&graph, 0); cudaGraphCreate(&other, 0);
+  cudaKernelNodeParams p = {(void *)scale, dim3(4), dim3(256), 0, first, NULL};
+  cudaGraphAddKernelNode(&node, graph, NULL, 0, &p); cudaGraphInstantiate(&exec, graph, 0);
+  cudaGraphExecUpdate(exec, other, &info);
+  p.kernelParams = second; cudaGraphExecKernelNodeSetParams(exec, node, &p);
+  cudaGraphExecKernelNodeSetParams(exec, node, &p);
+  cudaGraphAddKernelNode(&its, other, NULL, 0, &p); cudaGraphExecUpdate(exec, other, &info);
+}
+"""
+    )
+    told = activity(program, text)["activity"]
+    names = ("graph_nodes", "instantiations", "graph_updates", "node_updates", "graph_launches")
+    assert [told[name] for name in names] == [2, 1, 1, 2, 0]
 
 
 def test_profile_shows_it_as_text_and_says_what_it_is(program: Run, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ static cudaError_t run_node(const Node *node) {
     const Does *does = &node->does;
     switch (does->type) {
     case cudaGraphNodeTypeKernel:
+        gs_board.graph_call(GRAPH_KERNEL, 1);
         return gs_launch(does->kernel.func, does->kernel.gridDim, does->kernel.blockDim, does->kernel.kernelParams,
                          does->kernel.sharedMemBytes, node->cooperative, node->cluster, NULL);
     case cudaGraphNodeTypeMemcpy:
@@ -120,6 +121,7 @@ PUBLIC cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGrap
         gs_delete_graph(copy);
         return gs_error(error);
     }
+    gs_board.graph_call(GRAPH_INSTANTIATED, copy->count);
     *exec = malloc(sizeof **exec);
     **exec = (struct CUgraphExec_st){ALIVE, copy->id, copy, flags};
     return cudaSuccess;
@@ -172,6 +174,7 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     EXEC(exec);
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
+    gs_board.graph_call(GRAPH_LAUNCHED, exec->graph->count);
     return gs_error(run_graph(exec->graph, stream));
 }
 
@@ -182,6 +185,7 @@ static cudaError_t change(cudaGraphExec_t exec, const Node *original, const Does
     Node *node = gs_copy_of(original, exec->graph);
     CHECK(node != NULL && node->does.type == does->type, cudaErrorInvalidValue);
     TRY(gs_set_node(node, does));
+    gs_board.graph_call(GRAPH_NODE_SET, 1);
     return does->type == cudaGraphNodeTypeGraph ? gs_error(sort(node->does.graph.graph)) : cudaSuccess;
 }
 
@@ -242,6 +246,8 @@ PUBLIC cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, 
     }
     free(nodes);
     free(others);
+    if (error == cudaSuccess)
+        gs_board.graph_call(GRAPH_UPDATED, graph->count);
     return gs_error(error);
 }
 

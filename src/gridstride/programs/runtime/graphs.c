@@ -335,6 +335,7 @@ cudaError_t gs_add_node(Node **made, Graph *graph, Node *const *after, size_t co
         add_edge(after[i], node);
     graph->nodes = grown(graph->nodes, graph->count, sizeof *graph->nodes);
     graph->nodes[graph->count++] = node;
+    gs_board.graph_call(GRAPH_NODE_ADDED, 1);
     *made = node;
     return cudaSuccess;
 }

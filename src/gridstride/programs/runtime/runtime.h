@@ -88,6 +88,7 @@ typedef struct {
     int (*copy)(uint64_t bytes, int64_t kind, uint64_t stream, int64_t pageable, int64_t waits, uint64_t to,
                 uint64_t from); /* addresses are 0 where the bytes do not lie together */
     void (*waited)(int64_t what, uint64_t number); /* the host waits for a WAITED_ of that number */
+    void (*graph_call)(int64_t what, int64_t nodes); /* one of the GRAPH_, of a graph of so many nodes */
     /* The timeline, of streams and events by number (gs_stream_number, an event's address). */
     void (*add_stream)(uint64_t stream, int64_t flags, int64_t priority);
     void (*fill)(uint64_t bytes, uint64_t stream, uint64_t to); /* 0 as above */
@@ -105,6 +106,7 @@ typedef struct {
 
 enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT };
 enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED };
+enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH_UPDATED, GRAPH_NODE_SET };
 
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)

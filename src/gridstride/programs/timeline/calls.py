@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.programs.graph_calls import GraphCall
 from gridstride.programs.status import fault_status
 from gridstride.programs.timeline.durations import Work, kernel_work
 from gridstride.programs.timeline.model import Timeline
@@ -126,6 +127,10 @@ class TimelineCalls:
         with self._lock:
             elapsed = self.timeline.elapsed_ms(start, end)
         return math.nan if elapsed is None else elapsed
+
+    def graph_call(self, call: GraphCall, nodes: int) -> None:
+        with self._lock:
+            self.timeline.graph_call(call, nodes)
 
     def begin_graph(self, stream: int, nodes: int) -> None:
         with self._lock:

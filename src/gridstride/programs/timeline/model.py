@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gridstride.programs.graph_calls import GraphCall
 from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work
 from gridstride.programs.timeline.order import Order, Touch
 from gridstride.programs.timeline.schedule import Engine, Operation, Schedule
@@ -162,6 +163,15 @@ class Timeline:
         return operation
 
     # -- graphs -------------------------------------------------------------------------------------------------------
+    def graph_call(self, call: GraphCall, nodes: int) -> None:
+        """A graph is built or changed; its launch has its time from `begin_graph`."""
+        if call in ("node added", "node set"):
+            self._call("call_us")
+        elif call == "instantiated":
+            self.now_us += self.times["instantiate_us"] + nodes * self.times["instantiate_node_us"]
+        elif call == "updated":
+            self.now_us += self.times["call_us"] + nodes * self.times["update_node_us"]
+
     def begin_graph(self, stream: int, nodes: int) -> None:
         """A graph is launched; a child's nodes come where its own node is."""
         if self._graphs:

@@ -1,0 +1,116 @@
+// The twenty launches are put into a function and the function is called for each step. It reads as one thing that is
+// handed over. A function of the host is no graph: each launch in it is a call of its own.
+//
+// expect: too_many handed
+
+// rod N STEPS X HEAT Y SEEN: heat spreads along a rod of N cells. X (cells)
+// and HEAT (one for each step) are files to read; Y and SEEN are written.
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+const int SWEEPS = 18;  // even: what has been in x is in x again
+
+std::vector<int> read_numbers(const char* path, int n)
+{
+    std::vector<int> x(n);
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x.data(), 4, n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d numbers\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+    return x;
+}
+
+void write_numbers(const char* path, const std::vector<int>& x)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x.data(), 4, x.size(), file) != x.size()) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+// A cell takes a quarter from each neighbour; an end is its own.
+__global__ void sweep(const int* from, int* to, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const int left = i > 0 ? from[i - 1] : from[i];
+    const int right = i < n - 1 ? from[i + 1] : from[i];
+    to[i] = (left + 2 * from[i] + right) / 4;
+}
+
+// The cell in the middle is heated.
+__global__ void add_heat(int* x, int more, int n) { x[n / 2] += more; }
+
+// And looked at.
+__global__ void look(const int* x, int* seen, int s, int n)
+{
+    seen[s] = x[n / 2];
+}
+
+// Step s, twenty launches.
+void step(int* x, int* y, const int* heat, int* seen, int s, int n,
+          cudaStream_t stream)
+{
+    add_heat<<<1, 1, 0, stream>>>(x, heat[s], n);
+    CHECK(cudaGetLastError());
+    for (int k = 0; k < SWEEPS; ++k) {
+        sweep<<<(n + 255) / 256, 256, 0, stream>>>(x, y, n);
+        CHECK(cudaGetLastError());
+        std::swap(x, y);
+    }
+    look<<<1, 1, 0, stream>>>(x, seen, s, n);
+    CHECK(cudaGetLastError());
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 7) {
+        fprintf(stderr, "usage: rod N STEPS X HEAT Y SEEN\n");
+        return 2;
+    }
+    const int n = atoi(argv[1]), steps = atoi(argv[2]);
+    const size_t bytes = n * sizeof(int), each = steps * sizeof(int);
+    std::vector<int> cells = read_numbers(argv[3], n), seen(steps);
+    const std::vector<int> heat = read_numbers(argv[4], steps);
+
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    int *x, *y, *device_seen;
+    CHECK(cudaMalloc(&x, bytes));
+    CHECK(cudaMalloc(&y, bytes));
+    CHECK(cudaMalloc(&device_seen, each));
+    CHECK(cudaMemcpy(x, cells.data(), bytes, cudaMemcpyHostToDevice));
+
+    for (int s = 0; s < steps; ++s)
+        step(x, y, heat.data(), device_seen, s, n, stream);  // <- here
+    CHECK(cudaStreamSynchronize(stream));
+
+    CHECK(cudaMemcpy(cells.data(), x, bytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(seen.data(), device_seen, each,
+                     cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(x));
+    CHECK(cudaFree(y));
+    CHECK(cudaFree(device_seen));
+    CHECK(cudaStreamDestroy(stream));
+
+    write_numbers(argv[5], cells);
+    write_numbers(argv[6], seen);
+    return 0;
+}
