@@ -1,5 +1,5 @@
-// beta is 0 in every example, and so it is here. Then what Y holds is overwritten, without a look at it: the bias is gone.
-// The call is the one that AB alone would need.
+// beta is 0 in every example. So it is here, and what Y holds is overwritten without a look at it. The bias is gone, and the
+// call is the one that A B alone would need.
 //
 // expect: wrong_result
 

@@ -1,5 +1,5 @@
 // The handle was never told of the stream, so its product goes to the default stream. The program's stream does not wait
-// for that one, nor that one for it: the product may begin before the bias is there, and be copied before it is done.
+// for that one, nor that one for it. The product may begin before the bias is there, and be copied before it is done.
 //
 // expect: too_many unordered
 

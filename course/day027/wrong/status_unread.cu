@@ -1,4 +1,4 @@
-// Calls of the runtime are checked, the library's are not: it has its own type of error, which CHECK does not take. What
+// Calls of the runtime are checked. The library's are not, as it has its own type of error, which CHECK does not take. What
 // the library could not do is then found in the result, or by nobody.
 //
 // expect: error_ignored

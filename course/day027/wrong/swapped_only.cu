@@ -1,7 +1,7 @@
-// The recipe for AB is to swap, and swap is what this does. The recipe was for a W of K rows. This one has a row for each
-// output, so seen in columns it is not transposed any more, and has to be.
+// The recipe for A B is to swap, and swap is what this does. The recipe was for a W of K rows. This one has a row for each
+// output, so seen in columns it is turned already, and must be turned back. All its numbers are in range.
 //
-// expect: out_of_bounds
+// expect: wrong_result
 
 #include <cublas_v2.h>
 
