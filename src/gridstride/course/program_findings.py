@@ -6,6 +6,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import evaluate
@@ -32,13 +33,15 @@ _SHOWN = 3  # lines that are missing or too many
 _WIDE = 60  # characters of a printed line that are quoted
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 _PLACE = re.compile(r"^(?P<file>[^\n:(]+)(?::|\()(?P<line>\d+)(?:\)|:\d+)?:\s*(?:fatal )?error:?\s*(?P<said>.+)$", re.M)
-_ERRORS: dict[Call, tuple[str, str]] = {
-    "allocation": ("out of memory", "cudaErrorMemoryAllocation"),
+_ERRORS: dict[Call, tuple[str, ...]] = {
+    "allocation": ("out of memory", "cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED"),
     "copy": ("unknown error", "cudaErrorUnknown"),
-    "launch": ("too many resources requested for launch", "cudaErrorLaunchOutOfResources"),
+    "launch": (
+        "too many resources requested for launch", "cudaErrorLaunchOutOfResources", "CUBLAS_STATUS_EXECUTION_FAILED",
+    ),
     "kernel": ("an illegal memory access was encountered", "cudaErrorIllegalAddress"),
 }
-"""What cudaGetErrorString and cudaGetErrorName say of each call that is made to fail."""
+"""What cudaGetErrorString, cudaGetErrorName and cublasGetStatusName say of each call that is made to fail."""
 _ASKED: dict[Call, str] = {
     "allocation": "cudaMalloc gives an error code back, as every call does: is it looked at, there too?",
     "copy": "cudaMemcpy gives an error code back, as every call does: is it looked at, there too?",
@@ -46,6 +49,14 @@ _ASKED: dict[Call, str] = {
     "kernel": "The launch went well, and what the kernel did is known when the host has waited for it: which call "
               "waits, and is what it gives back looked at?",
 }  # fmt: skip
+
+
+def found_on_device(finding: Mapping[str, Any], source: str) -> LabFinding:
+    """A kernel's finding; of one in another file than `source`, such as a library's, its kernel and no line."""
+    if finding["file"] is None or Path(finding["file"]).name == source:
+        return LabFinding(finding["kind"], finding["message"], finding["line"])
+    message = f"{finding['message']} This is in kernel {finding['kernel']} of {Path(finding['file']).name}"
+    return LabFinding(finding["kind"], message)
 
 
 def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:

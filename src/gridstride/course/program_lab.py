@@ -19,6 +19,7 @@ from gridstride.course.program_findings import (
     ended_otherwise,
     ended_otherwise_modelled,
     first_wrong,
+    found_on_device,
     ignored,
     last_lines,
     not_built,
@@ -59,6 +60,7 @@ class ProgramLab:
         self._problem = problem_of(day.lab)
         self._room = ProgramRoom(chip=day.lab.chip)
         self._first: dict[str, float] = {}
+        self._source = day.lab.file
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +82,7 @@ class ProgramLab:
 
     def build(self, file: Path) -> None:
         """Compile the program; BuildFailed."""
+        self._source = file.name
         self._room.build(file)
 
     def judge(self, file: Path) -> LabVerdict:
@@ -190,7 +193,7 @@ class ProgramLab:
             yield from ignored(drawn.run, outcome)
             return
         device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
-        yield from (LabFinding(each["kind"], each["message"], each["line"]) for each in device)
+        yield from (found_on_device(each, self._source) for each in device)
         if outcome.ended.status != drawn.run.status:
             message = f"the program ended with exit status {outcome.ended.status}, {drawn.run.status} was expected"
             yield LabFinding("exit_status", message, shown=last_lines(outcome))
