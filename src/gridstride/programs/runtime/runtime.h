@@ -103,8 +103,8 @@ typedef struct {
     double (*now_us)(void);                           /* the host's modelled clock */
 } Board;
 
-enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT };
-enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED };
+enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
+enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED, SPENT_MANAGED };
 
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
