@@ -1,5 +1,5 @@
-// The arrays are managed and the host adds them itself. The result is right, there is no copy and nothing to wait for.
-// Nothing was computed on the device.
+// The arrays are managed and the host adds them itself. The result is right. There is no copy and nothing to wait for,
+// as nothing was computed on the device.
 //
 // expect: too_few work
 

@@ -1,5 +1,5 @@
-// cudaMalloc has become cudaMallocManaged, and all else has stayed. It works, as a managed address is good on the device.
-// Every array is there twice, and the copies move what would have come by itself.
+// cudaMalloc has become cudaMallocManaged, and all else has stayed. It works. A managed address is good on the device.
+// But every array is there twice, and the copies move what would have come by itself.
 //
 // expect: too_many copies
 

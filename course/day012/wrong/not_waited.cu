@@ -1,5 +1,5 @@
-// Nothing waits between the launch and the first look at c. With copies none was needed, as they wait by themselves, and
-// the numbers are right here. On hardware the file is written while the kernel has not begun.
+// Nothing waits between the launch and the first look at c. With copies none was needed, as they wait by themselves.
+// The numbers are right here. On hardware the file is written while the kernel has not begun.
 //
 // expect: too_many too_late
 
