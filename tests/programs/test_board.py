@@ -20,6 +20,7 @@ from gridstride.programs.run import reported
 from gridstride.programs.runtime_library import RUNTIME
 from gridstride.programs.runtime_records import CALLBACKS, ORDER, TIMELINE_CALLBACKS, BoardRecord, KernelLayout
 from gridstride.programs.status import Status
+from gridstride.programs.timeline.calls import WAITED_FREE
 from gridstride.programs.timeline.model import LEGACY
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -271,6 +272,18 @@ def test_what_a_program_does_is_counted(setup: Setup) -> None:
     assert done.unwaited_launches == 2
     setup.board.waited(0, 0)
     assert done.unwaited_launches == 0
+
+
+def test_launches_that_only_a_free_waits_for_are_counted(setup: Setup) -> None:
+    address = setup.board.allocate(64)
+    setup.launch(address)
+    setup.board.waited(0, 0)
+    setup.board.waited(WAITED_FREE, 0)
+    assert setup.board.activity.freed_launches == 0
+    setup.launch(address)
+    setup.board.waited(WAITED_FREE, 0)
+    setup.board.waited(WAITED_FREE, 0)
+    assert setup.board.activity.freed_launches == 1
 
 
 def test_kernels_counts_are_those_of_launches_with_predicted_times(setup: Setup) -> None:

@@ -28,12 +28,13 @@ CALLS: tuple[Call, ...] = get_args(Call)
 @dataclass(slots=True)
 class Activity:
     """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
-    is what it has not given back. `unwaited_launches`: no call has waited for the device since. `kernel_lines` are
-    lines that kernels printed. `child_grids` were launched by kernels, and are not among `launches`, nor their blocks
-    and threads among `blocks` and `threads`. `pool_allocations` are those of `allocations` that came from a memory
-    pool, `pool_growths` how often a pool asked the device for memory. `waits` are the host's for the device.
-    `graph_kernels` are those of `launches` that were nodes of graphs, `graph_launches` the calls that started graphs,
-    `graph_updates` whole instances that took over another graph and `node_updates` single nodes of instances changed.
+    is what it has not given back. `unwaited_launches`: no call has waited for the device since; `freed_launches`: the
+    first that did was cudaFree. `kernel_lines` are lines that kernels printed. `child_grids` were launched by kernels,
+    and are not among `launches`, nor their blocks and threads among `blocks` and `threads`. `pool_allocations` are
+    those of `allocations` that came from a memory pool, `pool_growths` how often a pool asked the device for memory.
+    `waits` are the host's for the device. `graph_kernels` are those of `launches` that were nodes of graphs,
+    `graph_launches` the calls that started graphs, `graph_updates` whole instances that took over another graph and
+    `node_updates` single nodes of instances changed.
     `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a
     launch like one before is taken to count the same) are all 0 unless times are predicted.
     """
@@ -49,6 +50,7 @@ class Activity:
     to_host_bytes: int = 0
     within_bytes: int = 0
     unwaited_launches: int = 0
+    freed_launches: int = 0
     kernel_lines: int = 0
     child_grids: int = 0
     child_blocks: int = 0

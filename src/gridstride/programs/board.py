@@ -25,7 +25,7 @@ from gridstride.programs.runtime_records import (
     KernelLayout,
 )
 from gridstride.programs.status import Status, fault_status
-from gridstride.programs.timeline.calls import TimelineCalls
+from gridstride.programs.timeline.calls import WAITED_FREE, TimelineCalls
 from gridstride.programs.timeline.model import WITHIN
 from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
@@ -264,6 +264,8 @@ class Board:
         return Status.SUCCESS
 
     def waited(self, what: int, number: int) -> None:
+        if what == WAITED_FREE:
+            self.activity.freed_launches += self.activity.unwaited_launches
         self._host_waited()
         if self.modelled is not None:
             self.modelled.wait(what, number)

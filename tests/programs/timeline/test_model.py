@@ -446,3 +446,12 @@ def test_a_kernel_that_lies_half_between_two_events_is_timed_by_half_and_not_cou
     assert timeline.elapsed_ms(1, 2) is not None
     assert 0 < totals(timeline).timed_compute_us < FULL.us
     assert totals(timeline).timed_kernels == 0
+
+
+def test_managed_memory_is_counted_and_moves_nothing(timeline: Timeline) -> None:
+    timeline.allocated()
+    timeline.allocated_managed()
+    timeline.launch("k", FULL, ONE)
+    timeline.wait_for_all()
+    assert totals(timeline).managed_allocations == 1
+    assert totals(timeline).to_device_us == totals(timeline).to_host_us == 0

@@ -48,7 +48,7 @@ PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
 PUBLIC cudaError_t cudaFree(void *pointer) {
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
     if (error == cudaSuccess && pointer != NULL) {
-        gs_board.waited(WAITED_DEVICE, 0);
+        gs_board.waited(WAITED_FREE, 0);
         MODEL(spent(SPENT_FREE));
     }
     return error;
@@ -68,7 +68,7 @@ PUBLIC cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
 
 PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
     CHECK(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, cudaErrorInvalidValue);
-    return give(pointer, bytes, GS_MANAGED, flags, SPENT_ALLOCATE);
+    return give(pointer, bytes, GS_MANAGED, flags, SPENT_MANAGED);
 }
 
 cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool) {

@@ -104,8 +104,8 @@ typedef struct {
     double (*now_us)(void);                           /* the host's modelled clock */
 } Board;
 
-enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT };
-enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED };
+enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
+enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED, SPENT_MANAGED };
 enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH_UPDATED, GRAPH_NODE_SET };
 
 /* Tells the timeline, where there is one. */

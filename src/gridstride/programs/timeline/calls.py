@@ -23,9 +23,9 @@ from gridstride.virtual.observe.counters import LineCounters
 
 _NON_BLOCKING = 1
 """cudaStreamNonBlocking."""
-_DEVICE, _STREAM, _EVENT = range(3)
+_DEVICE, _STREAM, _EVENT, WAITED_FREE = range(4)
 """WAITED_ of runtime.h."""
-_ALLOCATE, _FREE, _QUEUED = range(3)
+_ALLOCATE, _FREE, _QUEUED, _MANAGED = range(4)
 """SPENT_ of runtime.h."""
 _KEPT = 4096
 _Relative = tuple[int, int, int, bool]
@@ -97,7 +97,8 @@ class TimelineCalls:
             self.timeline.host_function(stream)
 
     def spent(self, call: int) -> None:
-        calls = {_ALLOCATE: self.timeline.allocated, _FREE: self.timeline.freed, _QUEUED: self.timeline.queued}
+        to = self.timeline
+        calls = {_ALLOCATE: to.allocated, _FREE: to.freed, _QUEUED: to.queued, _MANAGED: to.allocated_managed}
         with self._lock:
             calls[call]()
 
@@ -112,7 +113,7 @@ class TimelineCalls:
     def wait(self, what: int, number: int) -> None:
         """The host waits."""
         with self._lock:
-            if what == _DEVICE:
+            if what in (_DEVICE, WAITED_FREE):
                 self.timeline.wait_for_all()
             elif what == _STREAM:
                 self.timeline.wait_for_stream(number)

@@ -51,6 +51,7 @@ class Timeline:
         self.chip, self.times = chip, chip.timeline
         self.now_us = 0.0
         self.waited_us = 0.0
+        self.managed_allocations = 0
         self.schedule, self.order = Schedule(), Order()
         self._count = self._graph_launches = 0
         self._streams: dict[int, _Stream] = {LEGACY: _Stream(0)}
@@ -129,6 +130,11 @@ class Timeline:
     def allocated(self) -> None:
         """cudaMalloc and its like."""
         self._call("allocate_us")
+
+    def allocated_managed(self) -> None:
+        """cudaMallocManaged: no pages move here, whoever touches them."""
+        self.managed_allocations += 1
+        self.allocated()
 
     def freed(self) -> None:
         """cudaFree, which has waited for the device."""

@@ -36,6 +36,7 @@ def totals(timeline: Timeline) -> Totals:
         sum(length(between(spans[Engine.COMPUTE], *each)) for each in timeline.timed),
         sum(start <= each.start_us and each.end_us <= end
             for start, end in timeline.timed for each in done if each.kind == "kernel"),
+        timeline.managed_allocations,
     )  # fmt: skip
 
 

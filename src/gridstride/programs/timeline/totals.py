@@ -12,7 +12,7 @@ class Totals:
     are; `idle_us`: of `modelled_us`, in which none is; `host_us`: the host's clock at the end, `host_waited_us` of it
     waiting. `unordered`: pairs of operations that touch the same bytes, one of them writing, and that nothing orders.
     `timed_us`: what cudaEventElapsedTime gave, all calls together; `timed_compute_us` of it with kernels under way, and
-    `timed_kernels` that began and ended between the two events.
+    `timed_kernels` that began and ended between the two events. `managed_allocations`: calls of cudaMallocManaged.
     """
 
     modelled_us: float = 0.0
@@ -27,3 +27,4 @@ class Totals:
     timed_us: float = 0.0
     timed_compute_us: float = 0.0
     timed_kernels: int = 0
+    managed_allocations: int = 0
