@@ -58,7 +58,7 @@ __global__ void subtract(const int* x, int* y, int n, const int* sum)
 // What a batch needs on the device, and the stream that it goes through.
 const int PLACES = 3;
 struct Place {
-    int *x, *y;
+    int *x, *y, *sum;
     cudaStream_t stream;
 };
 
@@ -77,35 +77,35 @@ int main(int argc, char** argv)
     read_numbers(argv[3], x, n * batches);
 
     Place place[PLACES];
-    int* sums;
-    CHECK(cudaMalloc(&sums, each));
     for (Place& p : place) {
         CHECK(cudaMalloc(&p.x, bytes));
         CHECK(cudaMalloc(&p.y, bytes));
+        CHECK(cudaMalloc(&p.sum, sizeof(int)));
         CHECK(cudaStreamCreate(&p.stream));
     }
-    CHECK(cudaMemset(sums, 0, each));
 
     for (int b = 0; b < batches; ++b) {
         const Place& p = place[b % PLACES];
         CHECK(cudaMemcpyAsync(p.x, x + (size_t)b * n, bytes,
                               cudaMemcpyHostToDevice, p.stream));
-        add_up<<<BLOCKS, THREADS, 0, p.stream>>>(p.x, n, sums + b);
+        CHECK(cudaMemsetAsync(p.sum, 0, sizeof(int), p.stream));
+        add_up<<<BLOCKS, THREADS, 0, p.stream>>>(p.x, n, p.sum);
         CHECK(cudaGetLastError());
-        subtract<<<BLOCKS, THREADS, 0, p.stream>>>(p.x, p.y, n, sums + b);
+        subtract<<<BLOCKS, THREADS, 0, p.stream>>>(p.x, p.y, n, p.sum);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(y + (size_t)b * n, p.y, bytes,
                               cudaMemcpyDeviceToHost, p.stream));
+        CHECK(cudaMemcpyAsync(means + b, p.sum, sizeof(int),
+                              cudaMemcpyDeviceToHost, p.stream));
     }
-    CHECK(cudaMemcpy(means, sums, each, cudaMemcpyDeviceToHost));
     CHECK(cudaDeviceSynchronize());
     for (int b = 0; b < batches; ++b)
         means[b] /= n;
 
-    CHECK(cudaFree(sums));
     for (const Place& p : place) {
         CHECK(cudaFree(p.x));
         CHECK(cudaFree(p.y));
+        CHECK(cudaFree(p.sum));
         CHECK(cudaStreamDestroy(p.stream));
     }
 

@@ -71,15 +71,15 @@ int main(int argc, char** argv)
     // 1. All that the device needs, before the first batch: how many batches
     //    are under way at a time, and what does each of them need for itself?
 
-    // 2. A sum for each batch, 0 at the beginning.
+    // 2. For each batch: its readings in, a sum of 0, add_up, subtract, the
+    //    result back. Who has to know the mean, and who has to wait for it?
 
-    // 3. For each batch: its readings in, add_up, subtract, the result back.
-    //    Who has to know the mean, and who has to wait for it?
+    // 3. The sum of batch b to means[b], without a wait.
 
-    // 4. means[b] on the host: the sum of batch b by n. When is it known?
+    // 4. What must be over before the host divides means[b] by n, and before
+    //    y is written below?
 
-    // 5. What must be over before y is written below? And what has to be
-    //    given back?
+    // 5. What has been asked for is given back.
 
     write_numbers(argv[4], y, n * batches);
     write_numbers(argv[5], means, batches);
