@@ -61,7 +61,7 @@ __global__ void filter(const float* frame, float* filtered, int H, int W, int R)
     const int taps = 2 * R + 1;
     float sum = 0.0f;
     for (int r = 0; r < taps; ++r) {
-        for (int c = 0; c < taps; ++c) sum += weights[r * taps + c] * tile[threadIdx.y + r][threadIdx.x + c];
+        for (int c = 0; c < taps; ++c) sum += weights[r * taps + c] * tile[threadIdx.y + r][threadIdx.x + c];  // <- here
     }
     filtered[(size_t)row * W + column] = sum;
 }
