@@ -1,4 +1,4 @@
-"""A linear layer: Y = X Wᵀ + b, each row of Y with the bias b; X, W and Y row by row in memory, W with a row per output."""
+"""A linear layer: Y = X Wᵀ + b, each row of Y with the bias b. X, W and Y lie in rows; W has a row for each output."""
 
 from __future__ import annotations
 

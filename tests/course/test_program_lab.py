@@ -17,7 +17,13 @@ from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
 from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
-from gridstride.course.program_findings import ended_otherwise_modelled, lines_of, wrong_lines
+from gridstride.course.program_findings import (
+    ended_otherwise_modelled,
+    found_on_device,
+    ignored,
+    lines_of,
+    wrong_lines,
+)
 from gridstride.course.program_lab import ProgramLab
 from gridstride.course.program_lab_file import problem_of
 from gridstride.programs.confined import Outcome
@@ -118,6 +124,22 @@ def test_a_program_that_fails_only_where_its_work_takes_time_is_told_how_to_see_
     assert (finding.kind, "gridstride run --predict" in finding.message) == ("exit_status", True)
     assert any("device not ready" in line for line in finding.shown)
     assert list(ended_otherwise_modelled(not_ready, 1)) == []
+
+
+def test_a_finding_in_a_librarys_file_names_its_kernel_and_has_no_line_of_the_program() -> None:
+    told = {"kind": "race", "message": "read past the end.", "line": 88, "file": "/x/gemm.cu", "kernel": "gemm"}
+    found = found_on_device(told, "layer.cu")
+    assert (found.line, found.message) == (None, "read past the end. This is in kernel gemm of gemm.cu")
+    assert found_on_device({**told, "file": "/y/layer.cu"}, "layer.cu").line == 88
+    assert found_on_device({**told, "file": None}, "layer.cu").message == "read past the end."
+
+
+def test_the_status_of_cublas_says_which_call_failed() -> None:
+    run = next(run for run in day(27).lab.runs if "launch" in run.fails)
+    assert not list(ignored(run, Outcome(Ended(1, 0.1), "", "cublasSgemm: CUBLAS_STATUS_EXECUTION_FAILED")))
+    (found,) = ignored(run, Outcome(Ended(1, 0.1), "", "cublasSgemm: CUBLAS_STATUS_ALLOC_FAILED"))
+    assert found.kind == "error_ignored"
+    assert "did not say so" in found.message
 
 
 def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:

@@ -52,12 +52,26 @@ struct Call {
   }
 };
 
+// A list in device memory of where the matrices of a batch begin, from the first or from the last.
+template <class T>
+struct List {
+  T** at = nullptr;
+  List(T* first, long long stride, int count, bool backwards) {
+    std::vector<T*> each;
+    for (int i = 0; i < count; ++i) each.push_back(first + stride * (backwards ? count - 1 - i : i));
+    cudaMalloc(&at, count * sizeof(T*));
+    cudaMemcpy(at, each.data(), count * sizeof(T*), cudaMemcpyHostToDevice);
+  }
+  ~List() { cudaFree(at); }
+};
+
 #define REAL(P, T) \
   static cublasStatus_t call_##P(Call& c, const string& name, const T* alpha, const T* beta, T* result) { \
     T *x = c.x.of<T>(), *y = c.y.of<T>(), *z = c.z.of<T>(); \
     int n[10], count = 0; \
     cublasOperation_t ta = CUBLAS_OP_N, tb = CUBLAS_OP_N; \
-    if (name == "gemm" || name == "strided" || name == "geam") ta = c.op(), tb = c.op(); \
+    if (name == "gemm" || name == "strided" || name == "batched" || name == "geam") \
+      ta = c.op(), tb = c.op(); \
     if (name == "gemv") ta = c.op(); \
     while (count < 10 && c.words >> n[count]) ++count; \
     if (name == "gemm") \
@@ -65,6 +79,11 @@ struct Call {
     if (name == "strided") \
       return cublas##P##gemmStridedBatched(c.handle, ta, tb, n[0], n[1], n[2], alpha, x, n[3], n[6], y, n[4], n[7], \
                                            beta, z, n[5], n[8], n[9]); \
+    if (name == "batched") { \
+      List<T> a(x, n[6], n[9], true), b(y, n[7], n[9], false), d(z, n[8], n[9], false); \
+      return cublas##P##gemmBatched(c.handle, ta, tb, n[0], n[1], n[2], alpha, a.at, n[3], b.at, n[4], beta, d.at, \
+                                    n[5], n[9]); \
+    } \
     if (name == "geam") \
       return cublas##P##geam(c.handle, ta, tb, n[0], n[1], alpha, x, n[2], beta, y, n[3], z, n[4]); \
     if (name == "gemv") return cublas##P##gemv(c.handle, ta, n[0], n[1], alpha, x, n[2], y, n[3], beta, z, n[4]); \
@@ -97,22 +116,69 @@ static cublasStatus_t scaled(Call& c, const string& name, bool on_device,
   return status;
 }
 
-// halves TA TB m n k lda ldb ldc: in GemmEx, with the types that the name says
+static cudaDataType type_of(const string& word) {
+  return word == "half" ? CUDA_R_16F : word == "bf16" ? CUDA_R_16BF : word == "float" ? CUDA_R_32F : CUDA_R_64F;
+}
+
+// half_float TA TB m n k lda ldb ldc, of a batch also the strides and how many: in GemmEx, with the types of the name
 static cublasStatus_t mixed(Call& c, const string& name) {
+  const size_t between = name.find('_');
+  const cudaDataType in = type_of(name.substr(0, between)), out = type_of(name.substr(between + 1));
+  const bool wide = in == CUDA_R_64F;
+  char factors[2 * sizeof(double)];
+  cudaMemcpy(factors, c.factors.at, c.factors.bytes, cudaMemcpyDeviceToHost);
+  const void *alpha = factors, *beta = factors + (wide ? sizeof(double) : sizeof(float));
+  const cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+  const cublasOperation_t ta = c.op(), tb = c.op();
+  int n[10], count = 0;
+  while (count < 10 && c.words >> n[count]) ++count;
+  if (count == 10)
+    return cublasGemmStridedBatchedEx(c.handle, ta, tb, n[0], n[1], n[2], alpha, c.x.at, in, n[3], n[6], c.y.at, in,
+                                      n[4], n[7], beta, c.z.at, out, n[5], n[8], n[9], compute, CUBLAS_GEMM_DEFAULT);
+  return cublasGemmEx(c.handle, ta, tb, n[0], n[1], n[2], alpha, c.x.at, in, n[3], c.y.at, in, n[4], beta, c.z.at, out,
+                      n[5], compute, CUBLAS_GEMM_DEFAULT);
+}
+
+static cublasStatus_t half_gemm(Call& c) {
   float factors[2];
   cudaMemcpy(factors, c.factors.at, sizeof factors, cudaMemcpyDeviceToHost);
-  cudaDataType in = name[0] == 'b' ? CUDA_R_16BF : CUDA_R_16F;
-  cudaDataType out = name.substr(name.size() - 5) == "float" ? CUDA_R_32F : in;
-  cublasOperation_t ta = c.op(), tb = c.op();
+  const __half alpha = __float2half(factors[0]), beta = __float2half(factors[1]);
+  const cublasOperation_t ta = c.op(), tb = c.op();
   int n[6];
   for (int& each : n) each = c.number();
-  if (name == "half_alpha") {
-    __half alpha = __float2half(factors[0]), beta = __float2half(factors[1]);
-    return cublasHgemm(c.handle, ta, tb, n[0], n[1], n[2], &alpha, c.x.of<__half>(), n[3], c.y.of<__half>(), n[4],
-                       &beta, c.z.of<__half>(), n[5]);
+  return cublasHgemm(c.handle, ta, tb, n[0], n[1], n[2], &alpha, c.x.of<__half>(), n[3], c.y.of<__half>(), n[4], &beta,
+                     c.z.of<__half>(), n[5]);
+}
+
+// set_vector BYTES n incx incy, set_matrix BYTES rows columns lda ldb: from the host's x to the device's z; get_: from
+// the device's x to the host's z.
+static cublasStatus_t copied(Call& c, const string& name, bool in_stream) {
+  const bool to_device = name.substr(0, 3) == "set", vector = name.substr(4) == "vector";
+  const int bytes = c.number();
+  int n[4], count = 0;
+  while (count < 4 && c.words >> n[count]) ++count;
+  Array& there = to_device ? c.x : c.z;
+  std::vector<char> host(there.bytes);
+  cudaMemcpy(host.data(), there.at, there.bytes, cudaMemcpyDeviceToHost);
+  const void* from = to_device ? host.data() : c.x.at;
+  void* to = to_device ? c.z.at : host.data();
+  cudaStream_t stream = nullptr;
+  if (in_stream) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cublasStatus_t status;
+  if (vector && !in_stream)
+    status = (to_device ? cublasSetVector : cublasGetVector)(n[0], bytes, from, n[1], to, n[2]);
+  else if (vector)
+    status = (to_device ? cublasSetVectorAsync : cublasGetVectorAsync)(n[0], bytes, from, n[1], to, n[2], stream);
+  else if (!in_stream)
+    status = (to_device ? cublasSetMatrix : cublasGetMatrix)(n[0], n[1], bytes, from, n[2], to, n[3]);
+  else
+    status = (to_device ? cublasSetMatrixAsync : cublasGetMatrixAsync)(n[0], n[1], bytes, from, n[2], to, n[3], stream);
+  if (in_stream) {
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
   }
-  return cublasGemmEx(c.handle, ta, tb, n[0], n[1], n[2], &factors[0], c.x.at, in, n[3], c.y.at, in, n[4], &factors[1],
-                      c.z.at, out, n[5], CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  if (!to_device) cudaMemcpy(c.z.at, host.data(), host.size(), cudaMemcpyHostToDevice);
+  return status;
 }
 
 static cublasStatus_t extreme(Call& c, const string& name) {
@@ -141,6 +207,8 @@ int main(int argc, char** argv) {
     cublasStatus_t status = type == "S"   ? scaled<float>(call, name, on_device, call_S)
                             : type == "D" ? scaled<double>(call, name, on_device, call_D)
                             : type == "I" ? extreme(call, name)
+                            : type == "H" ? half_gemm(call)
+                            : type == "C" ? copied(call, name, mode == "stream")
                                           : mixed(call, name);
     if (call.z.bytes) call.z.save(std::to_string(number) + "_out");
     printf("%s\n", cublasGetStatusName(status));

@@ -85,7 +85,7 @@ def test_the_folder_is_gone_afterwards() -> None:
 
 
 def test_what_is_no_report_is_not_believed() -> None:
-    good = {"kind": "race", "message": "two\x1b[2J threads", "line": 7, "file": "a.cu"}
+    good = {"kind": "race", "message": "two\x1b[2J threads", "line": 7, "file": "a.cu", "kernel": "f\x1b"}
     lines = [
         good,
         {"kind": "praise"},
@@ -95,7 +95,8 @@ def test_what_is_no_report_is_not_believed() -> None:
     ]
     findings, activity, timeline = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
     assert [each["line"] for each in findings] == [7, None]
-    assert "\x1b" not in findings[0]["message"]
+    assert "\x1b" not in findings[0]["message"] + findings[0]["kernel"]
+    assert findings[1]["kernel"] == ""
     assert activity == {"launches": 2}
     assert timeline == {}
     assert _believed(b"{]}\n") == ((), {}, {})

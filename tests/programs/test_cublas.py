@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.slow  # the whole table in one run under the sanitizer: a minute of processor time
 SOURCE = Path(__file__).parent / "cublas_calls.cu"
 TYPES: dict[str, Any] = {"S": np.float32, "D": np.float64, "half": np.float16, "bf16": ml_dtypes.bfloat16}
+IN_C = {"S": "float", "D": "double", "half": "half", "bf16": "bf16"}
 TOLERANCE = {"S": 2e-5, "D": 1e-13, "half": 2e-3, "bf16": 1.6e-2}
 
 
@@ -62,7 +63,7 @@ def gemm(
     kind: str, ops: str, m: int, n: int, k: int, *, extra: int = 0, mode: str = "host", alpha: float = 0.75,
     beta: float = -1.5, name: str = "gemm", out: str = "",
 ) -> Case:  # fmt: skip
-    """`extra` elements more than needed from column to column."""
+    """`extra` elements more than needed from column to column. `name` "ex" is GemmEx, with a result of type `out`."""
     out = out or kind
     lda, ldb, ldc = (m if ops[0] == "N" else k) + extra, (k if ops[1] == "N" else n) + extra, m + extra
     a, stored_a = _operand(kind, ops[0], m, k, lda, 1)
@@ -71,8 +72,9 @@ def gemm(
     held = _columns(c if beta else np.full_like(c, np.nan), ldc, fill=7.0)
     want = held.copy().astype(np.float64)
     want[:, :m] = (alpha * (a @ b) + (beta * c.astype(np.float64) if beta else 0.0)).T
-    factors = np.array([alpha, beta], TYPES[out] if name == "gemm" else np.float32)
-    letter = kind if name == "gemm" else "X"
+    factors = np.array([alpha, beta], np.float64 if kind == "D" else np.float32)
+    letter = "H" if name == "gemm" and kind == "half" else kind if name == "gemm" else "X"
+    name = f"{IN_C[kind]}_{IN_C[out]}" if name == "ex" else name
     return Case(
         f"{letter} {mode} {name} {ops[0]} {ops[1]} {m} {n} {k} {lda} {ldb} {ldc}",
         {"x": stored_a, "y": stored_b, "z": held, "factors": factors}, want,
@@ -80,23 +82,43 @@ def gemm(
     )  # fmt: skip
 
 
-def strided(kind: str, ops: str, m: int, n: int, k: int, count: int) -> Case:
-    """Products of a batch, matrices without a gap."""
-    each = [gemm(kind, ops, m, n, k) for _ in range(count)]
+def batch(kind: str, ops: str, m: int, n: int, k: int, count: int, *, name: str = "strided", out: str = "") -> Case:
+    """Products of a batch, matrices without a gap; "batched" takes lists of them, the first one's from the last on."""
+    each = [gemm(kind, ops, m, n, k, name="gemm" if name != "ex" else name, out=out) for _ in range(count)]
     for number, case in enumerate(each):
-        case.arrays["x"] = case.arrays["x"] * TYPES[kind](number + 1)
-    arrays = {name: np.stack([case.arrays[name] for case in each]) for name in ("x", "y", "z")}
+        case.arrays["x"] = (case.arrays["x"] * (number + 1)).astype(TYPES[kind])
+    arrays = {array: np.stack([case.arrays[array] for case in each]) for array in ("x", "y", "z")}
     beta = float(each[0].arrays["factors"][1])
+    scales = range(count, 0, -1) if name == "batched" else range(1, count + 1)
     products = [
-        (number + 1) * (case.expected - beta * case.arrays["z"]) + beta * case.arrays["z"]
-        for number, case in enumerate(each)
+        scale * (case.expected - beta * case.arrays["z"]) + beta * case.arrays["z"]
+        for scale, case in zip(scales, each, strict=True)
         if case.expected is not None
     ]
-    words = each[0].line.replace(" gemm ", " strided ")
+    words = each[0].line.replace(" gemm ", f" {name} ")
     return Case(
         f"{words} {m * k} {k * n} {m * n} {count}", arrays | {"factors": each[0].arrays["factors"]}, np.stack(products),
         tolerance=each[0].tolerance * count,
     )  # fmt: skip
+
+
+def vector_copy(direction: str, mode: str, kind: str, n: int, steps: tuple[int, int]) -> Case:
+    """SetVector and GetVector; `mode` "stream" is their Async form. What lies between the elements stays."""
+    x, z = _random(kind, n * steps[0], seed=1), _random(kind, n * steps[1], seed=2)
+    want = z.copy()
+    want[:: steps[1]] = x[:: steps[0]]
+    line = f"C {mode} {direction}_vector {x.itemsize} {n} {steps[0]} {steps[1]}"
+    return Case(line, {"x": x, "z": z}, want.astype(np.float64))
+
+
+def matrix_copy(direction: str, mode: str, kind: str, shape: tuple[int, int], leading: tuple[int, int]) -> Case:
+    """SetMatrix and GetMatrix, from one leading dimension to another."""
+    (rows, columns), (lda, ldb) = shape, leading
+    x, z = _random(kind, columns, lda, seed=1), _random(kind, columns, ldb, seed=2)
+    want = z.copy()
+    want[:, :rows] = x[:, :rows]
+    line = f"C {mode} {direction}_matrix {x.itemsize} {rows} {columns} {lda} {ldb}"
+    return Case(line, {"x": x, "z": z}, want.astype(np.float64))
 
 
 def _stepped(values: Array, step: int) -> Array:
@@ -172,13 +194,28 @@ CASES = [
     gemm("S", "NN", 1, 1, 300),
     gemm("S", "NN", 40, 33, 7, beta=0.0, extra=1),  # C holds NaN
     gemm("S", "NN", 40, 33, 0, beta=2.0, extra=1),
-    gemm("half", "TN", 50, 45, 64, name="half_half"),
-    gemm("half", "NN", 50, 45, 64, name="half_alpha"),
-    gemm("half", "NT", 50, 45, 64, name="half_float", out="S"),
-    gemm("bf16", "NN", 50, 45, 64, name="bf16_bf16"),
-    gemm("bf16", "TT", 50, 45, 64, name="bf16_float", out="S"),
-    strided("S", "NN", 20, 17, 9, 5),
-    strided("D", "TN", 33, 40, 12, 3),
+    gemm("half", "NN", 50, 45, 64),
+    gemm("half", "TN", 50, 45, 64, name="ex"),
+    gemm("half", "NT", 50, 45, 64, name="ex", out="S"),
+    gemm("bf16", "NN", 50, 45, 64, name="ex"),
+    gemm("bf16", "TT", 50, 45, 64, name="ex", out="S"),
+    gemm("S", "TN", 37, 29, 41, name="ex", extra=1),
+    gemm("D", "NT", 37, 29, 41, name="ex", extra=2),
+    batch("S", "NN", 20, 17, 9, 5),
+    batch("D", "TN", 33, 40, 12, 3),
+    batch("S", "NT", 20, 17, 9, 5, name="batched"),
+    batch("D", "TN", 33, 40, 12, 3, name="batched"),
+    batch("half", "TN", 18, 21, 16, 3, name="ex"),
+    batch("bf16", "NN", 18, 21, 16, 3, name="ex", out="S"),
+    batch("D", "NT", 18, 21, 16, 2, name="ex"),
+    *(vector_copy(way, mode, kind, 300, steps) for way in ("set", "get") for mode, kind, steps in (
+        ("host", "S", (1, 1)), ("host", "D", (3, 2)), ("stream", "D", (1, 1)), ("stream", "S", (2, 5)),
+    )),
+    *(matrix_copy(way, mode, "S", (13, 7), leading) for way in ("set", "get") for mode, leading in (
+        ("host", (15, 13)), ("stream", (13, 20)),
+    )),
+    refused("C host set_vector 4 8 0 1", "INVALID_VALUE"),
+    refused("C host get_matrix 4 8 2 7 8", "INVALID_VALUE"),
     *(vectors("S", name, 1000, (1, 1)) for name in ("axpy", "scal", "copy", "swap", "dot", "nrm2", "asum")),
     *(vectors("D", name, 517, (3, -2), "device") for name in ("axpy", "copy", "swap", "dot")),
     *(vectors("D", name, 517, (3, 2), "device") for name in ("scal", "nrm2", "asum")),

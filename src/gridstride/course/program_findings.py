@@ -37,7 +37,9 @@ _ERRORS: dict[Call, tuple[str, ...]] = {
     "allocation": ("out of memory", "cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED"),
     "copy": ("unknown error", "cudaErrorUnknown"),
     "launch": (
-        "too many resources requested for launch", "cudaErrorLaunchOutOfResources", "CUBLAS_STATUS_EXECUTION_FAILED",
+        "too many resources requested for launch",
+        "cudaErrorLaunchOutOfResources",
+        "CUBLAS_STATUS_EXECUTION_FAILED",
     ),
     "kernel": ("an illegal memory access was encountered", "cudaErrorIllegalAddress"),
 }

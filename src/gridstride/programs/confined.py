@@ -221,7 +221,8 @@ def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
     line = told.get("line")
     return {"kind": told["kind"], "message": plain(str(told.get("message", "")))[:_LONGEST],
             "line": line if isinstance(line, int) and 0 < line < 1 << 31 else None,
-            "file": str(told["file"]) if told.get("file") else None}  # fmt: skip
+            "file": str(told["file"]) if told.get("file") else None,
+            "kernel": plain(str(told.get("kernel") or ""))[:_LONGEST]}  # fmt: skip
 
 
 def _counts(told: Mapping[str, Any]) -> dict[str, float]:
