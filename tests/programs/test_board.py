@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gridstride.compiler import compile_cuda
-from gridstride.programs.activity import CALLS, KERNEL_COUNTS, Call, failure
+from gridstride.programs.activity import ACTIVITY_NAMES, CALLS, KERNEL_COUNTS, Call, failure
 from gridstride.programs.board import Board
 from gridstride.programs.reports import Reports
 from gridstride.programs.run import reported
@@ -272,6 +272,7 @@ def test_what_a_program_does_is_counted(setup: Setup) -> None:
     assert done.unwaited_launches == 2
     setup.board.waited(0, 0)
     assert done.unwaited_launches == 0
+    assert set(done.as_dict()) == set(ACTIVITY_NAMES)
 
 
 def test_launches_that_only_a_free_waits_for_are_counted(setup: Setup) -> None:

@@ -1,5 +1,5 @@
-// The wait stands in front of the launch, to be sure that the data are there. The host wrote them itself, so they are.
-// It is the result that has to be waited for.
+// The wait stands in front of the launch, to be sure that the data are there. The host wrote them itself. So they are
+// there, and looking after them seems careful. It is the result that has to be waited for.
 //
 // expect: too_many too_late
 

@@ -1,5 +1,5 @@
-// The host waits for every launch before it gives the next. That looks careful, as each is over when the next begins.
-// The time holds twenty ways to the device and back, with nothing under way on it.
+// The host waits for every launch before it gives the next. That looks careful. Each is over when the next begins, and
+// nothing is mixed up. But the time holds twenty ways to the device and back, with nothing under way on it.
 //
 // expect: too_many unfilled
 

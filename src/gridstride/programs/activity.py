@@ -112,7 +112,8 @@ class Activity:
     def as_dict(self) -> dict[str, float]:
         """By name."""
         counts = asdict(self)
-        return {**counts, **counts.pop("times")}
+        times = counts.pop("times")
+        return {**counts, **times}
 
 
 ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name != "times")
