@@ -43,7 +43,8 @@ __global__ void add_up(const int* x, int n, int* sum)
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < n;
          i += BLOCKS * THREADS)
         own += x[i];
-    own = __reduce_add_sync(~0u, own);
+    for (int k = 16; k > 0; k /= 2)  // of the warp
+        own += __shfl_down_sync(~0u, own, k);
     if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
 }
 

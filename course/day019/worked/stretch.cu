@@ -17,7 +17,7 @@
 
 const int PICTURES = 8, THREADS = 256, BLOCKS = 128;
 
-// What one picture needs on the device, and the stream that it goes through.
+// What a picture needs on the device, and the stream that it goes through.
 struct Place {
     int *x, *y, *top;
     cudaStream_t stream;
@@ -29,7 +29,8 @@ __global__ void brightest(const int* x, int n, int* top)
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < n;
          i += BLOCKS * THREADS)
         most = max(most, x[i]);
-    most = __reduce_max_sync(~0u, most);
+    for (int k = 16; k > 0; k /= 2)  // of the warp
+        most = max(most, __shfl_down_sync(~0u, most, k));
     if (threadIdx.x % 32 == 0) atomicMax(top, most);
 }
 

@@ -1,5 +1,5 @@
-// No bubble is left: memory once, no wait in the loop, the stream always has work. And at each moment one engine works.
-// A timeline without a gap in its only stream looks as full as one can be.
+// No bubble is left. Memory is asked for once, no wait stands in the loop, the stream always has work. And at each
+// moment one engine works; a bar without a gap looks as full as one can be.
 //
 // expect: too_few overlap
 
@@ -48,7 +48,8 @@ __global__ void add_up(const int* x, int n, int* sum)
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < n;
          i += BLOCKS * THREADS)
         own += x[i];
-    own = __reduce_add_sync(~0u, own);
+    for (int k = 16; k > 0; k /= 2)  // of the warp
+        own += __shfl_down_sync(~0u, own, k);
     if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
 }
 

@@ -1,5 +1,5 @@
-// Three streams and one pair of arrays. Every stream does its own batch in order, and the results were right each time.
-// The next batch is copied over the readings that the kernels of this one may not have read yet.
+// Three streams and one pair of arrays. Each stream does its batch in order. Results were right each time. The next
+// batch is copied over the readings that the kernels of this one may not have read yet.
 //
 // expect: too_many unordered
 
@@ -48,7 +48,8 @@ __global__ void add_up(const int* x, int n, int* sum)
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < n;
          i += BLOCKS * THREADS)
         own += x[i];
-    own = __reduce_add_sync(~0u, own);
+    for (int k = 16; k > 0; k /= 2)  // of the warp
+        own += __shfl_down_sync(~0u, own, k);
     if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
 }
 

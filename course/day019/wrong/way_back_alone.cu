@@ -1,5 +1,5 @@
-// The copies back have a stream of their own, so that no batch waits for another's way back. That a copy back has to
-// wait for its kernel was forgotten, and that the next batch in this place has to wait for the copy.
+// The copies back have a stream of their own. So no batch waits for another's way back. That a copy back has to wait
+// for its kernel was forgotten, and that the next batch in this place has to wait for the copy.
 //
 // expect: too_many unordered
 
@@ -48,7 +48,8 @@ __global__ void add_up(const int* x, int n, int* sum)
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < n;
          i += BLOCKS * THREADS)
         own += x[i];
-    own = __reduce_add_sync(~0u, own);
+    for (int k = 16; k > 0; k /= 2)  // of the warp
+        own += __shfl_down_sync(~0u, own, k);
     if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
 }
 
