@@ -1,7 +1,7 @@
 """Kernels as learners, experts and language models write them: wrong ones fall for their fault, right ones pass.
 
 One run each, with a seed of its own. There are too many for every run of the tests: one of each problem is judged in
-all, every second or third one (SHARE) in the long one, and every one, as often as asked for, by `bench/plausible.py`.
+all, every third or fourth one (SHARE) in the long one, and every one, as often as asked for, by `bench/plausible.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gridstride.virtual.gpu import VirtualGPU
 
 from .plausible.collection import PlausibleKernel, right_kernels, wrong_kernels
 
-SHARE = {"known": 2, "unseen": 3}  # one of so many of a problem's kernels is judged
+SHARE = {"known": 3, "unseen": 4}  # one of so many of a problem's kernels is judged
 WRONG = [kernel for each in SHARE for kernel in wrong_kernels(each)]
 RIGHT = [kernel for each in SHARE for kernel in right_kernels(each)]
 QUICK = 1  # of each problem, in every run

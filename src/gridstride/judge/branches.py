@@ -20,7 +20,7 @@ from gridstride.judge.header import MULTIPROCESSORS, Launch
 from gridstride.judge.problem import Array, Case, Problem
 from gridstride.judge.size_conditions import ORDERS, SizeCondition, changes
 from gridstride.judge.sizes import VECTOR, free_sizes, middling
-from gridstride.judge.symbols import ExpressionError
+from gridstride.judge.symbols import ExpressionError, evaluate, names
 
 _LEAST_BRANCH = 24  # a smaller size that a kernel decides by is a loop that the compiler unrolled, or covered anyway
 _BESIDE = 2  # the other sizes, where one goes far
@@ -30,6 +30,7 @@ _TRIED = 3000  # sizes of all sorts
 _COMMON = 0.12  # of the usual sizes: a verdict sees such ones with every kind of data
 _WORK = 1 << 25  # operations or bytes of an answer up to which sizes are tried
 _MOST = 5  # combinations of a kernel that are run
+_SHAPES = 8  # of a block, along one axis
 _MEMBERS = 48  # sizes that are kept of each
 _STEPS = (1, 1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 64, 128)  # what sizes are multiples of
 Sizes = Mapping[str, int]
@@ -196,7 +197,7 @@ def _most(problem: Problem, name: str) -> int:
 def _combinations(
     problem: Problem, launch: Launch | None, conditions: Sequence[SizeCondition], sides: Sequence[Branch]
 ) -> list[Combination]:
-    decisions = Decisions(problem, launch, conditions)
+    decisions = Decisions(problem, launch, [*conditions, *_block_shapes(problem, launch)])
     if not decisions.conditions:
         return []
     draw = random.Random(f"{problem.name} combinations")
@@ -218,6 +219,23 @@ def _combinations(
         members = sorted(alike, key=partial(_work, problem))
         found.append(Combination([*free][last], number, signature, tuple(members[:_MEMBERS]), decisions))
     return found
+
+
+def _block_shapes(problem: Problem, launch: Launch | None) -> Iterator[SizeCondition]:
+    """Whether the block has so many threads along an axis, where the launch makes them of sizes: it decides, too."""
+    for axis, expression in enumerate(launch.block if launch else ()):
+        if names(expression) & set(free_sizes(problem)):
+            draw = random.Random(f"{problem.name} block")
+            found = Counter(_evaluated(expression, row) for row in _of_all_sorts(draw, problem, ()))
+            for threads, _ in found.most_common(_SHAPES) if len(found) > 1 else ():
+                yield SizeCondition((f"b{axis}",), "eq", "u32", (threads,))
+
+
+def _evaluated(expression: str, sizes: Sizes) -> int:
+    try:
+        return max(0, evaluate(expression, {**sizes, MULTIPROCESSORS: _SMS}))
+    except ExpressionError:
+        return 0
 
 
 def _telling(table: Array) -> list[int]:

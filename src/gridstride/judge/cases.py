@@ -87,6 +87,7 @@ def hidden_cases(problem: Problem, *, seed: int) -> tuple[Case, ...]:
         *_elongated(draw, problem),
         *_empty(draw, problem),
         *_of_every_kind(draw, problem),
+        *_pairs_and_powers(draw, problem),
         *_thin(draw, problem),
         *_elsewhere(draw, problem),
         *_few_blocks(draw, problem),
@@ -230,6 +231,23 @@ def _thin(draw: random.Random, problem: Problem) -> Iterator[Case]:
             yield Case(small, "normal", 0, offsets={p.name: unit(problem, p) for p in moved}, once=True)
 
 
+def _pairs_and_powers(draw: random.Random, problem: Problem) -> Iterator[Case]:
+    """Every kind of data where sizes are read in twos but not in fours, and where they are powers of two: kernels have
+    code of their own for both.
+    """
+    sizes = free_sizes(problem)
+    for kind in kinds(problem):
+        twos = {name: _drawn_pair(draw, limit) for name, limit in sizes.items()}
+        powers = {name: 1 << draw.randint(limit.bit_length() // 2, limit.bit_length() - 1)
+                  for name, limit in sizes.items()}  # fmt: skip
+        for given in (twos, powers):
+            yield Case(_strided(draw, problem, given), kind, 0, once=True)
+
+
+def _drawn_pair(draw: random.Random, limit: int) -> int:
+    return draw.randrange(2 + limit // 16 * 4, limit + 1, 4) if limit >= 2 else limit
+
+
 def _elsewhere(draw: random.Random, problem: Problem) -> Iterator[Case]:
     """Each array alone, as far from an aligned address as matters; then all, by as much and each in its own way.
 
@@ -247,6 +265,10 @@ def _elsewhere(draw: random.Random, problem: Problem) -> Iterator[Case]:
         )
     for sizes in (_vectorisable(draw, problem), _with(draw, problem, {})):
         yield Case(sizes, "normal", 0, offsets=_each_elsewhere(draw, problem))
+    for still in arrays if len(arrays) > 2 else ():
+        units = draw.choice((1, 2, 3))
+        offsets = {p.name: units * unit(problem, p) for p in arrays if p is not still}
+        yield Case(_vectorisable(draw, problem), "normal", 0, offsets=offsets)
 
 
 def _each_elsewhere(draw: random.Random, problem: Problem) -> dict[str, int]:
@@ -311,8 +333,11 @@ def _at_branch(draw: random.Random, problem: Problem, branch: Branch | Combinati
         yield case(kind)
     for residue in branch.residues:
         yield case("normal", residue)
-    for p in placed(problem):
+    arrays = placed(problem)
+    for p in arrays:
         yield case("normal", branch.residues[0], {p.name: unit(problem, p)})
+    if len(arrays) > 1:
+        yield case("normal", branch.residues[0], {p.name: unit(problem, p) for p in arrays})
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

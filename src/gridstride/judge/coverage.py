@@ -129,6 +129,8 @@ def classes(
         yield CaseClass("data", kind, _drawn(kind), _EACH_KIND)
         if placed(problem):
             yield CaseClass("data", f"{kind}, past aligned addresses", _both(_drawn(kind), _moved))
+        for what, rule in (("in twos", _in_twos(problem)), ("powers of two", _powers_of_two(problem))):
+            yield CaseClass("data", f"{kind}, sizes {what}", _both(_both(_drawn(kind), rule), _still))
     yield from _thin(problem)
     for p in placed(problem):
         for units in _UNALIGNED:
@@ -137,6 +139,8 @@ def classes(
         yield CaseClass("placement", "every array elsewhere", _apart(problem))
         for units in _UNALIGNED:
             yield CaseClass("placement", f"every array {units} units past", _alike(problem, units))
+        for p in placed(problem) if len(placed(problem)) > 2 else ():
+            yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
     for order in ORDERS:
         yield CaseClass("order", order, _ordered(order), 3)
     yield CaseClass("memory", "other data in the same memory, then in other memory", lambda case: case.again, 3)
@@ -188,10 +192,21 @@ def _of_a_branch(problem: Problem, branch: Branch | Combination) -> Iterator[Cas
         yield CaseClass("branch", f"{branch}, {residue} mod {VECTOR}", _both(branch.holds, _residue(branch, residue)))
     for p in placed(problem):
         yield CaseClass("branch", f"{branch}, {p.name} alone past", _both(branch.holds, _alone(problem, p, 1)))
+    if len(placed(problem)) > 1:
+        yield CaseClass("branch", f"{branch}, every array past", _both(branch.holds, _alike(problem, 1)))
 
 
 # -- which cases belong to a class -------------------------------------------------------------------------------------
 _Rule = Callable[[Case], bool]
+
+
+def _in_twos(problem: Problem) -> _Rule:
+    wide = [name for name, limit in free_sizes(problem).items() if limit >= 2]
+    return lambda case: all(case.sizes[name] % VECTOR == 2 for name in wide)
+
+
+def _powers_of_two(problem: Problem) -> _Rule:
+    return lambda case: all(case.sizes[name].bit_count() == 1 for name in free_sizes(problem))
 
 
 def _sized(name: str, members: Array) -> _Rule:
@@ -294,6 +309,11 @@ def _displaced(parameter: Parameter) -> _Rule:
 def _alike(problem: Problem, units: int) -> _Rule:
     every = {p.name: units * unit(problem, p) for p in placed(problem)}
     return lambda case: dict(case.offsets) == every
+
+
+def _all_but(problem: Problem, parameter: Parameter) -> _Rule:
+    others = {p.name for p in placed(problem)} - {parameter.name}
+    return lambda case: set(case.offsets) == others
 
 
 def _apart(problem: Problem) -> _Rule:
