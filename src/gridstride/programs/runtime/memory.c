@@ -18,7 +18,7 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
         return cudaSuccess;
     }
     CHECK(bytes != 0, cudaErrorInvalidValue);
-    uint64_t address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
+    uint64_t address = gs_board.allocate(bytes);
     CHECK(address != 0, cudaErrorMemoryAllocation);
     MODEL(spent(call));
     gs_remember(address, bytes, kind, address, flags);
@@ -46,11 +46,9 @@ PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
 }
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
-    Block block = {.owner = gs_current()};
-    gs_block(pointer, &block);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
     if (error == cudaSuccess && pointer != NULL) {
-        gs_board.waited(WAITED_DEVICE, block.owner);
+        gs_board.waited(WAITED_DEVICE, 0);
         MODEL(spent(SPENT_FREE));
     }
     return error;
@@ -73,27 +71,20 @@ PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flag
     return give(pointer, bytes, GS_MANAGED, flags, SPENT_ALLOCATE);
 }
 
-cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device) {
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (gs_capturing(stream)) {
         CHECK(pointer != NULL, cudaErrorInvalidValue);
         return gs_error(gs_capture_allocation(stream, pointer, bytes));
     }
-    int before = gs_current();
-    gs_make_current(device); /* whose memory it becomes */
-    cudaError_t error = give(pointer, bytes, GS_DEVICE, 0, SPENT_QUEUED);
-    gs_make_current(before);
-    if (error != cudaSuccess)
-        return error;
+    TRY(give(pointer, bytes, GS_DEVICE, 0, SPENT_QUEUED));
     if (*pointer != NULL)
         gs_board.pooled(pool, (uint64_t)*pointer, bytes);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
-    int device = gs_stream_device(stream);
-    return gs_malloc_async(pointer, bytes, stream, gs_current_pool(device), device);
+    return gs_malloc_async(pointer, bytes, stream, gs_current_pool());
 }
 
 PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
@@ -142,7 +133,7 @@ PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     CHECK(!gs_block(pointer, &block), cudaErrorHostMemoryAlreadyRegistered);
     uint64_t page = sysconf(_SC_PAGESIZE), first = (uint64_t)pointer / page * page;
     uint64_t length = ((uint64_t)pointer + bytes + page - 1) / page * page - first;
-    uint64_t room = gs_board.allocate(length + page, -1);
+    uint64_t room = gs_board.allocate(length + page);
     CHECK(room != 0, cudaErrorMemoryAllocation);
     uint64_t there = (room + page - 1) / page * page;
     int object = memfd_create("gridstride registered", MFD_CLOEXEC);
@@ -190,9 +181,9 @@ PUBLIC cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
     if (!gs_block(pointer, &block)) {
         if (!gs_in_arena(pointer) || !gs_board.holds((uint64_t)pointer, 1))
             return cudaSuccess;
-        block = (Block){(uint64_t)pointer, 1, GS_DEVICE, (uint64_t)pointer, 0, gs_current()};
+        block = (Block){(uint64_t)pointer, 1, GS_DEVICE, (uint64_t)pointer, 0};
     }
-    attributes->device = block.owner;
+    attributes->device = 0;
     attributes->type = block.kind == GS_DEVICE    ? cudaMemoryTypeDevice
                        : block.kind == GS_MANAGED ? cudaMemoryTypeManaged
                                                   : cudaMemoryTypeHost;
@@ -204,7 +195,7 @@ PUBLIC cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
 PUBLIC cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
     ENTER();
     uint64_t left, all;
-    gs_board.free_memory(gs_current(), &left, &all);
+    gs_board.free_memory(&left, &all);
     if (available != NULL)
         *available = left;
     if (total != NULL)

@@ -15,13 +15,7 @@ int gs_is_stream(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread || stream->state == ALIVE;
 }
 
-int gs_stream_device(cudaStream_t stream) { return gs_is_default(stream) ? gs_current() : stream->device; }
-
-uint64_t gs_stream_number(cudaStream_t stream) {
-    if (!gs_is_default(stream))
-        return (uint64_t)stream;
-    return 2 * gs_current() + (uint64_t)(stream == NULL ? cudaStreamLegacy : stream);
-}
+uint64_t gs_stream_number(cudaStream_t stream) { return stream == NULL ? (uint64_t)cudaStreamLegacy : (uint64_t)stream; }
 
 int gs_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
@@ -35,9 +29,9 @@ PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     CHECK(stream != NULL && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
     *stream = malloc(sizeof **stream);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = gs_current(), .priority = priority,
+    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .priority = priority,
                                     .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
-    MODEL(add_stream(gs_stream_number(*stream), flags, priority, gs_current()));
+    MODEL(add_stream(gs_stream_number(*stream), flags, priority));
     return cudaSuccess;
 }
 
@@ -89,7 +83,7 @@ PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) {
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
-    gs_board.waited(WAITED_DEVICE, gs_current());
+    gs_board.waited(WAITED_DEVICE, 0);
     return cudaSuccess;
 }
 
@@ -117,7 +111,7 @@ PUBLIC cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) 
 PUBLIC cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
     TRY(wait(stream));
     CHECK(device != NULL, cudaErrorInvalidValue);
-    *device = gs_stream_device(stream);
+    *device = 0;
     return cudaSuccess;
 }
 
@@ -154,7 +148,7 @@ PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
     ENTER();
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
-    **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current()};
+    **event = (struct CUevent_st){.state = ALIVE, .flags = flags};
     return cudaSuccess;
 }
 
@@ -164,7 +158,6 @@ PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
     TRY(wait(stream));
     CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     CHECK(flags <= cudaEventRecordExternal, cudaErrorInvalidValue);
-    CHECK(event->device == gs_stream_device(stream), cudaErrorInvalidResourceHandle);
     if (flags == cudaEventRecordExternal)
         CAPTURE(stream, .type = cudaGraphNodeTypeEventRecord, .eventRecord.event = event);
     if (gs_capturing(stream))
@@ -211,8 +204,7 @@ PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_
     ENTER();
     CHECK(ms != NULL, cudaErrorInvalidValue);
     CHECK(gs_is_event(start) && gs_is_event(end) && start->recorded && end->recorded, cudaErrorInvalidResourceHandle);
-    CHECK(!((start->flags | end->flags) & cudaEventDisableTiming) && start->device == end->device,
-          cudaErrorInvalidResourceHandle);
+    CHECK(!((start->flags | end->flags) & cudaEventDisableTiming), cudaErrorInvalidResourceHandle);
     CHECK(start->capture == NULL && end->capture == NULL, cudaErrorCapturedEvent);
     double elapsed = gs_board.models ? gs_board.elapsed_ms((uint64_t)start, (uint64_t)end) : end->at_ms - start->at_ms;
     if (elapsed != elapsed)
