@@ -20,7 +20,7 @@ struct CUgraphNode_st {
     const Node *origin; /* the node that this one was copied from */
     unsigned long long number; /* of all nodes; copies keep it */
     struct cudaGraphNodeParams does;
-    int enabled, cooperative;
+    int enabled, cooperative, device; /* the GPU that was current when it was made */
     dim3 cluster;
     GraphMemory *memory; /* of an allocation */
     Node **after;        /* the nodes that must have ended */

@@ -1,0 +1,89 @@
+"""Several GPUs behind one arena: whose memory an allocation is, and which GPU's kernels reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gridstride.virtual.machine.memory.arena import Arena
+
+MOST = 16
+"""GPUs that a program may see: GS_MOST_DEVICES of runtime.h, as many as the largest NVSwitch machines of one host."""
+EVERYONE = -1
+"""Owner of what all GPUs reach: managed and pinned memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """`pool`: of what came from a memory pool, its number; who reaches it is the pool's to say."""
+
+    owner: int
+    nbytes: int
+    pool: int | None = None
+
+
+@dataclass(slots=True)
+class Peers:
+    """Owners of allocations, and who may reach them. Not locked: the board does that."""
+
+    count: int = 1
+    _memory: dict[int, _Memory] = field(default_factory=dict)
+    _used: dict[int, int] = field(default_factory=dict)
+    _enabled: set[tuple[int, int]] = field(default_factory=set)
+    _pools: set[tuple[int, int]] = field(default_factory=set)
+    _hidden: dict[int, Mapping[int, int]] = field(default_factory=dict)
+
+    def allocated(self, address: int, nbytes: int, owner: int) -> None:
+        """Memory of `owner`, a GPU or EVERYONE."""
+        self._memory[address] = _Memory(owner, nbytes)
+        self._used[owner] = self._used.get(owner, 0) + nbytes
+        self._hidden.clear()
+
+    def pooled(self, address: int, pool: int) -> None:
+        """It came from a pool."""
+        memory = self._memory[address]
+        self._memory[address] = _Memory(memory.owner, memory.nbytes, pool)
+        self._hidden.clear()
+
+    def freed(self, address: int) -> None:
+        """It is gone."""
+        memory = self._memory.pop(address, None)
+        if memory is not None:
+            self._used[memory.owner] -= memory.nbytes
+            self._hidden.clear()
+
+    def used(self, device: int) -> int:
+        """Bytes that are a GPU's."""
+        return self._used.get(device, 0)
+
+    def enable(self, device: int, peer: int, *, enabled: bool) -> None:
+        """Whether kernels of `device` reach what cudaMalloc gave on `peer`."""
+        _change(self._enabled, (device, peer), enabled)
+        self._hidden.clear()
+
+    def enable_pool(self, pool: int, device: int, *, enabled: bool) -> None:
+        """Whether kernels of `device` reach what a pool of another GPU gave."""
+        _change(self._pools, (pool, device), enabled)
+        self._hidden.clear()
+
+    def show(self, arena: Arena, device: int) -> None:
+        """Has the next launch reach what this GPU may reach."""
+        if self.count == 1:
+            return
+        if device not in self._hidden:
+            self._hidden[device] = {a: m.owner for a, m in self._memory.items() if not self._reaches(device, m)}
+        arena.hide(self._hidden[device])
+
+    def _reaches(self, device: int, memory: _Memory) -> bool:
+        if memory.owner in (device, EVERYONE):
+            return True
+        if memory.pool is not None:
+            return (memory.pool, device) in self._pools
+        return (device, memory.owner) in self._enabled
+
+
+def _change(pairs: set[tuple[int, int]], pair: tuple[int, int], present: bool) -> None:
+    if present:
+        pairs.add(pair)
+    else:
+        pairs.discard(pair)
