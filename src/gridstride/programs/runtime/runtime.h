@@ -189,6 +189,7 @@ void gs_allow_any_cluster(Kernel *kernel, int allowed);
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);
+int gs_is_default(cudaStream_t stream);
 int gs_stream_device(cudaStream_t stream); /* of a default stream the current one */
 /* A stream's address; of GPU d 2d + 1 is the legacy default stream, 2d + 2 the thread's own. */
 uint64_t gs_stream_number(cudaStream_t stream);
