@@ -9,7 +9,7 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
-from gridstride.programs.activity import Activity, Call, Failures
+from gridstride.programs.activity import Activity, Call, Failures, Links
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.images import image_at, sampling_at
@@ -58,7 +58,7 @@ class Board:
         devices: int = 1,
     ) -> None:  # fmt: skip
         self.device, self.reports = device, reports
-        self.activity, self._failures = Activity(), Failures(dict(fails))
+        self.activity, self._failures = Activity(links=Links(devices)), Failures(dict(fails))
         self._pools, self._peers = Pools(), Peers(devices)
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
@@ -69,7 +69,7 @@ class Board:
         self._limits = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
         self.modelled: TimelineCalls | None = None
         self.shows_timeline = False
-        self._calls = TimelineCalls(device)
+        self._calls = TimelineCalls(device, devices)
         arena = device.arena
         callbacks = [
             kind(self._guarded(getattr(owner, name), kind))
@@ -77,7 +77,8 @@ class Board:
             for name, kind in table.items()
         ]
         path = vendor_runtime.encode() if vendor_runtime else None
-        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, 0, devices, *callbacks)
+        reach = int(device.model.timeline["peer_gb_per_s"] > 0)
+        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, 0, devices, reach, *callbacks)
         self._kept.append(callbacks)
 
     def predict(self, *, shown: bool = False) -> None:
@@ -297,12 +298,13 @@ class Board:
             return Status.UNKNOWN
         self.activity.copied(nbytes, kind)
         if kind == TO_PEER:
-            self.activity.links.copied(nbytes, from_device, to_device)
+            self.activity.copied_to_peer(nbytes, from_device, to_device)
         if waits and kind not in (WITHIN, TO_PEER):
             self._host_waited()
         if self.modelled is not None:
+            direct = self._peers.are_enabled(from_device, to_device)
             self.modelled.copy(nbytes, kind, stream, pageable=bool(pageable), waits=bool(waits), to=to, origin=origin,
-                               link=(from_device, to_device))  # fmt: skip
+                               link=(from_device, to_device), direct=direct)  # fmt: skip
         return Status.SUCCESS
 
     def waited(self, what: int, number: int) -> None:

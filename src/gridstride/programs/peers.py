@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from gridstride.virtual.machine.memory.arena import Arena
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.memory.arena import Arena
 
 MOST = 16
 """GPUs that a program may see: GS_MOST_DEVICES of runtime.h, as many as the largest NVSwitch machines of one host."""
@@ -60,6 +62,10 @@ class Peers:
         """Whether kernels of `device` reach what cudaMalloc gave on `peer`."""
         _change(self._enabled, (device, peer), enabled)
         self._hidden.clear()
+
+    def are_enabled(self, one: int, other: int) -> bool:
+        """Whether one of two may use the other's memory, so that copies go straight."""
+        return bool({(one, other), (other, one)} & self._enabled)
 
     def enable_pool(self, pool: int, device: int, *, enabled: bool) -> None:
         """Whether kernels of `device` reach what a pool of another GPU gave."""

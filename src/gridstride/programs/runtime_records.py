@@ -80,6 +80,6 @@ class BoardRecord(ctypes.Structure):
 
     _fields_: ClassVar = [
         ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("watches", _I64), ("models", _I64),
-        ("devices", _I64),
+        ("devices", _I64), ("peers", _I64),
         *CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
     ]  # fmt: skip

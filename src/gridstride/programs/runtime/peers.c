@@ -12,7 +12,7 @@ PUBLIC cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     ENTER();
     CHECK(can != NULL, cudaErrorInvalidValue);
     CHECK(gs_is_device(device) && gs_is_device(peer), cudaErrorInvalidDevice);
-    *can = device != peer;
+    *can = gs_board.peers && device != peer;
     return cudaSuccess;
 }
 
@@ -25,6 +25,7 @@ PUBLIC cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     ENTER();
     CHECK(flags == 0, cudaErrorInvalidValue);
     CHECK(gs_is_device(peer) && peer != current, cudaErrorInvalidDevice);
+    CHECK(gs_board.peers, cudaErrorPeerAccessUnsupported);
     CHECK(!enabled[current][peer], cudaErrorPeerAccessAlreadyEnabled);
     set(current, peer, 1);
     return cudaSuccess;

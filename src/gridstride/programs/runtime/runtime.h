@@ -62,6 +62,7 @@ typedef struct {
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
     int64_t models;             /* whether the timeline is modelled: the functions at the end want to be called */
     int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
+    int64_t peers;              /* whether these may use each other's memory */
     uint64_t (*allocate)(uint64_t bytes, int64_t device); /* -1: memory that every GPU reaches */
     int (*release)(uint64_t address);
     int (*load)(const void *const *images, int64_t count, int64_t device, int64_t *module);
