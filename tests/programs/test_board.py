@@ -63,8 +63,11 @@ class Setup:
 
     def load(self, *, expect: int = Status.SUCCESS) -> int:
         number = (ctypes.c_int64 * 1)()
-        assert self.board.load(self.images, 1, number) == expect
+        assert self.board.load(self.images, 1, 0, number) == expect
         return number[0]
+
+    def allocate(self, nbytes: int, gpu: int = 0) -> int:
+        return self.board.allocate(nbytes, gpu)
 
     def kernel(self, name: bytes = b"store") -> KernelLayout:
         layout = (KernelLayout * 1)()
@@ -78,12 +81,12 @@ class Setup:
         kernel = self._launched[name] = self._launched.get(name) or self.kernel(name)
         space = ctypes.create_string_buffer(packed, len(packed))
         shape = (1, 1, 1, threads, 1, 1, 0, 0, 0, 0)
-        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY)
+        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY, 0)
         there = ctypes.create_string_buffer(order, len(order))
         return self.board.launch(ctypes.addressof(there))
 
     def copy(self, nbytes: int, kind: int) -> int:
-        return self.board.copy(nbytes, kind, LEGACY, 0, 0, 0, 0)
+        return self.board.copy(nbytes, kind, LEGACY, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -98,13 +101,13 @@ def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
-    assert ORDER.size == 8 + 10 * 4 + 4 * 8
+    assert ORDER.size == 8 + 10 * 4 + 5 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
-    assert ctypes.sizeof(BoardRecord) == 8 * (5 + len(CALLBACKS) + len(TIMELINE_CALLBACKS))
+    assert ctypes.sizeof(BoardRecord) == 8 * (7 + len(CALLBACKS) + len(TIMELINE_CALLBACKS))
 
 
 def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup) -> None:
-    address = setup.board.allocate(16)
+    address = setup.allocate(16)
     assert setup.launch(address) == Status.SUCCESS
     host = np.empty(4, np.uint32)
     setup.device.copy_out(host, address)
@@ -113,7 +116,7 @@ def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup)
 
 def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
     for _ in range(3):
-        address = setup.board.allocate(1 << 20)
+        address = setup.allocate(1 << 20)
         setup.board.pooled(0, address, 1 << 20)
         assert setup.board.release(address) == Status.SUCCESS
         setup.board.waited(0, 0)
@@ -123,7 +126,7 @@ def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
 
 
 def test_attributes_of_a_pool_are_those_that_cuda_has(setup: Setup) -> None:
-    setup.board.pooled(0, 4096, 100)
+    setup.board.pooled(0, setup.allocate(100), 100)
     value = (ctypes.c_uint64 * 1)(1 << 30)
     assert setup.board.pool_attribute(0, 4, 1, value) == Status.SUCCESS
     seen = {}
@@ -179,7 +182,7 @@ def test_an_unknown_kernel_is_an_invalid_device_function(setup: Setup) -> None:
 
 
 def test_a_fault_is_the_status_of_hardware_and_is_reported_with_its_place(setup: Setup, capfd: Any) -> None:
-    address = setup.board.allocate(8)
+    address = setup.allocate(8)
     assert setup.launch(address) == Status.SUCCESS  # a launch returns before the kernel has run
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
     assert "out of bounds in kernel store" in capfd.readouterr().err
@@ -188,7 +191,7 @@ def test_a_fault_is_the_status_of_hardware_and_is_reported_with_its_place(setup:
 
 def test_what_only_the_sanitizer_sees_is_no_fault(capfd: Any) -> None:
     setup = Setup(VirtualGPU(memory=64 << 20, workers=1, sanitize=True))
-    address = setup.board.allocate(64)
+    address = setup.allocate(64)
     assert setup.launch(address, threads=16) == Status.SUCCESS
     setup.board.finish()
     assert setup.faults == []
@@ -198,7 +201,7 @@ def test_what_only_the_sanitizer_sees_is_no_fault(capfd: Any) -> None:
 
 
 def test_memory_that_is_used_up_is_address_zero(setup: Setup) -> None:
-    assert setup.board.allocate(1 << 40) == 0
+    assert setup.allocate(1 << 40) == 0
 
 
 def test_a_modules_variables_are_not_the_programs_to_free(setup: Setup) -> None:
@@ -243,8 +246,8 @@ def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:
 def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup) -> None:
     setup.board.predict(shown=True)
     for _ in range(3):
-        assert setup.launch(setup.board.allocate(64)) == Status.SUCCESS  # other addresses, the same numbers
-    assert setup.launch(setup.board.allocate(64), threads=8) == Status.SUCCESS
+        assert setup.launch(setup.allocate(64)) == Status.SUCCESS  # other addresses, the same numbers
+    assert setup.launch(setup.allocate(64), threads=8) == Status.SUCCESS
     setup.board.finish()
     timeline = reported(os.read(setup.reading, 1 << 16))[2]
     assert (timeline["launches_counted"], timeline["launches_reused"]) == (2, 2)
@@ -254,12 +257,12 @@ def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup
 
 def test_a_fault_is_found_where_time_is_predicted_too(setup: Setup) -> None:
     setup.board.predict()
-    setup.launch(setup.board.allocate(8))
+    setup.launch(setup.allocate(8))
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
 
 
 def test_what_a_program_does_is_counted(setup: Setup) -> None:
-    address = setup.board.allocate(64)
+    address = setup.allocate(64)
     setup.launch(address)
     setup.launch(address, threads=33)
     for kind in (TO_DEVICE, TO_DEVICE, TO_HOST):
@@ -274,7 +277,7 @@ def test_what_a_program_does_is_counted(setup: Setup) -> None:
 
 
 def test_kernels_counts_are_those_of_launches_with_predicted_times(setup: Setup) -> None:
-    address = setup.board.allocate(1024)
+    address = setup.allocate(1024)
     setup.launch(address)
     assert setup.board.activity.instructions == 0
     setup.board.predict()
@@ -298,9 +301,9 @@ def test_a_call_of_that_number_fails_and_the_next_one_does_not(call: Call) -> No
     setup = Setup(VirtualGPU(memory=64 << 20, workers=1), fails={call: 2})
     seen = []
     for _ in range(3):
-        address = setup.board.allocate(64)
+        address = setup.allocate(64)
         copied = setup.copy(4, TO_DEVICE)
-        launched = setup.launch(address or setup.board.allocate(64))
+        launched = setup.launch(address or setup.allocate(64))
         seen.append({"allocation": address == 0, "copy": copied != 0, "launch": launched != 0,
                      "kernel": bool(setup.faults)}[call])  # fmt: skip
         setup.faults.clear()

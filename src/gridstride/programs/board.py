@@ -116,17 +116,16 @@ class Board:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
         self.activity.allocated(nbytes)
-        with self._lock:
-            self._peers.allocated(address, nbytes, owner)
+        self._peers.allocated(address, nbytes, owner)
         return address
 
     def release(self, address: int) -> int:
         if self.device.arena.size_of(address) is None or address in self.device.own:
             return Status.INVALID_VALUE
+        self._peers.freed(address)  # before another thread can be given the address
         self.device.free(address)
         with self._lock:
             self._pools.freed(address)
-            self._peers.freed(address)
         return Status.SUCCESS
 
     def written(self, address: int, nbytes: int) -> None:
@@ -148,8 +147,7 @@ class Board:
         available[0] = left if self._peers.count == 1 else min(left, self._each - self._peers.used(device))
 
     def peer_access(self, device: int, peer: int, enabled: int) -> int:
-        with self._lock:
-            self._peers.enable(device, peer, enabled=bool(enabled))
+        self._peers.enable(device, peer, enabled=bool(enabled))
         return Status.SUCCESS
 
     # -- memory pools -------------------------------------------------------------------------------------------------
@@ -164,11 +162,10 @@ class Board:
     def pooled(self, pool: int, address: int, nbytes: int) -> None:
         with self._lock:
             self._pools.allocated(pool, address, nbytes)
-            self._peers.pooled(address, pool)
+        self._peers.pooled(address, pool)
 
     def pool_access(self, pool: int, device: int, enabled: int) -> None:
-        with self._lock:
-            self._peers.enable_pool(pool, device, enabled=bool(enabled))
+        self._peers.enable_pool(pool, device, enabled=bool(enabled))
 
     def trim_pool(self, pool: int, keep: int) -> None:
         with self._lock:
@@ -253,8 +250,7 @@ class Board:
             return Status.SUCCESS
         try:
             with self.device.lock:
-                with self._lock:
-                    self._peers.show(self.device.arena, device)
+                self._peers.show(self.device.arena, device)
                 if self.modelled is None:
                     kernel.launch(shape, packed)
                 else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ class _Memory:
 
 @dataclass(slots=True)
 class Peers:
-    """Owners of allocations, and who may reach them. Not locked: the board does that."""
+    """Owners of allocations, and who may reach them; from any thread. Its lock is the last that a thread takes."""
 
     count: int = 1
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _memory: dict[int, _Memory] = field(default_factory=dict)
     _used: dict[int, int] = field(default_factory=dict)
     _enabled: set[tuple[int, int]] = field(default_factory=set)
@@ -37,22 +39,24 @@ class Peers:
 
     def allocated(self, address: int, nbytes: int, owner: int) -> None:
         """Memory of `owner`, a GPU or EVERYONE."""
-        self._memory[address] = _Memory(owner, nbytes)
-        self._used[owner] = self._used.get(owner, 0) + nbytes
-        self._hidden.clear()
+        with self._lock:
+            self._memory[address] = _Memory(owner, nbytes)
+            self._used[owner] = self._used.get(owner, 0) + nbytes
+            self._hidden.clear()
 
     def pooled(self, address: int, pool: int) -> None:
         """It came from a pool."""
-        memory = self._memory[address]
-        self._memory[address] = _Memory(memory.owner, memory.nbytes, pool)
-        self._hidden.clear()
+        with self._lock:
+            self._memory[address] = replace(self._memory[address], pool=pool)
+            self._hidden.clear()
 
     def freed(self, address: int) -> None:
         """It is gone."""
-        memory = self._memory.pop(address, None)
-        if memory is not None:
-            self._used[memory.owner] -= memory.nbytes
-            self._hidden.clear()
+        with self._lock:
+            memory = self._memory.pop(address, None)
+            if memory is not None:
+                self._used[memory.owner] -= memory.nbytes
+                self._hidden.clear()
 
     def used(self, device: int) -> int:
         """Bytes that are a GPU's."""
@@ -60,8 +64,9 @@ class Peers:
 
     def enable(self, device: int, peer: int, *, enabled: bool) -> None:
         """Whether kernels of `device` reach what cudaMalloc gave on `peer`."""
-        _change(self._enabled, (device, peer), enabled)
-        self._hidden.clear()
+        with self._lock:
+            _change(self._enabled, (device, peer), enabled)
+            self._hidden.clear()
 
     def are_enabled(self, one: int, other: int) -> bool:
         """Whether one of two may use the other's memory, so that copies go straight."""
@@ -69,16 +74,19 @@ class Peers:
 
     def enable_pool(self, pool: int, device: int, *, enabled: bool) -> None:
         """Whether kernels of `device` reach what a pool of another GPU gave."""
-        _change(self._pools, (pool, device), enabled)
-        self._hidden.clear()
+        with self._lock:
+            _change(self._pools, (pool, device), enabled)
+            self._hidden.clear()
 
     def show(self, arena: Arena, device: int) -> None:
-        """Has the next launch reach what this GPU may reach."""
+        """Has the next launch reach what this GPU may reach; the caller holds the device."""
         if self.count == 1:
             return
-        if device not in self._hidden:
-            self._hidden[device] = {a: m.owner for a, m in self._memory.items() if not self._reaches(device, m)}
-        arena.hide(self._hidden[device])
+        with self._lock:
+            if device not in self._hidden:
+                self._hidden[device] = {a: m.owner for a, m in self._memory.items() if not self._reaches(device, m)}
+            hidden = self._hidden[device]
+        arena.hide(hidden)
 
     def _reaches(self, device: int, memory: _Memory) -> bool:
         if memory.owner in (device, EVERYONE):

@@ -185,7 +185,7 @@ class Arena:
         return best
 
     def table(self) -> np.ndarray[Any, Any]:
-        """Live allocations that kernels reach, as the machine code searches them; entry 0 is an empty one at address 0."""
+        """Live allocations that kernels reach, as machine code searches them; entry 0 is an empty one at address 0."""
         if self._table is None:
             reached = [start for start in self._starts if start not in self.hidden]
             self._table = np.zeros(len(reached) + 1, ALLOCATION.dtype())
