@@ -36,8 +36,7 @@ def run(
         raise WrongUse(f"--time-limit {time_limit:g} must be above 0 seconds")
     if seed is not None and seed < 0:
         raise WrongUse(f"--seed {seed} must be 0 or above")
-    if not 1 <= gpus <= MOST:
-        raise WrongUse(f"--gpus {gpus} must be 1 to {MOST}: so many GPUs a program may see")
+    check_gpus(gpus)
     if sanitize and predict:
         raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
     failing = _fails(fails)
@@ -62,6 +61,12 @@ def run(
     if as_json:
         emit(_json(ended))
     return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
+
+
+def check_gpus(number: int) -> None:
+    """WrongUse for more GPUs than a program may see, or none."""
+    if not 1 <= number <= MOST:
+        raise WrongUse(f"--gpus {number} must be 1 to {MOST}: so many GPUs a program may see")
 
 
 def chip_of(device: str | None, name: str | None) -> Chip:

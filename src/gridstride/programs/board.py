@@ -13,7 +13,7 @@ from gridstride.programs.activity import Activity, Call, Failures, Links
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.images import image_at, sampling_at
-from gridstride.programs.peers import Peers
+from gridstride.programs.peers import EVERYONE, Peers
 from gridstride.programs.pools import Pool, Pools
 from gridstride.programs.reports import Reports
 from gridstride.programs.runtime_records import (
@@ -209,8 +209,12 @@ class Board:
     def share(self, module: int, name: bytes, address: int) -> None:
         with self._lock:
             loaded, variable = self._modules[module], name.decode()
-            self._peers.freed(loaded.global_address(variable)[0])
-            loaded.share(variable, address)
+            own, nbytes = loaded.global_address(variable)
+            self._peers.freed(own)
+            if own == address:
+                self._peers.allocated(address, nbytes, EVERYONE)
+            else:
+                loaded.share(variable, address)
 
     def kernel(self, module: int, name: bytes, layout: Any) -> int:
         kernel = self._modules[module].kernels.get(name.decode())

@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand
 
 from gridstride.commands.options.shared_options import Json, call
-from gridstride.programs.peers import MOST
 
 _ARGUMENTS = "gridstride.arguments"
 
@@ -67,9 +66,7 @@ def run(
     ptx: Annotated[
         bool, typer.Option("--ptx", help="Show what the compiler made of the kernels, and run nothing.")
     ] = False,
-    gpus: Annotated[
-        int, typer.Option("--gpus", metavar="N", help=f"How many of the GPU the program sees, 1 to {MOST}.")
-    ] = 1,
+    gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="How many GPUs the program sees, 1 to 16.")] = 1,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="End the program after S seconds, exit 124.")
     ] = None,

@@ -36,10 +36,11 @@ static enum cudaMemcpyKind direction(const void *to, const void *from) {
     return is_hosts(to) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
-/* The GPU whose memory it is; a variable whose address a kernel gave away is taken for the current one's. */
-static int owner(const void *pointer) {
+/* The GPU whose memory it is, else the other one: of managed memory, which no GPU has to itself, and of a variable,
+ * which only the current GPU's calls can name. */
+static int owner(const void *pointer, int other) {
     Block block;
-    return gs_block(pointer, &block) ? block.owner : gs_current();
+    return gs_block(pointer, &block) && block.kind == GS_DEVICE ? block.owner : other;
 }
 
 static int is_pageable(const void *pointer) {
@@ -70,8 +71,8 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
     int pageable = is_pageable(to.start) || is_pageable(from.start);
     uint64_t one = height * depth == 1;
     int64_t way = direction(to.start, from.start);
-    int there = owner(way == cudaMemcpyDeviceToHost ? from.start : to.start);
-    int here = owner(way == cudaMemcpyHostToDevice ? to.start : from.start);
+    int there = owner(to.start, owner(from.start, gs_stream_device(stream)));
+    int here = owner(from.start, there);
     if (way == cudaMemcpyDeviceToDevice && there != here)
         way = COPY_TO_PEER;
     cudaError_t error = gs_board.copy(width * height * depth, way, gs_stream_number(stream), pageable, waits,
@@ -203,7 +204,7 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
         if (!(gs_in_arena(row) || gs_block(row, &block)) || !gs_reaches(row, width))
             return cudaErrorInvalidValue;
     }
-    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, owner(pointer)));
+    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, owner(pointer, gs_stream_device(stream))));
     for (size_t y = 0; y < height; y++) {
         memset((char *)pointer + y * pitch, value, width);
         gs_written((char *)pointer + y * pitch, width);

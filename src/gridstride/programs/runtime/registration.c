@@ -127,6 +127,7 @@ static cudaError_t load_locked(Module *module) {
             return error;
         *each->managed = (void *)address;
         gs_remember(address, bytes, GS_MANAGED, address, 0);
+        gs_board.share(number, each->name, address);
         gs_written((void *)address, bytes);
     }
     module->managed = 1;

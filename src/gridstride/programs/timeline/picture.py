@@ -59,7 +59,17 @@ def drawn(told: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
         *aligned(("", f"0 to {_us(length)} us", "busy us", "share", "operations"), streams, left=(0, 1)),
         "",
         *aligned(("engine", "", "busy us", "share", "bytes"), engines, left=(0, 1)),
+        *_links(told["links"], length),
     ]
+
+
+def _links(links: Sequence[Mapping[str, Any]], length: float) -> list[str]:
+    rows = [
+        (f"GPU {each['from']} to GPU {each['to']}", _us(each["busy_us"]), percent(each["busy_us"] / length),
+         str(each["operations"]), _bytes(each["bytes"]))
+        for each in links
+    ]  # fmt: skip
+    return ["", *aligned(("link", "busy us", "share", "copies", "bytes"), rows, left=(0,))] if rows else []
 
 
 def _of_gpu(name: str, gpu: int, gpus: int) -> str:

@@ -93,7 +93,11 @@ def report(timeline: Timeline, *, counted: int, reused: int) -> dict[str, Any]:
              "operations": sum(e.stream == n for e in done)}
             for n in streams
         ],
-        "engines": [_engine(done, engine, gpu) for gpu in range(timeline.devices) for engine in WORKING],
+        "engines": [
+            _engine(done, engine, gpu) for gpu in range(timeline.devices) for engine in WORKING
+            if engine is not Engine.TO_PEER or timeline.devices > 1
+        ],
+        "links": _links(done),
         "bubbles": [{"start_us": start, "end_us": end} for start, end in bubbles(done)[:5]],
         "pairs": [{"first": _row(a), "second": _row(b), "bytes": shared} for a, b, shared in timeline.order.pairs],
         "operation_count": len(done),
@@ -107,6 +111,19 @@ def _engine(done: Sequence[Operation], engine: Engine, gpu: int) -> dict[str, An
         "engine": str(engine), "gpu": gpu, "busy_us": length(busy(own, engine)), "operations": len(own),
         "bytes": sum(each.nbytes for each in own),
     }  # fmt: skip
+
+
+def _links(done: Sequence[Operation]) -> list[dict[str, Any]]:
+    """What went from each GPU to each other."""
+    copies: dict[tuple[int, int], list[Operation]] = {}
+    for each in done:
+        if each.engine is Engine.TO_PEER:
+            copies.setdefault((each.ways[0].device, each.ways[1].device), []).append(each)
+    return [
+        {"from": origin, "to": to, "operations": len(own), "busy_us": length(busy(own, Engine.TO_PEER)),
+         "bytes": sum(each.nbytes for each in own)}
+        for (origin, to), own in sorted(copies.items())
+    ]  # fmt: skip
 
 
 def _row(operation: Operation) -> dict[str, Any]:
