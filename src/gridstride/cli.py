@@ -208,14 +208,9 @@ def profile(
     program is run on the virtual GPU: the timeline of its streams, copies and kernels, modelled for a chip.
     """
     options = {
-        "trace": trace,
-        "report": report,
-        "after": after,
-        "seconds": seconds,
-        "module": module,
-        "chip": chip,
+        "trace": trace, "report": report, "after": after, "seconds": seconds, "module": module, "chip": chip,
         "gpus": gpus,
-    }
+    }  # fmt: skip
     return call("profile", words, **options, as_json=as_json)
 
 
