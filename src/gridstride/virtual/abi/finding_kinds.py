@@ -45,7 +45,6 @@ KINDS: dict[str, FindingKind] = {
     "out_of_memory": FindingKind(_HOST, True, "there is no memory left for what the kernel asks"),
     "assert": FindingKind(_ENDS, True, "an assert() of the kernel failed"),
     "use_after_free": FindingKind(_ENDS, True, "an access to memory that was given back"),
-    "no_peer_access": FindingKind(_HOST, True, "an access to the memory of a GPU that this one was given no access to"),
     "invalid_free": FindingKind(_ENDS, True, "free() of what malloc() did not give"),
     "mbarrier": FindingKind(_ENDS, True, "an mbarrier is used in a way that hardware does not define"),
     "tensor_map": FindingKind(_ENDS, True, "a copy does not fit its tensor map"),
@@ -74,6 +73,7 @@ KINDS: dict[str, FindingKind] = {
     "read_only_write": FindingKind(_HOST, True, "a store to memory that the launch was only to read"),
     "leak": FindingKind(_HOST, True, "memory that was never given back"),
     "failed_launch": FindingKind(_HOST, True, "a launch by a kernel failed, and no thread asked about it"),
+    "no_peer_access": FindingKind(_HOST, True, "an access to the memory of a GPU that this one was given no access to"),
 }
 
 
