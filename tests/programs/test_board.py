@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +52,19 @@ def fat_binary(ptx: str) -> bytes:
 
 
 class Setup:
-    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX) -> None:
+    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX, gpus: int = 1) -> None:
         self.faults: list[int] = []
         self.reading, writing = os.pipe()
         self.device = device
         reports = Reports(to=writing, set_fault=self.faults.append)
-        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {})
+        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {}, devices=gpus)
         self.image = ctypes.create_string_buffer(fat_binary(ptx))
         self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
         self._launched: dict[bytes, KernelLayout] = {}
 
-    def load(self, *, expect: int = Status.SUCCESS) -> int:
+    def load(self, *, expect: int = Status.SUCCESS, gpu: int = 0) -> int:
         number = (ctypes.c_int64 * 1)()
-        assert self.board.load(self.images, 1, 0, number) == expect
+        assert self.board.load(self.images, 1, gpu, number) == expect
         return number[0]
 
     def allocate(self, nbytes: int, gpu: int = 0) -> int:
@@ -74,14 +75,14 @@ class Setup:
         assert self.board.kernel(self.load(), name, layout) == Status.SUCCESS
         return layout[0]
 
-    def launch(self, address: int, *, threads: int = 4) -> int:
-        return self.launch_kernel(b"store", struct.pack("<QBxxxI", address, 0, 77), threads)
+    def launch(self, address: int, *, threads: int = 4, gpu: int = 0) -> int:
+        return self.launch_kernel(b"store", struct.pack("<QBxxxI", address, 0, 77), threads, gpu)
 
-    def launch_kernel(self, name: bytes, packed: bytes, threads: int) -> int:
+    def launch_kernel(self, name: bytes, packed: bytes, threads: int, gpu: int = 0) -> int:
         kernel = self._launched[name] = self._launched.get(name) or self.kernel(name)
         space = ctypes.create_string_buffer(packed, len(packed))
         shape = (1, 1, 1, threads, 1, 1, 0, 0, 0, 0)
-        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY, 0)
+        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY, gpu)
         there = ctypes.create_string_buffer(order, len(order))
         return self.board.launch(ctypes.addressof(there))
 
@@ -208,6 +209,49 @@ def test_a_modules_variables_are_not_the_programs_to_free(setup: Setup) -> None:
     address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
     setup.board.variable(setup.load(), b"counter", address, size)
     assert setup.board.release(address[0]) == Status.INVALID_VALUE
+
+
+def test_gpus_share_the_memory_out_and_one_does_not_take_the_others() -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), gpus=4)
+    left, total = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
+    assert setup.allocate(10 << 20, gpu=1)
+    assert setup.allocate(10 << 20, gpu=1) == 0
+    setup.board.free_memory(1, left, total)
+    assert (left[0], total[0]) == (6 << 20, 16 << 20)
+    setup.board.free_memory(2, left, total)
+    assert (left[0], total[0]) == (16 << 20, 16 << 20)
+
+
+@pytest.mark.parametrize("mode", ["fast", "sanitized", "predicted"])
+def test_another_gpus_memory_is_a_fault_until_access_is_given(mode: str, capfd: Any) -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1, sanitize=mode == "sanitized"), gpus=2)
+    if mode == "predicted":
+        setup.board.predict()
+    address = setup.allocate(64)
+    setup.board.peer_access(1, 0, 1)
+    assert setup.launch(address, gpu=1) == Status.SUCCESS
+    assert setup.faults == []
+    setup.board.peer_access(1, 0, 0)
+    assert setup.launch(address, gpu=1) == Status.SUCCESS
+    assert setup.faults == [Status.ILLEGAL_ADDRESS]
+    assert "no peer access in kernel store: write of 4 bytes at byte 0 of 64 bytes of GPU 0" in capfd.readouterr().err
+
+
+def test_threads_may_launch_and_load_and_allocate_on_all_gpus_at_once() -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), gpus=4)
+    setup.launch(setup.allocate(64))
+
+    def work(gpu: int) -> None:
+        for _ in range(50):
+            address = setup.allocate(64, gpu)
+            assert setup.launch(address, gpu=gpu) == Status.SUCCESS
+            setup.board.unload(setup.load(gpu=gpu))
+            assert setup.board.release(address) == Status.SUCCESS
+
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(work, gpu) for gpu in range(4)]
+        assert [each.result(timeout=60) for each in done] == [None] * 4
+    assert setup.faults == []
 
 
 def test_an_unexpected_exception_is_a_status_and_a_line(setup: Setup, capfd: Any) -> None:

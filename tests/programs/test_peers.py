@@ -28,6 +28,46 @@ static int *on(int gpu, int bytes = 16) {
   int *p; cudaSetDevice(gpu); cudaMalloc(&p, bytes); cudaMemset(p, 0, bytes); return p;
 }
 """
+CHUNK = 4096
+RING = """
+#include <cstdio>
+constexpr int CHUNK = 4096, MOST = 8;
+__global__ void set(float *x, float v) { x[blockIdx.x * blockDim.x + threadIdx.x] = v; }
+__global__ void add(float *x, const float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] += y[i]; }
+int main() {
+  int gpus; cudaGetDeviceCount(&gpus);
+  float *x[MOST], *in[MOST]; cudaStream_t s[MOST]; cudaEvent_t sent[MOST], done[MOST];
+  for (int g = 0; g < gpus; g++) {
+    cudaSetDevice(g); cudaDeviceEnablePeerAccess((g + 1) % gpus, 0);
+    cudaMalloc(&x[g], gpus * CHUNK * 4); cudaMalloc(&in[g], CHUNK * 4);
+    cudaStreamCreate(&s[g]); cudaEventCreate(&sent[g]); cudaEventCreate(&done[g]);
+    set<<<gpus * CHUNK / 256, 256, 0, s[g]>>>(x[g], g + 1); cudaEventRecord(done[g], s[g]);
+  }
+  for (int step = 0; step < 2 * (gpus - 1); step++) {
+    bool adds = step < gpus - 1;
+    for (int g = 0; g < gpus; g++) {
+      int next = (g + 1) % gpus, part = (g - step + 2 * gpus) % gpus;
+      cudaStreamWaitEvent(s[g], done[next]);
+      cudaMemcpyPeerAsync(adds ? in[next] : x[next] + part * CHUNK, next, x[g] + part * CHUNK, g, CHUNK * 4, s[g]);
+      cudaEventRecord(sent[g], s[g]);
+    }
+    for (int g = 0; g < gpus; g++) {
+      int before = (g + gpus - 1) % gpus, part = (before - step + 2 * gpus) % gpus;
+      cudaSetDevice(g); cudaStreamWaitEvent(s[g], sent[before]);
+      if (adds) add<<<CHUNK / 256, 256, 0, s[g]>>>(x[g] + part * CHUNK, in[g]);
+      cudaEventRecord(done[g], s[g]);
+    }
+  }
+  float least = 1e9, most = 0;
+  for (int g = 0; g < gpus; g++)
+    for (int part = 0; part < gpus; part++) {
+      float v; cudaSetDevice(g); cudaStreamSynchronize(s[g]);
+      cudaMemcpy(&v, x[g] + part * CHUNK + 1, 4, cudaMemcpyDefault);
+      least = v < least ? v : least; most = v > most ? v : most;
+    }
+  if (least == most) printf("all %g\\n", most);
+}
+"""
 
 
 @pytest.fixture
@@ -291,6 +331,19 @@ int main(int argc, char **argv) {
         staged, direct = link(), link("enable")
         assert (staged["from"], staged["to"], staged["bytes"]) == (0, 1, 1 << 26)
         assert staged["busy_us"] / direct["busy_us"] == pytest.approx(375 / 37, rel=0.05)
+
+    def test_a_ring_adds_up_what_all_gpus_have_and_loads_each_link_alike(self, program: Run) -> None:
+        def ring(*words: str, drop: str = "") -> tuple[str, dict[str, float]]:
+            done = program(RING.replace(drop, "") if drop else RING, *words, "--predict", "--json")
+            return done.stderr, json.loads(done.stdout)["activity"]
+
+        for gpus in (2, 5):
+            printed, counted = ring("--gpus", str(gpus))
+            assert f"all {gpus * (gpus + 1) // 2}" in printed
+            share = 2 * (gpus - 1) * CHUNK * 4
+            assert [counted[f"link_{k}_to_{(k + 1) % gpus}_bytes"] for k in range(gpus)] == [share] * gpus
+            assert (counted["busiest_link_bytes"], counted["unordered"]) == (share, 0)
+        assert ring("--gpus", "5", drop="cudaStreamWaitEvent(s[g], sent[before]);")[1]["unordered"] > 0
 
     def test_one_gpu_is_what_a_program_sees_unless_it_is_given_more(self, program: Run) -> None:
         text = HEAD + 'int main() { int n; cudaGetDeviceCount(&n); printf("%d\\n", n); NAME(cudaSetDevice(1)); }'
