@@ -235,6 +235,7 @@ def test_another_gpus_memory_is_a_fault_until_access_is_given(mode: str, capfd: 
     assert setup.launch(address, gpu=1) == Status.SUCCESS
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
     assert "no peer access in kernel store: write of 4 bytes at byte 0 of 64 bytes of GPU 0" in capfd.readouterr().err
+    assert b'"kind": "no_peer_access"' in os.read(setup.reading, 4096)
 
 
 def test_threads_may_launch_and_load_and_allocate_on_all_gpus_at_once() -> None:

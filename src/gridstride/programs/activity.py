@@ -45,6 +45,10 @@ BY_GPU = re.compile(r"gpu_\d+_launches|link_\d+_to_\d+_bytes")
 """Names of `Links.as_dict`."""
 
 
+_TABLES = ("times", "links")
+"""Fields of an activity that are several figures."""
+
+
 @dataclass(slots=True)
 class Activity:
     """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
@@ -127,14 +131,11 @@ class Activity:
 
     def as_dict(self) -> dict[str, float]:
         """By name."""
-        counts = asdict(self)
-        del counts["links"]
-        return counts | counts.pop("times") | self.links.as_dict()
+        counts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _TABLES}
+        return counts | asdict(self.times) | self.links.as_dict()
 
 
-ACTIVITY_NAMES = tuple(
-    each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in ("times", "links")
-)
+ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in _TABLES)
 KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
 """Those that only a run with predicted times has."""
 
