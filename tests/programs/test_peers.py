@@ -197,8 +197,23 @@ int main() {
             "1 0", "cudaErrorPeerAccessNotEnabled", "cudaErrorInvalidDevice", "cudaErrorInvalidDevice", "cudaSuccess",
             "cudaErrorPeerAccessAlreadyEnabled", "cudaSuccess",
         ]  # fmt: skip
-        without = program(text, "--gpus", "2", "--chip", "rtx4090").stdout.splitlines()
-        assert (without[0], without[4]) == ("0 0", "cudaErrorPeerAccessUnsupported")
+
+    def test_a_chip_without_peer_access_says_so(self, program: Run) -> None:
+        text = (
+            HEAD
+            + """
+int main() {
+  int can; cudaDeviceCanAccessPeer(&can, 1, 0); printf("%d\\n", can);
+  int *p = on(0), *q = on(1); NAME(cudaDeviceEnablePeerAccess(0, 0)); NAME(cudaMemcpyPeer(q, 1, p, 0, 16));
+  add<<<1, 4>>>(p, 1); NAME(cudaDeviceSynchronize());
+}
+"""
+        )
+        done = program(text, "--gpus", "2", "--chip", "rtx4090")
+        assert done.stdout.splitlines() == [
+            "0", "cudaErrorPeerAccessUnsupported", "cudaSuccess", "cudaErrorIllegalAddress",
+        ]  # fmt: skip
+        assert "the driver of this chip gives none: copy the bytes" in done.stderr
 
     @pytest.mark.parametrize("word", [None, "--predict", "--sanitize"])
     def test_a_kernel_reaches_another_gpus_memory_only_with_access(self, program: Run, word: str | None) -> None:
@@ -343,6 +358,7 @@ int main(int argc, char **argv) {
             share = 2 * (gpus - 1) * CHUNK * 4
             assert [counted[f"link_{k}_to_{(k + 1) % gpus}_bytes"] for k in range(gpus)] == [share] * gpus
             assert (counted["busiest_link_bytes"], counted["unordered"]) == (share, 0)
+            assert counted["gpu_1_launches"] == counted["launches"] / gpus
         assert ring("--gpus", "5", drop="cudaStreamWaitEvent(s[g], sent[before]);")[1]["unordered"] > 0
 
     def test_one_gpu_is_what_a_program_sees_unless_it_is_given_more(self, program: Run) -> None:

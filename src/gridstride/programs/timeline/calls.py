@@ -51,7 +51,8 @@ class TimelineCalls:
         words = np.frombuffer(packed, "<u8", len(packed) // 8)
         arena = self.device.arena
         is_address = (words >= arena.base) & (words < arena.base + arena.size)
-        key = (kernel, shape, np.where(is_address, 0, words).tobytes() + packed[8 * len(words) :])
+        numbers = np.where(is_address, 0, words).tobytes() + packed[8 * len(words) :]
+        key = (kernel.module.text_digest, kernel.name, shape, numbers)  # each GPU has a module of its own
         addresses = words[is_address].tolist()
         known = self._works.get(key)
         if known is None:

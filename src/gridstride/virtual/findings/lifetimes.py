@@ -55,10 +55,15 @@ def of_another_gpu(kernel: Kernel, found: Finding) -> Finding:
     if near is None or near.start not in arena.hidden or not near.start <= found.address < near.start + near.size:
         return found
     owner = arena.hidden[near.start]
+    way_out = (
+        f"cudaDeviceEnablePeerAccess({owner}, 0) while this one is current gives it, for memory of a pool "
+        "cudaMemPoolSetAccess; or copy the bytes"
+        if kernel.module.device.model.timeline["peer_gb_per_s"]
+        else "and the driver of this chip gives none: copy the bytes"
+    )
     message = (
         f"{found.message.partition(' at address')[0]} at byte {found.address - near.start} of {near.size} bytes of "
-        f"GPU {owner}, which this GPU has no access to: cudaDeviceEnablePeerAccess({owner}, 0) while this one is "
-        "current gives it, for memory of a pool cudaMemPoolSetAccess; or copy the bytes"
+        f"GPU {owner}, which this GPU has no access to: {way_out}"
     )
     return replace(found, kind="no_peer_access", message=message)
 
