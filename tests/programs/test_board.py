@@ -323,7 +323,7 @@ def test_what_a_program_does_is_counted(setup: Setup) -> None:
 
 
 def test_launches_that_only_a_free_waits_for_are_counted(setup: Setup) -> None:
-    address = setup.board.allocate(64)
+    address = setup.allocate(64)
     setup.launch(address)
     setup.board.waited(0, 0)
     setup.board.waited(WAITED_FREE, 0)

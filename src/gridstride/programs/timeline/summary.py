@@ -34,7 +34,7 @@ def totals(timeline: Timeline) -> Totals:
         sums[Engine.TO_PEER], overlap(engines), whole - any_busy, timeline.now_us, timeline.waited_us,
         timeline.order.count,
         sum(end - start for start, end in timeline.timed),
-        sum(length(between(spans[Engine.COMPUTE], *each)) for each in timeline.timed),
+        sum(length(between(busy(done, Engine.COMPUTE), *each)) for each in timeline.timed),
         sum(start <= each.start_us and each.end_us <= end
             for start, end in timeline.timed for each in done if each.kind == "kernel"),
         timeline.managed_allocations,
