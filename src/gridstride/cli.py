@@ -198,6 +198,7 @@ def profile(
     chip: Annotated[
         str | None, typer.Option("--chip", metavar="CHIP", help="Of PROG.cu: which GPU its times are modelled for.")
     ] = None,
+    gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="Of PROG.cu: how many GPUs it sees, 1 to 16.")] = 1,
     as_json: Json = False,
 ) -> int:
     """Say where the time of a PyTorch or a CUDA program goes.
@@ -206,7 +207,10 @@ def profile(
     Python: every microsecond belongs to one of them; then what to change, and what that would win at most. A CUDA
     program is run on the virtual GPU: the timeline of its streams, copies and kernels, modelled for a chip.
     """
-    options = {"trace": trace, "report": report, "after": after, "seconds": seconds, "module": module, "chip": chip}
+    options = {
+        "trace": trace, "report": report, "after": after, "seconds": seconds, "module": module, "chip": chip,
+        "gpus": gpus,
+    }  # fmt: skip
     return call("profile", words, **options, as_json=as_json)
 
 

@@ -62,6 +62,7 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "no range": ("day003", ("[1025, 5000]", "[5000, 1025]"), r"size n is \[5000, 1025\]"),
     "other sizes": ("day003", ("{ n = 1 }", "{ m = 1 }"), "every run has the sizes of the first"),
     "unknown call": ("day003", ('"copy=2"', '"copies=2"'), "CALL=NUMBER belongs there"),
+    "too many GPUs": ("day003", ('fails = ["copy=2"]', "gpus = 17"), "gpus = 17: a program may see 1 to 16"),
     "unknown argument": ("day003", ('"{n}", "{a}"', '"{m}", "{a}"'), "there is no 'm' here"),
     "array not handed over": ("day003", ('"{a}", ', ""), "the program is not told where a is"),
     "unknown problem": ("day003", ('"vector_add"', '"vector"'), "there is no problem 'vector'"),

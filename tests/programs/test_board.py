@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -52,39 +53,42 @@ def fat_binary(ptx: str) -> bytes:
 
 
 class Setup:
-    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX) -> None:
+    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX, gpus: int = 1) -> None:
         self.faults: list[int] = []
         self.reading, writing = os.pipe()
         self.device = device
         reports = Reports(to=writing, set_fault=self.faults.append)
-        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {})
+        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {}, devices=gpus)
         self.image = ctypes.create_string_buffer(fat_binary(ptx))
         self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
         self._launched: dict[bytes, KernelLayout] = {}
 
-    def load(self, *, expect: int = Status.SUCCESS) -> int:
+    def load(self, *, expect: int = Status.SUCCESS, gpu: int = 0) -> int:
         number = (ctypes.c_int64 * 1)()
-        assert self.board.load(self.images, 1, number) == expect
+        assert self.board.load(self.images, 1, gpu, number) == expect
         return number[0]
+
+    def allocate(self, nbytes: int, gpu: int = 0) -> int:
+        return self.board.allocate(nbytes, gpu)
 
     def kernel(self, name: bytes = b"store") -> KernelLayout:
         layout = (KernelLayout * 1)()
         assert self.board.kernel(self.load(), name, layout) == Status.SUCCESS
         return layout[0]
 
-    def launch(self, address: int, *, threads: int = 4) -> int:
-        return self.launch_kernel(b"store", struct.pack("<QBxxxI", address, 0, 77), threads)
+    def launch(self, address: int, *, threads: int = 4, gpu: int = 0) -> int:
+        return self.launch_kernel(b"store", struct.pack("<QBxxxI", address, 0, 77), threads, gpu)
 
-    def launch_kernel(self, name: bytes, packed: bytes, threads: int) -> int:
+    def launch_kernel(self, name: bytes, packed: bytes, threads: int, gpu: int = 0) -> int:
         kernel = self._launched[name] = self._launched.get(name) or self.kernel(name)
         space = ctypes.create_string_buffer(packed, len(packed))
         shape = (1, 1, 1, threads, 1, 1, 0, 0, 0, 0)
-        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY)
+        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY, gpu)
         there = ctypes.create_string_buffer(order, len(order))
         return self.board.launch(ctypes.addressof(there))
 
     def copy(self, nbytes: int, kind: int) -> int:
-        return self.board.copy(nbytes, kind, LEGACY, 0, 0, 0, 0)
+        return self.board.copy(nbytes, kind, LEGACY, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -99,13 +103,13 @@ def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
-    assert ORDER.size == 8 + 10 * 4 + 4 * 8
+    assert ORDER.size == 8 + 10 * 4 + 5 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
-    assert ctypes.sizeof(BoardRecord) == 8 * (5 + len(CALLBACKS) + len(TIMELINE_CALLBACKS))
+    assert ctypes.sizeof(BoardRecord) == 8 * (7 + len(CALLBACKS) + len(TIMELINE_CALLBACKS))
 
 
 def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup) -> None:
-    address = setup.board.allocate(16)
+    address = setup.allocate(16)
     assert setup.launch(address) == Status.SUCCESS
     host = np.empty(4, np.uint32)
     setup.device.copy_out(host, address)
@@ -114,7 +118,7 @@ def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup)
 
 def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
     for _ in range(3):
-        address = setup.board.allocate(1 << 20)
+        address = setup.allocate(1 << 20)
         setup.board.pooled(0, address, 1 << 20)
         assert setup.board.release(address) == Status.SUCCESS
         setup.board.waited(0, 0)
@@ -124,7 +128,7 @@ def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
 
 
 def test_attributes_of_a_pool_are_those_that_cuda_has(setup: Setup) -> None:
-    setup.board.pooled(0, 4096, 100)
+    setup.board.pooled(0, setup.allocate(100), 100)
     value = (ctypes.c_uint64 * 1)(1 << 30)
     assert setup.board.pool_attribute(0, 4, 1, value) == Status.SUCCESS
     seen = {}
@@ -180,7 +184,7 @@ def test_an_unknown_kernel_is_an_invalid_device_function(setup: Setup) -> None:
 
 
 def test_a_fault_is_the_status_of_hardware_and_is_reported_with_its_place(setup: Setup, capfd: Any) -> None:
-    address = setup.board.allocate(8)
+    address = setup.allocate(8)
     assert setup.launch(address) == Status.SUCCESS  # a launch returns before the kernel has run
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
     assert "out of bounds in kernel store" in capfd.readouterr().err
@@ -189,7 +193,7 @@ def test_a_fault_is_the_status_of_hardware_and_is_reported_with_its_place(setup:
 
 def test_what_only_the_sanitizer_sees_is_no_fault(capfd: Any) -> None:
     setup = Setup(VirtualGPU(memory=64 << 20, workers=1, sanitize=True))
-    address = setup.board.allocate(64)
+    address = setup.allocate(64)
     assert setup.launch(address, threads=16) == Status.SUCCESS
     setup.board.finish()
     assert setup.faults == []
@@ -199,13 +203,57 @@ def test_what_only_the_sanitizer_sees_is_no_fault(capfd: Any) -> None:
 
 
 def test_memory_that_is_used_up_is_address_zero(setup: Setup) -> None:
-    assert setup.board.allocate(1 << 40) == 0
+    assert setup.allocate(1 << 40) == 0
 
 
 def test_a_modules_variables_are_not_the_programs_to_free(setup: Setup) -> None:
     address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
     setup.board.variable(setup.load(), b"counter", address, size)
     assert setup.board.release(address[0]) == Status.INVALID_VALUE
+
+
+def test_gpus_share_the_memory_out_and_one_does_not_take_the_others() -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), gpus=4)
+    left, total = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
+    assert setup.allocate(10 << 20, gpu=1)
+    assert setup.allocate(10 << 20, gpu=1) == 0
+    setup.board.free_memory(1, left, total)
+    assert (left[0], total[0]) == (6 << 20, 16 << 20)
+    setup.board.free_memory(2, left, total)
+    assert (left[0], total[0]) == (16 << 20, 16 << 20)
+
+
+@pytest.mark.parametrize("mode", ["fast", "sanitized", "predicted"])
+def test_another_gpus_memory_is_a_fault_until_access_is_given(mode: str, capfd: Any) -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1, sanitize=mode == "sanitized"), gpus=2)
+    if mode == "predicted":
+        setup.board.predict()
+    address = setup.allocate(64)
+    setup.board.peer_access(1, 0, 1)
+    assert setup.launch(address, gpu=1) == Status.SUCCESS
+    assert setup.faults == []
+    setup.board.peer_access(1, 0, 0)
+    assert setup.launch(address, gpu=1) == Status.SUCCESS
+    assert setup.faults == [Status.ILLEGAL_ADDRESS]
+    assert "no peer access in kernel store: write of 4 bytes at byte 0 of 64 bytes of GPU 0" in capfd.readouterr().err
+    assert b'"kind": "no_peer_access"' in os.read(setup.reading, 4096)
+
+
+def test_threads_may_launch_and_load_and_allocate_on_all_gpus_at_once() -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), gpus=4)
+    setup.launch(setup.allocate(64))
+
+    def work(gpu: int) -> None:
+        for _ in range(50):
+            address = setup.allocate(64, gpu)
+            assert setup.launch(address, gpu=gpu) == Status.SUCCESS
+            setup.board.unload(setup.load(gpu=gpu))
+            assert setup.board.release(address) == Status.SUCCESS
+
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(work, gpu) for gpu in range(4)]
+        assert [each.result(timeout=60) for each in done] == [None] * 4
+    assert setup.faults == []
 
 
 def test_an_unexpected_exception_is_a_status_and_a_line(setup: Setup, capfd: Any) -> None:
@@ -244,8 +292,8 @@ def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:
 def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup) -> None:
     setup.board.predict(shown=True)
     for _ in range(3):
-        assert setup.launch(setup.board.allocate(64)) == Status.SUCCESS  # other addresses, the same numbers
-    assert setup.launch(setup.board.allocate(64), threads=8) == Status.SUCCESS
+        assert setup.launch(setup.allocate(64)) == Status.SUCCESS  # other addresses, the same numbers
+    assert setup.launch(setup.allocate(64), threads=8) == Status.SUCCESS
     setup.board.finish()
     timeline = reported(os.read(setup.reading, 1 << 16))[2]
     assert (timeline["launches_counted"], timeline["launches_reused"]) == (2, 2)
@@ -255,12 +303,12 @@ def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup
 
 def test_a_fault_is_found_where_time_is_predicted_too(setup: Setup) -> None:
     setup.board.predict()
-    setup.launch(setup.board.allocate(8))
+    setup.launch(setup.allocate(8))
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
 
 
 def test_what_a_program_does_is_counted(setup: Setup) -> None:
-    address = setup.board.allocate(64)
+    address = setup.allocate(64)
     setup.launch(address)
     setup.launch(address, threads=33)
     for kind in (TO_DEVICE, TO_DEVICE, TO_HOST):
@@ -276,7 +324,7 @@ def test_what_a_program_does_is_counted(setup: Setup) -> None:
 
 
 def test_launches_that_only_a_free_waits_for_are_counted(setup: Setup) -> None:
-    address = setup.board.allocate(64)
+    address = setup.allocate(64)
     setup.launch(address)
     setup.board.waited(0, 0)
     setup.board.waited(WAITED_FREE, 0)
@@ -288,7 +336,7 @@ def test_launches_that_only_a_free_waits_for_are_counted(setup: Setup) -> None:
 
 
 def test_kernels_counts_are_those_of_launches_with_predicted_times(setup: Setup) -> None:
-    address = setup.board.allocate(1024)
+    address = setup.allocate(1024)
     setup.launch(address)
     assert setup.board.activity.instructions == 0
     setup.board.predict()
@@ -312,9 +360,9 @@ def test_a_call_of_that_number_fails_and_the_next_one_does_not(call: Call) -> No
     setup = Setup(VirtualGPU(memory=64 << 20, workers=1), fails={call: 2})
     seen = []
     for _ in range(3):
-        address = setup.board.allocate(64)
+        address = setup.allocate(64)
         copied = setup.copy(4, TO_DEVICE)
-        launched = setup.launch(address or setup.board.allocate(64))
+        launched = setup.launch(address or setup.allocate(64))
         seen.append({"allocation": address == 0, "copy": copied != 0, "launch": launched != 0,
                      "kernel": bool(setup.faults)}[call])  # fmt: skip
         setup.faults.clear()

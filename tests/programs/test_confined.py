@@ -68,6 +68,29 @@ def test_a_hostile_program_reaches_its_own_folder_and_the_device(
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.slow
+def test_a_program_in_its_room_sees_the_gpus_it_is_given_and_its_links_are_counted(
+    tools: Toolchain, tmp_path: Path
+) -> None:
+    file = tmp_path / "links.cu"
+    file.write_text("""
+#include <cstdio>
+int main() {
+  int n; float *a, *b; cudaGetDeviceCount(&n); printf("%d\\n", n);
+  cudaMalloc(&a, 64); cudaSetDevice(2); cudaMalloc(&b, 64); cudaMemcpyPeer(b, 2, a, 0, 64);
+}
+""")
+    with ProgramRoom(chip="h200") as room:
+        room.build(file)
+        try:
+            outcome = room.run(["links"], Settings(time_limit=60, gpus=3))
+        except CannotJudge as refused:
+            pytest.skip(str(refused))
+    assert outcome.stdout == "3\n"
+    assert (outcome.ended.activity["link_0_to_2_bytes"], outcome.ended.activity["gpu_2_launches"]) == (64, 0)
+
+
+@pytest.mark.timeout(600)
 def test_a_source_cannot_name_files_that_are_not_its_own(tools: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "secret.h").write_text("int secret;\n")
     file = tmp_path / "includes.cu"

@@ -11,6 +11,7 @@ from gridstride.commands.terminal import WrongUse, emit, print_stderr
 from gridstride.programs.activity import Call, failure
 from gridstride.programs.errors import BuildFailed, ProgramError
 from gridstride.programs.fat_binary import NoPtx, ptx_of
+from gridstride.programs.peers import MOST
 from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
@@ -27,14 +28,15 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 def run(
     words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], time_limit: float | None, ptx: bool,
-    as_json: bool,
+    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], gpus: int, time_limit: float | None,
+    ptx: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
     if time_limit is not None and not time_limit > 0:
         raise WrongUse(f"--time-limit {time_limit:g} must be above 0 seconds")
     if seed is not None and seed < 0:
         raise WrongUse(f"--seed {seed} must be 0 or above")
+    check_gpus(gpus)
     if sanitize and predict:
         raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
     failing = _fails(fails)
@@ -50,7 +52,7 @@ def run(
         return _show_ptx(built)
     settings = Settings(
         model.key, sanitize, seed, predict, timeline=predict and as_json, time_limit=time_limit,
-        stdout=STDERR if as_json else None, fails=failing,
+        stdout=STDERR if as_json else None, fails=failing, gpus=gpus,
     )  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     if ended.timed_out:
@@ -59,6 +61,12 @@ def run(
     if as_json:
         emit(_json(ended))
     return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
+
+
+def check_gpus(number: int) -> None:
+    """WrongUse for more GPUs than a program may see, or none."""
+    if not 1 <= number <= MOST:
+        raise WrongUse(f"--gpus {number} must be 1 to {MOST}: so many GPUs a program may see")
 
 
 def chip_of(device: str | None, name: str | None) -> Chip:

@@ -9,6 +9,7 @@ from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, element_
 from gridstride.course.lesson import Figure, Picture, ProgramRun, Run
 from gridstride.course.strict_toml import Table, read_table
 from gridstride.programs.activity import Call, failure
+from gridstride.programs.peers import MOST
 
 Runs = dict[str, Run | ProgramRun]
 
@@ -47,7 +48,7 @@ def _run(folder: Path, name: str, table: Table) -> Run | ProgramRun:
 def _program_run(program: Path, name: str, table: Table) -> ProgramRun:
     seed = table.take("seed", int, -1)
     run = ProgramRun(name, program, table.take("chip", str, "h200"), table.texts("arguments", []),
-                     seed if seed >= 0 else None, failures(table), table.line())  # fmt: skip
+                     seed if seed >= 0 else None, failures(table), gpus(table), table.line())  # fmt: skip
     table.done()
     _check_chip(table, run.chip)
     if not program.is_file():
@@ -61,6 +62,14 @@ def failures(table: Table) -> dict[Call, int]:
         return dict(failure(each) for each in table.texts("fails", []))
     except ValueError as error:
         table.fail(str(error), "fails")
+
+
+def gpus(table: Table) -> int:
+    """How many GPUs a program sees."""
+    number = table.take("gpus", int, 1)
+    if not 1 <= number <= MOST:
+        table.fail(f"gpus = {number}: a program may see 1 to {MOST}", "gpus")
+    return number
 
 
 def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_lab: frozenset[str]) -> Figure:

@@ -30,7 +30,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """A run of a worked program, with its arguments. `fails` are calls that are made to fail, by number."""
+    """A run of a worked program, with its arguments. `fails` are calls that are made to fail, by number; it sees `gpus`
+    GPUs.
+    """
 
     name: str
     program: Path
@@ -38,6 +40,7 @@ class ProgramRun:
     arguments: tuple[str, ...]
     seed: int | None
     fails: Mapping[Call, int]
+    gpus: int
     line: int
 
 
@@ -152,6 +155,7 @@ class LabRun:
     sizes: Mapping[str, tuple[int, int]]
     fails: Mapping[Call, int]
     status: int = 0
+    gpus: int = 1
 
 
 @dataclass(frozen=True, slots=True)

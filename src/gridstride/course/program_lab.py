@@ -152,7 +152,7 @@ class ProgramLab:
 
         self._room.clear()
         settings = Settings(sanitize=not predict, predict=predict, time_limit=self.day.lab.seconds,
-                            fails=drawn.run.fails)  # fmt: skip
+                            fails=drawn.run.fails, gpus=drawn.run.gpus)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
 
     def _arguments(self, drawn: _Drawn) -> list[str]:
@@ -185,7 +185,8 @@ class ProgramLab:
     def _called(self, drawn: _Drawn) -> str:
         """How the program was called, in words that fit a line: its files without their folder."""
         words = [Path(each).name if each.startswith("/") else each for each in self._arguments(drawn)]
-        return f"run as {Path(self.day.lab.file).stem} {' '.join(words)}"
+        gpus = f", with {drawn.run.gpus} GPUs" if drawn.run.gpus > 1 else ""
+        return f"run as {Path(self.day.lab.file).stem} {' '.join(words)}{gpus}"
 
     def _all_findings(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
         yield from ended_otherwise(outcome)

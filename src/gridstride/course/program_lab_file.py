@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import names
-from gridstride.course.figure_file import failures
+from gridstride.course.figure_file import failures, gpus
 from gridstride.course.figures import OF_A_PROGRAM
 from gridstride.course.lesson import Bound, Lab, LabRun, PrintedLine
 from gridstride.course.strict_toml import Table
@@ -60,7 +60,7 @@ def problem_of(lab: Lab) -> Problem | None:
 
 def _run(table: Table) -> LabRun:
     sizes = {name: _range(table, name, value) for name, value in table.mapping("sizes").items()}
-    run = LabRun(sizes, failures(table), table.take("status", int, 0))
+    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table))
     table.done()
     return run
 

@@ -22,7 +22,8 @@ def observe(run: ProgramRun) -> Outcome:
     from gridstride.programs.run import Settings
 
     settings = Settings(
-        run.chip, seed=run.seed, predict=True, timeline=True, time_limit=_PATIENCE, fails=run.fails
+        run.chip, seed=run.seed, predict=True, timeline=True, time_limit=_PATIENCE, fails=run.fails,
+        gpus=run.gpus,
     )  # fmt: skip
     with ProgramRoom(chip=run.chip) as room:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from math import prod
 from typing import Literal, get_args
@@ -26,6 +28,34 @@ CALLS: tuple[Call, ...] = get_args(Call)
 
 
 @dataclass(slots=True)
+class Links:
+    """Copies from one GPU to another, and the GPUs that ran kernels."""
+
+    gpus: int = 1
+    launches: Counter[int] = field(default_factory=Counter)
+    nbytes: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def copied(self, nbytes: int, origin: int, to: int) -> None:
+        """One copy more."""
+        self.nbytes[origin, to] += nbytes
+
+    def as_dict(self) -> dict[str, int]:
+        """By name, of a program that sees several GPUs: what each has launched, and each link that was used."""
+        if self.gpus == 1:
+            return {}
+        launches = {f"gpu_{gpu}_launches": self.launches[gpu] for gpu in range(self.gpus)}
+        return launches | {f"link_{a}_to_{b}_bytes": nbytes for (a, b), nbytes in sorted(self.nbytes.items())}
+
+
+BY_GPU = re.compile(r"gpu_\d+_launches|link_\d+_to_\d+_bytes")
+"""Names of `Links.as_dict`."""
+
+
+_TABLES = ("times", "links")
+"""Fields of an activity that are several figures."""
+
+
+@dataclass(slots=True)
 class Activity:
     """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
     is what it has not given back. `unwaited_launches`: no call has waited for the device since; `freed_launches`: the
@@ -35,6 +65,7 @@ class Activity:
     `waits` are the host's for the device. `graph_kernels` are those of `launches` that were nodes of graphs,
     `graph_launches` the calls that started graphs, `graph_updates` whole instances that took over another graph and
     `node_updates` single nodes of instances changed.
+    `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other.
     `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a
     launch like one before is taken to count the same) are all 0 unless times are predicted.
     """
@@ -49,6 +80,8 @@ class Activity:
     to_device_bytes: int = 0
     to_host_bytes: int = 0
     within_bytes: int = 0
+    peer_bytes: int = 0
+    busiest_link_bytes: int = 0
     unwaited_launches: int = 0
     freed_launches: int = 0
     kernel_lines: int = 0
@@ -65,6 +98,7 @@ class Activity:
     graph_updates: int = 0
     node_updates: int = 0
     times: Totals = field(default_factory=Totals)
+    links: Links = field(default_factory=Links)
     instructions: int = 0
     global_load_requests: int = 0
     global_load_sectors: int = 0
@@ -74,11 +108,12 @@ class Activity:
     constant_wavefronts: int = 0
     texture_requests: int = 0
 
-    def launched(self, shape: Shape) -> None:
-        """One launch more."""
+    def launched(self, shape: Shape, device: int = 0) -> None:
+        """One launch more, on a GPU."""
         blocks, threads = prod(shape.grid), prod(shape.block)
         self.launches += 1
         self.unwaited_launches += 1
+        self.links.launches[device] += 1
         self.blocks += blocks
         self.threads += blocks * threads
         self.warps += blocks * -(-threads // _WARP)
@@ -100,6 +135,12 @@ class Activity:
         name = _GRAPH_COUNTS[call]
         setattr(self, name, getattr(self, name) + 1)
 
+    def copied_to_peer(self, nbytes: int, origin: int, to: int) -> None:
+        """And this one went from one GPU to another."""
+        self.peer_bytes += nbytes
+        self.links.copied(nbytes, origin, to)
+        self.busiest_link_bytes = max(self.links.nbytes.values())
+
     def children(self, launched: GridCount) -> None:
         """The grids that kernels launched, of the whole run."""
         self.child_grids, self.child_blocks, self.child_threads = launched.grids, launched.blocks, launched.threads
@@ -111,12 +152,11 @@ class Activity:
 
     def as_dict(self) -> dict[str, float]:
         """By name."""
-        counts = asdict(self)
-        times = counts.pop("times")
-        return {**counts, **times}
+        counts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _TABLES}
+        return counts | asdict(self.times) | self.links.as_dict()
 
 
-ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name != "times")
+ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in _TABLES)
 KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
 """Those that only a run with predicted times has."""
 

@@ -9,11 +9,12 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
-from gridstride.programs.activity import Activity, Call, Failures
+from gridstride.programs.activity import Activity, Call, Failures, Links
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.graph_calls import GRAPH_CALLS
 from gridstride.programs.images import image_at, sampling_at
+from gridstride.programs.peers import EVERYONE, Peers
 from gridstride.programs.pools import Pool, Pools
 from gridstride.programs.reports import Reports
 from gridstride.programs.runtime_records import (
@@ -26,7 +27,7 @@ from gridstride.programs.runtime_records import (
 )
 from gridstride.programs.status import Status, fault_status
 from gridstride.programs.timeline.calls import WAITED_FREE, TimelineCalls
-from gridstride.programs.timeline.model import WITHIN
+from gridstride.programs.timeline.model import TO_PEER, WITHIN
 from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.findings.finding import KernelFault
@@ -51,14 +52,15 @@ _FETCH = 64
 
 
 class Board:
-    """One virtual GPU behind the runtime of a program."""
+    """One virtual GPU behind the runtime of a program, or several that share its arena."""
 
     def __init__(
-        self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None, fails: Mapping[Call, int] = _NONE
-    ) -> None:
+        self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None, fails: Mapping[Call, int] = _NONE,
+        devices: int = 1,
+    ) -> None:  # fmt: skip
         self.device, self.reports = device, reports
-        self.activity, self._failures = Activity(), Failures(dict(fails))
-        self._pools = Pools()
+        self.activity, self._failures = Activity(links=Links(devices)), Failures(dict(fails))
+        self._pools, self._peers = Pools(), Peers(devices)
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
         self._kernels: list[VirtualKernel] = []
@@ -68,7 +70,7 @@ class Board:
         self._limits = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
         self.modelled: TimelineCalls | None = None
         self.shows_timeline = False
-        self._calls = TimelineCalls(device)
+        self._calls = TimelineCalls(device, devices)
         arena = device.arena
         callbacks = [
             kind(self._guarded(getattr(owner, name), kind))
@@ -76,7 +78,8 @@ class Board:
             for name, kind in table.items()
         ]
         path = vendor_runtime.encode() if vendor_runtime else None
-        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, 0, *callbacks)
+        reach = int(device.model.timeline["peer_gb_per_s"] > 0)
+        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, 0, devices, reach, *callbacks)
         self._kept.append(callbacks)
 
     def predict(self, *, shown: bool = False) -> None:
@@ -103,8 +106,10 @@ class Board:
         return guarded
 
     # -- memory -------------------------------------------------------------------------------------------------------
-    def allocate(self, nbytes: int) -> int:
+    def allocate(self, nbytes: int, owner: int) -> int:
         if self._failures.due("allocation"):
+            return 0
+        if owner >= 0 and nbytes > self._each - self._peers.used(owner):
             return 0
         try:
             address = self.device.allocate(nbytes)
@@ -112,11 +117,13 @@ class Board:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
         self.activity.allocated(nbytes)
+        self._peers.allocated(address, nbytes, owner)
         return address
 
     def release(self, address: int) -> int:
         if self.device.arena.size_of(address) is None or address in self.device.own:
             return Status.INVALID_VALUE
+        self._peers.freed(address)  # before another thread can be given the address
         self.device.free(address)
         with self._lock:
             self._pools.freed(address)
@@ -130,9 +137,19 @@ class Board:
         with self.device.lock:
             return int(self.device.arena.holds(address, nbytes))
 
-    def free_memory(self, available: Any, total: Any) -> None:
-        total[0] = self.device.memory
-        available[0] = self.device.memory - self.device.arena.used
+    @property
+    def _each(self) -> int:
+        """Bytes of memory that one GPU has: several share what one would have alone."""
+        return self.device.memory // self._peers.count
+
+    def free_memory(self, device: int, available: Any, total: Any) -> None:
+        total[0] = self._each
+        left = self.device.memory - self.device.arena.used
+        available[0] = left if self._peers.count == 1 else min(left, self._each - self._peers.used(device))
+
+    def peer_access(self, device: int, peer: int, enabled: int) -> int:
+        self._peers.enable(device, peer, enabled=bool(enabled))
+        return Status.SUCCESS
 
     # -- memory pools -------------------------------------------------------------------------------------------------
     def create_pool(self) -> int:
@@ -146,6 +163,10 @@ class Board:
     def pooled(self, pool: int, address: int, nbytes: int) -> None:
         with self._lock:
             self._pools.allocated(pool, address, nbytes)
+        self._peers.pooled(address, pool)
+
+    def pool_access(self, pool: int, device: int, enabled: int) -> None:
+        self._peers.enable_pool(pool, device, enabled=bool(enabled))
 
     def trim_pool(self, pool: int, keep: int) -> None:
         with self._lock:
@@ -158,7 +179,7 @@ class Board:
             return _set_attribute(self._pools[pool], attribute, value[0])
 
     # -- modules ------------------------------------------------------------------------------------------------------
-    def load(self, images: Any, count: int, module: Any) -> int:
+    def load(self, images: Any, count: int, device: int, module: Any) -> int:
         with self._lock:
             try:
                 texts = [ptx_at(images[number]) for number in range(count)]
@@ -174,12 +195,27 @@ class Board:
                 return Status.MEMORY_ALLOCATION
             module[0] = number = len(self._kept)
             self._modules[number] = loaded
+            for address, nbytes in loaded.variables():
+                self._peers.allocated(address, nbytes, device)
             self._kept.append(number)
             return Status.SUCCESS
 
     def unload(self, module: int) -> None:
         with self._lock:
-            self._modules.pop(module).release()
+            gone = self._modules.pop(module)
+            for address, _ in gone.variables():
+                self._peers.freed(address)
+            gone.release()
+
+    def share(self, module: int, name: bytes, address: int) -> None:
+        with self._lock:
+            loaded, variable = self._modules[module], name.decode()
+            own, nbytes = loaded.global_address(variable)
+            self._peers.freed(own)
+            if own == address:
+                self._peers.allocated(address, nbytes, EVERYONE)
+            else:
+                loaded.share(variable, address)
 
     def kernel(self, module: int, name: bytes, layout: Any) -> int:
         kernel = self._modules[module].kernels.get(name.decode())
@@ -207,21 +243,23 @@ class Board:
     def launch(self, order: int) -> int:
         """One launch; `order` is the address of a LaunchOrder."""
         raw = ctypes.string_at(order, ORDER.size)
-        parameters, nbytes, stream = TAIL.unpack_from(raw, ORDER.size - TAIL.size)
+        parameters, nbytes, stream, device = TAIL.unpack_from(raw, ORDER.size - TAIL.size)
         known = self._shapes.get(raw[: -TAIL.size])
         kernel, shape = known or self._new_shape(raw)
         packed = ctypes.string_at(parameters, nbytes)
         if self._failures.due("launch"):
             return Status.LAUNCH_OUT_OF_RESOURCES
-        self.activity.launched(shape)
+        self.activity.launched(shape, device)
         if self._failures.due("kernel"):
             self.reports.set_fault(Status.ILLEGAL_ADDRESS)
             return Status.SUCCESS
         try:
-            if self.modelled is None:
-                kernel.launch(shape, packed)
-            else:
-                self.activity.observed(self.modelled.launch(kernel, shape, packed, stream))
+            with self.device.lock:
+                self._peers.show(self.device.arena, device)
+                if self.modelled is None:
+                    kernel.launch(shape, packed)
+                else:
+                    self.activity.observed(self.modelled.launch(kernel, shape, packed, stream, device))
         except KernelFault as fault:
             return self._faulted(fault)
         except LaunchError as error:
@@ -253,14 +291,21 @@ class Board:
             self.reports.set_fault(status)
         return Status.SUCCESS
 
-    def copy(self, nbytes: int, kind: int, stream: int, pageable: int, waits: int, to: int, origin: int) -> int:
+    def copy(
+        self, nbytes: int, kind: int, stream: int, pageable: int, waits: int, to: int, origin: int, to_device: int,
+        from_device: int,
+    ) -> int:  # fmt: skip
         if self._failures.due("copy"):
             return Status.UNKNOWN
         self.activity.copied(nbytes, kind)
-        if waits and kind != WITHIN:
+        if kind == TO_PEER:
+            self.activity.copied_to_peer(nbytes, from_device, to_device)
+        if waits and kind not in (WITHIN, TO_PEER):
             self._host_waited()
         if self.modelled is not None:
-            self.modelled.copy(nbytes, kind, stream, pageable=bool(pageable), waits=bool(waits), to=to, origin=origin)
+            direct = self._peers.are_enabled(from_device, to_device)
+            self.modelled.copy(nbytes, kind, stream, pageable=bool(pageable), waits=bool(waits), to=to, origin=origin,
+                               link=(from_device, to_device), direct=direct)  # fmt: skip
         return Status.SUCCESS
 
     def waited(self, what: int, number: int) -> None:

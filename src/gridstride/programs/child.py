@@ -55,7 +55,8 @@ def main(order: dict[str, Any]) -> None:
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
     limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
     device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
-    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], fails=order["fails"])
+    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], fails=order["fails"],
+                  devices=order["gpus"])  # fmt: skip
     if order["predict"]:
         board.predict(shown=order["timeline"])
     runtime.gs_set_board(ctypes.byref(board.record))

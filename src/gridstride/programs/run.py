@@ -56,6 +56,8 @@ class Settings:
     """A descriptor for the program's stdout; its own where there is none."""
     fails: Mapping[Call, int] = field(default_factory=dict)
     """Which calls are made to fail, by number."""
+    gpus: int = 1
+    """How many of the chip the program sees, up to `peers.MOST`."""
 
     def order(self, built: Built, arguments: Sequence[str], *, program: str, runtime: str, reports: int) -> Order:
         """What the program's process is told; `program` and `runtime` are paths as it sees them."""
@@ -63,7 +65,7 @@ class Settings:
         return {
             "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
             "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "fails": dict(self.fails),
-            "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
+            "gpus": self.gpus, "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
         }  # fmt: skip
 
 

@@ -18,20 +18,21 @@ class KernelLayout(ctypes.Structure):
     ]  # fmt: skip
 
 
-ORDER = struct.Struct("<q3I3I3IIQQqQ")
-"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, address and bytes of parameters, and
-the stream's number.
+ORDER = struct.Struct("<q3I3I3IIQQqQq")
+"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, address and bytes of parameters, the
+stream's number, and the GPU's.
 """
-TAIL = struct.Struct("<QqQ")
+TAIL = struct.Struct("<QqQq")
 
 
 CALLBACKS: dict[str, Any] = {
-    "allocate": ctypes.CFUNCTYPE(_U64, _U64),
+    "allocate": ctypes.CFUNCTYPE(_U64, _U64, _I64),
     "release": ctypes.CFUNCTYPE(_INT, _U64),
-    "load": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_PTR), _I64, ctypes.POINTER(_I64)),
+    "load": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_PTR), _I64, _I64, ctypes.POINTER(_I64)),
     "unload": ctypes.CFUNCTYPE(None, _I64),
     "kernel": ctypes.CFUNCTYPE(_INT, _I64, _TEXT, ctypes.POINTER(KernelLayout)),
     "variable": ctypes.CFUNCTYPE(_INT, _I64, _TEXT, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "share": ctypes.CFUNCTYPE(None, _I64, _TEXT, _U64),
     "launch": ctypes.CFUNCTYPE(_INT, _PTR),
     "written": ctypes.CFUNCTYPE(None, _U64, _U64),
     "holds": ctypes.CFUNCTYPE(_I64, _U64, _U64),
@@ -40,25 +41,27 @@ CALLBACKS: dict[str, Any] = {
     "active_blocks": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64),
     "active_clusters": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64, _I64),
     "limit": ctypes.CFUNCTYPE(_INT, _I64, _I64, ctypes.POINTER(_U64)),
-    "free_memory": ctypes.CFUNCTYPE(None, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "free_memory": ctypes.CFUNCTYPE(None, _I64, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "peer_access": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64),
     "create_pool": ctypes.CFUNCTYPE(_I64),
     "destroy_pool": ctypes.CFUNCTYPE(None, _I64),
     "pooled": ctypes.CFUNCTYPE(None, _I64, _U64, _U64),
     "trim_pool": ctypes.CFUNCTYPE(None, _I64, _U64),
     "pool_attribute": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64, ctypes.POINTER(_U64)),
+    "pool_access": ctypes.CFUNCTYPE(None, _I64, _I64, _I64),
     "texture": ctypes.CFUNCTYPE(_INT, _PTR, _PTR, ctypes.POINTER(_U64)),
     "surface": ctypes.CFUNCTYPE(_INT, _PTR, ctypes.POINTER(_U64)),
     "destroy_object": ctypes.CFUNCTYPE(_INT, _U64),
     "finish": ctypes.CFUNCTYPE(None),
-    "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64),
+    "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64, _I64, _I64),
     "waited": ctypes.CFUNCTYPE(None, _I64, _U64),
     "graph_call": ctypes.CFUNCTYPE(None, _I64, _I64),
 }
 """In the order of `Board` in runtime.h."""
 
 TIMELINE_CALLBACKS: dict[str, Any] = {
-    "add_stream": ctypes.CFUNCTYPE(None, _U64, _I64, _I64),
-    "fill": ctypes.CFUNCTYPE(None, _U64, _U64, _U64),
+    "add_stream": ctypes.CFUNCTYPE(None, _U64, _I64, _I64, _I64),
+    "fill": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _I64),
     "host_function": ctypes.CFUNCTYPE(None, _U64),
     "spent": ctypes.CFUNCTYPE(None, _I64),
     "record": ctypes.CFUNCTYPE(None, _U64, _U64),
@@ -78,5 +81,6 @@ class BoardRecord(ctypes.Structure):
 
     _fields_: ClassVar = [
         ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("watches", _I64), ("models", _I64),
+        ("devices", _I64), ("peers", _I64),
         *CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
     ]  # fmt: skip

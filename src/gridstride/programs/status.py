@@ -31,6 +31,7 @@ class Status(IntEnum):
 
 _FAULTS = {
     "out_of_bounds": Status.ILLEGAL_ADDRESS, "use_after_free": Status.ILLEGAL_ADDRESS,
+    "no_peer_access": Status.ILLEGAL_ADDRESS,
     "misaligned": Status.MISALIGNED_ADDRESS, "assert": Status.ASSERT, "stack_overflow": Status.HARDWARE_STACK_ERROR,
     "invalid_instruction": Status.ILLEGAL_INSTRUCTION, "timeout": Status.LAUNCH_TIMEOUT,
     "deadlock": Status.LAUNCH_TIMEOUT, "trap": Status.LAUNCH_FAILURE, "invalid_free": Status.LAUNCH_FAILURE,

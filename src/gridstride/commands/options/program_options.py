@@ -66,6 +66,7 @@ def run(
     ptx: Annotated[
         bool, typer.Option("--ptx", help="Show what the compiler made of the kernels, and run nothing.")
     ] = False,
+    gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="How many GPUs the program sees, 1 to 16.")] = 1,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="End the program after S seconds, exit 124.")
     ] = None,
@@ -83,5 +84,6 @@ def run(
     }  # fmt: skip
     return call(
         "run", files, context.meta[_ARGUMENTS], device=device, chip=chip, options=options, sanitize=sanitize,
-        seed=seed, predict=predict, fails=fail or (), time_limit=time_limit, ptx=ptx, as_json=as_json,
+        seed=seed, predict=predict, fails=fail or (), gpus=gpus, time_limit=time_limit, ptx=ptx,
+        as_json=as_json,
     )  # fmt: skip

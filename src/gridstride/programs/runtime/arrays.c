@@ -71,7 +71,7 @@ static cudaError_t make(cudaMipmappedArray_t *made, const struct cudaChannelForm
         total += (array_bytes(array) + LEVEL_ALIGN - 1) / LEVEL_ALIGN * LEVEL_ALIGN;
     }
     all->level[0].levels = levels;
-    uint64_t start = gs_board.allocate(total);
+    uint64_t start = gs_board.allocate(total, gs_current());
     if (start == 0) {
         free(all);
         return gs_error(cudaErrorMemoryAllocation);

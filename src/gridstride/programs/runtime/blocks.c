@@ -24,12 +24,12 @@ void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t devic
     pthread_mutex_lock(&lock);
     size_t place = upto(start);
     if (place > 0 && blocks[place - 1].start == start) {
-        blocks[place - 1] = (Block){start, bytes, kind, device, flags}; /* a module that was loaded anew */
+        blocks[place - 1] = (Block){start, bytes, kind, device, flags, gs_current()}; /* a module that was loaded anew */
     } else {
         if (count == room)
             blocks = realloc(blocks, (room = room ? 2 * room : 64) * sizeof *blocks);
         memmove(blocks + place + 1, blocks + place, (count - place) * sizeof *blocks);
-        blocks[place] = (Block){start, bytes, kind, device, flags};
+        blocks[place] = (Block){start, bytes, kind, device, flags, gs_current()};
         count++;
     }
     pthread_mutex_unlock(&lock);
@@ -61,12 +61,17 @@ int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *blo
     return found;
 }
 
-/* Gives all memory of the device back, as cudaDeviceReset does; registered host memory stays the program's. */
-void gs_forget_all(void) {
+/* Gives all memory of one GPU back, as cudaDeviceReset does; registered host memory stays the program's. */
+void gs_forget_all(int device) {
     pthread_mutex_lock(&lock);
-    Block *gone = blocks;
-    size_t many = count;
-    blocks = NULL, count = room = 0;
+    Block *gone = malloc(count * sizeof *gone + 1);
+    size_t many = 0, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (blocks[i].owner == device)
+            gone[many++] = blocks[i];
+        else
+            blocks[kept++] = blocks[i];
+    count = kept;
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < many; i++)
         if (gone[i].kind != GS_REGISTERED)

@@ -36,6 +36,13 @@ static enum cudaMemcpyKind direction(const void *to, const void *from) {
     return is_hosts(to) ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
 }
 
+/* The GPU whose memory it is, else the other one: of managed memory, which no GPU has to itself, and of a variable,
+ * which only the current GPU's calls can name. */
+static int owner(const void *pointer, int other) {
+    Block block;
+    return gs_block(pointer, &block) && block.kind == GS_DEVICE ? block.owner : other;
+}
+
 static int is_pageable(const void *pointer) {
     Block block;
     return is_hosts(pointer) && !gs_block(pointer, &block);
@@ -63,9 +70,13 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
         }
     int pageable = is_pageable(to.start) || is_pageable(from.start);
     uint64_t one = height * depth == 1;
-    cudaError_t error =
-        gs_board.copy(width * height * depth, direction(to.start, from.start), gs_stream_number(stream), pageable,
-                      waits, one * (uint64_t)to.start, one * (uint64_t)from.start);
+    int64_t way = direction(to.start, from.start);
+    int there = owner(to.start, owner(from.start, gs_stream_device(stream)));
+    int here = owner(from.start, there);
+    if (way == cudaMemcpyDeviceToDevice && there != here)
+        way = COPY_TO_PEER;
+    cudaError_t error = gs_board.copy(width * height * depth, way, gs_stream_number(stream), pageable, waits,
+                                      one * (uint64_t)to.start, one * (uint64_t)from.start, there, here);
     if (error != cudaSuccess)
         return error;
     for (size_t z = 0; z < depth; z++)
@@ -96,10 +107,17 @@ PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enu
     return gs_error(gs_copy(to, from, bytes, kind, stream, 0));
 }
 
+/* Whether device memory at an address is that GPU's, as the caller says. */
+static int is_of(const void *pointer, int device) {
+    Block block;
+    return !gs_block(pointer, &block) || block.kind != GS_DEVICE || block.owner == device;
+}
+
 static cudaError_t peer(void *to, int to_device, const void *from, int from_device, size_t bytes,
                         cudaStream_t stream) {
     ENTER();
-    CHECK(to_device == 0 && from_device == 0, cudaErrorInvalidDevice);
+    CHECK(gs_is_device(to_device) && gs_is_device(from_device), cudaErrorInvalidDevice);
+    CHECK(is_of(to, to_device) && is_of(from, from_device), cudaErrorInvalidValue);
     return gs_error(gs_copy(to, from, bytes, cudaMemcpyDefault, stream, 0));
 }
 
@@ -186,7 +204,7 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
         if (!(gs_in_arena(row) || gs_block(row, &block)) || !gs_reaches(row, width))
             return cudaErrorInvalidValue;
     }
-    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0));
+    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, owner(pointer, gs_stream_device(stream))));
     for (size_t y = 0; y < height; y++) {
         memset((char *)pointer + y * pitch, value, width);
         gs_written((char *)pointer + y * pitch, width);

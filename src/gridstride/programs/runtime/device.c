@@ -23,25 +23,28 @@ int64_t gs_attribute(int number) {
 
 PUBLIC cudaError_t cudaGetDeviceCount(int *count) {
     CHECK(count != NULL, cudaErrorInvalidValue);
-    *count = 1;
+    *count = gs_board.devices;
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaSetDevice(int device) {
     ENTER();
-    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
+    gs_make_current(device);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaInitDevice(int device, unsigned flags, unsigned both) {
     (void)flags, (void)both;
-    return cudaSetDevice(device);
+    ENTER();
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
+    return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaGetDevice(int *device) {
     ENTER();
     CHECK(device != NULL, cudaErrorInvalidValue);
-    *device = 0;
+    *device = gs_current();
     return cudaSuccess;
 }
 
@@ -63,9 +66,11 @@ PUBLIC cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 
 PUBLIC cudaError_t cudaDeviceReset(void) {
     ENTER();
-    gs_board.waited(WAITED_DEVICE, 0);
-    gs_unload_modules();
-    gs_forget_all();
+    int device = gs_current();
+    gs_board.waited(WAITED_DEVICE, device);
+    gs_unload_modules(device);
+    gs_forget_all(device);
+    gs_forget_peers(device);
     return cudaSuccess;
 }
 
@@ -73,7 +78,7 @@ PUBLIC cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attrib
     ENTER();
     int64_t known;
     CHECK(value != NULL, cudaErrorInvalidValue);
-    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
     TRY(gs_board.attribute(attribute, &known));
     *value = (int)known;
     return cudaSuccess;
@@ -82,12 +87,14 @@ PUBLIC cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attrib
 PUBLIC cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     ENTER();
     CHECK(p != NULL, cudaErrorInvalidValue);
-    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
     uint64_t available, total;
     memset(p, 0, sizeof *p);
-    gs_board.free_memory(&available, &total);
+    gs_board.free_memory(device, &available, &total);
     snprintf(p->name, sizeof p->name, "%s", gs_device_name);
     memcpy(p->uuid.bytes, "gridstride\0GPU\0", 16);
+    p->uuid.bytes[15] = (char)device;
+    p->pciBusID = device;
     p->totalGlobalMem = total;
 #define FIELD(field, attribute) p->field = gs_attribute(cudaDevAttr##attribute)
     FIELD(sharedMemPerBlock, MaxSharedMemoryPerBlock);
@@ -163,27 +170,23 @@ PUBLIC cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wa
 
 PUBLIC cudaError_t cudaSetValidDevices(int *devices, int count) {
     for (int i = 0; i < count; i++)
-        CHECK(devices[i] == 0, cudaErrorInvalidDevice);
+        CHECK(gs_is_device(devices[i]), cudaErrorInvalidDevice);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int device) {
     CHECK(text != NULL && room > 0, cudaErrorInvalidValue);
-    CHECK(device == 0, cudaErrorInvalidDevice);
-    snprintf(text, room, "0000:00:00.0");
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
+    snprintf(text, room, "0000:%02x:00.0", (unsigned)device);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text) {
+    unsigned domain, bus, slot;
     CHECK(device != NULL && text != NULL, cudaErrorInvalidValue);
-    *device = 0;
-    return cudaSuccess;
-}
-
-PUBLIC cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    CHECK(can != NULL, cudaErrorInvalidValue);
-    CHECK(device == 0 && peer == 0, cudaErrorInvalidDevice);
-    *can = 0;
+    CHECK(sscanf(text, "%x:%x:%x", &domain, &bus, &slot) == 3 && domain == 0 && slot == 0 && gs_is_device((int)bus),
+          cudaErrorInvalidValue);
+    *device = (int)bus;
     return cudaSuccess;
 }
 

@@ -19,7 +19,7 @@ static uint64_t used, used_most;
 
 static cudaError_t run_graph(const Graph *graph, cudaStream_t stream);
 
-static cudaError_t run_node(const Node *node) {
+static cudaError_t run_here(const Node *node) {
     const Does *does = &node->does;
     switch (does->type) {
     case cudaGraphNodeTypeKernel:
@@ -54,6 +54,15 @@ static cudaError_t run_node(const Node *node) {
     default: /* nothing to do */
         return cudaSuccess;
     }
+}
+
+/* On the GPU that it was made for. */
+static cudaError_t run_node(const Node *node) {
+    int before = gs_current();
+    gs_make_current(node->device);
+    cudaError_t error = run_here(node);
+    gs_make_current(before);
+    return error;
 }
 
 /* Puts the nodes into an order in which each comes after those it needs; an error where there is none. */
@@ -351,7 +360,7 @@ PUBLIC cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t
 
 /* -- memory of graphs ---------------------------------------------------------------------------------------------- */
 PUBLIC cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
-    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
     CHECK(value != NULL, cudaErrorInvalidValue);
     int most = attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
     *(uint64_t *)value = most ? used_most : used;
@@ -359,7 +368,7 @@ PUBLIC cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemA
 }
 
 PUBLIC cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value) {
-    CHECK(device == 0, cudaErrorInvalidDevice);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
     CHECK(value != NULL && (attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh),
           cudaErrorInvalidValue);
     used_most = used;

@@ -255,7 +255,7 @@ cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill) {
 
 static cudaError_t promise(Node *node, struct cudaMemAllocNodeParamsV2 *given) {
     CHECK(given->bytesize != 0, cudaErrorInvalidValue);
-    uint64_t address = gs_board.allocate(given->bytesize);
+    uint64_t address = gs_board.allocate(given->bytesize, gs_current());
     CHECK(address != 0, cudaErrorMemoryAllocation);
     gs_remember(address, given->bytesize, GS_DEVICE, address, GS_OF_A_GRAPH);
     node->memory = malloc(sizeof *node->memory);
@@ -323,7 +323,7 @@ cudaError_t gs_add_node(Node **made, Graph *graph, Node *const *after, size_t co
     static unsigned long long last;
     Node *node = calloc(1, sizeof *node);
     *node = (Node){.state = ALIVE, .graph = graph, .number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED),
-                   .enabled = 1, .does.type = cudaGraphNodeTypeEmpty};
+                   .enabled = 1, .device = gs_current(), .does.type = cudaGraphNodeTypeEmpty};
     cudaError_t error = gs_set_node(node, does);
     if (error == cudaSuccess && does->type == cudaGraphNodeTypeMemAlloc)
         error = promise(node, &node->does.alloc);

@@ -20,7 +20,7 @@ struct CUgraphNode_st {
     const Node *origin; /* the node that this one was copied from */
     unsigned long long number; /* of all nodes; copies keep it */
     struct cudaGraphNodeParams does;
-    int enabled, cooperative;
+    int enabled, cooperative, device; /* the GPU that was current when it was made */
     dim3 cluster;
     GraphMemory *memory; /* of an allocation */
     Node **after;        /* the nodes that must have ended */
@@ -59,7 +59,6 @@ cudaError_t gs_capture(cudaStream_t stream, const struct cudaGraphNodeParams *do
 cudaError_t gs_capture_kernel(cudaStream_t stream, const struct cudaGraphNodeParams *does, int cooperative,
                               dim3 cluster);
 cudaError_t gs_capture_allocation(cudaStream_t stream, void **pointer, size_t bytes);
-int gs_is_default(cudaStream_t stream);
 cudaError_t gs_capture_record(cudaStream_t stream, cudaEvent_t event);
 /* Whether a capture has to do with it; the stream then takes part in the event's, or there is an error. */
 int gs_capture_wait(cudaStream_t stream, cudaEvent_t event, cudaError_t *error);

@@ -62,7 +62,7 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
     Launch order = {.kernel = layout->number, .cooperative = cooperative, .shared = shared,
                     .grid = {grid.x, grid.y, grid.z}, .block = {block.x, block.y, block.z},
                     .cluster = {cluster.x, cluster.y, cluster.z}, .parameters = packed, .bytes = layout->bytes,
-                    .stream = gs_stream_number(stream)};
+                    .stream = gs_stream_number(stream), .device = gs_current()};
     cudaError_t error = gs_board.launch(&order);
     if (packed != few)
         free(packed);
@@ -71,7 +71,7 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
 
 static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                           cudaStream_t stream, int cooperative, dim3 cluster) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream) && gs_stream_device(stream) == gs_current(), cudaErrorInvalidResourceHandle);
     if (!gs_capturing(stream)) {
         TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
         return gs_launch(function, grid, block, arguments, shared, cooperative, cluster, stream);
@@ -250,6 +250,10 @@ PUBLIC cudaError_t cudaFuncGetParamCount(const void *function, size_t *count) {
 
 PUBLIC cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value,
                                                    int device) {
-    CHECK(device == 0, cudaErrorInvalidDevice);
-    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
+    int before = gs_current();
+    gs_make_current(device);
+    cudaError_t error = cudaFuncSetAttribute((const void *)kernel, attribute, value);
+    gs_make_current(before);
+    return error;
 }

@@ -18,7 +18,7 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
         return cudaSuccess;
     }
     CHECK(bytes != 0, cudaErrorInvalidValue);
-    uint64_t address = gs_board.allocate(bytes);
+    uint64_t address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
     CHECK(address != 0, cudaErrorMemoryAllocation);
     MODEL(spent(call));
     gs_remember(address, bytes, kind, address, flags);
@@ -46,9 +46,11 @@ PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
 }
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
+    Block block = {.owner = gs_current()};
+    gs_block(pointer, &block);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
     if (error == cudaSuccess && pointer != NULL) {
-        gs_board.waited(WAITED_FREE, 0);
+        gs_board.waited(WAITED_FREE, block.owner);
         MODEL(spent(SPENT_FREE));
     }
     return error;
@@ -71,20 +73,27 @@ PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flag
     return give(pointer, bytes, GS_MANAGED, flags, SPENT_MANAGED);
 }
 
-cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool) {
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (gs_capturing(stream)) {
         CHECK(pointer != NULL, cudaErrorInvalidValue);
         return gs_error(gs_capture_allocation(stream, pointer, bytes));
     }
-    TRY(give(pointer, bytes, GS_DEVICE, 0, SPENT_QUEUED));
+    int before = gs_current();
+    gs_make_current(device); /* whose memory it becomes */
+    cudaError_t error = give(pointer, bytes, GS_DEVICE, 0, SPENT_QUEUED);
+    gs_make_current(before);
+    if (error != cudaSuccess)
+        return error;
     if (*pointer != NULL)
         gs_board.pooled(pool, (uint64_t)*pointer, bytes);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
-    return gs_malloc_async(pointer, bytes, stream, gs_current_pool());
+    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    int device = gs_stream_device(stream);
+    return gs_malloc_async(pointer, bytes, stream, gs_current_pool(device), device);
 }
 
 PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
@@ -133,7 +142,7 @@ PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     CHECK(!gs_block(pointer, &block), cudaErrorHostMemoryAlreadyRegistered);
     uint64_t page = sysconf(_SC_PAGESIZE), first = (uint64_t)pointer / page * page;
     uint64_t length = ((uint64_t)pointer + bytes + page - 1) / page * page - first;
-    uint64_t room = gs_board.allocate(length + page);
+    uint64_t room = gs_board.allocate(length + page, -1);
     CHECK(room != 0, cudaErrorMemoryAllocation);
     uint64_t there = (room + page - 1) / page * page;
     int object = memfd_create("gridstride registered", MFD_CLOEXEC);
@@ -181,9 +190,9 @@ PUBLIC cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
     if (!gs_block(pointer, &block)) {
         if (!gs_in_arena(pointer) || !gs_board.holds((uint64_t)pointer, 1))
             return cudaSuccess;
-        block = (Block){(uint64_t)pointer, 1, GS_DEVICE, (uint64_t)pointer, 0};
+        block = (Block){(uint64_t)pointer, 1, GS_DEVICE, (uint64_t)pointer, 0, gs_current()};
     }
-    attributes->device = 0;
+    attributes->device = block.owner;
     attributes->type = block.kind == GS_DEVICE    ? cudaMemoryTypeDevice
                        : block.kind == GS_MANAGED ? cudaMemoryTypeManaged
                                                   : cudaMemoryTypeHost;
@@ -195,7 +204,7 @@ PUBLIC cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
 PUBLIC cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
     ENTER();
     uint64_t left, all;
-    gs_board.free_memory(&left, &all);
+    gs_board.free_memory(gs_current(), &left, &all);
     if (available != NULL)
         *available = left;
     if (total != NULL)

@@ -3,46 +3,70 @@
 
 typedef struct {
     int64_t number;
+    int device;
     uint32_t reuse[4]; /* by cudaMemPoolAttr, 1 to 3 */
+    char access[GS_MOST_DEVICES];
 } Pool;
 
-static Pool default_pool = {.number = 0, .reuse = {0, 1, 1, 1}};
-static cudaMemPool_t current_pool = (cudaMemPool_t)&default_pool;
+static Pool *default_pools[GS_MOST_DEVICES], *current_pools[GS_MOST_DEVICES];
 
-int64_t gs_current_pool(void) { return ((Pool *)current_pool)->number; }
+static Pool *new_pool(int64_t number, int device) {
+    Pool *pool = calloc(1, sizeof *pool);
+    if (pool != NULL)
+        *pool = (Pool){.number = number, .device = device, .reuse = {0, 1, 1, 1}};
+    return pool;
+}
+
+static Pool *default_pool(int device) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (default_pools[device] == NULL)
+        default_pools[device] = new_pool(device == 0 ? 0 : gs_board.create_pool(), device);
+    pthread_mutex_unlock(&lock);
+    return default_pools[device];
+}
+
+static Pool *current_pool(int device) {
+    return current_pools[device] != NULL ? current_pools[device] : default_pool(device);
+}
+
+int64_t gs_current_pool(int device) { return current_pool(device)->number; }
 
 PUBLIC cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
-    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
-    *pool = (cudaMemPool_t)&default_pool;
+    CHECK(pool != NULL && gs_is_device(device), cudaErrorInvalidValue);
+    *pool = (cudaMemPool_t)default_pool(device);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
-    *pool = current_pool;
+    CHECK(pool != NULL && gs_is_device(device), cudaErrorInvalidValue);
+    *pool = (cudaMemPool_t)current_pool(device);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-    CHECK(pool != NULL && device == 0, cudaErrorInvalidValue);
-    current_pool = pool;
+    CHECK(pool != NULL && gs_is_device(device), cudaErrorInvalidValue);
+    CHECK(((Pool *)pool)->device == device, cudaErrorInvalidValue);
+    current_pools[device] = (Pool *)pool;
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
     CHECK(pool != NULL && properties != NULL, cudaErrorInvalidValue);
-    Pool *made = calloc(1, sizeof(Pool));
+    int device = properties->location.type == cudaMemLocationTypeDevice ? properties->location.id : 0;
+    CHECK(gs_is_device(device), cudaErrorInvalidValue);
+    Pool *made = new_pool(gs_board.create_pool(), device);
     CHECK(made != NULL, cudaErrorMemoryAllocation);
-    *made = default_pool;
-    made->number = gs_board.create_pool();
     *pool = (cudaMemPool_t)made;
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-    CHECK(pool != NULL && pool != (cudaMemPool_t)&default_pool, cudaErrorInvalidValue);
-    if (current_pool == pool)
-        current_pool = (cudaMemPool_t)&default_pool;
+    CHECK(pool != NULL, cudaErrorInvalidValue);
+    int device = ((Pool *)pool)->device;
+    CHECK((Pool *)pool != default_pools[device], cudaErrorInvalidValue);
+    if (current_pools[device] == (Pool *)pool)
+        current_pools[device] = NULL;
     gs_board.destroy_pool(((Pool *)pool)->number);
     free(pool);
     return cudaSuccess;
@@ -50,7 +74,7 @@ PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 
 PUBLIC cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     CHECK(pool != NULL, cudaErrorInvalidValue);
-    return gs_malloc_async(pointer, bytes, stream, ((Pool *)pool)->number);
+    return gs_malloc_async(pointer, bytes, stream, ((Pool *)pool)->number, ((Pool *)pool)->device);
 }
 
 PUBLIC cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
@@ -81,4 +105,26 @@ PUBLIC cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolA
         return cudaSuccess;
     }
     return gs_error(gs_board.pool_attribute(((Pool *)pool)->number, attribute, 0, value));
+}
+
+PUBLIC cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count) {
+    CHECK(pool != NULL && (list != NULL || count == 0), cudaErrorInvalidValue);
+    Pool *changed = (Pool *)pool;
+    for (size_t i = 0; i < count; i++) {
+        int device = list[i].location.id, access = list[i].flags != cudaMemAccessFlagsProtNone;
+        CHECK(list[i].location.type == cudaMemLocationTypeDevice && gs_is_device(device), cudaErrorInvalidValue);
+        CHECK(access || device != changed->device, cudaErrorInvalidValue); /* its own it cannot lose */
+        changed->access[device] = access;
+        gs_board.pool_access(changed->number, device, access);
+    }
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+                                        struct cudaMemLocation *location) {
+    CHECK(flags != NULL && pool != NULL && location != NULL, cudaErrorInvalidValue);
+    CHECK(location->type == cudaMemLocationTypeDevice && gs_is_device(location->id), cudaErrorInvalidValue);
+    int access = location->id == ((Pool *)pool)->device || ((Pool *)pool)->access[location->id];
+    *flags = access ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
+    return cudaSuccess;
 }

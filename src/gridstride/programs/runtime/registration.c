@@ -8,8 +8,8 @@ enum { IMAGES = 256 };
 
 typedef struct Module {
     const void *images[IMAGES]; /* several where relocatable objects make one module */
-    int count;
-    int64_t number; /* Python's; -1 until it is loaded */
+    int count, managed; /* whether its __managed__ variables are there, which all GPUs share */
+    int64_t numbers[GS_MOST_DEVICES]; /* Python's of each GPU, and one more: 0 until it is loaded there */
     struct Module *next;
 } Module;
 
@@ -17,10 +17,12 @@ struct Kernel {
     Module *module;
     const void *function;
     const char *name;
-    KernelLayout layout;
-    int loaded;
-    int64_t max_dynamic;
-    int carveout, any_cluster;
+    struct {
+        KernelLayout layout;
+        int loaded;
+        int64_t max_dynamic;
+        int carveout, any_cluster;
+    } on[GS_MOST_DEVICES]; /* by GPU */
     struct Kernel *next;
 };
 
@@ -33,7 +35,7 @@ typedef struct Variable {
 } Variable;
 
 static Module *modules;
-static Module linked = {.number = -1}; /* the one module of all objects compiled with -rdc=true */
+static Module linked; /* the one module of all objects compiled with -rdc=true */
 static Variable *variables;
 enum { BUCKETS = 1024 };
 static Kernel *kernels[BUCKETS];
@@ -51,7 +53,6 @@ typedef struct {
 PUBLIC void **__cudaRegisterFatBinary(void *wrapper) {
     Module *module = calloc(1, sizeof *module);
     module->images[module->count++] = ((Wrapper *)wrapper)->data;
-    module->number = -1;
     module->next = modules;
     modules = module;
     return (void **)module;
@@ -74,7 +75,9 @@ PUBLIC void __cudaRegisterFunction(void **handle, const char *function, char *de
                                    uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp) {
     (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
     Kernel *kernel = calloc(1, sizeof *kernel);
-    *kernel = (Kernel){.module = (Module *)handle, .function = function, .name = name, .carveout = -1};
+    *kernel = (Kernel){.module = (Module *)handle, .function = function, .name = name};
+    for (int device = 0; device < GS_MOST_DEVICES; device++)
+        kernel->on[device].carveout = -1;
     kernel->next = kernels[bucket(function)];
     kernels[bucket(function)] = kernel;
 }
@@ -103,24 +106,31 @@ PUBLIC void __cudaRegisterManagedVar(void **handle, void **host, char *device, c
 }
 
 static cudaError_t load_locked(Module *module) {
-    if (module->number >= 0)
+    int device = gs_current();
+    if (module->numbers[device])
         return cudaSuccess;
     int64_t number;
-    cudaError_t error = gs_board.load(module->images, module->count, &number);
+    cudaError_t error = gs_board.load(module->images, module->count, device, &number);
     if (error != cudaSuccess)
         return error;
-    module->number = number;
+    module->numbers[device] = number + 1;
     for (Variable *each = variables; each != NULL; each = each->next) {
         uint64_t address, bytes;
         if (each->module != module || each->managed == NULL)
             continue;
+        if (module->managed) {
+            gs_board.share(number, each->name, (uint64_t)*each->managed);
+            continue;
+        }
         error = gs_board.variable(number, each->name, &address, &bytes);
         if (error != cudaSuccess)
             return error;
         *each->managed = (void *)address;
         gs_remember(address, bytes, GS_MANAGED, address, 0);
+        gs_board.share(number, each->name, address);
         gs_written((void *)address, bytes);
     }
+    module->managed = 1;
     return cudaSuccess;
 }
 
@@ -133,19 +143,23 @@ static cudaError_t load(Module *module) {
 
 PUBLIC char __cudaInitModule(void **handle) { return load((Module *)handle) == cudaSuccess; }
 
-void gs_unload_modules(void) {
+static void unload(Module *module, int device) {
+    if (module->numbers[device])
+        gs_board.unload(module->numbers[device] - 1);
+    module->numbers[device] = 0;
+    module->managed = 0;
+    for (int other = 0; other < GS_MOST_DEVICES; other++)
+        module->managed |= module->numbers[other] != 0;
+}
+
+void gs_unload_modules(int device) {
     pthread_mutex_lock(&lock);
-    for (Module *module = modules; module != NULL; module = module->next) {
-        if (module->number >= 0)
-            gs_board.unload(module->number);
-        module->number = -1;
-    }
-    if (linked.number >= 0)
-        gs_board.unload(linked.number);
-    linked.number = -1;
+    for (Module *module = modules; module != NULL; module = module->next)
+        unload(module, device);
+    unload(&linked, device);
     for (int i = 0; i < BUCKETS; i++)
         for (Kernel *kernel = kernels[i]; kernel != NULL; kernel = kernel->next)
-            kernel->loaded = 0;
+            kernel->on[device].loaded = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -169,26 +183,28 @@ const void *gs_kernel_function(const Kernel *kernel) { return kernel->function; 
 
 cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout) {
     cudaError_t error = cudaSuccess;
-    if (!__atomic_load_n(&kernel->loaded, __ATOMIC_ACQUIRE)) {
+    int device = gs_current();
+    int *loaded = &kernel->on[device].loaded;
+    if (!__atomic_load_n(loaded, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&lock);
         error = load_locked(kernel->module);
-        if (error == cudaSuccess && !kernel->loaded) {
-            error = gs_board.kernel(kernel->module->number, kernel->name, &kernel->layout);
+        if (error == cudaSuccess && !*loaded) {
+            error = gs_board.kernel(kernel->module->numbers[device] - 1, kernel->name, &kernel->on[device].layout);
             if (error == cudaSuccess)
-                __atomic_store_n(&kernel->loaded, 1, __ATOMIC_RELEASE);
+                __atomic_store_n(loaded, 1, __ATOMIC_RELEASE);
         }
         pthread_mutex_unlock(&lock);
     }
-    *layout = &kernel->layout;
+    *layout = &kernel->on[device].layout;
     return error;
 }
 
 const char *gs_kernel_name(const Kernel *kernel) { return kernel->name; }
-void gs_set_max_dynamic(Kernel *kernel, int64_t bytes) { kernel->max_dynamic = bytes; }
-int64_t gs_max_dynamic(const Kernel *kernel) { return kernel->max_dynamic; }
-void gs_set_carveout(Kernel *kernel, int percent) { kernel->carveout = percent; }
-int gs_carveout(const Kernel *kernel) { return kernel->carveout; }
-void gs_allow_any_cluster(Kernel *kernel, int allowed) { kernel->any_cluster = allowed; }
+void gs_set_max_dynamic(Kernel *kernel, int64_t bytes) { kernel->on[gs_current()].max_dynamic = bytes; }
+int64_t gs_max_dynamic(const Kernel *kernel) { return kernel->on[gs_current()].max_dynamic; }
+void gs_set_carveout(Kernel *kernel, int percent) { kernel->on[gs_current()].carveout = percent; }
+int gs_carveout(const Kernel *kernel) { return kernel->on[gs_current()].carveout; }
+void gs_allow_any_cluster(Kernel *kernel, int allowed) { kernel->on[gs_current()].any_cluster = allowed; }
 
 cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes) {
     for (Variable *each = variables; each != NULL; each = each->next) {
@@ -196,7 +212,8 @@ cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes) {
         if (each->host != symbol && !(each->managed != NULL && *each->managed == symbol))
             continue;
         cudaError_t error = load(each->module);
-        return error != cudaSuccess ? error : gs_board.variable(each->module->number, each->name, address, bytes);
+        int64_t number = each->module->numbers[gs_current()] - 1;
+        return error != cudaSuccess ? error : gs_board.variable(number, each->name, address, bytes);
     }
     return cudaErrorInvalidSymbol;
 }

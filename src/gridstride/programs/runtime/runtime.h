@@ -39,6 +39,7 @@ typedef struct {
     const void *parameters;
     int64_t bytes;
     uint64_t stream; /* gs_stream_number */
+    int64_t device;
 } Launch;
 
 /* Texels, and how they are laid out. `pitch` is 0 for a CUDA array, else the bytes from row to row of linear memory. */
@@ -60,12 +61,15 @@ typedef struct {
     const char *vendor_runtime; /* path of NVIDIA's libcudart, asked for the words of error codes only */
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
     int64_t models;             /* whether the timeline is modelled: the functions at the end want to be called */
-    uint64_t (*allocate)(uint64_t bytes);
+    int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
+    int64_t peers;              /* whether these may use each other's memory */
+    uint64_t (*allocate)(uint64_t bytes, int64_t device); /* -1: memory that every GPU reaches */
     int (*release)(uint64_t address);
-    int (*load)(const void *const *images, int64_t count, int64_t *module);
+    int (*load)(const void *const *images, int64_t count, int64_t device, int64_t *module);
     void (*unload)(int64_t module);
     int (*kernel)(int64_t module, const char *name, KernelLayout *layout);
     int (*variable)(int64_t module, const char *name, uint64_t *address, uint64_t *bytes);
+    void (*share)(int64_t module, const char *name, uint64_t address); /* a __managed__ variable, of all GPUs: one place */
     int (*launch)(const Launch *launch);
     void (*written)(uint64_t address, uint64_t bytes);
     int64_t (*holds)(uint64_t address, uint64_t bytes);
@@ -74,24 +78,27 @@ typedef struct {
     int64_t (*active_blocks)(int64_t kernel, int64_t threads, int64_t dynamic_shared);
     int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks);
     int (*limit)(int64_t which, int64_t set, uint64_t *value);
-    void (*free_memory)(uint64_t *available, uint64_t *total);
+    void (*free_memory)(int64_t device, uint64_t *available, uint64_t *total);
+    int (*peer_access)(int64_t device, int64_t peer, int64_t enabled);
     int64_t (*create_pool)(void);
     void (*destroy_pool)(int64_t pool);
     void (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's */
     void (*trim_pool)(int64_t pool, uint64_t keep);
     int (*pool_attribute)(int64_t pool, int64_t attribute, int64_t set, uint64_t *value); /* a cudaMemPoolAttr */
+    void (*pool_access)(int64_t pool, int64_t device, int64_t enabled);
     int (*texture)(const Image *image, const Sampling *sampling, uint64_t *handle);
     int (*surface)(const Image *image, uint64_t *handle);
     int (*destroy_object)(uint64_t handle);
     void (*finish)(void); /* when the program has ended by itself */
-    /* Before bytes move; `kind` is a cudaMemcpyKind but never the default. */
+    /* Before bytes move; `kind` is a cudaMemcpyKind but never the default, or COPY_TO_PEER. */
     int (*copy)(uint64_t bytes, int64_t kind, uint64_t stream, int64_t pageable, int64_t waits, uint64_t to,
-                uint64_t from); /* addresses are 0 where the bytes do not lie together */
+                uint64_t from, /* addresses are 0 where the bytes do not lie together */
+                int64_t to_device, int64_t from_device); /* of a host's side the other's */
     void (*waited)(int64_t what, uint64_t number); /* the host waits for a WAITED_ of that number */
     void (*graph_call)(int64_t what, int64_t nodes); /* one of the GRAPH_, of a graph of so many nodes */
     /* The timeline, of streams and events by number (gs_stream_number, an event's address). */
-    void (*add_stream)(uint64_t stream, int64_t flags, int64_t priority);
-    void (*fill)(uint64_t bytes, uint64_t stream, uint64_t to); /* 0 as above */
+    void (*add_stream)(uint64_t stream, int64_t flags, int64_t priority, int64_t device);
+    void (*fill)(uint64_t bytes, uint64_t stream, uint64_t to, int64_t device); /* 0 as above */
     void (*host_function)(uint64_t stream);
     void (*spent)(int64_t call);                      /* one of the SPENT_ */
     void (*record)(uint64_t event, uint64_t stream);
@@ -104,6 +111,8 @@ typedef struct {
     double (*now_us)(void);                           /* the host's modelled clock */
 } Board;
 
+enum { GS_MOST_DEVICES = 16 };
+enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */
 enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
 enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED, SPENT_MANAGED };
 enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH_UPDATED, GRAPH_NODE_SET };
@@ -126,6 +135,12 @@ cudaError_t gs_refused(const char *name, const char *reason);
 #define TRY(call) do { cudaError_t tried_ = (call); if (tried_ != cudaSuccess) return gs_error(tried_); } while (0)
 #define ENTER() do { cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
 
+/* -- devices ------------------------------------------------------------------------------------------------------- */
+int gs_current(void); /* the calling thread's GPU */
+void gs_make_current(int device);
+int gs_is_device(int device);
+void gs_forget_peers(int device);
+
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 typedef enum { GS_HOST, GS_DEVICE, GS_MANAGED, GS_PINNED, GS_REGISTERED } MemoryKind;
 
@@ -134,18 +149,19 @@ typedef struct {
     MemoryKind kind;
     uint64_t device; /* where kernels see it; another address than `start` for registered memory */
     unsigned flags;
+    int owner; /* the GPU that was current when it was allocated */
 } Block;
 
 enum { GS_OF_A_GRAPH = 1u << 31 }; /* a flag of memory that an allocation node has promised */
 
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
-void gs_forget_all(void);
+void gs_forget_all(int device);
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
-cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool);
-int64_t gs_current_pool(void);
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device);
+int64_t gs_current_pool(int device);
 /* `waits`: whether the call comes back only when the copy is done. */
 cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream, int waits);
 
@@ -167,7 +183,7 @@ cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout);
 const char *gs_kernel_name(const Kernel *kernel);
 const void *gs_kernel_function(const Kernel *kernel); /* what the program calls it by */
 cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes);
-void gs_unload_modules(void);
+void gs_unload_modules(int device);
 int64_t gs_max_dynamic(const Kernel *kernel);
 void gs_set_max_dynamic(Kernel *kernel, int64_t bytes);
 void gs_set_carveout(Kernel *kernel, int percent);
@@ -176,7 +192,10 @@ void gs_allow_any_cluster(Kernel *kernel, int allowed);
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);
-uint64_t gs_stream_number(cudaStream_t stream); /* 1 for the legacy default stream, 2 for the thread's own */
+int gs_is_default(cudaStream_t stream);
+int gs_stream_device(cudaStream_t stream); /* of a default stream the current one */
+/* A stream's address; of GPU d 2d + 1 is the legacy default stream, 2d + 2 the thread's own. */
+uint64_t gs_stream_number(cudaStream_t stream);
 int gs_is_event(cudaEvent_t event);
 int64_t gs_attribute(int number);
 

@@ -15,7 +15,13 @@ int gs_is_stream(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread || stream->state == ALIVE;
 }
 
-uint64_t gs_stream_number(cudaStream_t stream) { return stream == NULL ? (uint64_t)cudaStreamLegacy : (uint64_t)stream; }
+int gs_stream_device(cudaStream_t stream) { return gs_is_default(stream) ? gs_current() : stream->device; }
+
+uint64_t gs_stream_number(cudaStream_t stream) {
+    if (!gs_is_default(stream))
+        return (uint64_t)stream;
+    return 2 * gs_current() + (uint64_t)(stream == NULL ? cudaStreamLegacy : stream);
+}
 
 int gs_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
@@ -29,9 +35,9 @@ PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     CHECK(stream != NULL && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
     *stream = malloc(sizeof **stream);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .priority = priority,
+    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = gs_current(), .priority = priority,
                                     .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
-    MODEL(add_stream(gs_stream_number(*stream), flags, priority));
+    MODEL(add_stream(gs_stream_number(*stream), flags, priority, gs_current()));
     return cudaSuccess;
 }
 
@@ -83,7 +89,7 @@ PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) {
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
-    gs_board.waited(WAITED_DEVICE, 0);
+    gs_board.waited(WAITED_DEVICE, gs_current());
     return cudaSuccess;
 }
 
@@ -111,7 +117,7 @@ PUBLIC cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) 
 PUBLIC cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
     TRY(wait(stream));
     CHECK(device != NULL, cudaErrorInvalidValue);
-    *device = 0;
+    *device = gs_stream_device(stream);
     return cudaSuccess;
 }
 
@@ -148,7 +154,7 @@ PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
     ENTER();
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
-    **event = (struct CUevent_st){.state = ALIVE, .flags = flags};
+    **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current()};
     return cudaSuccess;
 }
 
@@ -158,6 +164,7 @@ PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
     TRY(wait(stream));
     CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     CHECK(flags <= cudaEventRecordExternal, cudaErrorInvalidValue);
+    CHECK(event->device == gs_stream_device(stream), cudaErrorInvalidResourceHandle);
     if (flags == cudaEventRecordExternal)
         CAPTURE(stream, .type = cudaGraphNodeTypeEventRecord, .eventRecord.event = event);
     if (gs_capturing(stream))
@@ -204,7 +211,8 @@ PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_
     ENTER();
     CHECK(ms != NULL, cudaErrorInvalidValue);
     CHECK(gs_is_event(start) && gs_is_event(end) && start->recorded && end->recorded, cudaErrorInvalidResourceHandle);
-    CHECK(!((start->flags | end->flags) & cudaEventDisableTiming), cudaErrorInvalidResourceHandle);
+    CHECK(!((start->flags | end->flags) & cudaEventDisableTiming) && start->device == end->device,
+          cudaErrorInvalidResourceHandle);
     CHECK(start->capture == NULL && end->capture == NULL, cudaErrorCapturedEvent);
     double elapsed = gs_board.models ? gs_board.elapsed_ms((uint64_t)start, (uint64_t)end) : end->at_ms - start->at_ms;
     if (elapsed != elapsed)

@@ -9,6 +9,7 @@ typedef struct Capture Capture;
 struct CUstream_st {
     int state;
     unsigned flags;
+    int device;
     int priority;
     unsigned long long id;
     Capture *capture; /* that it takes part in */
@@ -19,6 +20,7 @@ struct CUstream_st {
 struct CUevent_st {
     int state;
     unsigned flags;
+    int device;
     int recorded;
     double at_ms;
     Capture *capture; /* that it was recorded in, if it was */

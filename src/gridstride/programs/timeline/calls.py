@@ -11,7 +11,7 @@ import numpy as np
 from gridstride.programs.graph_calls import GraphCall
 from gridstride.programs.status import fault_status
 from gridstride.programs.timeline.durations import Work, kernel_work
-from gridstride.programs.timeline.model import Timeline
+from gridstride.programs.timeline.model import TO_PEER, Timeline
 from gridstride.programs.timeline.order import Touch
 from gridstride.programs.timeline.summary import report, totals
 from gridstride.programs.timeline.totals import Totals
@@ -35,22 +35,25 @@ _Relative = tuple[int, int, int, bool]
 class TimelineCalls:
     """Callbacks of `Board` in runtime.h, from any thread of the program's."""
 
-    def __init__(self, device: VirtualGPU) -> None:
+    def __init__(self, device: VirtualGPU, devices: int = 1) -> None:
         self.device = device
-        self.timeline = Timeline(device.model)
+        self.timeline = Timeline(device.model, devices)
         self._lock = threading.RLock()
         self._works: dict[tuple[object, ...], tuple[Work, list[_Relative], LineCounters]] = {}
         self._counted = self._reused = 0
 
     # -- kernels ------------------------------------------------------------------------------------------------------
-    def launch(self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int) -> LineCounters:
+    def launch(
+        self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int = 0
+    ) -> LineCounters:  # fmt: skip
         """Runs it; gives its counts. They are made the first time that it is launched in this shape with these numbers;
         addresses may differ. Later ones take the same time, have the same counts and run on the fast build.
         """
         words = np.frombuffer(packed, "<u8", len(packed) // 8)
         arena = self.device.arena
         is_address = (words >= arena.base) & (words < arena.base + arena.size)
-        key = (kernel, shape, np.where(is_address, 0, words).tobytes() + packed[8 * len(words) :])
+        numbers = np.where(is_address, 0, words).tobytes() + packed[8 * len(words) :]
+        key = (kernel.module.text_digest, kernel.name, shape, numbers)  # each GPU has a module of its own
         addresses = words[is_address].tolist()
         known = self._works.get(key)
         if known is None:
@@ -73,24 +76,33 @@ class TimelineCalls:
         work, touched, counts = known
         touches = [Touch(addresses[k] + low, addresses[k] + high, writes) for k, low, high, writes in touched]
         with self._lock:
-            self.timeline.launch(kernel.title, work, stream, touches=touches)
+            self.timeline.launch(kernel.title, work, stream, device=device, touches=touches)
         return counts
 
     # -- the rest -----------------------------------------------------------------------------------------------------
     def copy(
-        self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, to: int, origin: int
+        self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, to: int, origin: int,
+        link: tuple[int, int] = (0, 0), direct: bool = True,
     ) -> None:  # fmt: skip
+        """`link`: the GPUs that the bytes come from and go to; `direct`: one of these may use the other's memory."""
         sides = [Touch(to, to + nbytes, True), Touch(origin, origin + nbytes, False)] if to and origin else []
         with self._lock:
-            self.timeline.copy(nbytes, kind, stream, pageable=pageable, waits=waits, touches=sides)
+            if kind == TO_PEER:
+                self.timeline.copy_to_peer(
+                    nbytes, stream, origin=link[0], to=link[1], direct=direct, touches=sides
+                )  # fmt: skip
+                return
+            self.timeline.copy(
+                nbytes, kind, stream, pageable=pageable, waits=waits, touches=sides, device=link[1]
+            )  # fmt: skip
 
-    def add_stream(self, stream: int, flags: int, priority: int) -> None:
+    def add_stream(self, stream: int, flags: int, priority: int, device: int) -> None:
         with self._lock:
-            self.timeline.add_stream(stream, blocking=not flags & _NON_BLOCKING, priority=priority)
+            self.timeline.add_stream(stream, blocking=not flags & _NON_BLOCKING, priority=priority, device=device)
 
-    def fill(self, nbytes: int, stream: int, to: int) -> None:
+    def fill(self, nbytes: int, stream: int, to: int, device: int) -> None:
         with self._lock:
-            self.timeline.fill(nbytes, stream, touches=[Touch(to, to + nbytes, True)] if to else [])
+            self.timeline.fill(nbytes, stream, device=device, touches=[Touch(to, to + nbytes, True)] if to else [])
 
     def host_function(self, stream: int) -> None:
         with self._lock:
@@ -114,7 +126,7 @@ class TimelineCalls:
         """The host waits."""
         with self._lock:
             if what in (_DEVICE, WAITED_FREE):
-                self.timeline.wait_for_all()
+                self.timeline.wait_for_all(number)
             elif what == _STREAM:
                 self.timeline.wait_for_stream(number)
             else:

@@ -55,6 +55,13 @@ def link_us(nbytes: int, chip: Chip, *, pageable: bool) -> float:
     return times["copy_us"] + nbytes / (rate * 1e3)
 
 
+def peer_us(nbytes: int, chip: Chip, *, direct: bool) -> float:
+    """A copy between two GPUs: straight, or through pinned memory of the host where neither may use the other's."""
+    times = chip.timeline
+    rate = times["peer_gb_per_s"] if direct else times["staged_gb_per_s"]
+    return times["copy_us"] + nbytes / (rate * 1e3)
+
+
 def host_us(nbytes: int, chip: Chip) -> float:
     """A copy within the host's memory."""
     return nbytes / (chip.timeline["pageable_gb_per_s"] * 1e3)

@@ -10,23 +10,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gridstride.programs.graph_calls import GraphCall
-from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work
+from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work, peer_us
 from gridstride.programs.timeline.order import Order, Touch
-from gridstride.programs.timeline.schedule import Engine, Operation, Schedule
+from gridstride.programs.timeline.schedule import Engine, Operation, Schedule, Way
 from gridstride.virtual.chips import Chip
 
 LEGACY = 1
-"""The number of the legacy default stream, as cudaStreamLegacy has it."""
+"""The number of the legacy default stream of GPU 0, as cudaStreamLegacy has it; of GPU d it is 2d more."""
+_OF_THREADS = 2
+"""cudaStreamPerThread, the same way."""
 HOST_TO_HOST, TO_DEVICE, TO_HOST, WITHIN = range(4)
 """cudaMemcpyKind."""
+TO_PEER = 5
+"""COPY_TO_PEER of runtime.h."""
 _COPIES = {TO_DEVICE: ("copy to device", Engine.TO_DEVICE), TO_HOST: ("copy to host", Engine.TO_HOST)}
 
 
 @dataclass(slots=True)
 class _Stream:
-    """`blocking`: it and the legacy default stream wait for each other."""
+    """`blocking`: it and the legacy default stream of its GPU wait for each other."""
 
     number: int
+    device: int = 0
     blocking: bool = True
     priority: int = 0
     last: list[Operation] = field(default_factory=list)
@@ -47,69 +52,99 @@ class _Graph:
 class Timeline:
     """What the runtime tells of, in the order of its calls. Streams and events go by the runtime's own numbers."""
 
-    def __init__(self, chip: Chip) -> None:
-        self.chip, self.times = chip, chip.timeline
+    def __init__(self, chip: Chip, devices: int = 1) -> None:
+        self.chip, self.times, self.devices = chip, chip.timeline, devices
         self.now_us = 0.0
         self.waited_us = 0.0
         self.managed_allocations = 0
         self.schedule, self.order = Schedule(), Order()
         self._count = self._graph_launches = 0
-        self._streams: dict[int, _Stream] = {LEGACY: _Stream(0)}
+        self._legacy = [_Stream(device, device) for device in range(devices)]
+        self._streams = {LEGACY + 2 * each.device: each for each in self._legacy}
         self._events: dict[int, Operation] = {}
         self.timed: list[tuple[float, float]] = []
         """From event to event, where the program asked for the time between them and got it."""
         self._graphs: list[_Graph] = []
 
     # -- streams ------------------------------------------------------------------------------------------------------
-    def add_stream(self, stream: int, *, blocking: bool, priority: int) -> None:
+    def add_stream(self, stream: int, *, blocking: bool, priority: int, device: int = 0) -> None:
         """A stream that the program has made; it is called by how many there were before it."""
-        self._streams[stream] = _Stream(len(self._streams), blocking, priority)
+        self._streams[stream] = _Stream(len(self._streams), device, blocking, priority)
 
     def _stream(self, stream: int) -> _Stream:
-        return self._streams.setdefault(stream, _Stream(len(self._streams)))
+        device = (stream - _OF_THREADS) // 2 if stream < _OF_THREADS + 2 * self.devices else 0
+        return self._streams.setdefault(stream, _Stream(len(self._streams), device))
+
+    def devices_of_streams(self) -> dict[int, int]:
+        """The GPU of each stream, by the number that the stream is called by; the default streams come first."""
+        return {each.number: each.device for each in self._streams.values()}
 
     def _before(self, stream: _Stream) -> list[Operation]:
         """What comes before the stream's next operation."""
-        legacy = self._streams[LEGACY]
+        legacy = self._legacy[stream.device]
         if stream is legacy:
-            return [each for s in self._streams.values() if s.blocking for each in s.last]
+            return [each for s in self._streams.values() if s.blocking and s.device == stream.device for each in s.last]
         return [*stream.last, *(legacy.last if stream.blocking else ())]
 
     # -- work ---------------------------------------------------------------------------------------------------------
-    def launch(self, name: str, work: Work, stream: int, *, touches: Sequence[Touch] = ()) -> None:
+    def launch(
+        self, name: str, work: Work, stream: int, *, device: int = 0, touches: Sequence[Touch] = ()
+    ) -> None:  # fmt: skip
         """A kernel, with its counted or known time."""
         us = work.us
         if self._graphs:  # the next node's launch is known beforehand
             us += self.times["graph_node_us"] - self.chip.prediction["launch_us"]
         self._call("launch_call_us")
-        self._give("kernel", name, Engine.COMPUTE, stream, us=us, demand=work.demand, touches=touches)
+        self._give("kernel", name, Engine.COMPUTE, stream, device, us=us, demand=work.demand, touches=touches)
 
     def copy(
-        self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = ()
-    ) -> None:
-        """A copy; the host waits for it if it asked for that, or if its memory is pageable."""
+        self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = (),
+        device: int = 0,
+    ) -> None:  # fmt: skip
+        """A copy that `device` has a part in; the host waits if it asked for that, or if its memory is pageable."""
         self._call("call_us")
         if kind == HOST_TO_HOST:
             us = host_us(nbytes, self.chip)
-            last = self._give("copy within host", "", Engine.HOST, stream, us=us, nbytes=nbytes, touches=touches)
+            last = self._give("copy within host", "", Engine.HOST, stream, device, us=us, nbytes=nbytes,
+                              touches=touches)  # fmt: skip
         elif kind == WITHIN:
             work = memory_work(2 * nbytes, self.chip)
-            self._give("copy within device", "", Engine.COMPUTE, stream, us=work.us, demand=work.demand,
+            self._give("copy within device", "", Engine.COMPUTE, stream, device, us=work.us, demand=work.demand,
                        nbytes=nbytes, touches=touches)  # fmt: skip
             return
         else:
             name, engine = _COPIES[kind]
             us = link_us(nbytes, self.chip, pageable=pageable)
             memory = "pageable" if pageable else "pinned"
-            last = self._give(name, memory, engine, stream, us=us, nbytes=nbytes, touches=touches)
+            last = self._give(name, memory, engine, stream, device, us=us, nbytes=nbytes, touches=touches)
         if waits or pageable:
             self._wait([last])
 
-    def fill(self, nbytes: int, stream: int, *, touches: Sequence[Touch] = ()) -> None:
+    def copy_to_peer(
+        self, nbytes: int, stream: int, *, origin: int, to: int, direct: bool, touches: Sequence[Touch] = ()
+    ) -> None:  # fmt: skip
+        """A copy from one GPU to another; `direct`: one of them may use the other's memory.
+
+        In a default stream it comes after all that both GPUs were given before, and before what they are given next.
+        """
+        self._call("call_us")
+        is_default = not self._graphs and any(self._stream(stream) is each for each in self._legacy)
+        both = (self._legacy[origin], self._legacy[to]) if is_default else ()
+        before = [each for legacy in both for each in self._before(legacy)]
+        over_nvlink = direct and self.times["nvlinks"] > 0
+        out, into = ("nvlink out", "nvlink in") if over_nvlink else (Engine.TO_HOST, Engine.TO_DEVICE)
+        copy = self._give("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER, stream,
+                          origin, us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
+                          also=before, ways=(Way(origin, out), Way(to, into)))  # fmt: skip
+        for legacy in both:
+            legacy.last = [copy]
+
+    def fill(self, nbytes: int, stream: int, *, device: int = 0, touches: Sequence[Touch] = ()) -> None:
         """cudaMemset."""
         self._call("call_us")
         work = memory_work(nbytes, self.chip)
-        self._give("fill", "", Engine.COMPUTE, stream, us=work.us, demand=work.demand, nbytes=nbytes, touches=touches)
+        self._give("fill", "", Engine.COMPUTE, stream, device, us=work.us, demand=work.demand, nbytes=nbytes,
+                   touches=touches)  # fmt: skip
 
     def host_function(self, stream: int) -> None:
         """A function of the host in a stream: its way there and back, as what it does takes no time here."""
@@ -149,15 +184,19 @@ class Timeline:
             self.now_us += self.times[name]
 
     def _give(
-        self, kind: str, name: str, engine: Engine, stream: int, *, us: float = 0.0, nbytes: int = 0,
-        demand: Mapping[str, float] | None = None, also: Iterable[Operation] = (), touches: Sequence[Touch] = (),
+        self, kind: str, name: str, engine: Engine, stream: int, device: int | None = None, *, us: float = 0.0,
+        nbytes: int = 0, demand: Mapping[str, float] | None = None, also: Iterable[Operation] = (),
+        touches: Sequence[Touch] = (), ways: Sequence[Way] = (),
     ) -> Operation:  # fmt: skip
         graph = self._graphs[-1] if self._graphs else None
         queue = graph.stream if graph else self._stream(stream)
+        where = queue.device if device is None else device
+        if not ways and engine not in (Engine.COMPUTE, Engine.NONE):
+            ways = (Way(where, engine),)
         self._count += 1
         operation = Operation(
             self._count, kind, name, queue.number, engine, self.now_us + self.times["begin_us"], us, nbytes,
-            demand or {}, queue.priority, graph.launch if graph else 0, touches=touches,
+            demand or {}, queue.priority, graph.launch if graph else 0, where, ways, touches=touches,
         )  # fmt: skip
         before = [*(graph.now if graph else self._before(queue)), *also]
         self.order.add(operation, before)
@@ -207,9 +246,9 @@ class Timeline:
             graph.stream.last = ends
 
     # -- waiting ------------------------------------------------------------------------------------------------------
-    def wait_for_all(self) -> None:
+    def wait_for_all(self, device: int = 0) -> None:
         """cudaDeviceSynchronize."""
-        self._wait([each for stream in self._streams.values() for each in stream.last])
+        self._wait([each for stream in self._streams.values() if stream.device == device for each in stream.last])
 
     def wait_for_stream(self, stream: int) -> None:
         """cudaStreamSynchronize."""

@@ -10,8 +10,8 @@ from gridstride.virtual.observe.figures import aligned, percent
 _WIDTH = 40
 """Characters of a bar that is as long as the program."""
 _MARKS = {
-    "copy to device": ">", "copy to host": "<", "kernel": "#", "fill": "=", "copy within device": "=",
-    "copy within host": "h", "host function": "h",
+    "copy to device": ">", "copy to host": "<", "copy to peer": "^", "kernel": "#", "fill": "=",
+    "copy within device": "=", "copy within host": "h", "host function": "h",
 }  # fmt: skip
 _BUSY = "█"
 _LISTED = 24
@@ -39,25 +39,45 @@ def drawn(told: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
     operations = told["operations"]
     start, length = operations[0]["start_us"], max(told["modelled_us"], 1e-3)
     scale = _Scale(start, length, width)
+    gpus = told["gpus"]
+    to_peer = "^ copy to peer  " if gpus > 1 else ""
     streams = [
-        (f"stream {each['stream']}" if each["stream"] else "default stream",
+        (_of_gpu(f"stream {each['stream']}" if each["stream"] >= gpus else "default stream", each["gpu"], gpus),
          scale.bar((o for o in operations if o["stream"] == each["stream"]), _MARKS), _us(each["busy_us"]),
          percent(each["busy_us"] / length), str(each["operations"]))
         for each in told["streams"]
     ]  # fmt: skip
     engines = [
-        (each["engine"], scale.bar((o for o in operations if o["engine"] == each["engine"]), {}), _us(each["busy_us"]),
-         percent(each["busy_us"] / length), _bytes(each["bytes"]))
+        (_of_gpu(each["engine"], each["gpu"], gpus), scale.bar((o for o in operations if _is_of(o, each)), {}),
+         _us(each["busy_us"]), percent(each["busy_us"] / length), _bytes(each["bytes"]))
         for each in told["engines"] if each["operations"]
     ]  # fmt: skip
     return [
         f"modelled for {told['chip']}, not measured: {_us(told['modelled_us'])} us in all",
-        "> copy to device  < copy to host  # kernel  = fill or copy within  h host",
+        f"> copy to device  < copy to host  {to_peer}# kernel  = fill or copy within  h host",
         "",
         *aligned(("", f"0 to {_us(length)} us", "busy us", "share", "operations"), streams, left=(0, 1)),
         "",
         *aligned(("engine", "", "busy us", "share", "bytes"), engines, left=(0, 1)),
+        *_links(told["links"], length),
     ]
+
+
+def _links(links: Sequence[Mapping[str, Any]], length: float) -> list[str]:
+    rows = [
+        (f"GPU {each['from']} to GPU {each['to']}", _us(each["busy_us"]), percent(each["busy_us"] / length),
+         str(each["operations"]), _bytes(each["bytes"]))
+        for each in links
+    ]  # fmt: skip
+    return ["", *aligned(("link", "busy us", "share", "copies", "bytes"), rows, left=(0,))] if rows else []
+
+
+def _of_gpu(name: str, gpu: int, gpus: int) -> str:
+    return f"GPU {gpu} {name}" if gpus > 1 else name
+
+
+def _is_of(operation: Mapping[str, Any], engine: Mapping[str, Any]) -> bool:
+    return bool(operation["engine"] == engine["engine"] and operation["gpu"] == engine["gpu"])
 
 
 class _Scale:

@@ -1,7 +1,8 @@
 """When operations run: each after those it depends on, and when its engine has room for it.
 
-Compute: kernels run side by side as long as no resource of the chip is asked for more than once over; none of them
-slows another down. The other engines do one operation after the other. Whoever can begin first goes first, as each
+Each GPU has engines of its own. Compute: kernels run side by side as long as no resource of the chip is asked for more
+than once over; none of them slows another down. The other engines do one operation after the other; a copy to another
+GPU takes the way out of one and the way into the other. Whoever can begin first goes first, as each
 stream has a queue of its own in hardware; of those that can begin at one time the higher priority, then the one that
 was given first.
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
+from typing import NamedTuple
 
 from gridstride.programs.timeline.order import Touch
 
@@ -24,9 +26,17 @@ class Engine(StrEnum):
     COMPUTE = "compute"
     TO_DEVICE = "to device"
     TO_HOST = "to host"
+    TO_PEER = "to peer"
     HOST = "host functions"
     NONE = "none"
     """Nothing is done: an event, or a stream that waits for one."""
+
+
+class Way(NamedTuple):
+    """What one operation at a time uses: one direction of a GPU's link, or its functions of the host."""
+
+    device: int
+    name: str
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +57,10 @@ class Operation:
     priority: int = 0
     graph: int = 0
     """Which launch of a graph it belongs to, from 1 on; 0 for none."""
+    device: int = 0
+    """The GPU whose engine does it; of a copy to another GPU the one that it comes from."""
+    ways: Sequence[Way] = ()
+    """What it has to itself while it runs."""
     start_us: float = inf
     awaited: int = 0
     """How many operations it depends on that have no place yet."""
@@ -68,8 +82,8 @@ class Schedule:
         self.placed: list[Operation] = []
         """By the time they start."""
         self._ready: list[Operation] = []
-        self._running: list[Operation] = []  # on the compute engine
-        self._free_us = dict.fromkeys((Engine.TO_DEVICE, Engine.TO_HOST, Engine.HOST), 0.0)
+        self._running: dict[int, list[Operation]] = {}  # on the compute engine of each GPU
+        self._free_us: dict[Way, float] = {}
 
     def add(self, operation: Operation, after: Iterable[Operation]) -> None:
         """One operation more, which begins when those before it have ended."""
@@ -102,12 +116,13 @@ class Schedule:
         if operation.engine is Engine.NONE:
             return operation.given_us
         if operation.engine is not Engine.COMPUTE:
-            return max(operation.given_us, self._free_us[operation.engine])
-        times = [operation.given_us, *(each.end_us for each in self._running if each.end_us > operation.given_us)]
+            return max(operation.given_us, *(self._free_us.get(way, 0.0) for way in operation.ways))
+        running = self._running.get(operation.device, ())
+        times = [operation.given_us, *(each.end_us for each in running if each.end_us > operation.given_us)]
         return next(time for time in sorted(times) if self._fits(operation, time))
 
     def _fits(self, operation: Operation, time: float) -> bool:
-        there = [each.demand for each in self._running if each.end_us > time]
+        there = [each.demand for each in self._running.get(operation.device, ()) if each.end_us > time]
         return not there or all(
             share + sum(demand.get(name, 0.0) for demand in there) <= _FULL
             for name, share in operation.demand.items()
@@ -117,9 +132,10 @@ class Schedule:
         operation.start_us = start
         self.placed.append(operation)
         if operation.engine is Engine.COMPUTE:
-            self._running = [*(each for each in self._running if each.end_us > start), operation]
-        elif operation.engine is not Engine.NONE:
-            self._free_us[operation.engine] = operation.end_us
+            running = self._running.get(operation.device, ())
+            self._running[operation.device] = [*(each for each in running if each.end_us > start), operation]
+        for way in operation.ways:
+            self._free_us[way] = operation.end_us
         for each in operation.followers:
             each.given_us = max(each.given_us, operation.end_us)
             each.awaited -= 1

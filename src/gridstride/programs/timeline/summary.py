@@ -13,6 +13,7 @@ from gridstride.programs.timeline.totals import Totals
 
 MOST_SHOWN = 5000
 """Operations that a report lists."""
+WORKING = tuple(engine for engine in Engine if engine is not Engine.NONE)
 Span = tuple[float, float]
 
 
@@ -24,25 +25,28 @@ def work_of(timeline: Timeline) -> list[Operation]:
 def totals(timeline: Timeline) -> Totals:
     """Of a program that has ended."""
     done = work_of(timeline)
-    spans = {engine: busy(done, engine) for engine in (Engine.COMPUTE, Engine.TO_DEVICE, Engine.TO_HOST, Engine.HOST)}
-    sums = {engine: length(each) for engine, each in spans.items()}
-    any_busy = length(union(span for each in spans.values() for span in each))
+    engines = [busy(done, engine, device) for engine in WORKING for device in range(timeline.devices)]
+    sums = {engine: length(busy(done, engine)) for engine in WORKING}
+    any_busy = length(union(span for each in engines for span in each))
     whole = max((each.end_us for each in done), default=0.0) - min((each.start_us for each in done), default=0.0)
     return Totals(
         whole, sums[Engine.COMPUTE], sums[Engine.TO_DEVICE], sums[Engine.TO_HOST],
-        overlap(list(spans.values())), whole - any_busy, timeline.now_us, timeline.waited_us,
+        sums[Engine.TO_PEER], overlap(engines), whole - any_busy, timeline.now_us, timeline.waited_us,
         timeline.order.count,
         sum(end - start for start, end in timeline.timed),
-        sum(length(between(spans[Engine.COMPUTE], *each)) for each in timeline.timed),
+        sum(length(between(busy(done, Engine.COMPUTE), *each)) for each in timeline.timed),
         sum(start <= each.start_us and each.end_us <= end
             for start, end in timeline.timed for each in done if each.kind == "kernel"),
         timeline.managed_allocations,
     )  # fmt: skip
 
 
-def busy(operations: Sequence[Operation], engine: Engine) -> list[Span]:
-    """When an engine has something to do."""
-    return union((each.start_us, each.end_us) for each in operations if each.engine is engine)
+def busy(operations: Sequence[Operation], engine: Engine, device: int | None = None) -> list[Span]:
+    """When an engine has something to do: one GPU's, or any's."""
+    return union(
+        (each.start_us, each.end_us)
+        for each in operations if each.engine is engine and device in (None, each.device)
+    )  # fmt: skip
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
@@ -89,21 +93,22 @@ def report(timeline: Timeline, *, counted: int, reused: int) -> dict[str, Any]:
     `counted` launches were counted; `reused` ones took the time of an equal launch before them.
     """
     done = work_of(timeline)
+    device_of = timeline.devices_of_streams()
     streams = sorted({each.stream for each in done})
     return {
-        "chip": timeline.chip.key, "modelled": True, **asdict(totals(timeline)),
+        "chip": timeline.chip.key, "gpus": timeline.devices, "modelled": True, **asdict(totals(timeline)),
         "launches_counted": counted, "launches_reused": reused,
         "streams": [
-            {"stream": n, "busy_us": length(union((e.start_us, e.end_us) for e in done if e.stream == n)),
+            {"stream": n, "gpu": device_of[n],
+             "busy_us": length(union((e.start_us, e.end_us) for e in done if e.stream == n)),
              "operations": sum(e.stream == n for e in done)}
             for n in streams
         ],
         "engines": [
-            {"engine": str(engine), "busy_us": length(busy(done, engine)),
-             "operations": sum(e.engine is engine for e in done),
-             "bytes": sum(e.nbytes for e in done if e.engine is engine)}
-            for engine in Engine if engine is not Engine.NONE
+            _engine(done, engine, gpu) for gpu in range(timeline.devices) for engine in WORKING
+            if engine is not Engine.TO_PEER or timeline.devices > 1
         ],
+        "links": _links(done),
         "bubbles": [{"start_us": start, "end_us": end} for start, end in bubbles(done)[:5]],
         "pairs": [{"first": _row(a), "second": _row(b), "bytes": shared} for a, b, shared in timeline.order.pairs],
         "operation_count": len(done),
@@ -111,9 +116,30 @@ def report(timeline: Timeline, *, counted: int, reused: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _engine(done: Sequence[Operation], engine: Engine, gpu: int) -> dict[str, Any]:
+    own = [each for each in done if each.engine is engine and each.device == gpu]
+    return {
+        "engine": str(engine), "gpu": gpu, "busy_us": length(busy(own, engine)), "operations": len(own),
+        "bytes": sum(each.nbytes for each in own),
+    }  # fmt: skip
+
+
+def _links(done: Sequence[Operation]) -> list[dict[str, Any]]:
+    """What went from each GPU to each other."""
+    copies: dict[tuple[int, int], list[Operation]] = {}
+    for each in done:
+        if each.engine is Engine.TO_PEER:
+            copies.setdefault((each.ways[0].device, each.ways[1].device), []).append(each)
+    return [
+        {"from": origin, "to": to, "operations": len(own), "busy_us": length(busy(own, Engine.TO_PEER)),
+         "bytes": sum(each.nbytes for each in own)}
+        for (origin, to), own in sorted(copies.items())
+    ]  # fmt: skip
+
+
 def _row(operation: Operation) -> dict[str, Any]:
     return {
-        "kind": operation.kind, "name": operation.name, "stream": operation.stream, "engine": str(operation.engine),
-        "graph": operation.graph, "start_us": round(operation.start_us, 3), "end_us": round(operation.end_us, 3),
-        "bytes": operation.nbytes,
+        "kind": operation.kind, "name": operation.name, "stream": operation.stream, "gpu": operation.device,
+        "engine": str(operation.engine), "graph": operation.graph, "start_us": round(operation.start_us, 3),
+        "end_us": round(operation.end_us, 3), "bytes": operation.nbytes,
     }  # fmt: skip

@@ -73,6 +73,7 @@ KINDS: dict[str, FindingKind] = {
     "read_only_write": FindingKind(_HOST, True, "a store to memory that the launch was only to read"),
     "leak": FindingKind(_HOST, True, "memory that was never given back"),
     "failed_launch": FindingKind(_HOST, True, "a launch by a kernel failed, and no thread asked about it"),
+    "no_peer_access": FindingKind(_HOST, True, "an access to the memory of a GPU that this one was given no access to"),
 }
 
 

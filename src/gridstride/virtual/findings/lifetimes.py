@@ -46,6 +46,28 @@ def after_free(kernel: Kernel, found: Finding, packed: bytes) -> Finding:
     return replace(found, kind="use_after_free", message=message)
 
 
+def of_another_gpu(kernel: Kernel, found: Finding) -> Finding:
+    """A finding about bounds, told as missing peer access where the memory is another GPU's."""
+    arena = kernel.module.device.arena
+    if found.kind != "out_of_bounds" or found.address is None:
+        return found
+    near = arena.nearest(found.address)
+    if near is None or near.start not in arena.hidden or not near.start <= found.address < near.start + near.size:
+        return found
+    owner = arena.hidden[near.start]
+    way_out = (
+        f"cudaDeviceEnablePeerAccess({owner}, 0) while this one is current gives it, for memory of a pool "
+        "cudaMemPoolSetAccess; or copy the bytes"
+        if kernel.module.device.model.timeline["peer_gb_per_s"]
+        else "and the driver of this chip gives none: copy the bytes"
+    )
+    message = (
+        f"{found.message.partition(' at address')[0]} at byte {found.address - near.start} of {near.size} bytes of "
+        f"GPU {owner}, which this GPU has no access to: {way_out}"
+    )
+    return replace(found, kind="no_peer_access", message=message)
+
+
 def leaks(device: Device) -> Iterator[Finding]:
     """One finding for each allocation of the host, and for each line of a kernel that called malloc."""
     for start, size in device.arena.live():

@@ -18,7 +18,7 @@ from gridstride.virtual.findings import fault_messages
 from gridstride.virtual.findings.cluster_faults import warn_of_exited
 from gridstride.virtual.findings.elements import out_of_array, polled_in_array
 from gridstride.virtual.findings.finding import Finding, KernelFault
-from gridstride.virtual.findings.lifetimes import after_free
+from gridstride.virtual.findings.lifetimes import after_free, of_another_gpu
 from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
 from gridstride.virtual.launch.child_grids import ChildGrids
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
@@ -71,6 +71,7 @@ class VirtualModule:
         self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
         self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
+        self._shared: set[str] = set()
         known = summary(self.text_digest, self._parse)
         if known.constants > CONSTANT_BYTES:
             raise DeviceError(
@@ -99,6 +100,10 @@ class VirtualModule:
         """Address and bytes of a module-scope variable; KeyError when there is none."""
         return self._addresses[name]
 
+    def variables(self) -> list[tuple[int, int]]:
+        """Address and bytes of each variable that is this module's own."""
+        return [place for name, place in self._addresses.items() if name not in self._shared]
+
     @functools.cached_property
     def launch_queue(self) -> LaunchQueue:
         """Where this module's kernels leave what they launch."""
@@ -121,10 +126,18 @@ class VirtualModule:
                 data[p.offset : p.offset + p.size] = p.value(self.address(p.target))
             self.device.copy_in(self.address(v.key), np.frombuffer(data, np.uint8))
 
+    def share(self, name: str, address: int) -> None:
+        """Has a variable lie where another module's does, which keeps it."""
+        own, size = self._addresses[name]
+        self.device.free(own)
+        self._addresses[name] = address, size
+        self._shared.add(name)
+
     def release(self) -> None:
         """Gives the variables' memory back."""
-        for address, _ in self._addresses.values():
-            self.device.free(address)
+        for name, (address, _) in self._addresses.items():
+            if name not in self._shared:
+                self.device.free(address)
         self._addresses.clear()
         if "launch_queue" in self.__dict__:
             self.launch_queue.release()
@@ -360,7 +373,7 @@ class VirtualKernel:
         device = self.module.device
         found = fault_messages.finding(self.title, block, session, variant.tables, device)
         packed, site = session.params.tobytes()[session.params_skip :], int(session.launch["fault_site"][0])
-        found = after_free(self, found, packed)
+        found = of_another_gpu(self, after_free(self, found, packed))
         sites = variant.tables.sites
         found = out_of_array(self, found, sites[site] if site < len(sites) else None, packed)
         found = polled_in_array(self, found, packed)

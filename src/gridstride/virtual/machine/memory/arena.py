@@ -7,6 +7,7 @@ import contextlib
 import mmap
 import os
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,14 @@ class Arena:
         self.used = 0
         self.generation = 0
         self._table: np.ndarray[Any, Any] | None = None
+        self.hidden: Mapping[int, int] = {}
+        """Allocations that kernels do not reach for now: of each start, the GPU whose memory it is."""
+
+    def hide(self, hidden: Mapping[int, int]) -> None:
+        """Has kernels reach all allocations but these, from the next launch on."""
+        if hidden != self.hidden:
+            self.hidden = hidden
+            self._changed()
 
     def allocate(self, size: int, lead: int = 0) -> int | None:
         """The address of `size` bytes, aligned to 256; None when no free range is large enough.
@@ -176,11 +185,12 @@ class Arena:
         return best
 
     def table(self) -> np.ndarray[Any, Any]:
-        """The live allocations as the machine code searches them; entry 0 is an empty one at address 0."""
+        """Live allocations that kernels reach, as machine code searches them; entry 0 is an empty one at address 0."""
         if self._table is None:
-            self._table = np.zeros(len(self._starts) + 1, ALLOCATION.dtype())
-            self._table["start"][1:] = self._starts
-            self._table["size"][1:] = [self._sizes[s] for s in self._starts]
+            reached = [start for start in self._starts if start not in self.hidden]
+            self._table = np.zeros(len(reached) + 1, ALLOCATION.dtype())
+            self._table["start"][1:] = reached
+            self._table["size"][1:] = [self._sizes[s] for s in reached]
         return self._table
 
     def view(self, address: int, size: int) -> np.ndarray[Any, Any]:

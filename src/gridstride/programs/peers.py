@@ -1,0 +1,103 @@
+"""Several GPUs behind one arena: whose memory an allocation is, and which GPU's kernels reach it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gridstride.virtual.machine.memory.arena import Arena
+
+MOST = 16
+"""GPUs that a program may see: GS_MOST_DEVICES of runtime.h, as many as the largest NVSwitch machines of one host."""
+EVERYONE = -1
+"""Owner of what all GPUs reach: managed and pinned memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """`pool`: of what came from a memory pool, its number; who reaches it is the pool's to say."""
+
+    owner: int
+    nbytes: int
+    pool: int | None = None
+
+
+@dataclass(slots=True)
+class Peers:
+    """Owners of allocations, and who may reach them; from any thread. Its lock is the last that a thread takes."""
+
+    count: int = 1
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _memory: dict[int, _Memory] = field(default_factory=dict)
+    _used: dict[int, int] = field(default_factory=dict)
+    _enabled: set[tuple[int, int]] = field(default_factory=set)
+    _pools: set[tuple[int, int]] = field(default_factory=set)
+    _hidden: dict[int, Mapping[int, int]] = field(default_factory=dict)
+
+    def allocated(self, address: int, nbytes: int, owner: int) -> None:
+        """Memory of `owner`, a GPU or EVERYONE."""
+        with self._lock:
+            self._memory[address] = _Memory(owner, nbytes)
+            self._used[owner] = self._used.get(owner, 0) + nbytes
+            self._hidden.clear()
+
+    def pooled(self, address: int, pool: int) -> None:
+        """It came from a pool."""
+        with self._lock:
+            self._memory[address] = replace(self._memory[address], pool=pool)
+            self._hidden.clear()
+
+    def freed(self, address: int) -> None:
+        """It is gone."""
+        with self._lock:
+            memory = self._memory.pop(address, None)
+            if memory is not None:
+                self._used[memory.owner] -= memory.nbytes
+                self._hidden.clear()
+
+    def used(self, device: int) -> int:
+        """Bytes that are a GPU's."""
+        return self._used.get(device, 0)
+
+    def enable(self, device: int, peer: int, *, enabled: bool) -> None:
+        """Whether kernels of `device` reach what cudaMalloc gave on `peer`."""
+        with self._lock:
+            _change(self._enabled, (device, peer), enabled)
+            self._hidden.clear()
+
+    def are_enabled(self, one: int, other: int) -> bool:
+        """Whether one of two may use the other's memory, so that copies go straight."""
+        return bool({(one, other), (other, one)} & self._enabled)
+
+    def enable_pool(self, pool: int, device: int, *, enabled: bool) -> None:
+        """Whether kernels of `device` reach what a pool of another GPU gave."""
+        with self._lock:
+            _change(self._pools, (pool, device), enabled)
+            self._hidden.clear()
+
+    def show(self, arena: Arena, device: int) -> None:
+        """Has the next launch reach what this GPU may reach; the caller holds the device."""
+        if self.count == 1:
+            return
+        with self._lock:
+            if device not in self._hidden:
+                self._hidden[device] = {a: m.owner for a, m in self._memory.items() if not self._reaches(device, m)}
+            hidden = self._hidden[device]
+        arena.hide(hidden)
+
+    def _reaches(self, device: int, memory: _Memory) -> bool:
+        if memory.owner in (device, EVERYONE):
+            return True
+        if memory.pool is not None:
+            return (memory.pool, device) in self._pools
+        return (device, memory.owner) in self._enabled
+
+
+def _change(pairs: set[tuple[int, int]], pair: tuple[int, int], present: bool) -> None:
+    if present:
+        pairs.add(pair)
+    else:
+        pairs.discard(pair)
