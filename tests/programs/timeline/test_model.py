@@ -304,6 +304,13 @@ def play(timeline: Timeline, calls: list[tuple[str, int]]) -> None:
         }[call](stream)  # fmt: skip
 
 
+def test_two_that_wait_for_a_full_chip_both_wait(timeline: Timeline) -> None:
+    for work, stream in ((FULL, THREE), (HALF, ONE), (HALF, TWO)):
+        timeline.launch("step", work, stream)
+    full, *halves = done(timeline)
+    assert [each.start_us for each in halves] == [full.end_us] * 2
+
+
 @settings(deadline=None, max_examples=150)
 @given(CALLS)
 def test_the_length_lies_between_the_busiest_engine_and_the_sum(calls: list[tuple[str, int]]) -> None:

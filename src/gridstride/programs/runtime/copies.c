@@ -204,7 +204,8 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
         if (!(gs_in_arena(row) || gs_block(row, &block)) || !gs_reaches(row, width))
             return cudaErrorInvalidValue;
     }
-    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, owner(pointer, gs_stream_device(stream))));
+    int device = owner(pointer, gs_stream_device(stream));
+    MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, device));
     for (size_t y = 0; y < height; y++) {
         memset((char *)pointer + y * pitch, value, width);
         gs_written((char *)pointer + y * pitch, width);

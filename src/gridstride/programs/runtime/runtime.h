@@ -69,7 +69,7 @@ typedef struct {
     void (*unload)(int64_t module);
     int (*kernel)(int64_t module, const char *name, KernelLayout *layout);
     int (*variable)(int64_t module, const char *name, uint64_t *address, uint64_t *bytes);
-    void (*share)(int64_t module, const char *name, uint64_t address); /* a __managed__ variable, of all GPUs: one place */
+    void (*share)(int64_t module, const char *name, uint64_t address); /* a __managed__ variable */
     int (*launch)(const Launch *launch);
     void (*written)(uint64_t address, uint64_t bytes);
     int64_t (*holds)(uint64_t address, uint64_t bytes);

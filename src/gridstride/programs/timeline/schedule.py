@@ -83,6 +83,7 @@ class Schedule:
         """By the time they start."""
         self._ready: list[Operation] = []
         self._running: dict[int, list[Operation]] = {}  # on the compute engine of each GPU
+        self._latest_us: dict[int, float] = {}  # when the last kernel of each GPU's began
         self._free_us: dict[Way, float] = {}
 
     def add(self, operation: Operation, after: Iterable[Operation]) -> None:
@@ -118,7 +119,9 @@ class Schedule:
         if operation.engine is not Engine.COMPUTE:
             return max(operation.given_us, *(self._free_us.get(way, 0.0) for way in operation.ways))
         running = self._running.get(operation.device, ())
-        times = [operation.given_us, *(each.end_us for each in running if each.end_us > operation.given_us)]
+        # What would have fitted before the last one began has been placed: those that ended by then are forgotten.
+        earliest = max(operation.given_us, self._latest_us.get(operation.device, 0.0))
+        times = [earliest, *(each.end_us for each in running if each.end_us > earliest)]
         return next(time for time in sorted(times) if self._fits(operation, time))
 
     def _fits(self, operation: Operation, time: float) -> bool:
@@ -134,6 +137,7 @@ class Schedule:
         if operation.engine is Engine.COMPUTE:
             running = self._running.get(operation.device, ())
             self._running[operation.device] = [*(each for each in running if each.end_us > start), operation]
+            self._latest_us[operation.device] = start
         for way in operation.ways:
             self._free_us[way] = operation.end_us
         for each in operation.followers:

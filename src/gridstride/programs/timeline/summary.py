@@ -25,8 +25,9 @@ def work_of(timeline: Timeline) -> list[Operation]:
 def totals(timeline: Timeline) -> Totals:
     """Of a program that has ended."""
     done = work_of(timeline)
+    spans = {engine: busy(done, engine) for engine in WORKING}
+    sums = {engine: length(each) for engine, each in spans.items()}
     engines = [busy(done, engine, device) for engine in WORKING for device in range(timeline.devices)]
-    sums = {engine: length(busy(done, engine)) for engine in WORKING}
     any_busy = length(union(span for each in engines for span in each))
     whole = max((each.end_us for each in done), default=0.0) - min((each.start_us for each in done), default=0.0)
     return Totals(
