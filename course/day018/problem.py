@@ -1,7 +1,7 @@
 """Heat on a rod: in step s, x[n // 2] += heat[s], then 18 sweeps.
 
-A sweep: to[i] = (from[i - 1] + 2 * from[i] + from[i + 1]) / 4. Integers, rounded down; a cell at an end has itself for the neighbour that it lacks. seen[s] is x[n // 2] after step s,
-and y is x after all of them.
+A sweep: to[i] = (from[i - 1] + 2 * from[i] + from[i + 1]) / 4. Integers, rounded down; a cell at an end has itself for
+the neighbour that it lacks. seen[s] is x[n // 2] after step s, and y is x after all of them.
 """
 
 from __future__ import annotations
