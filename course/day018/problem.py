@@ -1,7 +1,7 @@
-"""Heat on a rod: in step s, x[n // 2] += heat[s], then 18 sweeps, to[i] = (from[i - 1] + 2 * from[i] + from[i + 1]) / 4.
+"""Heat on a rod: in step s, x[n // 2] += heat[s], then 18 sweeps.
 
-Integers, rounded down; a cell at an end has itself for the neighbour that it lacks. seen[s] is x[n // 2] after step s,
-and y is x after all of them.
+A sweep: to[i] = (from[i - 1] + 2 * from[i] + from[i + 1]) / 4. Integers, rounded down; a cell at an end has itself for
+the neighbour that it lacks. seen[s] is x[n // 2] after step s, and y is x after all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HOTTEST = 1_000_000
 
 
 def temperatures(v: Values) -> dict[str, object]:
-    """Cells from 0 to WARMEST and heat from 0 to HOTTEST, whatever was drawn: nothing is negative, nothing overflows."""
+    """Cells from 0 to WARMEST and heat from 0 to HOTTEST, whatever was drawn: no sum overflows."""
     x, heat = (np.abs(np.asarray(v[name], np.int64)) for name in ("x", "heat"))
     scattered = heat * 40_503 + 977 * np.arange(heat.size)
     return {"x": (x % WARMEST).astype(np.int32), "heat": (scattered % HOTTEST).astype(np.int32)}
@@ -57,9 +57,9 @@ problem = Problem(
     exact=True,
     bitwise=True,
     public=({"n": 1000, "steps": 3}, {"n": 77, "steps": 5}),
-    largest={"n": 5000, "steps": 20},
-    observed={"n": 1000, "steps": 20},
-    timed={"n": 5000, "steps": 20},
+    largest={"n": 5000, "steps": 25},
+    observed={"n": 1000, "steps": 25},
+    timed={"n": 5000, "steps": 25},
     flops="4*18*n*steps",
     bytes="8*18*n*steps",
 )

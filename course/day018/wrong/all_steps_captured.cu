@@ -1,5 +1,5 @@
 // All steps in one graph, and one launch at the end. Fewer launches than that there are not. Each step was recorded by
-// itself: the graph has 400 nodes where twenty would do, and all were captured before the first of them ran.
+// itself: the graph has 500 nodes where twenty would do, and all were captured before the first of them ran.
 //
 // expect: too_many nodes
 
