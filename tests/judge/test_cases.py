@@ -71,7 +71,9 @@ def test_one_public_case_has_the_grid_of_a_chip_of_one_multiprocessor(doubling: 
     assert [case.sizes for case in public_cases(doubling) if case.multiprocessors == 1] == [{"n": 33}]
 
 
-def test_the_longest_cases_are_run_once_and_so_are_those_of_next_to_nothing_of_twos_and_of_powers(doubling: Problem) -> None:
+def test_cases_are_run_once_that_are_long_or_next_to_nothing_or_of_twos_or_powers(
+    doubling: Problem,
+) -> None:
     cases = hidden_cases(replace(doubling, widest={"n": 70_000}), seed=0)
     short = [case for case in cases if case.once and case.sizes["n"] <= 1 << 13]
     assert all(case.sizes["n"] < 4 or case.sizes["n"] % 4 == 2 or case.sizes["n"].bit_count() == 1 for case in short)
