@@ -67,10 +67,11 @@ def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked
         raise AnswerError(f"{given!r} is no answer: give a number")
     measured = bench.value(question.figure)
     right = is_near(question, number, measured)
-    how = _MEASURED if day.figures[question.figure].run else "from the chip's data"
+    figure = day.figures[question.figure]
+    how = " from the chip's data" if not figure.run else "" if "modelled" in figure.unit else f" {_MEASURED}"
     slip = next((each.why for each in question.slips if not right and math.isclose(each.value, number)), "")
-    number_of = counted(measured, day.figures[question.figure].unit)
-    parts = [f"{number_of} {how}; you said {plain_number(number)}.", slip, question.why.strip()]
+    number_of = counted(measured, figure.unit)
+    parts = [f"{number_of}{how}; you said {plain_number(number)}.", slip, question.why.strip()]
     return Marked(day.number, question, given, right, " ".join(part for part in parts if part), measured)
 
 
