@@ -54,9 +54,7 @@ def main(order: dict[str, Any]) -> None:
     reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
     limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
-    # One worker, so that its blocks meet the caches in one order, and times are predicted the same on every run.
-    workers = 1 if order["predict"] else None
-    device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], workers=workers, **limits)
+    device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
     board = Board(device, reports, vendor_runtime=order["vendor_runtime"], fails=order["fails"],
                   devices=order["gpus"])  # fmt: skip
     if order["predict"]:
