@@ -224,8 +224,11 @@ def _opposed(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Gener
 
 
 def _not_a_number(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
-    """one NaN among numbers and zeros: who sorts by sign, compares, or leaves zeros out loses it"""
-    return _with_one(draw, shape, np.nan, _half_zeros(dtype, shape, draw))
+    """one NaN or one in a hundred, among numbers and zeros: who sorts by sign, compares or leaves zeros out loses it"""
+    values = _half_zeros(dtype, shape, draw)
+    if draw.random() < 0.5:  # many meet every other value somewhere; a single one is not made up for by another
+        values = np.where(draw.random(shape) < 0.01, np.nan, values)
+    return _with_one(draw, shape, np.nan, values)
 
 
 def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float, others: Array | None = None) -> Array:
