@@ -115,9 +115,10 @@ def run_program(order: dict[str, Any]) -> Result:
         except subprocess.TimeoutExpired:
             return {"stage": "build", "error": f"the compiler had not ended after {BUILD_LIMIT} s"}
     try:
-        return json.loads(done.stdout.strip().splitlines()[-1])  # type: ignore[no-any-return]
+        answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, json.JSONDecodeError):
         return {"stage": "build", "error": (done.stdout + done.stderr)[-2000:]}
+    return answer
 
 
 # -- programs that check themselves -----------------------------------------------------------------------------------

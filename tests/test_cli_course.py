@@ -23,7 +23,7 @@ import pytest
 import gridstride
 from gridstride.cli import main
 from gridstride.commands.learn import _needed
-from gridstride.course import kernel_lab
+from gridstride.course import content, kernel_lab
 from gridstride.course.content import day, day_numbers
 from gridstride.course.progress import Progress
 from gridstride.course.workspace import lab_path
@@ -174,6 +174,27 @@ def test_questions_of_earlier_days_come_back(run: Run, mine: Path) -> None:
     assert run("progress", "--json").json["due"] == 2
 
 
+@pytest.mark.parametrize("words", [("quiz", "1", "--json"), ("progress", "--json"), ("learn", "--json")], ids=" ".join)
+def test_a_broken_lesson_is_named_and_the_others_stay(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    broken = tmp_path / "course"
+    shutil.copytree(content.course_folder(), broken)
+    (broken / "day005/quiz.toml").write_text("[[question]\n")
+    monkeypatch.setattr(content, "course_folder", lambda: broken)
+    content.day.cache_clear()
+    content.glossary.cache_clear()
+    try:
+        outcome = run(*words)
+        assert run("learn", "5").code != 0
+    finally:
+        content.day.cache_clear()
+        content.glossary.cache_clear()
+    assert outcome.code == 0
+    assert "left out" in outcome.err
+    assert "day005/quiz.toml:1" in outcome.err
+
+
 def test_a_wrong_answer_on_the_command_line_records_none(run: Run) -> None:
     outcome = run("quiz", "1", "--answer", "twice=b", "--answer", "limit=z")
     assert outcome.code == 2
@@ -198,6 +219,7 @@ def test_progress_goes_on_with_the_lab_once_the_quiz_is_done(run: Run) -> None:
     assert run("progress", "--json").json["command"] == "gridstride watch 1"
 
 
+@pytest.mark.slow
 def test_after_the_last_day_it_is_said_that_there_are_no_more(run: Run, mine: Path) -> None:
     *before, last = day_numbers()
     with Progress(mine / "progress.sqlite") as progress:

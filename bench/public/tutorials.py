@@ -70,7 +70,9 @@ class _Unrun:
 
 @contextlib.contextmanager
 def _as_on_a_gpu(launched: triton_route.Launches) -> Iterator[None]:
-    report: Callable[..., Any] = lambda *_: lambda _: _Unrun()  # noqa: E731
+    def report(*_: Any) -> Callable[..., Any]:
+        return lambda _: _Unrun()
+
     with (
         patch.object(type(triton.runtime.driver), "active", _Driver()),
         patch.object(triton.runtime.driver, "set_active_to_cpu", lambda: None, create=True),

@@ -36,23 +36,34 @@ def opened() -> Iterator[Progress]:
         yield progress
 
 
+def days_there() -> list[Day]:
+    """The days that can be read; of the others a line on stderr says what is wrong."""
+    from gridstride.course.content import readable_days
+
+    good, broken = readable_days()
+    if not good and broken:
+        raise broken[0]
+    for error in broken:
+        print_stderr(f"warning: left out: {error}")
+    return good
+
+
 ALL_PASSED = "Every day there is has been passed"
 
 
 def all_passed(progress: Progress) -> bool:
     """Whether the lab of every day there is has been passed."""
-    from gridstride.course.content import all_days
     from gridstride.course.standing import next_day
 
-    return next_day(all_days(), progress) is None
+    return next_day(days_there(), progress) is None
 
 
 def chosen_day(word: str | None, progress: Progress) -> Day:
     """The day that is named; without a name the first that is not passed, or the last one where all are."""
-    from gridstride.course.content import all_days, day, day_number
+    from gridstride.course.content import day, day_number
     from gridstride.course.standing import next_day
 
     if word is not None:
         return day(day_number(word))
-    days = all_days()
+    days = days_there()
     return next_day(days, progress) or days[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gridstride.commands.course_target import ALL_PASSED, opened
+from gridstride.commands.course_target import ALL_PASSED, days_there, opened
 from gridstride.commands.terminal import emit, stdout
 
 if TYPE_CHECKING:
@@ -16,12 +16,11 @@ _HEADER = ("day", "", "lab", "runs", "hints", "quiz")
 
 def run(*, as_json: bool) -> bool:
     """Show each day, the streak, and how many questions wait."""
-    from gridstride.course.content import all_days
     from gridstride.course.standing import due_count, next_day, next_step, standing, streak
     from gridstride.course.workspace import workspace
 
     with opened() as progress:
-        days = all_days()
+        days = days_there()
         rows = [standing(day, progress) for day in days]
         row_of_days = streak(progress.active_times(), datetime.now().astimezone().date())
         waiting = due_count(days, progress, datetime.now(UTC))

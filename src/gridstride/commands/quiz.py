@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, opened
+from gridstride.commands.course_target import ALL_PASSED, all_passed, chosen_day, days_there, opened
 from gridstride.commands.terminal import WrongUse, emit, stdout
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ Asked = list[tuple["Day", "Question"]]
 
 def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: bool) -> bool:
     """Ask, mark and explain; True where every answer was right (and where nothing was to be answered)."""
-    from gridstride.course.content import all_days
     from gridstride.course.standing import asked_with
 
     with opened() as progress:
@@ -30,7 +29,7 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
         if interview:
             return _interview(day, as_json=as_json)
         repeat = word is None and not answers and all_passed(progress)  # a day's own are asked where it is named
-        asked = _due(progress) if repeat else asked_with(day, all_days(), progress, datetime.now(UTC))
+        asked = _due(progress) if repeat else asked_with(day, days_there(), progress, datetime.now(UTC))
         if repeat and not asked and not as_json:
             stdout().print(f"{ALL_PASSED}, and no question waits to be asked again: name a day to repeat its quiz")
             return True
@@ -48,11 +47,10 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
 
 def _due(progress: Progress) -> Asked:
     """The questions that are due."""
-    from gridstride.course.content import all_days
     from gridstride.course.quiz import returning
     from gridstride.course.standing import answers_by_question
 
-    return returning(all_days(), answers_by_question(progress), datetime.now(UTC), but=0)
+    return returning(days_there(), answers_by_question(progress), datetime.now(UTC), but=0)
 
 
 def _given(asked: Asked, answers: Sequence[str], progress: Progress) -> list[Marked]:

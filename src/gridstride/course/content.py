@@ -46,6 +46,18 @@ def all_days() -> list[Day]:
     return [day(number) for number in day_numbers()]
 
 
+def readable_days() -> tuple[list[Day], list[LessonError]]:
+    """The days that can be read, in order, and what is wrong with the others: one of them must not stop the rest."""
+    good: list[Day] = []
+    broken: list[LessonError] = []
+    for number in day_numbers():
+        try:
+            good.append(day(number))
+        except LessonError as error:
+            broken.append(error)
+    return good, broken
+
+
 @functools.cache
 def glossary(folder: Path | None = None) -> dict[str, Term]:
     """The terms by anchor."""

@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from nicegui import ui
 
+from gridstride.course.content import readable_days
 from gridstride.course.portfolio.site_folder import NAME, PAGE
 from gridstride.course.workspace import progress_file, workspace
 from gridstride.workbench.dispatch import Dispatcher, slots
@@ -23,7 +24,7 @@ from gridstride.workbench.gate import LOCAL, Gate
 from gridstride.workbench.jobs import Jobs
 from gridstride.workbench.pages.frame import THEME, THEMES
 from gridstride.workbench.pages.routes import add_pages
-from gridstride.workbench.state import Workbench, days
+from gridstride.workbench.state import Workbench
 from gridstride.workbench.store import Store
 
 _STYLE = (Path(__file__).parent / "workbench.css").read_text()
@@ -94,7 +95,7 @@ def serve(listener: socket.socket, url: str, key: Key, *, on_ready: Callable[[],
     address = listener.getsockname()[0].partition("%")[0]
     public = not ipaddress.ip_address(address).is_loopback
     store = Store(progress_file())
-    days()  # read once, before the first page waits for it
+    readable_days()  # read once, before the first page waits for it
     app = make_app(Workbench(store, Dispatcher(store, slots=slots()), url, public))
     gate = Gate(app, key.secret, key.hashed, None if public else LOCAL | {address})
     config = uvicorn.Config(gate, log_level=logging.WARNING, access_log=False, ws="wsproto", lifespan="on",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nicegui import ui
 
+from gridstride.course.content import readable_days
 from gridstride.judge.report.source_view import headline
 from gridstride.judge.report.source_view import prose as paragraphs
 from gridstride.plain import plain
@@ -16,7 +17,6 @@ from gridstride.virtual.observe.figures import percent, times
 from gridstride.workbench.ladder_record import Recorded, RungTimes, recorded
 from gridstride.workbench.pages.frame import trouble
 from gridstride.workbench.pages.prose import code, prose
-from gridstride.workbench.state import days
 
 _SAME = 1.05  # a ratio nearer to 1 is neither faster nor slower
 
@@ -67,7 +67,7 @@ def _read(name: str) -> _Ladder | None:
         return None
     folder = find(name)
     notes = folder.path / "notes.md"
-    climbed = tuple(day.number for day in days()[0] if day.lab.problem == name)
+    climbed = tuple(day.number for day in readable_days()[0] if day.lab.problem == name)
     rungs = tuple((file.name, file.source) for file in folder.rungs())
     return _Ladder(name, folder.problem.title, rungs, _without_title(notes), recorded(name), climbed)
 

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from nicegui import ui
 
 from gridstride.course.content import day as read_day
-from gridstride.course.content import day_number, day_numbers
+from gridstride.course.content import day_number, day_numbers, readable_days
 from gridstride.course.lesson import Day, Question
 from gridstride.course.progress import AnswerRecord, Progress
 from gridstride.course.standing import DayStanding, asked_with, standing
 from gridstride.workbench.pages.prose import prose
 from gridstride.workbench.pages.quiz import card
-from gridstride.workbench.state import Workbench, days
+from gridstride.workbench.state import Workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def read(progress: Progress, word: str) -> Lesson:
     """From the course and the learner's record; NoSuchDay, LessonError."""
     day = read_day(day_number(word))
     last = {(each.day, each.question): each for each in progress.answers()}
-    asked = tuple(asked_with(day, days()[0], progress, datetime.now(UTC)))
+    asked = tuple(asked_with(day, readable_days()[0], progress, datetime.now(UTC)))
     return Lesson(day, standing(day, progress), asked, last)
 
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 from nicegui import ui
 
-from gridstride.course.content import DAYS
+from gridstride.course.content import DAYS, readable_days
 from gridstride.course.errors import LessonError
 from gridstride.course.progress import Progress
 from gridstride.course.standing import DayStanding, due_count, next_day, standing, streak
 from gridstride.workbench.pages.frame import trouble
-from gridstride.workbench.state import Workbench, days
+from gridstride.workbench.state import Workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Roadmap:
 
 def read(progress: Progress) -> Roadmap:
     """From the learner's record."""
-    good, broken = days()
+    good, broken = readable_days()
     following = next_day(good, progress)
     return Roadmap(
         tuple(standing(day, progress) for day in good), tuple(broken),
