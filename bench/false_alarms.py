@@ -28,10 +28,10 @@ from common import ROOT, machine, save
 from kernel_set import fresh, limited, real
 
 import gridstride as gs
-from gridstride.judge.cases import all_cases
+from gridstride.judge.cases.case_list import all_cases
+from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import find, problem_names
-from gridstride.judge.prepared_cases import prepare
-from gridstride.judge.runnable import build
+from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.submission import check
 from gridstride.judge.verify import verify

@@ -12,10 +12,10 @@ import numpy as np
 
 import gridstride as gs
 from gridstride.device.choice import device as choose
-from gridstride.judge.data import generate
+from gridstride.judge.cases.data import generate
+from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import find
 from gridstride.judge.problem import Case as Data
-from gridstride.judge.runnable import build
 
 KERNELS = Path(__file__).parent / "kernels"
 SMS = 132

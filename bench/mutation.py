@@ -38,15 +38,15 @@ from common import machine, save
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import gridstride as gs
-from gridstride.judge.buffers import Buffers
-from gridstride.judge.cases import drawn_cases
-from gridstride.judge.data import generate
+from gridstride.judge.cases.case_list import drawn_cases
+from gridstride.judge.cases.data import generate
+from gridstride.judge.execution.buffers import Buffers
+from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.mutants import Mutant, compilable, mutants
 from gridstride.judge.problem import Case
-from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.proof.mutants import Mutant, compilable, mutants
 from gridstride.judge.verify import verify
 from gridstride.virtual.machine import engine
 

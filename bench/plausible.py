@@ -147,7 +147,7 @@ def verdicts(problem: str, kernels: list[PlausibleKernel], seed: int, device: st
 def on_hardware(ladder: Ladder, file: KernelFile) -> tuple[Finding, ...]:
     """What the judge's cases show on the physical GPU, without timing."""
     from gridstride.device.choice import device as choose
-    from gridstride.judge.runnable import RefusedError, build
+    from gridstride.judge.execution.runnable import RefusedError, build
     from gridstride.judge.verify import verify
 
     gpu = choose("physical")

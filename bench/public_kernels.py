@@ -179,7 +179,7 @@ def ended(result: Result, each: main_program.Main, folder: Path) -> tuple[str, s
         return ("wrong", wrong) if wrong else ("right", "")
     if each.unchecked:
         return "unchecked", each.unchecked
-    return ("right", "") if each.right.search(said) else ("unchecked", _brief(said[-200:]))
+    return ("right", "") if each.status_tells or each.right.search(said) else ("unchecked", _brief(said[-200:]))
 
 
 def _brief(text: str) -> str:

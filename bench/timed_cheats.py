@@ -20,12 +20,12 @@ from common import save
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import gridstride as gs
+from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile, read_kernel
-from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.problem import Problem
-from gridstride.judge.runnable import build
-from gridstride.judge.timing import Timer
+from gridstride.judge.timing.limits import Rates, floor_ms
+from gridstride.judge.timing.timer import Timer
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "judge" / "cheats" / "timed"
 

@@ -1,4 +1,4 @@
-"""How long a verdict takes: matmul submissions judged at 512³ too, and one that does not compile.
+"""How long a verdict takes: vector_add's rungs, matmul submissions judged at 512³ too, and one that does not compile.
 
     python bench/verdict.py [--repeats N] [--rung R]…
 
@@ -31,7 +31,7 @@ sys.path.insert(0, str(SOURCE))
 
 from gridstride.judge.find import find  # noqa: E402
 
-LIMIT, LIMIT_OF_AN_ERROR = 10.0, 1.0  # seconds
+LIMIT, LIMIT_OF_VECTOR_ADD, LIMIT_OF_AN_ERROR = 10.0, 2.0, 1.0  # seconds
 SIZE = 512
 PROBLEM = """from dataclasses import replace
 from gridstride.judge.find import find
@@ -48,16 +48,34 @@ def main() -> None:
     words.add_argument("--rung", action="append", default=[])
     asked = words.parse_args()
     started = machine()
-    rungs = [each for each in find("matmul").rungs() if not asked.rung or each.name in asked.rung]
+    simple, rungs = (
+        [each for each in find(name).rungs() if not asked.rung or each.name in asked.rung]
+        for name in ("vector_add", "matmul")
+    )
     with tempfile.TemporaryDirectory() as folder:
         problem = Path(folder) / "matmul512"
         problem.mkdir()
         (problem / "problem.py").write_text(PROBLEM.format(n=SIZE))
-        rows = [verdict(Path(rung.filename), problem, asked.repeats) for rung in rungs]
+        rows = [vector_add(Path(rung.filename), Path(folder), asked.repeats) for rung in simple]
+        rows += [verdict(Path(rung.filename), problem, asked.repeats) for rung in rungs]
         broken = Path(folder) / "broken.cu"
-        broken.write_text(Path(rungs[0].filename).read_text().replace("float sum = 0", "float sum = zero"))
+        broken.write_text(
+            Path(find("matmul").rungs()[0].filename).read_text().replace("float sum = 0", "float sum = zero")
+        )
         rows.append(compile_error(broken, problem, asked.repeats))
     publish("verdict", rows, started)
+
+
+def vector_add(file: Path, folder: Path, repeats: int) -> Row:
+    """`check` on a rung of the simplest problem; its limit is of processor time."""
+    submission = shutil.copy(file, folder / file.name)
+    times = [timed(Path(submission), "vector_add", 0) for _ in range(repeats)]
+    wall, processors = (statistics.median(each) for each in zip(*times, strict=True))
+    fastest = min(used for _, used in times)
+    detail = {"wall_s": [w for w, _ in times], "processor_s": [p for _, p in times]}
+    figure = f"{wall:.2f} s, {processors:.2f} s of processor time"
+    target = f"< {LIMIT_OF_VECTOR_ADD:g} s of processor time"
+    return Row(f"vector_add/{file.stem}", figure, target, fastest < LIMIT_OF_VECTOR_ADD, detail=detail)
 
 
 def verdict(file: Path, problem: Path, repeats: int) -> Row:
@@ -83,7 +101,7 @@ def row(name: str, times: list[tuple[float, float]], limit: float) -> Row:
                detail=detail)  # fmt: skip
 
 
-def timed(file: Path, problem: Path, status: int) -> tuple[float, float]:
+def timed(file: Path, problem: Path | str, status: int) -> tuple[float, float]:
     """Seconds by the clock and of the processors, children included, of one check."""
     with tempfile.TemporaryDirectory() as folder:
         cache = shutil.copytree(primed(), Path(folder) / "cache")

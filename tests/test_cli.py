@@ -466,7 +466,7 @@ def test_check_stops_a_kernel_that_never_ends(run: Run, tmp_path: Path, monkeypa
         (["climb", "matmul", "--report", "/no/such/folder/x.html"], "there is no folder /no/such/folder"),
         (["climb", "matmul", "--report", "/"], "is a folder"),
         (["check", "no_such_file.cu", "-p", "matmul"], "no_such_file.cu cannot be read: No such file"),
-        (["climb", " "], "the problem's name ' ' is empty: there are aos_to_soa, attention"),
+        (["climb", " "], "the problem's name ' ' is empty: there are adamw, aos_to_soa, argmax"),
         (["check", "/", "-p", "matmul"], "'/' is a folder: give the file of the kernel in it"),
         (["check", "", "-p", "matmul"], "no file is named"),
         (["problem", "new", "class"], "'class' is a keyword of Python"),

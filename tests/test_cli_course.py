@@ -202,6 +202,18 @@ def test_a_wrong_answer_on_the_command_line_records_none(run: Run) -> None:
     assert run("progress", "--json").json["days"][0]["asked"] == 0
 
 
+def test_nothing_is_measured_where_one_answer_is_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gridstride.course import figures
+
+    monkeypatch.setattr(figures.Bench, "value", lambda *_: pytest.fail("a prediction was measured"))
+    numbers = [each for each in run("quiz", "5", "--json").json["questions"] if not each["choices"]]
+    letters = [each for each in run("quiz", "5", "--json").json["questions"] if each["choices"]]
+    answers = ["--answer", f"{numbers[0]['question']}=4", "--answer", f"{letters[0]['question']}=2"]
+    outcome = run("quiz", "5", *answers)
+    assert outcome.code == 2
+    assert "give a letter from a to" in outcome.out + outcome.err
+
+
 def test_answers_on_the_command_line_are_told_apart_by_their_ids(run: Run) -> None:
     said = run("quiz", "1", "--answer", "twice=b", "--answer", "limit=a").out
     assert said.index("twice=b") < said.index("  right: ") < said.index("limit=a") < said.index("  not right: ")

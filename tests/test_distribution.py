@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -70,6 +71,25 @@ def test_the_course_and_recorded_times_are_read_from_the_wheel_alone(wheel: zipf
                           timeout=60)  # fmt: skip
     days = str(tmp_path / "site/gridstride/course/days")
     assert done.stdout.splitlines() == [days, "What a GPU is for", "NVIDIA H200"], done.stderr
+
+
+def test_learn_and_watch_go_from_any_folder_with_the_wheel_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path / "site")
+    (tmp_path / "elsewhere").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "GRIDSTRIDE_COURSE": str(tmp_path / "mine")}
+
+    def gridstride(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "gridstride", *words, "--json"]
+        return subprocess.run(command, cwd=tmp_path / "elsewhere", env=environment, capture_output=True, text=True,
+                              timeout=100)  # fmt: skip
+
+    opened = gridstride("learn")
+    file = tmp_path / "mine/day001/chips.toml"
+    assert json.loads(opened.stdout)["file"] == str(file), opened.stderr
+    solution = tmp_path / "site/gridstride/course/days/day001/solution/chips.toml"
+    file.write_text(solution.read_text())
+    judged = gridstride("watch", "1")
+    assert json.loads(judged.stdout)["verdict"] == "pass", judged.stderr
 
 
 def test_the_source_archive_holds_what_it_is_said_to(built: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.compiler import NoCompiler
 from gridstride.course.errors import LessonError, NoSuchDay, ProgressError
 from gridstride.judge.header import HeaderError
 from gridstride.judge.problem import ProblemError
@@ -16,7 +17,7 @@ from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.ptx.syntax_errors import PtxError
 
 USERS = (
-    BuildFailed, HeaderError, LaunchError, LessonError, LinkError, MissingToolchain, NoDevice, NoSuchDay,
+    BuildFailed, HeaderError, LaunchError, LessonError, LinkError, MissingToolchain, NoCompiler, NoDevice, NoSuchDay,
     OutOfAddressSpace, OutOfDeviceMemory, ProblemError, ProgressError, PtxError, UnknownName, UnsupportedInstruction,
     UnsupportedTarget, gs.CompileError, gs.KernelFault,
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
-    *"plain one_message protocol compiler virtual device testing judge kernels ops programs profile".split(),
+    *"plain one_message protocol compiler virtual device extension testing judge kernels ops programs profile".split(),
     *"models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
@@ -59,7 +59,11 @@ FLOORS = {
         "lowering.analysis lowering lowering.instructions lowering.observed lowering.dispatch lowering.kernel "
         "machine findings observe launch gpu"
     ).split(),
-    "serve": "engine runner client process local http load".split(),
+    "judge": (
+        "symbols header problem parameter_names index_bounds likely_launch expected starter cases find reference "
+        "finding_kinds verdict execution results sandbox timing verify gains ladder submission proof explain report"
+    ).split(),
+    "serve": "engine runner client process local answers http load evaluate".split(),
     "train": "errors config optim data distributed model checkpoint evaluate report trainer loop run digits".split(),
 }
 """In the order of the house's list: each imports only what stands before it, and itself."""
@@ -71,6 +75,7 @@ UPWARD: dict[str, dict[tuple[str, str], str]] = {
             "lowering.instructions.calls.builtins",
         ): "a builtin of CUDA is called as any function is: the table could reach calls.py through the program",
     },
+    "judge": {},
     "serve": {},
     "train": {},
 }
@@ -80,6 +85,7 @@ UPWARD_TYPES: dict[str, dict[tuple[str, str], str]] = {
     "virtual": {
         ("launch.loaded", "gpu"): "a device loads modules, and a module is of one device",
     },
+    "judge": {},
     "serve": {},
     "train": {},
 }
@@ -99,6 +105,7 @@ CYCLES: dict[str, list[set[str]]] = {
             "lowering.special_registers",
         },
     ],
+    "judge": [],
     "serve": [],
     "train": [],
 }

@@ -17,7 +17,9 @@ THEIR_ERRORS = re.compile(
     r"is of the wheel nvidia-\w+|is of (?!cuda,)\w+, which cannot be linked"
     r"|'[\w/]*(GL|X11|nvjpeg|npp|nvscibuf|freeimage|FreeImage|mpi|omp|cute|cutlass)[\w/]*\.h(pp)?' file not found"
 )
-THEIR_OUTPUT = re.compile(r"(?i)waived|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display")
+THEIR_OUTPUT = re.compile(
+    r"(?i)waived|waiving (execution|test)|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display"
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Main:
     wrong: re.Pattern[str] = WRONG
     limit: int = 120
     theirs: str = ""
+    status_tells: bool = False
+    """Its exit status is that of its own check."""
     unchecked: str = ""
     """Why nothing says what is right."""
     check: Callable[[Path, str], str] | None = None

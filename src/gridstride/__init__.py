@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gridstride.device.textures import surface as surface
     from gridstride.device.textures import texture as texture
     from gridstride.device.triton import triton as triton
+    from gridstride.extension.op import torch_op as torch_op
     from gridstride.protocol import DeviceError as DeviceError
     from gridstride.protocol import DeviceLost as DeviceLost
     from gridstride.protocol import LaunchError as LaunchError
@@ -83,6 +84,7 @@ _HOMES = {
     "tensor_map": "device.tensor_map",
     "texture": "device.textures",
     "to_device": "device.arrays",
+    "torch_op": "extension.op",
     "triton": "device.triton",
     "use": "device.choice",
 }

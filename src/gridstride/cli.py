@@ -199,6 +199,9 @@ def profile(
         str | None, typer.Option("--chip", metavar="CHIP", help="Of PROG.cu: which GPU its times are modelled for.")
     ] = None,
     gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="Of PROG.cu: how many GPUs it sees, 1 to 16.")] = 1,
+    memory: Annotated[
+        str | None, typer.Option("--memory", metavar="SIZE", help="Of PROG.cu: what a GPU has of it, 64MiB say.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Say where the time of a PyTorch or a CUDA program goes.
@@ -209,7 +212,7 @@ def profile(
     """
     options = {
         "trace": trace, "report": report, "after": after, "seconds": seconds, "module": module, "chip": chip,
-        "gpus": gpus,
+        "gpus": gpus, "memory": memory,
     }  # fmt: skip
     return call("profile", words, **options, as_json=as_json)
 

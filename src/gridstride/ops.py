@@ -1,17 +1,22 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
-softmax and layer norm have gradients of ours, attention has PyTorch's; the ops of decoding have none.
+softmax, RMS norm, cross-entropy and dropout have gradients of ours, layer norm and attention have PyTorch's; the other
+ops of decoding have none.
 """
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
+from gridstride.kernels.adamw.op import AdamW, adamw_
 from gridstride.kernels.attention.op import attention, attention_kernel
+from gridstride.kernels.cross_entropy.op import cross_entropy
+from gridstride.kernels.dropout.op import dropout
 from gridstride.kernels.gelu.op import gelu
 from gridstride.kernels.layer_norm.op import layer_norm
 from gridstride.kernels.paged_attention.op import paged_attention
+from gridstride.kernels.radix_sort.op import sort_keys
 from gridstride.kernels.rms_norm.op import add_rms_norm, rms_norm
 from gridstride.kernels.rotary_cache.op import rotary_cache
 from gridstride.kernels.sample.op import sample
@@ -21,11 +26,17 @@ from gridstride.kernels.softmax.op import softmax
 
 __all__ = [
     "GELU",
+    "AdamW",
+    "CrossEntropyLoss",
+    "Dropout",
     "LayerNorm",
     "Softmax",
+    "adamw_",
     "add_rms_norm",
     "attention",
     "attention_kernel",
+    "cross_entropy",
+    "dropout",
     "gelu",
     "layer_norm",
     "paged_attention",
@@ -35,6 +46,7 @@ __all__ = [
     "silu_mul",
     "skinny_gemm",
     "softmax",
+    "sort_keys",
 ]
 
 
@@ -74,3 +86,25 @@ class LayerNorm(nn.LayerNorm):
             raise ValueError(f"input is {tuple(input.shape)}: it must end in {tuple(self.normalized_shape)}")
         weight, bias = (given if given is None else given.flatten() for given in (self.weight, self.bias))
         return layer_norm(input.flatten(-axes), weight, bias, self.eps).view(input.shape)
+
+
+class CrossEntropyLoss(nn.CrossEntropyLoss):
+    """nn.CrossEntropyLoss for labels, without class weights and label smoothing."""
+
+    def __init__(self, *, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(ignore_index=ignore_index, reduction=reduction)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Of logits [C], [N, C] or [N, C, …] and labels without the axis of C."""
+        return cross_entropy(input, target, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class Dropout(nn.Dropout):
+    """nn.Dropout with masks that are made again instead of kept; not in place."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__(p)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Dropout in training, the input itself in evaluation."""
+        return dropout(input, self.p, self.training)

@@ -11,10 +11,10 @@ import pytest
 import typer.main
 
 from gridstride import cli
-from gridstride.commands.options import shared_options, stack_options
+from gridstride.commands.options import serve_words, shared_options, stack_options
 from gridstride.serve.engine.sampling import COMMAND_OPTIONS
 
-HOMES = [Path(str(module.__file__)) for module in (cli, stack_options, shared_options)]
+HOMES = [Path(str(module.__file__)) for module in (cli, stack_options, serve_words, shared_options)]
 
 
 def options(group: Any, path: str = "gridstride") -> Iterator[tuple[str, str]]:

@@ -6,9 +6,9 @@ import pytest
 
 from gridstride.commands.text.problem_text import lines, statement
 from gridstride.compiler import compile_cuda
+from gridstride.judge.execution.runnable import RefusedError, launch_of
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import KEYS, parse_kernel
-from gridstride.judge.runnable import RefusedError, launch_of
 from gridstride.judge.starter import starter
 
 

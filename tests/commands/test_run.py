@@ -63,6 +63,13 @@ def test_compilers_get_what_is_theirs(recorded: Recorded) -> None:
     assert (given.flags, given.relocatable) == (("-G",), True)
 
 
+def test_a_gpu_may_have_less_memory_than_its_chip(recorded: Recorded) -> None:
+    status("prog.cu", "--memory", "64MiB")
+    assert recorded.settings.memory == 64 << 20
+    status("prog.cu")
+    assert recorded.settings.memory is None
+
+
 def test_the_exit_status_is_the_programs(recorded: Recorded) -> None:
     recorded.ended = Ended(42, 1.0)
     assert status("prog.cu") == 42
@@ -117,6 +124,8 @@ def test_missing_compilers_are_wrong_use_with_the_command(
     [
         (("none.cu",), "there is no file none.cu"),
         (("prog.cu", "--time-limit", "0"), "--time-limit 0 must be above 0"),
+        (("prog.cu", "--memory", "much"), "--memory much is no amount of memory"),
+        (("prog.cu", "--memory", "141GiB"), "--memory 141GiB is more than the 140 GiB of this chip (h200)"),
         (("prog.cu", "--seed", "-1"), "--seed -1 must be 0 or above"),
         (("prog.cu", "--chip", "gt210"), "unknown chip 'gt210'"),
         (("prog.cu", "--device", "physical"), "the virtual GPU only"),

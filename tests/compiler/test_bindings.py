@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import gridstride
-from gridstride.compiler import bindings
+from gridstride.compiler import NoCompiler, bindings
 
 SOURCE = Path(gridstride.__file__).parents[1]
 
@@ -39,7 +39,7 @@ def test_wheels_in_a_folder_on_pythonpath_are_found(tmp_path: Path) -> None:
 def test_what_cannot_be_loaded_is_one_line_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
     monkeypatch.delattr("cuda.bindings.nvrtc", raising=False)
-    with pytest.raises(RuntimeError) as raised:
+    with pytest.raises(NoCompiler) as raised:
         bindings.load()
     assert str(raised.value).startswith("NVRTC, the CUDA compiler, cannot be loaded: ")
     assert str(raised.value).endswith("; pip install cuda-bindings nvidia-cuda-nvrtc")

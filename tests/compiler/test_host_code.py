@@ -97,6 +97,16 @@ def test_headers_of_the_host_alone_are_in_no_kernels_way(header: str) -> None:
     assert ".entry" in compile_cuda(f"#include <{header}>\n{KERNEL}").ptx
 
 
+@pytest.mark.timeout(300)  # 30,000 lines of headers, read three times
+def test_headers_of_thrust_that_write_to_streams_go_together() -> None:
+    source = (
+        "#include <thrust/complex.h>\n#include <thrust/random.h>\n__global__ void k(float* x) {\n"
+        "  thrust::minstd_rand random(3); thrust::uniform_real_distribution<float> uniform(0, 1);\n"
+        "  x[0] = abs(thrust::complex<float>(x[1], 2)) + uniform(random); }"
+    )
+    assert "st.global" in compile_cuda(source).ptx
+
+
 def test_the_device_part_is_the_same_code_as_without_the_host_part() -> None:
     alone = "__device__ int f(int x) { return 3 * x; }\n__global__ void k(int* x) { x[0] = f(x[1]); }\n"
     with_host = alone + "int main() { k<<<1, 1>>>(nullptr); }\n"
@@ -200,3 +210,8 @@ def test_programs_of_several_styles_give_their_kernels(
 ) -> None:
     source = (Path(__file__).parent / "programs" / f"{program}.cu").read_text()
     assert compile_cuda(source, options=options, names=templates).ptx.count(".entry") == kernels
+
+
+def test_what_every_source_includes_leaves_nothing_in_the_module() -> None:
+    ptx = compile_cuda('extern "C" __global__ void k(int* x) { *x = 1; }').ptx
+    assert [line for line in ptx.splitlines() if line.lstrip().startswith((".global", ".const", ".shared"))] == []

@@ -19,11 +19,11 @@ from gridstride.course.lesson import LETTERS, Day, ProgramRun
 from gridstride.course.markdown import blocks, links, marks
 from gridstride.course.pictures import draw
 from gridstride.course.quiz import mark
-from gridstride.judge.cases import public_cases
+from gridstride.judge.cases.case_list import public_cases
+from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
-from gridstride.judge.prepared_cases import Prepared, prepare
-from gridstride.judge.runnable import RefusedError, build
+from gridstride.judge.reference.prepared_cases import Prepared, prepare
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import verify
 from gridstride.programs.errors import MissingToolchain

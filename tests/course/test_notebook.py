@@ -37,7 +37,7 @@ def test_a_notebook_has_the_lesson_and_the_learners_file(number: int) -> None:
     assert "<!--" not in said
     assert "](../" not in said
     assert f"%%writefile {day(number).lab.file}\n// mine" in cells(book, "code")
-    assert ("lab.explain()" in cells(book, "code")) == (day(number).lab.kind == "kernel")
+    assert ("lab.explain()" in cells(book, "code")) == (day(number).lab.kind in ("kernel", "program"))
     assert len({cell["id"] for cell in book["cells"]}) == len(book["cells"])
 
 
@@ -111,6 +111,16 @@ def test_a_kernel_is_explained_with_heat_and_with_what_a_warp_touches() -> None:
     assert page.startswith('<iframe sandbox=""')
     for part in ("What a warp touches", "--h:", "Occupancy"):
         assert part in page
+
+
+def test_a_program_is_explained_by_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gridstride.course import program_pictures
+
+    asked = []
+    monkeypatch.setattr(program_pictures, "page", lambda day, file: asked.append((day.number, file)) or "<p>heat</p>")
+    lab = Lab(3)
+    assert "&lt;p&gt;heat" in lab.explain()._repr_html_()
+    assert asked == [(3, lab.file)]
 
 
 def test_a_table_is_not_explained() -> None:

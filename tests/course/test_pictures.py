@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.course.content import day
 from gridstride.course.pictures import finding, listed, text
-from gridstride.judge.access_map import Access
+from gridstride.judge.execution.access_map import Access
 
 
 def access(addresses: list[int], bytes_each: int) -> Access:

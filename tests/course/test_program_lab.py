@@ -63,6 +63,7 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "other sizes": ("day003", ("{ n = 1 }", "{ m = 1 }"), "every run has the sizes of the first"),
     "unknown call": ("day003", ('"copy=2"', '"copies=2"'), "CALL=NUMBER belongs there"),
     "too many GPUs": ("day003", ('fails = ["copy=2"]', "gpus = 17"), "gpus = 17: a program may see 1 to 16"),
+    "no memory": ("day003", ('fails = ["copy=2"]', 'memory = "much"'), "much is no amount of memory"),
     "unknown argument": ("day003", ('"{n}", "{a}"', '"{m}", "{a}"'), "there is no 'm' here"),
     "array not handed over": ("day003", ('"{a}", ', ""), "the program is not told where a is"),
     "unknown problem": ("day003", ('"vector_add"', '"vector"'), "there is no problem 'vector'"),
@@ -135,10 +136,14 @@ def test_a_finding_in_a_librarys_file_names_its_kernel_and_has_no_line_of_the_pr
     assert found_on_device({**told, "file": None}, "layer.cu").message == "read past the end."
 
 
-def test_the_status_of_cublas_says_which_call_failed() -> None:
+@pytest.mark.parametrize(
+    ("launch", "allocation"),
+    [("CUBLAS_STATUS_EXECUTION_FAILED", "CUBLAS_STATUS_ALLOC_FAILED"), ("CUFFT_EXEC_FAILED", "CUFFT_ALLOC_FAILED")],
+)
+def test_the_status_of_a_library_says_which_call_failed(launch: str, allocation: str) -> None:
     run = next(run for run in day(27).lab.runs if "launch" in run.fails)
-    assert not list(ignored(run, Outcome(Ended(1, 0.1), "", "cublasSgemm: CUBLAS_STATUS_EXECUTION_FAILED")))
-    (found,) = ignored(run, Outcome(Ended(1, 0.1), "", "cublasSgemm: CUBLAS_STATUS_ALLOC_FAILED"))
+    assert not list(ignored(run, Outcome(Ended(1, 0.1), "", f"layer: {launch}")))
+    (found,) = ignored(run, Outcome(Ended(1, 0.1), "", f"layer: {allocation}"))
     assert found.kind == "error_ignored"
     assert "did not say so" in found.message
 

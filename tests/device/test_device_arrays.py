@@ -89,6 +89,19 @@ def test_use_nests_and_ends(fake, second_fake):
     assert gs.device() is fake
 
 
+def test_use_without_with_holds_from_there_on_and_no_longer_than_the_with_around_it(fake, second_fake):
+    with gs.use(fake):
+        gs.use(second_fake)
+        assert gs.device() is second_fake
+    assert gs.device() is fake
+
+
+def test_a_device_that_there_is_not_is_refused_without_with_too(fake):
+    with pytest.raises(ValueError, match=r"device='gtx' is not a device: .* or a chip: a100"):
+        gs.use("gtx")
+    assert gs.device() is fake
+
+
 def test_use_holds_for_its_own_thread(fake, monkeypatch):
     monkeypatch.setattr(choice, "_default", lambda name: "the default")
     seen = []
@@ -224,6 +237,15 @@ def test_reshape_and_view_share_the_memory(fake):
 def test_arithmetic_says_the_way_out(fake, use):
     with pytest.raises(TypeError, match=r"no arithmetic: copy it to the host .* or let a kernel do it"):
         use(gs.to_device(HOST))
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("sum", r"d\.numpy\(\)\.sum"), ("T", r"d\.numpy\(\)\.T"), ("cpu", r"d\.numpy\(\) for NumPy's")],
+)
+def test_what_only_numpy_has_says_the_way_there(fake, name, way):
+    with pytest.raises(AttributeError, match=rf"a device array has no {name}: copy it to the host, {way}"):
+        getattr(gs.to_device(HOST), name)
 
 
 def test_assignment_says_the_way_out(fake):

@@ -201,10 +201,39 @@ def test_a_device_array_is_freed_with_its_last_reference(fake):
 
 def test_cpu_tensors_are_copied_in_and_back(fake, saxpy):
     torch = pytest.importorskip("torch")
-    x, y = torch.arange(4.0), torch.ones(4, requires_grad=True)
+    x, y = torch.arange(4.0, requires_grad=True), torch.ones(4)
     saxpy[1, 32](4, 2.0, x, y)
     assert y.tolist() == [1, 3, 5, 7]
     assert not fake.live
+
+
+def test_a_tensor_that_wants_a_gradient_is_not_written_behind_autograds_back(fake, saxpy):
+    torch = pytest.importorskip("torch")
+    x, y = torch.ones(4), torch.ones(4, requires_grad=True)
+    with pytest.raises(gs.LaunchError, match=r"saxpy: y is float\*, which the kernel may write to, and the tensor req"):
+        saxpy[1, 32](4, 2.0, x, y)
+    with torch.no_grad():
+        saxpy[1, 32](4, 2.0, x, y)
+    assert y.tolist() == [3, 3, 3, 3]
+
+
+def test_autograd_refuses_to_use_a_saved_tensor_that_a_kernel_has_written(fake, saxpy):
+    torch = pytest.importorskip("torch")
+    x, y = torch.ones(4), torch.ones(4, requires_grad=True) * 1
+    squares = y * y
+    saxpy[1, 32](4, 2.0, x, y.detach())
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        squares.sum().backward()
+
+
+def test_versions_count_for_what_may_be_written_alone(fake, saxpy):
+    torch = pytest.importorskip("torch")
+    x, y = torch.ones(4), torch.ones(4)
+    saxpy.launch(grid=1, block=32, args=(4, 2.0, x, y))
+    assert (x._version, y._version) == (0, 1)
+    with pytest.raises(gs.LaunchError):
+        saxpy[1, 2048](4, 2.0, x, y)
+    assert y._version == 1
 
 
 def test_a_tensor_and_its_numpy_view_are_one_buffer(fake, saxpy):

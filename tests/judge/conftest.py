@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gridstride.device.arrays import DeviceArray
+from gridstride.judge.execution.runnable import Runnable
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Problem, array, size
-from gridstride.judge.runnable import Runnable
 
 
 @dataclass(eq=False)

@@ -16,8 +16,11 @@ RIGHT = find("vector_add").path / "rungs" / "01_scalar.cu"
 
 
 def check(mib: int, file: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """`gridstride check` in a process that may have so many MiB of addresses, as with `ulimit -v`."""
-    words = ["check", str(file), "--problem", "vector_add", "--device", "virtual", *options]
+    return within(mib, "check", str(file), "--problem", "vector_add", "--device", "virtual", *options)
+
+
+def within(mib: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """`gridstride …` in a process that may have so many MiB of addresses, as with `ulimit -v`."""
     return subprocess.run(
         [sys.executable, "-m", "gridstride", *words],
         capture_output=True,
@@ -42,6 +45,12 @@ def test_too_few_addresses_are_one_message_and_no_verdict(mib: int, options: tup
     assert f"this process may have {mib:,} MiB of them in all (ulimit -v {mib << 10})" in line
     assert "Traceback" not in done.stderr
     assert "llvmlite" not in done.stderr
+
+
+def test_a_ladder_is_climbed_in_what_a_limit_leaves() -> None:
+    done = within(15_000, "climb", "saxpy", "--device", "virtual", "--json")
+    assert done.returncode == 0, done.stderr
+    assert all(each["verdict"] == "pass" for each in json.loads(done.stdout)["rungs"])
 
 
 def test_a_wrong_kernel_is_still_wrong_in_what_a_limit_leaves(tmp_path: Path) -> None:

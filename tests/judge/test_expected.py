@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import gridstride as gs
+from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.expected import check_parameters
 from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Problem
-from gridstride.judge.runnable import RefusedError, build
 
 
 def refusal(problem: Problem, parameters: str) -> str:

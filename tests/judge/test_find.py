@@ -33,7 +33,9 @@ def test_a_folder_of_ones_own_is_found_by_path(tmp_path: Path) -> None:
     assert folder.rungs() == ()
 
 
-@pytest.mark.parametrize(("name", "hint"), [("matmull", "did you mean matmul?"), ("xyzzy", "there are aos_to_soa,")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("matmull", "did you mean matmul?"), ("xyzzy", "there are adamw, aos_to_soa,")]
+)
 def test_an_unknown_problem_is_refused_with_what_there_is(name: str, hint: str) -> None:
     with pytest.raises(ProblemError) as refused:
         find(name)

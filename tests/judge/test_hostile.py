@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import gridstride as gs
-from gridstride.judge.cases import public_cases
+from gridstride.judge.cases.case_list import public_cases
+from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.header import parse_kernel, read_kernel
-from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Problem
-from gridstride.judge.runnable import RefusedError
+from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.sandbox.limits import Limits, use_of
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.python_kernels import why_not

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.judge.cases import public_cases
-from gridstride.judge.imposters import imposters
-from gridstride.judge.prepared_cases import prepare
+from gridstride.judge.cases.case_list import public_cases
+from gridstride.judge.execution.runnable import Runnable
 from gridstride.judge.problem import Problem, ProblemError, Values, array, size
-from gridstride.judge.prove import _imposter, _same_precision
-from gridstride.judge.runnable import Runnable
-from gridstride.judge.timing import Timer
+from gridstride.judge.proof.imposters import imposters
+from gridstride.judge.proof.prove import _imposter, _same_precision
+from gridstride.judge.reference.prepared_cases import prepare
+from gridstride.judge.timing.timer import Timer
 from gridstride.judge.verify import verify
 
 Body = Callable[..., None]
@@ -75,7 +75,7 @@ def test_any_right_answer_passes_and_no_wrong_one(body: Body, right: bool, runs:
 def test_timed_outputs_are_held_to_it_too(
     body: Body, right: bool, host: Any, runs: Callable[..., Runnable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridstride.judge.timing.multiprocessor_mhz", lambda device: None)
+    monkeypatch.setattr("gridstride.judge.timing.timer.multiprocessor_mhz", lambda device: None)
     assert Timer(PROBLEM, host, seed=1, clock=lambda: host.clock / 1000).time(runs(body)).right == right
 
 

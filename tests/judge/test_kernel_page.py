@@ -73,6 +73,11 @@ def test_the_verdict_and_the_limiter_come_first() -> None:
     assert text.index("Pass.") < text.index("Limited by <b>shared memory</b>") < text.index("What to try")
 
 
+def test_a_kernel_whose_lanes_part_shows_the_way_of_a_warp() -> None:
+    assert "The way of one warp: " in page("calibrate", 1)
+    assert "The way of one warp: " not in page("transpose", 2)
+
+
 @pytest.mark.parametrize(
     "section",
     ["What to try", "Speed of light", "Source", "What a warp touches", "Divergence", "Occupancy", "Rooflines",

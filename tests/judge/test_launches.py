@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 import gridstride as gs
+from gridstride.judge.execution.launch_limits import too_many_registers
 from gridstride.judge.find import Folder, find
 from gridstride.judge.header import parse_kernel
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.launch_limits import too_many_registers
 from gridstride.judge.verdict import Finding
 
 COPY = find("transpose")
@@ -76,7 +76,7 @@ def test_dynamic_shared_memory_that_grows_too_large_at_the_timed_size() -> None:
 )
 def test_more_registers_than_a_multiprocessor_has_for_the_block(registers: int, estimated: bool, refused: bool) -> None:
     run = SimpleNamespace(block=(1024, 1, 1), occupancy=SimpleNamespace(registers=registers, estimated=estimated))
-    found = too_many_registers(run, gs.VirtualGPU("h200").properties)
+    found = too_many_registers(run, (32, 1, 1), gs.VirtualGPU("h200").properties)
     assert [f.kind for f in found] == ["launch"] * refused
     for finding in found:
         assert f"{registers} registers per thread × 1024 threads are above the 65,536" in finding.message
@@ -92,6 +92,15 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
     if (i < n) c[i] = mine[0];
     free(mine);
 }"""
+
+
+def test_the_block_of_the_timed_size_must_find_its_registers_too() -> None:
+    """One that grows with a size is small where it was counted."""
+    run = SimpleNamespace(block=(256, 1, 1), occupancy=SimpleNamespace(registers=128, estimated=False))
+    gpu = gs.VirtualGPU("h200").properties
+    assert too_many_registers(run, (256, 1, 1), gpu) == ()
+    (found,) = too_many_registers(run, (1024, 1, 1), gpu)
+    assert "128 registers per thread × 1024 threads are above the 65,536" in found.message
 
 
 def test_malloc_of_more_than_the_device_heap_at_full_residency() -> None:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.judge import tolerance, verify
+from gridstride.judge import verify
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
+from gridstride.judge.reference import tolerance
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.submission import submission
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gridstride.judge.find import find
 from gridstride.judge.header import HeaderError
 from gridstride.judge.sandbox.python_header import no_launch, parse_python
 
@@ -83,11 +84,12 @@ def test_a_mistake_in_numbas_header_is_named_with_its_line(header: str, said: st
 
 @pytest.mark.parametrize(
     ("source", "example"),
-    [(KERNEL, "# grid: ceil(M*N/BLOCK)\n# constants: BLOCK=1024"), (NUMBA, "# grid: ceil(M*N/256)\n# block: 256")],
+    [(KERNEL, "# grid: ceil(N*M/BLOCK)\n# constants: BLOCK=1024"), (NUMBA, "# grid: ceil(N*M/256)\n# block: 256")],
 )
 def test_a_file_without_a_launch_gets_an_example_in_its_own_language(source: str, example: str) -> None:
-    nothing = no_launch(parse_python(source, filename="mine.py"), "M*N")
+    nothing = no_launch(parse_python(source, filename="mine.py"), find("transpose").problem.signature)
     assert nothing.startswith("no launch shape")
     assert nothing.endswith(example)
-    below = no_launch(parse_python(f"import os\n# grid: n\n{source}", filename="mine.py"), "M*N")
+    file = parse_python(f"import os\n# grid: n\n{source}", filename="mine.py")
+    below = no_launch(file, find("transpose").problem.signature)
     assert "line 2 is none of them" in below

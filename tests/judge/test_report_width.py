@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from gridstride.judge.access_map import Access
+from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.lane_timeline import Row
 from gridstride.judge.explain import explain
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
@@ -21,6 +22,7 @@ from gridstride.judge.report.access_picture import picture
 from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.kernel_page import render as kernel_page
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
+from gridstride.judge.report.lane_picture import lane_picture
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.svg import NARROW, WIDE, fitting
 from gridstride.virtual.gpu import VirtualGPU
@@ -28,6 +30,8 @@ from gridstride.virtual.gpu import VirtualGPU
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LETTER = 7.2  # pixels, a little more than those of the pages' letters
 PHONE = 390
+ALL, EVEN = 0xFFFFFFFF, 0x55555555
+"""Lanes that are on."""
 
 
 def access(space: str, stride: int) -> Access:
@@ -47,6 +51,9 @@ PICTURES: dict[str, Callable[[int], Markup]] = {
     "roofline": lambda width: roofline(
         [Point("01", "01_naive", 0.02, 5e8, False), Point("02", "02_tile", 0.25, 1e12, True)],
         [Ceiling("memory", 4.9e12), Ceiling("L2", 8.1e12), Ceiling("L1", 33.5e12)], 66.9e12, 0.25, width),
+    "lanes": lambda width: lane_picture(
+        [Row(frozenset({3, 4}), 12, ALL), Row(frozenset(range(40, 60, 4)), 1200, EVEN),
+         *(Row(frozenset({3}), 1, each) for each in range(1, 40))], width),
     "memory": lambda width: picture(access("global", 4), width),
     "scattered": lambda width: picture(access("global", 512), width),
     "banks": lambda width: picture(access("shared", 128), width),
@@ -66,6 +73,13 @@ def test_a_narrow_picture_is_no_wide_one_shrunk(name: str) -> None:
         assert left + length <= NARROW + LETTER, "".join(text.itertext())
     for box in drawn.iter("rect"):
         assert float(box.attrib["x"]) + float(box.attrib["width"]) <= NARROW
+
+
+def test_the_longest_note_of_a_bar_fits_a_window() -> None:
+    drawn = ElementTree.fromstring(bars("lanes", [Bar("line 40", 0.75, "61.4 k of 61.4 k branches split")], WIDE))
+    for text in drawn.iter("text"):
+        if text.attrib.get("text-anchor", "start") == "start":
+            assert float(text.attrib["x"]) + LETTER * len("".join(text.itertext())) <= WIDE
 
 
 @pytest.mark.parametrize("name", PICTURES)

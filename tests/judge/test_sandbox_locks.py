@@ -40,7 +40,7 @@ REFUSED = [p for p in sorted(FOLDER.glob("*.py")) if str(_expected(p)) == "pass"
 def _victim() -> Iterator[None]:
     VICTIM.write_text(VICTIM_TEXT)
     yield
-    VICTIM.unlink()
+    VICTIM.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module", params=range(1, landlock.version() + 1), ids=lambda version: f"landlock{version}")

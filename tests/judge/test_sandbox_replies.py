@@ -56,7 +56,7 @@ def changed(draw: st.DrawFn, thing: Any) -> Any:
     return at[""] if key == "" and set(at) == {""} else new
 
 
-@pytest.mark.parametrize("parse", [records.findings_of, records.blame_of, records.accesses_of])
+@pytest.mark.parametrize("parse", [records.findings_of, records.blame_of, records.accesses_of, records.steps_of])
 @given(words=anything)
 def test_anything_is_read_as_what_it_should_be_or_refused(parse: Any, words: Any) -> None:
     """Nothing else is raised, and what is refused is said in one line."""

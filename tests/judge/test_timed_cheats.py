@@ -11,12 +11,12 @@ import pytest
 
 import gridstride as gs
 from gridstride.device.physical_streams import PhysicalEvent
+from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import Folder, find
 from gridstride.judge.header import parse_kernel, read_kernel
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Problem
-from gridstride.judge.runnable import build
-from gridstride.judge.timing import Timer, Timing
+from gridstride.judge.timing.timer import Timer, Timing
 
 pytestmark = pytest.mark.gpu
 FILES = {path.stem: path for path in sorted((Path(__file__).parent / "cheats" / "timed").glob("*.cu"))}

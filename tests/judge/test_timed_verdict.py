@@ -10,7 +10,7 @@ import pytest
 
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.timing import Timing
+from gridstride.judge.timing.timer import Timing
 from gridstride.judge.verdict import RungResult
 from gridstride.protocol import DeviceLost
 from gridstride.virtual.chips import chip

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.judge.cases import all_cases, public_cases
+from gridstride.judge.cases.case_list import all_cases, public_cases
+from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.header import parse_kernel
-from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Problem, array, size
-from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.verify import Verification, verify
 
 Runs = Callable[[Callable[..., None]], Runnable]
@@ -264,9 +264,9 @@ COPIES = """__global__ void twice(const float* x, float* y, int n)
 
 
 def test_an_empty_size_is_named_where_its_result_was_not_written(doubling: Problem) -> None:
-    from gridstride.judge.patterns import Pattern
     from gridstride.judge.problem import Case
-    from gridstride.judge.wrong_result import _hint
+    from gridstride.judge.results.patterns import Pattern
+    from gridstride.judge.results.wrong_result import _hint
 
     kernel = build(doubling, parse_kernel("// grid: 1\n// block: 32\n" + COPIES), gs.VirtualGPU())
     unwritten = Pattern("never_written", "", "")
@@ -275,9 +275,9 @@ def test_an_empty_size_is_named_where_its_result_was_not_written(doubling: Probl
 
 
 def test_a_float_index_is_named_where_it_is_no_longer_exact(doubling: Problem) -> None:
-    from gridstride.judge.patterns import Pattern
     from gridstride.judge.problem import Case
-    from gridstride.judge.wrong_result import _hint
+    from gridstride.judge.results.patterns import Pattern
+    from gridstride.judge.results.wrong_result import _hint
 
     source = COPIES.replace("threadIdx.x", "(int)(float)(blockIdx.x * 32 + threadIdx.x)")
     kernel = build(doubling, parse_kernel("// grid: 1\n// block: 32\n" + source), gs.VirtualGPU())

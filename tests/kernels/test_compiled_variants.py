@@ -87,24 +87,61 @@ def test_layer_norm(gpu: VirtualGPU, element: str, width: int) -> None:
     assert_near(rstd, expected["rstd"], "float")
 
 
+@pytest.mark.parametrize("threads", [256, 512])
 @pytest.mark.parametrize("width", [40_000, 40_001])
-def test_softmax_in_clusters(gpu: VirtualGPU, width: int) -> None:
+def test_softmax_in_clusters(gpu: VirtualGPU, width: int, threads: int) -> None:
     x, dy = draw("__half", 3, width), draw("__half", 3, width, seed=1)
     y, dx = np.full_like(x, 7), np.full_like(x, 7)
-    launch(gpu, "softmax", "05_cluster", 8 * 2, 512, x, y, 3, width, ELEMENT="__half")
+    launch(gpu, "softmax", "05_cluster", 8 * 2, threads, x, y, 3, width, ELEMENT="__half", THREADS=threads)
     assert_near(y * 1000.0, 1000 * find("softmax").problem.reference({"x": x.astype(float)})["y"], "__half")
     launch(gpu, "softmax_backward", "05_cluster", 8 * 2, 512, x, dy, dx, 3, width, ELEMENT="__half")
     expected = find("softmax_backward").problem.reference({"y": x.astype(float), "dy": dy.astype(float)})["dx"]
     assert_near(dx, expected, "__half")
 
 
+@pytest.mark.parametrize("unroll", [1, 2])
 @pytest.mark.parametrize("size", [1, 4096, 10_007])
-def test_gelu_and_its_gradient_in_halves(gpu: VirtualGPU, size: int) -> None:
+def test_gelu_and_its_gradient_in_halves(gpu: VirtualGPU, size: int, unroll: int) -> None:
     x, dy = draw("__half", size), draw("__half", size, seed=1)
     y, dx = np.full_like(x, 7), np.full_like(x, 7)
-    blocks = ceil_div(2 * size, 16 * 512)
-    launch(gpu, "gelu", "03_exponential", blocks, 256, x, y, size, ELEMENT="__half")
+    blocks = ceil_div(2 * size, 16 * 256 * unroll)
+    launch(gpu, "gelu", "03_exponential", blocks, 256, x, y, size, ELEMENT="__half", UNROLL=unroll)
     assert_near(y, find("gelu").problem.reference({"x": x.astype(float)})["y"], "__half")
+    blocks = ceil_div(2 * size, 16 * 256 * 2)
     launch(gpu, "gelu_backward", "03_exponential", blocks, 256, x, dy, dx, size, ELEMENT="__half")
     wide = {"x": x.astype(float), "dy": dy.astype(float)}
     assert_near(dx, find("gelu_backward").problem.reference(wide)["dx"], "__half")
+
+
+@every_element
+@pytest.mark.parametrize(("classes", "threads"), [(1, 64), (75, 64), (1001, 128), (2048, 256), (5003, 1024)])
+def test_cross_entropy_and_its_gradient(gpu: VirtualGPU, element: str, classes: int, threads: int) -> None:
+    logits, dloss = draw(element, ROWS, classes), draw("float", ROWS, seed=1)
+    labels = np.array([0, classes - 1, classes // 2, -1, 0, classes - 1])
+    loss, lse, dlogits = np.full(ROWS, 7, np.float32), np.full(ROWS, 7, np.float32), np.full_like(logits, 7)
+    macros = {"ELEMENT": element, "THREADS": threads}
+    args = (logits, labels, loss, lse, ROWS, classes, -1)
+    launch(gpu, "cross_entropy", "04_vectorised", ROWS, threads, *args, **macros)
+    wide = {"logits": logits.astype(float), "labels": labels, "ignore_index": -1}
+    expected = find("cross_entropy").problem.reference(wide)
+    assert_near(loss, expected["loss"], "float")
+    assert_near(lse, expected["lse"], "float")
+    args = (logits, labels, lse, dloss, dlogits, ROWS, classes, -1)
+    launch(gpu, "cross_entropy_backward", "03_vectorised", ROWS, threads, *args, **macros)
+    wide |= {"lse": lse.astype(float), "dloss": dloss.astype(float)}
+    assert_near(dlogits, find("cross_entropy_backward").problem.reference(wide)["dlogits"], element)
+
+
+@pytest.mark.parametrize("n", [1, 4096, 10_007])
+def test_adamw_of_half_parameters_with_float_moments(gpu: VirtualGPU, n: int) -> None:
+    p, g = draw("__half", n), draw("__half", n, seed=1)
+    m, v = draw("float", n, seed=2) / 10, np.square(draw("float", n, seed=3)) / 100
+    numbers = {"lr": 0.1, "beta1": 0.75, "beta2": 0.5, "eps": 1e-3, "decay": 0.1, "correction1": 0.25,
+               "correction2": 0.5}  # fmt: skip
+    wide = {name: each.astype(float) for name, each in {"p": p, "m": m, "v": v, "g": g}.items()}
+    expected = find("adamw").problem.reference({**wide, **numbers})
+    args = (p, m, v, g, n, *numbers.values())
+    launch(gpu, "adamw", "03_vectorised", ceil_div(n, 2048), 256, *args, ELEMENT="__half")
+    assert_near(p, expected["p"], "__half")
+    assert_near(m, expected["m"], "float")
+    assert_near(v, expected["v"], "float")

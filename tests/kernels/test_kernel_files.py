@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.compiler import compile_cuda, signatures
-from gridstride.judge.cases import all_cases
+from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import MULTIPROCESSORS, KernelFile
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.judge.cases import all_cases, public_cases
+from gridstride.judge.cases.case_list import all_cases, public_cases
+from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.prepared_cases import Prepared, prepare
 from gridstride.judge.problem import Case
-from gridstride.judge.runnable import build
+from gridstride.judge.reference.prepared_cases import Prepared, prepare
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.submission import check
 from gridstride.judge.verdict import Rejection
@@ -20,7 +20,11 @@ from gridstride.judge.verify import observe, totals, verify
 from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
-LONG = {("sample", "03_eight_ways"), *(("attention", file.name) for file in find("attention").rungs())}
+LONG = {
+    ("sample", "03_eight_ways"),
+    ("radix_sort", "01_bit_by_bit"),
+    *(("attention", file.name) for file in find("attention").rungs()),
+}
 RUNGS = [
     pytest.param(folder, file, marks=[pytest.mark.slow] * ((folder.problem.name, file.name) in LONG))
     for folder in FOLDERS
@@ -233,12 +237,12 @@ def test_bins_for_every_lane_end_the_bank_conflicts_that_bins_for_every_warp_lea
     assert rungs["05_lane_bins"]["shared_wavefronts"] < rungs["04_vectorised"]["shared_wavefronts"] / 2
 
 
-def test_gelu_without_tanh_issues_a_third() -> None:
+def test_gelu_without_tanh_issues_less_than_half() -> None:
     forward, backward = counts("gelu"), counts("gelu_backward")
     for rungs in (forward, backward):
         assert rungs["01_naive"]["global_requests"] == 4 * rungs["02_vectorised"]["global_requests"]
         assert rungs["02_vectorised"]["global_sectors"] == rungs["03_exponential"]["global_sectors"]
-    assert 3 * forward["03_exponential"]["instructions"] < forward["02_vectorised"]["instructions"]
+    assert 2 * forward["03_exponential"]["instructions"] < forward["02_vectorised"]["instructions"]
     assert 2 * backward["03_exponential"]["instructions"] < backward["02_vectorised"]["instructions"]
 
 

@@ -131,8 +131,8 @@ def test_a_gated_product_is_the_product_and_the_gate() -> None:
 @pytest.mark.gpu
 def test_what_a_kernel_cannot_take_is_refused_by_name() -> None:
     x = torch.randn(4, 8, device="cuda")
-    with pytest.raises(ValueError, match=r"x is torch.float32 \(8, 4\) with strides"):
-        rms_norm(x.T, x[0, :4].contiguous(), 1e-6)
+    with pytest.raises(ValueError, match=r"residual is torch.float32 \(8, 4\) with strides"):
+        add_rms_norm(x.T, x.T, x[0, :4].contiguous(), 1e-6)
     with pytest.raises(ValueError, match="weight is"):
         rms_norm(x, x[0, :4], 1e-6)
     with pytest.raises(TypeError, match=r"torch.float64 is not one of"):

@@ -1,4 +1,4 @@
-"""GELU, softmax and layer norm as PyTorch ops: on the CPU by torch's own checks, on a GPU against float64."""
+"""GELU, softmax and both norms as PyTorch ops: on the CPU by torch's own checks, on a GPU against float64."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ OPS = (
     Op("gelu", ops.gelu, lambda x: F.gelu(x, approximate="tanh")),
     Op("softmax", ops.softmax, lambda x: torch.softmax(x, -1)),
     Op("layer_norm", ops.layer_norm, lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), 2),
+    Op("rms_norm", lambda x, w: ops.rms_norm(x, w, 1e-5), lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-5), 1),
 )
 every_op = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 SHAPES = [(1, 1), (3, 7), (2, 3, 5), (4, 33), (0, 5), (5,)]
@@ -55,7 +56,7 @@ def gradients(call: Callable[..., Tensor], given: list[Tensor], dy: Tensor | Non
 
 def schema_of(op: Op, given: list[Tensor]) -> tuple[object, tuple[object, ...]]:
     packet = getattr(torch.ops.gridstride, op.name).default
-    return packet, (*given, 1e-5) if op.name == "layer_norm" else tuple(given)
+    return packet, (*given, 1e-5) if op.name.endswith("norm") else tuple(given)
 
 
 # -- on the CPU --------------------------------------------------------------------------------------------------------
@@ -83,6 +84,26 @@ def test_pytorchs_own_rules_for_ops(op: Op, dtype: torch.dtype) -> None:
 def test_pytorchs_own_rules_for_backward_ops(name: str) -> None:
     dy, x = torch.randn(3, 16), torch.randn(3, 16)
     torch.library.opcheck(getattr(torch.ops.gridstride, name).default, (dy, x))
+
+
+def test_pytorchs_own_rules_for_the_rms_norms_backward_op() -> None:
+    torch.library.opcheck(
+        torch.ops.gridstride.rms_norm_backward.default, (torch.randn(3, 16), torch.randn(3, 16), torch.randn(16), 1e-5)
+    )
+
+
+def test_the_residual_stream_has_gradients_through_the_addition_in_place() -> None:
+    residual, delta, weight = (
+        torch.randn(each, dtype=torch.float64, requires_grad=True) for each in ((3, 8), (3, 8), 8)
+    )
+    ours, theirs = residual * 2, residual * 2 + delta
+    y = ops.add_rms_norm(ours, delta, weight, 1e-5)
+    torch.testing.assert_close(ours, theirs)
+    expected = F.rms_norm(theirs, (8,), weight, 1e-5)
+    given = (residual, delta, weight)
+    got = torch.autograd.grad((y * y).sum() + ours.sum(), given)
+    for one, other in zip(got, torch.autograd.grad((expected**2).sum() + theirs.sum(), given), strict=True):
+        torch.testing.assert_close(one, other)
 
 
 @every_op

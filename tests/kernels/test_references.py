@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gridstride.judge.cases import all_cases
+from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.find import find, problem_names
-from gridstride.judge.prepared_cases import prepare
+from gridstride.judge.reference.prepared_cases import prepare
 
 DRAW = np.random.default_rng(0)
 
@@ -228,6 +228,38 @@ def test_softmax_backward_is_the_slope_of_softmax() -> None:
     np.testing.assert_allclose(reference("softmax_backward", y=y, dy=dy[None])["dx"], [slopes], atol=1e-9)
 
 
+def test_argmax_is_the_first_of_the_largest() -> None:
+    for x in ([1.0], [0.0, -0.0, -1.0], [-3.0, 2.0, 2.0], [1.0, math.inf, math.nan, math.nan], [-math.inf] * 3):
+        first = 0
+        for i, v in enumerate(x):
+            if not math.isnan(x[first]) and (math.isnan(v) or v > x[first]):
+                first = i
+        assert reference("argmax", x=np.array(x))["best"] == [first]
+
+
+def test_rms_norm_backward_is_the_slope_of_the_norm() -> None:
+    x, dy, weight, step = DRAW.uniform(-2, 2, (3, 4)), DRAW.standard_normal((3, 4)), DRAW.standard_normal(4), 1e-6
+
+    def value(x: list[list[float]], weight: list[float]) -> float:
+        total = 0.0
+        for row, slopes in zip(x, dy.tolist(), strict=True):
+            scale = 1 / math.sqrt(sum(v * v for v in row) / 4 + 0.1)
+            total += sum(g * v * scale * w for g, v, w in zip(slopes, row, weight, strict=True))
+        return total
+
+    got = reference("rms_norm_backward", x=x, dy=dy, weight=weight, eps=0.1, parts=2)
+    for i, j in itertools.product(range(3), range(4)):
+        up, down = x.copy(), x.copy()
+        up[i, j] += step
+        down[i, j] -= step
+        slope = (value(up.tolist(), weight.tolist()) - value(down.tolist(), weight.tolist())) / (2 * step)
+        assert got["dx"][i, j] == pytest.approx(slope, abs=1e-7)
+    for j in range(4):
+        one = [float(j == i) for i in range(4)]
+        assert got["partial"][:, j].sum() == pytest.approx(value(x.tolist(), one))
+    assert got["partial"][1, 0] == pytest.approx(dy[1, 0] * x[1, 0] / math.sqrt(sum(x[1] ** 2) / 4 + 0.1))
+
+
 def test_layer_norm_of_each_row() -> None:
     x, weight, bias = DRAW.uniform(-5, 5, (4, 7)), DRAW.standard_normal(7), DRAW.standard_normal(7)
     got = reference("layer_norm", x=x, weight=weight, bias=bias, eps=1e-3)
@@ -268,3 +300,87 @@ def test_attention_weighs_the_values_of_the_keys_that_a_query_sees(past: int) ->
             expected[h, g, i] += power / sum(powers) * v[h, j]
     got = reference("attention", q=q, k=k, v=v, past=past, scale=-0.7)["out"]
     np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+def test_cross_entropy_is_the_labels_share_of_the_powers() -> None:
+    logits, labels = DRAW.uniform(-5, 5, (5, 4)), np.array([2, -100, 0, 7, -1])
+    got = reference("cross_entropy", logits=logits, labels=labels, ignore_index=-100)
+    for i, row in enumerate(logits.tolist()):
+        total = sum(math.exp(v) for v in row)
+        share = math.exp(row[labels[i]]) / total if labels[i] in range(4) else math.nan
+        loss, lse = (0.0, 0.0) if labels[i] == -100 else (-math.log(share), math.log(total))
+        assert (got["loss"][i], got["lse"][i]) == (pytest.approx(loss, nan_ok=True), pytest.approx(lse))
+
+
+def test_cross_entropy_of_rows_that_are_not_finite() -> None:
+    logits = np.array([[-np.inf, -np.inf], [np.inf, 0.0], [np.nan, 0.0], [0.0, -np.inf], [np.nan, 0.0]])
+    got = reference("cross_entropy", logits=logits, labels=np.array([0, 0, 1, 1, 5]), ignore_index=5)
+    np.testing.assert_array_equal(got["loss"], [np.nan, np.nan, np.nan, np.inf, 0.0])
+    np.testing.assert_array_equal(got["lse"], [-np.inf, np.nan, np.nan, 0.0, 0.0])
+
+
+def test_cross_entropy_backward_is_the_slope_of_the_loss() -> None:
+    logits, dloss, step = DRAW.uniform(-2, 2, (3, 4)), DRAW.standard_normal(3), 1e-6
+    labels = np.array([3, 1, 0])
+
+    def loss(row: list[float], label: int) -> float:
+        return math.log(sum(math.exp(v) for v in row)) - row[label]
+
+    lse = np.array([math.log(sum(math.exp(v) for v in row)) for row in logits.tolist()])
+    got = reference(
+        "cross_entropy_backward", logits=logits, labels=labels, lse=lse, dloss=dloss, ignore_index=1
+    )["dlogits"]  # fmt: skip
+    for i, j in np.ndindex(3, 4):
+        up, down = ([v + sign * step * (k == j) for k, v in enumerate(logits[i].tolist())] for sign in (1, -1))
+        slope = dloss[i] * (loss(up, labels[i]) - loss(down, labels[i])) / (2 * step)
+        assert got[i, j] == pytest.approx(0.0 if labels[i] == 1 else slope, abs=1e-8)
+
+
+def test_adamw_takes_the_step_of_its_formula() -> None:
+    p, m, g, v = *DRAW.standard_normal((3, 5)), DRAW.uniform(0, 1, 5)
+    got = reference(
+        "adamw", p=p, m=m, v=v, g=g, n=5, lr=0.1, beta1=0.9, beta2=0.8, eps=0.01, decay=0.2, correction1=0.1,
+        correction2=0.36,
+    )  # fmt: skip
+    for i in range(5):
+        mean, square = 0.9 * m[i] + 0.1 * g[i], 0.8 * v[i] + 0.2 * g[i] * g[i]
+        step = 0.1 * (mean / 0.1) / (math.sqrt(square / 0.36) + 0.01)
+        assert got["m"][i] == pytest.approx(mean)
+        assert got["v"][i] == pytest.approx(square)
+        assert got["p"][i] == pytest.approx(p[i] - 0.1 * 0.2 * p[i] - step)
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "words"),  # those of the generator's authors whose counter's upper half is 0, and another
+    [(0, 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"), (2**64 - 1, 2**64 - 1, None), (7 << 33, 0xDEADBEEF << 20, None)],
+)
+def test_philox_is_ten_rounds_of_two_multiplications(counter: int, key: int, words: str | None) -> None:
+    from gridstride.kernels.dropout.problem import philox
+
+    c, k = [counter & 0xFFFFFFFF, counter >> 32, 0, 0], [key & 0xFFFFFFFF, key >> 32]
+    for _ in range(10):
+        first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [second >> 32 ^ c[1] ^ k[0], second % 2**32, first >> 32 ^ c[3] ^ k[1], first % 2**32]
+        k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
+    assert philox(np.array([counter], np.uint64), key).tolist() == [c]
+    assert words is None or words == " ".join(f"{each:08x}" for each in c)
+
+
+def test_dropout_drops_by_each_elements_own_word() -> None:
+    from gridstride.kernels.dropout.problem import philox
+
+    x, seed = DRAW.standard_normal(11), np.array([-5, -2])
+    x[3] = np.nan
+    y = reference("dropout", x=x, seed=seed, n=11, drop=1 << 31, scale=2.0)["y"]
+    for i in range(11):
+        counter = np.array([(2**64 - 2 + i // 4) % 2**64], np.uint64)
+        kept = philox(counter, 2**64 - 5)[0, i % 4] >= 1 << 31
+        np.testing.assert_equal(y[i], 2 * x[i] if kept else 0.0)
+
+
+def test_radix_sort_leaves_no_key_behind_a_smaller_one() -> None:
+    keys = DRAW.integers(0, 1 << 32, 50)
+    keys[:10] = keys[10]
+    ordered = reference("radix_sort", keys=keys, n=50)["ordered"].tolist()
+    assert all(a <= b for a, b in itertools.pairwise(ordered))
+    assert sorted(ordered) == sorted(keys.tolist())

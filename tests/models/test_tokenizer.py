@@ -152,3 +152,16 @@ def test_a_tokenizer_that_would_cut_or_pad_does_neither(tmp_path: Path) -> None:
     tokenizer = Tokenizer.load(write(tmp_path, cutting))
     assert len(tokenizer.encode("xyxyxyxyxyxy")) > 4
     assert len(tokenizer.encode("x")) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_a_stream_shows_the_special_tokens_that_are_wanted(kind: str, data: st.DataObject) -> None:
+    """Marks of calls are special tokens of some models; ends of texts stay hidden."""
+    tokenizer = Tokenizer(KINDS[kind]())
+    mark = min(tokenizer.special)
+    ids = data.draw(st.lists(st.sampled_from([*tokenizer.special, mark, *range(40, 60)]), max_size=20))
+    stream = tokenizer.stream(shown=frozenset({mark}))
+    text = "".join([*(stream.push(id) for id in ids), stream.finish()])
+    kept = [id for id in ids if id == mark or id not in tokenizer.special]
+    assert text == tokenizer.decode(kept, special=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -84,5 +85,6 @@ def test_each_time_more_memory_is_needed(recorder: Recorder, memory: list[int]) 
 
 def test_the_programs_own_memory_is_read() -> None:
     before = child.resident()
-    held = bytearray(64 << 20)
-    assert child.resident() - before > len(held) // 2
+    with mmap.mmap(-1, 64 << 20) as held:  # pages that the process cannot have had before
+        held[:] = bytes([1]) * len(held)
+        assert child.resident() - before > len(held) // 2

@@ -16,10 +16,18 @@ import pytest
 from gridstride.compiler import compile_cuda
 from gridstride.programs.activity import ACTIVITY_NAMES, CALLS, KERNEL_COUNTS, Call, failure
 from gridstride.programs.board import Board
+from gridstride.programs.peers import EVERYONE
 from gridstride.programs.reports import Reports
 from gridstride.programs.run import reported
 from gridstride.programs.runtime_library import RUNTIME
-from gridstride.programs.runtime_records import CALLBACKS, ORDER, TIMELINE_CALLBACKS, BoardRecord, KernelLayout
+from gridstride.programs.runtime_records import (
+    CALLBACKS,
+    CODE_CALLBACKS,
+    ORDER,
+    TIMELINE_CALLBACKS,
+    BoardRecord,
+    KernelLayout,
+)
 from gridstride.programs.status import Status
 from gridstride.programs.timeline.calls import WAITED_FREE
 from gridstride.programs.timeline.model import LEGACY
@@ -53,12 +61,13 @@ def fat_binary(ptx: str) -> bytes:
 
 
 class Setup:
-    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX, gpus: int = 1) -> None:
+    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX, gpus: int = 1,
+                 memory: int | None = None) -> None:  # fmt: skip
         self.faults: list[int] = []
         self.reading, writing = os.pipe()
         self.device = device
         reports = Reports(to=writing, set_fault=self.faults.append)
-        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {}, devices=gpus)
+        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {}, devices=gpus, memory=memory)
         self.image = ctypes.create_string_buffer(fat_binary(ptx))
         self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
         self._launched: dict[bytes, KernelLayout] = {}
@@ -99,13 +108,13 @@ def setup() -> Setup:
 def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
     text = (RUNTIME / "runtime.h").read_text()
     record = text[text.index("const char *vendor_runtime") : text.index("} Board;")]
-    assert re.findall(r"\(\*(\w+)\)", record) == [*CALLBACKS, *TIMELINE_CALLBACKS]
+    assert re.findall(r"\(\*(\w+)\)", record) == [*CALLBACKS, *CODE_CALLBACKS, *TIMELINE_CALLBACKS]
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
     assert ORDER.size == 8 + 10 * 4 + 5 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
-    assert ctypes.sizeof(BoardRecord) == 8 * (7 + len(CALLBACKS) + len(TIMELINE_CALLBACKS))
+    assert ctypes.sizeof(BoardRecord) == 8 * (9 + len(CALLBACKS) + len(CODE_CALLBACKS) + len(TIMELINE_CALLBACKS))
 
 
 def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup) -> None:
@@ -223,6 +232,30 @@ def test_gpus_share_the_memory_out_and_one_does_not_take_the_others() -> None:
     assert (left[0], total[0]) == (16 << 20, 16 << 20)
 
 
+def test_a_gpu_may_have_less_memory_than_the_device_and_pinned_memory_is_no_part_of_it() -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), memory=1 << 20)
+    left, total = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
+    assert setup.allocate((1 << 20) + 1) == 0
+    first = setup.allocate(768 << 10)
+    assert setup.allocate(512 << 10) == 0
+    assert setup.allocate(8 << 20, gpu=EVERYONE)
+    setup.board.free_memory(0, left, total)
+    assert (left[0], total[0]) == (256 << 10, 1 << 20)
+    setup.board.release(first)
+    assert setup.allocate(1 << 20)
+
+
+def test_a_modules_variables_need_memory_too() -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), memory=1)
+    setup.load(expect=Status.MEMORY_ALLOCATION)
+
+
+def test_more_memory_than_there_is_is_said_and_not_given(capfd: Any) -> None:
+    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), memory=65 << 20)
+    assert "67108864 bytes of memory here, not the 68157440 asked for" in capfd.readouterr().err
+    assert setup.allocate((64 << 20) + 1) == 0
+
+
 @pytest.mark.parametrize("mode", ["fast", "sanitized", "predicted"])
 def test_another_gpus_memory_is_a_fault_until_access_is_given(mode: str, capfd: Any) -> None:
     setup = Setup(VirtualGPU(memory=64 << 20, workers=1, sanitize=mode == "sanitized"), gpus=2)
@@ -295,7 +328,7 @@ def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup
         assert setup.launch(setup.allocate(64)) == Status.SUCCESS  # other addresses, the same numbers
     assert setup.launch(setup.allocate(64), threads=8) == Status.SUCCESS
     setup.board.finish()
-    timeline = reported(os.read(setup.reading, 1 << 16))[2]
+    timeline = reported(os.read(setup.reading, 1 << 16)).timeline
     assert (timeline["launches_counted"], timeline["launches_reused"]) == (2, 2)
     lengths = [round(each["end_us"] - each["start_us"], 2) for each in timeline["operations"]]
     assert len(set(lengths[:3])) == 1
@@ -350,7 +383,9 @@ def test_kernels_counts_are_those_of_launches_with_predicted_times(setup: Setup)
 def test_what_a_program_did_is_reported_when_it_ends(setup: Setup) -> None:
     setup.copy(100, TO_HOST)
     setup.board.finish()
-    ((), activity, _) = reported(os.read(setup.reading, 4096))
+    told = reported(os.read(setup.reading, 4096))
+    activity = told.activity
+    assert told.findings == ()
     assert activity == setup.board.activity.as_dict()
     assert activity["to_host_bytes"] == 100
 

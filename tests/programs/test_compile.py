@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gridstride.programs.compile import _hint, compile_command, dependencies
+from gridstride.programs.compile import compile_command, dependencies, hint
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain
 
@@ -34,12 +34,12 @@ def test_the_standard_of_cpp_is_not_given_to_c() -> None:
 
 
 def test_a_missing_header_of_a_library_names_its_wheel() -> None:
-    assert "pip install nvidia-cufft" in _hint("a.cu:1:10: fatal error: 'cufft.h' file not found")
+    assert "pip install nvidia-cufft" in hint("a.cu:1:10: fatal error: 'cufftXt.h' file not found")
 
 
 def test_a_missing_header_of_the_users_names_the_option() -> None:
-    assert "-I DIR" in _hint("a.cu:1:10: fatal error: 'mine.h' file not found")
+    assert "-I DIR" in hint("a.cu:1:10: fatal error: 'mine.h' file not found")
 
 
 def test_other_errors_get_no_hint() -> None:
-    assert _hint('a.cu(2): error: identifier "x" is undefined') == ""
+    assert hint('a.cu(2): error: identifier "x" is undefined') == ""

@@ -10,7 +10,7 @@ import pytest
 from gridstride.judge.sandbox.client import CannotJudge
 from gridstride.programs.confined import ProgramRoom, _believed
 from gridstride.programs.errors import BuildFailed
-from gridstride.programs.run import Settings
+from gridstride.programs.run import Reported, Settings
 from gridstride.programs.toolchain import Toolchain
 
 HOSTILE = r"""
@@ -36,11 +36,54 @@ int main(int argc, char** argv)
     printf("program %d\n", execl("/bin/true", "true", (char*)nullptr));
     printf("signal %d\n", kill(getppid(), 0));
     printf("credentials %d\n", getenv("SECRET") != nullptr);
+    int sockets = 0;
+    for (int i = 0; i < 128; i++) sockets += fstat(i, &found) == 0 && S_ISSOCK(found.st_mode);
+    printf("sockets %d\n", sockets);
     float* memory;
     printf("device %d\n", cudaMalloc(&memory, 64));
     return 0;
 }
 """
+
+
+COMPILES = r"""
+#include <cstdio>
+#include <cuda.h>
+#include <nvrtc.h>
+int main() {
+  const char *text = "#include \"/etc/passwd\"\nextern \"C\" __global__ void k(int *x) { *x = 7; }";
+  const char *option = "-arch=sm_90";
+  nvrtcProgram program; CUcontext context; CUmodule module; CUfunction f; CUdeviceptr p; int x = 0; size_t bytes;
+  for (const char *each : {text, strchr(text, '\n') + 1}) {
+    nvrtcCreateProgram(&program, each, "k.cu", 0, NULL, NULL);
+    printf("%s\n", nvrtcGetErrorString(nvrtcCompileProgram(program, 1, &option)));
+  }
+  nvrtcGetPTXSize(program, &bytes);
+  char *ptx = new char[bytes];
+  nvrtcGetPTX(program, ptx);
+  cuInit(0); cuCtxCreate(&context, NULL, 0, 0); cuModuleLoadData(&module, ptx); cuModuleGetFunction(&f, module, "k");
+  cuMemAlloc(&p, 4);
+  void *parameters[] = {&p};
+  cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+  cuMemcpyDtoH(&x, p, 4);
+  printf("%d\n", x);
+}
+"""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.slow
+def test_a_program_compiles_kernels_while_it_runs_and_reads_no_file_outside(tools: Toolchain, tmp_path: Path) -> None:
+    file = tmp_path / "compiles.cu"
+    file.write_text(COMPILES.replace("#include <cstdio>", "#include <cstdio>\n#include <cstring>"))
+    with ProgramRoom(chip="h200") as room:
+        room.build(file)
+        try:
+            outcome = room.run(["compiles"], Settings(time_limit=60))
+        except CannotJudge as refused:
+            pytest.skip(str(refused))
+    assert outcome.stdout.splitlines() == ["NVRTC_ERROR_COMPILATION", "NVRTC_SUCCESS", "7"]
+    assert not outcome.stopped
 
 
 @pytest.mark.timeout(600)
@@ -61,7 +104,7 @@ def test_a_hostile_program_reaches_its_own_folder_and_the_device(
     said = dict(line.split() for line in outcome.stdout.splitlines())
     refused = ("read", "write", "network", "process", "program", "signal")
     assert {name: said[name] for name in refused} == dict.fromkeys(refused, "-1")
-    assert (said["own"], said["credentials"], said["device"]) == ("1", "0", "0")
+    assert (said["own"], said["credentials"], said["sockets"], said["device"]) == ("1", "0", "0", "0")
     assert written == ["own"]
     assert not (tmp_path / "evil").exists()
     assert outcome.ended.activity["allocations"] == 1
@@ -115,15 +158,16 @@ def test_what_is_no_report_is_not_believed() -> None:
         {"kind": "race", "line": -1},
         {"activity": {"launches": 2, "evil": 1, "blocks": "x"}},
         {"timeline": "long"},
+        {"launches_pictured": "many"},
     ]
-    findings, activity, timeline = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
-    assert [each["line"] for each in findings] == [7, None]
-    assert "\x1b" not in findings[0]["message"] + findings[0]["kernel"]
-    assert findings[1]["kernel"] == ""
-    assert activity == {"launches": 2}
-    assert timeline == {}
-    assert _believed(b"{]}\n") == ((), {}, {})
-    assert _believed(b"[" * 100_000 + b"}\n") == ((), {}, {})
+    believed = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
+    assert [each["line"] for each in believed.findings] == [7, None]
+    assert "\x1b" not in believed.findings[0]["message"] + believed.findings[0]["kernel"]
+    assert believed.findings[1]["kernel"] == ""
+    assert believed.activity == {"launches": 2}
+    assert (believed.timeline, believed.launches) == ({}, [])
+    assert _believed(b"{]}\n") == Reported()
+    assert _believed(b"[" * 100_000 + b"}\n") == Reported()
 
 
 def test_a_process_that_cannot_lock_itself_in_is_no_verdict() -> None:

@@ -146,18 +146,3 @@ int main() {
         "cudaErrorStreamCaptureImplicit", invalidated, "cudaErrorCapturedEvent", "cudaErrorIllegalState", unsupported,
         "1010101",
     ]  # fmt: skip
-
-
-def test_a_conditional_node_is_refused_by_name(program: Run) -> None:
-    done = program(
-        HEAD
-        + r"""
-int main() {
-  cudaGraph_t g; cudaGraphNode_t node; cudaGraphNodeParams p = {}; OK(cudaGraphCreate(&g, 0));
-  p.type = cudaGraphNodeTypeConditional; p.conditional.handle = 1; p.conditional.size = 1;
-  NAME(cudaGraphAddNode(&node, g, NULL, NULL, 0, &p));
-}
-"""
-    )
-    assert done.stdout == "cudaErrorNotSupported\n"
-    assert "cudaGraphAddNode is not supported: conditional nodes are not implemented yet" in done.stderr

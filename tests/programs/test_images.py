@@ -23,3 +23,9 @@ def test_sampling_is_read_field_by_field() -> None:
         ("wrap", "clamp", "border"), "linear", True, "normalized_float", False, (0.25, 0.5, 0.75, 1.0), "point", -0.5,
         (1.0, 2.0),
     )  # fmt: skip
+
+
+def test_without_normalised_coordinates_what_goes_round_is_clamped() -> None:
+    """As CUDA has it: NVIDIA's convolutionTexture asks for wrap and compares with edges repeated."""
+    raw = ctypes.create_string_buffer(struct.pack("<8q7d", 0, 2, 3, 1, 0, 0, 0, 0, *[0.0] * 7))
+    assert sampling_at(ctypes.addressof(raw)).address == ("clamp", "clamp", "border")

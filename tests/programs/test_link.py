@@ -18,6 +18,7 @@ def test_every_relocatable_object_gets_the_function_that_it_calls() -> None:
     [
         ("ld.lld: error: duplicate symbol: main\n", "two functions main()"),
         ("ld.lld: error: undefined symbol: cublasStrsm_v2\n", "cublasStrsm_v2 is not among what"),
+        ("ld.lld: error: undefined symbol: cufftXtExec\n", "cufftXtExec is not among what"),
         ("ld.lld: error: undefined symbol: cublasLtCreate\n", "cublasLtCreate is of cublasLt"),
         ("ld.lld: error: undefined symbol: cuMemAlloc_v2\n", "cuMemAlloc_v2 is of cuda,"),
         ("ld.lld: error: undefined symbol: helper(int)\n", "nothing defines helper(int)"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gridstride.programs.peers import EVERYONE, Peers
+from gridstride.virtual.chips import chip
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.machine.memory.arena import Arena
 
@@ -319,7 +320,8 @@ int main() {
         )  # fmt: skip
         counted = json.loads(done.stdout)["activity"]
         assert {name: counted[name] for name in counted if name.startswith(("link", "gpu", "peer", "busiest"))} == {
-            "peer_bytes": 3 * 1024 + 4096, "busiest_link_bytes": 4096, "link_0_to_1_bytes": 1024,
+            "peer_bytes": 3 * 1024 + 4096, "busiest_link_bytes": 4096, "busiest_port_bytes": 1024 + 4096,
+            "link_0_to_1_bytes": 1024,
             "link_1_to_0_bytes": 4096, "link_1_to_2_bytes": 1024, "link_2_to_0_bytes": 1024, "gpu_0_launches": 0,
             "gpu_1_launches": 1, "gpu_2_launches": 0,
         }  # fmt: skip
@@ -340,12 +342,96 @@ int main(int argc, char **argv) {
         def link(*arguments: str) -> dict[str, Any]:
             done = program(text, "--gpus", "2", "--predict", "--json", arguments=arguments)
             told: dict[str, Any] = json.loads(done.stdout)["timeline"]
+            assert told["chip"] == "h200"
             (only,) = told["links"]
             return dict(only)
 
-        staged, direct = link(), link("enable")
+        staged, direct, times = link(), link("enable"), chip("h200").timeline
         assert (staged["from"], staged["to"], staged["bytes"]) == (0, 1, 1 << 26)
-        assert staged["busy_us"] / direct["busy_us"] == pytest.approx(375 / 37, rel=0.05)
+        assert staged["busy_us"] / direct["busy_us"] == pytest.approx(
+            times["peer_gb_per_s"] / times["staged_gb_per_s"], rel=0.05
+        )
+
+    def test_bytes_without_access_are_counted_as_staged(self, program: Run) -> None:
+        text = (
+            HEAD
+            + """
+int main() {
+  int *from = on(0, 4096), *to = on(1, 4096);
+  cudaMemcpyPeer(to, 1, from, 0, 1024); cudaDeviceEnablePeerAccess(0, 0); cudaMemcpyPeer(to, 1, from, 0, 4096);
+}
+"""
+        )
+        counted = json.loads(program(text, "--gpus", "2", "--json").stdout)["activity"]
+        assert (counted["peer_bytes"], counted["staged_bytes"]) == (1024 + 4096, 1024)
+
+    def test_boxes_are_copied_between_gpus(self, program: Run) -> None:
+        done = program(
+            HEAD
+            + """
+int main() {
+  cudaPitchedPtr p[2]; cudaArray_t a; cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  cudaExtent all = make_cudaExtent(64, 4, 2);
+  for (int g = 1; g >= 0; g--) { cudaSetDevice(g); cudaMalloc3D(&p[g], all); cudaMemset3D(p[g], g + 1, all); }
+  cudaMalloc3DArray(&a, &format, make_cudaExtent(16, 4, 2));
+  cudaMemcpy3DPeerParms box = {};
+  box.srcPtr = p[1]; box.srcDevice = 1; box.dstPtr = p[0]; box.dstDevice = 0;
+  box.extent = make_cudaExtent(8, 2, 2); box.dstPos = make_cudaPos(4, 1, 0);
+  NAME(cudaMemcpy3DPeer(&box));
+  unsigned char seen[64 * 4 * 2]; int twos = 0;
+  cudaMemcpy3DParms back = {}; back.srcPtr = p[0]; back.dstPtr = make_cudaPitchedPtr(seen, 64, 64, 4);
+  back.extent = all; back.kind = cudaMemcpyDefault; cudaMemcpy3D(&back);
+  for (unsigned char each : seen) twos += each == 2;
+  printf("%d %d %d\\n", twos, seen[64 + 4], seen[64 + 12]);
+  cudaStream_t s; cudaStreamCreate(&s); cudaGraph_t graph; cudaGraphExec_t exec;
+  cudaMemcpy3DPeerParms to = {}; to.srcPtr = p[1]; to.srcDevice = 1; to.dstArray = a; to.dstDevice = 0;
+  to.extent = make_cudaExtent(16, 4, 2);
+  NAME(cudaMemcpy3DPeerAsync(&to, s));
+  cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal); NAME(cudaMemcpy3DPeerAsync(&to, s));
+  cudaStreamEndCapture(s, &graph); cudaGraphInstantiate(&exec, graph, 0); NAME(cudaGraphLaunch(exec, s));
+  cudaStreamSynchronize(s);
+  to.srcDevice = 0; NAME(cudaMemcpy3DPeer(&to)); to.srcDevice = 5; NAME(cudaMemcpy3DPeer(&to));
+  NAME(cudaMemcpy3DPeer(nullptr));
+}
+""",
+            "--gpus", "2", "--json",
+        )  # fmt: skip
+        assert done.stderr.splitlines()[-8:] == [
+            "cudaSuccess", "32 2 1", "cudaSuccess", "cudaSuccess", "cudaSuccess", "cudaErrorInvalidValue",
+            "cudaErrorInvalidDevice", "cudaErrorInvalidValue",
+        ]  # fmt: skip
+        assert json.loads(done.stdout)["activity"]["link_1_to_0_bytes"] == 32 + 2 * 512
+
+    def test_what_kernels_read_and_write_of_anothers_memory_is_counted_for_the_link(self, program: Run) -> None:
+        text = (
+            HEAD
+            + """
+__global__ void follow(int *to, int *const *from) { to[threadIdx.x] = from[0][threadIdx.x]; }
+int main() {
+  int *p[3]; for (int gpu = 0; gpu < 3; gpu++) p[gpu] = on(gpu, 4096);
+  int **table; cudaMalloc(&table, 8); cudaMemcpy(table, &p[1], 8, cudaMemcpyDefault);
+  cudaDeviceEnablePeerAccess(0, 0); cudaDeviceEnablePeerAccess(1, 0);
+  gather<<<1, 256>>>(p[2], p[0]); gather<<<1, 256>>>(p[2], p[1]); gather<<<1, 256>>>(p[0], p[2]);
+  gather<<<1, 256>>>(p[2], p[2] + 256);
+  add<<<1, 64>>>(p[1] + 256, 1); follow<<<1, 32>>>(p[2], table); cudaDeviceSynchronize();
+}
+"""
+        )
+        told = json.loads(program(text, "--gpus", "3", "--predict", "--json").stdout)
+        counted = told["activity"]
+        assert {name: counted[name] for name in counted if name.startswith("link")} == {
+            "link_0_to_2_bytes": 1024, "link_1_to_2_bytes": 1024 + 256 + 128, "link_2_to_0_bytes": 1024,
+            "link_2_to_1_bytes": 256,
+        }  # fmt: skip
+        assert (counted["peer_bytes"], counted["busiest_port_bytes"]) == (
+            3 * 1024 + 2 * 256 + 128,
+            2 * 1024 + 256 + 128,
+        )
+        assert {f"link_{each['from']}_to_{each['to']}_bytes": each["bytes"] for each in told["timeline"]["links"]} == {
+            name: counted[name] for name in counted if name.startswith("link")
+        }
+        plain = json.loads(program(text, "--gpus", "3", "--json").stdout)["activity"]
+        assert plain["peer_bytes"] == 0  # what kernels touch is counted where times are predicted
 
     def test_a_ring_adds_up_what_all_gpus_have_and_loads_each_link_alike(self, program: Run) -> None:
         def ring(*words: str, drop: str = "") -> tuple[str, dict[str, float]]:

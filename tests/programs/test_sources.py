@@ -27,14 +27,18 @@ def test_a_folder_is_its_cuda_and_cpp_files(tmp_path: Path) -> None:
         ((), "none.cu", "there is no file"),
         (("a.py",), "a.py", "is no CUDA program.*python .*a.py runs it"),
         (("a.txt",), "a.txt", "is no CUDA program"),
-        (("a.cpp",), "a.cpp", "no .cu file among"),
-        (("a.cpp",), "", "has no .cu file"),
+        (("a.md",), "", "has no .cu, .cpp"),
     ],
 )
 def test_what_is_no_program_is_refused(tmp_path: Path, names: tuple[str, ...], word: str, message: str) -> None:
     write(tmp_path, *names)
     with pytest.raises(ProgramError, match=message):
         sources([str(tmp_path / word)])
+
+
+def test_a_program_that_loads_its_kernels_while_it_runs_needs_no_cuda_file(tmp_path: Path) -> None:
+    write(tmp_path, "a.cpp")
+    assert sources([str(tmp_path)]) == sources([str(tmp_path / "a.cpp")]) == (tmp_path / "a.cpp",)
 
 
 def test_a_file_named_twice_is_refused(tmp_path: Path) -> None:

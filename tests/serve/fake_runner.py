@@ -38,6 +38,7 @@ def expected(prompt: Sequence[int], sampling: Sampling, eos: frozenset[int] = fr
 
 class FakeRunner:
     vocabulary = VOCABULARY
+    width = 0
 
     def __init__(self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1) -> None:
         self.blocks, self.block_size, self.context = blocks, block_size, context

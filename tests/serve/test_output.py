@@ -20,7 +20,7 @@ class Bytes:
 
     eos = frozenset({END})
 
-    def stream(self, *, special: bool = False) -> Bytes:
+    def stream(self, *, special: bool = False, shown: frozenset[int] = frozenset()) -> Bytes:
         self.kept = ""
         return self
 

@@ -248,9 +248,7 @@ def test_every_option_changes_what_is_drawn(option: str) -> None:
 
 @pytest.mark.parametrize("option", [name for name, rule in RULES.items() if rule.use not in ("draw", "end")])
 def test_what_the_recorded_steps_do_not_know_takes_the_slow_way(option: str) -> None:
-    value = TRIALS.get(
-        option, {"logprobs": {"logprobs": 0}, "schema": {"schema": ""}, "min_tokens": {"min_tokens": 2}}.get(option)
-    )
-    assert value is not None
+    others = {"logprobs": 0, "prompt_logprobs": 0, "pool": "last", "schema": "", "min_tokens": 2}
+    value = TRIALS.get(option) or {option: others[option]}
     assert Sampling().plain
     assert not Sampling(**value).plain

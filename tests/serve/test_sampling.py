@@ -9,14 +9,14 @@ from types import ModuleType
 import pytest
 
 from gridstride.serve.engine import sampling
-from gridstride.serve.http import schemas
+from gridstride.serve.http.requests import generate
 from gridstride.serve.runner.cuda import graph_inputs
 
 
 def test_a_request_without_the_field_of_an_option_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "REQUESTED", sampling.REQUESTED | {"a_new_one"})
     with pytest.raises(ImportError, match="no field for the sampling options a_new_one"):
-        fresh(schemas, monkeypatch)
+        fresh(generate, monkeypatch)
 
 
 def test_recorded_steps_that_do_not_know_how_to_draw_are_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:

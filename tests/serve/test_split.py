@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,10 +87,20 @@ def test_the_parts_have_each_sequence_once_with_all_that_is_its_own(
     assert sorted(rows) == whole.tokens.tolist()
 
 
+READ, OTHER = (TokenLogprobs(-2.0, ()),), (TokenLogprobs(-3.0, ()),)
+
+
+def part(*, draws: list[int], reads: list[int]) -> Part:
+    """Of a batch that does not matter here."""
+    batch: Any = None
+    return Part(batch, np.array(draws), True, np.array(reads))
+
+
 def test_what_the_parts_gave_comes_in_the_order_of_the_draws() -> None:
     said = (TokenLogprobs(-1.0, ()),)
-    first = Sampled(np.array([[7], [9]]), (None, None)), np.array([0, 2])
-    second = Sampled(np.array([[8]]), (said,)), np.array([1])
+    first = Sampled(np.array([[7], [9]]), (None, None), (READ,)), part(draws=[0, 2], reads=[1])
+    second = Sampled(np.array([[8]]), (said,), (OTHER,)), part(draws=[1], reads=[0])
     whole = joined([first, second])
+    assert whole.readings == (OTHER, READ)
     assert whole.tokens.tolist() == [[7], [8], [9]]
     assert whole.logprobs == (None, said, None)

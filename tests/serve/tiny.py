@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 CORPUS = ["def add(a, b):\n    return a + b\n", "import os, sys\nprint(os.getcwd())\n", "naïve café – 你好 🙂\n"]
@@ -14,7 +15,7 @@ TEMPLATE = (
 VOCABULARY, CONTEXT = 320, 128
 
 
-def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE) -> None:
+def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE, special: Sequence[str] = ()) -> None:
     """A byte-level BPE, so that any text can be written, with a chat template."""
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers, trainers
@@ -24,15 +25,19 @@ def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE) -> None:
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+        vocab_size=VOCABULARY, special_tokens=[*SPECIAL, *special], initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
     tokenizer.save(str(folder / "tokenizer.json"))
-    config = {"eos_token": SPECIAL[0], **({} if template is None else {"chat_template": template})}
+    # Else transformers would read it as the tokenizer that the model's family has.
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": SPECIAL[0]}
+    config |= {} if template is None else {"chat_template": template}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def write_model(folder: Path, *, context: int = CONTEXT, template: str | None = TEMPLATE) -> Path:
+def write_model(
+    folder: Path, *, context: int = CONTEXT, template: str | None = TEMPLATE, special: Sequence[str] = ()
+) -> Path:
     """A folder that `gridstride serve` takes."""
     import torch
 
@@ -46,5 +51,5 @@ def write_model(folder: Path, *, context: int = CONTEXT, template: str | None = 
     )  # fmt: skip
     torch.manual_seed(0)
     folders.save(Decoder(config), folder)
-    write_tokenizer(folder, template=template)
+    write_tokenizer(folder, template=template, special=special)
     return folder

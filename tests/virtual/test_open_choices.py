@@ -119,3 +119,27 @@ def test_a_try_that_is_made_until_it_succeeds_is_no_weaker(device: gs.VirtualGPU
     found, out = ran(device, COPY.replace("AGAIN", "@!p bra L;").replace("TIMES", "8"), ORDERS[order])
     assert found == set()
     assert out[32:64] == [8 + 4 * 28] * 32
+
+
+LOOK_THEN_TAKE = """if (t == 0) {
+    unsigned seen = atomicAdd(o, 0);
+    if (seen == 1) o[1 + blockIdx.x] = 1000 + atomicAdd(o, 1);
+}
+__syncthreads();"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_others_come_between_two_atomics_of_a_thread(device: gs.VirtualGPU, order: str) -> None:
+    """One of two blocks looks, waits, and takes what the other has taken; in turn the second looks too late."""
+    _, out = ran(device, LOOK_THEN_TAKE, ORDERS[order])
+    taken = sum(word >= 1000 for word in out[1:3])
+    assert taken == (2 if back(order) else 1)
+
+
+def test_a_fence_behind_the_flag_orders_nothing(device: gs.VirtualGPU) -> None:
+    """Whichever of the two blocks writes: half of the warps give way."""
+    body = """if (t == 0 && blockIdx.x == WRITER) { o[5] = 7; atomicExch(o, 100); __threadfence(); }
+        if (t == 0 && blockIdx.x != WRITER) { while (atomicAdd(o, 0) != 100) {} o[6] = o[5]; }
+        __syncthreads();"""
+    found = [ran(device, body.replace("WRITER", str(writer)), REVERSED)[0] for writer in (0, 1)]
+    assert {"race"} in found

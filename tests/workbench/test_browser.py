@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from model_server import model_server
 from served import up
 
 from gridstride.course.content import course_folder, day
@@ -17,8 +19,8 @@ from gridstride.course.progress import Progress
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATHS = (
-    "/", "/day/1", "/day/5", "/day/5/lab", "/ladders", "/ladder/matmul", "/ladder/scan", "/glossary", "/history",
-    "/portfolio", "/chat", "/settings",
+    "/", "/day/1", "/day/5", "/day/5/lab", "/again", "/ladders", "/ladder/matmul", "/ladder/scan", "/glossary",
+    "/history", "/portfolio", "/chat", "/settings",
 )  # fmt: skip
 WRONG = {1: ("bits.toml", "wrong value"), 2: ("swapped.cu", "wrong lines"), 3: ("no_guard.cu", "out of bounds")}
 """What is tried first on each day, and what must be found in it."""
@@ -56,6 +58,14 @@ def write(page: Any, text: str) -> None:
     page.locator(".cm-content[contenteditable=true]").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 20) -> None:
+    """Until it holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def answer_all(page: Any, number: int) -> None:
@@ -111,6 +121,26 @@ def test_a_learner_walks_the_first_three_days_and_finds_them_passed_after_a_rest
             page.get_by_role("button", name="Run", exact=True).click()
             page.locator(".verdict.pass").wait_for()
             trouble += checked(page)
+        page.get_by_role("button", name="Explain it in pictures").click()
+        report = page.locator("iframe").get_attribute("src")
+        page.goto(f"{url}{report}")
+        page.get_by_role("heading", name="add<<<4, 256>>>").wait_for()
+        page.get_by_role("heading", name="What a warp touches").wait_for()
+        trouble += checked(page)
+        page.goto(f"{url}/day/3/lab")
+        page.get_by_role("button", name="Show the solution").click()
+        page.locator(".solution pre").wait_for()
+        trouble += checked(page)
+        page.goto(f"{url}/history")
+        page.locator("summary").first.click()
+        page.locator(".history pre").wait_for()
+        trouble += checked(page)
+        page.goto(f"{url}/portfolio")
+        page.get_by_role("button", name="Write it").click()
+        page.locator("iframe").wait_for()
+        page.goto(f"{url}/portfolio/site/index.html")
+        page.get_by_role("link", name="Day 3").click()
+        trouble += checked(page)
         page.close()  # it would say that the server has gone
     with up(mine) as (url, _):
         page = page_of(browser, url, trouble)
@@ -151,6 +181,10 @@ def test_a_race_is_marked_at_its_line_and_a_page_that_is_loaded_again_finds_its_
         page.locator(".verdict.fail").wait_for(state="detached")
         page.reload()  # the run goes on
         page.locator(".verdict.pass").wait_for()
+        page.get_by_role("button", name="Explain it in pictures").click()
+        page.goto(url + page.locator("iframe").get_attribute("src"))
+        page.get_by_role("heading", name="What a warp touches").wait_for()
+        trouble += checked(page)
     assert (mine / "day005/fields.cu").read_text() == solution
     assert trouble == []
 
@@ -183,6 +217,97 @@ def test_axe_finds_nothing(browser: Any, mine: Path, scheme: str) -> None:
             assert [each["id"] for each in axe.run(page).response["violations"]] == [], path
 
 
+def test_axe_finds_nothing_on_a_page_that_waits_for_its_server_or_has_lost_it(browser: Any, mine: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with up(mine) as (url, process):
+        page = page_of(browser, url, [])  # it says that the server has gone
+        page.goto(f"{url}/day/3/lab")
+        page.locator(".cm-content[tabindex]").wait_for()
+        page.route("**/slow", lambda _: None)  # never answered, as axe's own requests are not at once by a busy server
+        page.evaluate("() => { const asked = new XMLHttpRequest(); asked.open('GET', '/slow'); asked.send(); }")
+        page.wait_for_timeout(600)  # Quasar shows a request that takes 300 ms
+        assert page.get_by_role("progressbar").count() == 0
+        assert [each["id"] for each in axe.run(page).response["violations"]] == []
+        process.kill()
+        process.wait()
+        page.get_by_role("alert").get_by_text("Connection lost.").wait_for()
+        assert [each["id"] for each in axe.run(page).response["violations"]] == []
+
+
+def test_a_run_goes_on_when_its_server_is_killed_and_the_page_finds_it_again(browser: Any, mine: Path) -> None:
+    with up(mine) as (url, process):
+        page = page_of(browser, url, [])  # it says that the server has gone
+        page.goto(f"{url}/day/5/lab")
+        write(page, day(5).solution.read_text())
+        page.keyboard.press("Control+Enter")
+        page.get_by_text("running: ").wait_for()
+        process.kill()
+        process.wait()
+    with up(mine, "--port", url.rpartition(":")[2]):
+        page.locator(".verdict.pass").wait_for()
+    with Progress(mine / "progress.sqlite") as progress:
+        assert [run.passed for run in progress.runs(5)] == [True]
+
+
+def test_a_second_window_shows_what_was_typed_and_run_in_the_first(browser: Any, mine: Path) -> None:
+    trouble: list[str] = []
+    with up(mine) as (url, _):
+        first, second = (page_of(browser, url, trouble) for _ in range(2))
+        for page in (first, second):
+            page.goto(f"{url}/day/1/lab")
+            page.locator(".cm-content[contenteditable=true]").wait_for()
+        write(first, day(1).solution.read_text())
+        first.keyboard.press("Control+Enter")
+        second.get_by_text("reloaded: another program wrote the file").wait_for()
+        first.locator(".verdict.pass").wait_for()
+        second.reload()
+        second.locator(".verdict.pass").wait_for()
+    assert (mine / "day001/chips.toml").read_text() == day(1).solution.read_text()
+    assert trouble == []
+
+
+def test_other_machines_are_asked_for_the_password_on_a_page_of_its_own(browser: Any, mine: Path) -> None:
+    with up(mine, "--host", "0.0.0.0", GRIDSTRIDE_PASSWORD="correct horse") as (url, _):
+        trouble: list[str] = []
+        url = url.replace("0.0.0.0", "127.0.0.1")
+        page = page_of(browser, url, trouble)
+        page.goto(f"{url}/day/5")
+        trouble += checked(page)
+        page.keyboard.type("correct horse")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name=day(5).title).wait_for()
+        assert trouble == []
+
+
+def test_a_chat_with_the_served_model(browser: Any, mine: Path) -> None:
+    trouble: list[str] = []
+    with model_server(["Warps ", "wait."]) as (port, asked), up(mine) as (url, _):
+        page = page_of(browser, url, trouble)
+        page.goto(f"{url}/chat")
+        page.get_by_label("Port of the server").fill(str(port))
+        page.get_by_role("button", name="Connect").click()
+        page.get_by_label("Say something").fill("What do warps do?")
+        page.keyboard.press("Control+Enter")
+        page.get_by_text("Warps wait.").wait_for()
+        trouble += checked(page)
+    assert trouble == []
+    assert [each["messages"][-1]["content"] for each in asked] == ["What do warps do?"]
+
+
+def test_a_quiz_is_answered_by_keyboard_one_question_after_the_other(browser: Any, mine: Path) -> None:
+    with up(mine) as (url, _):
+        page = page_of(browser, url, [])
+        page.goto(f"{url}/day/5")
+        cards = page.locator(".question")
+        cards.nth(2).locator("button.choice").first.focus()  # the first with choices
+        page.keyboard.press("Enter")
+        cards.nth(2).locator(".why").wait_for()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('.question')?.ariaLabel") == "Question 3"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('.question')?.ariaLabel") == "Question 4"
+
+
 def test_all_of_it_goes_by_keyboard(browser: Any, mine: Path) -> None:
     trouble: list[str] = []
     with up(mine) as (url, _):
@@ -200,3 +325,36 @@ def test_all_of_it_goes_by_keyboard(browser: Any, mine: Path) -> None:
         page.keyboard.press("Enter")
         page.locator(".verdict.fail").wait_for()
     assert trouble == []
+
+
+def test_what_is_typed_while_the_server_is_gone_is_in_the_file_once_it_is_back(browser: Any, mine: Path) -> None:
+    file = mine / "day001/chips.toml"
+    with up(mine) as (url, process):
+        page = page_of(browser, url, [])  # it says that the server has gone
+        page.goto(f"{url}/day/1/lab")
+        write(page, "# saved\n")
+        wait_for(lambda: file.read_text() == "# saved\n")
+        process.kill()
+        process.wait()
+        write(page, "# saved\n# typed into the void\n")
+    with up(mine, "--port", url.rpartition(":")[2]):
+        wait_for(lambda: file.read_text() == "# saved\n# typed into the void\n", seconds=60)
+        page.get_by_text("restored").wait_for()
+
+
+def test_of_two_texts_that_met_while_the_server_was_gone_the_learner_keeps_one(browser: Any, mine: Path) -> None:
+    file = mine / "day001/chips.toml"
+    with up(mine) as (url, process):
+        page = page_of(browser, url, [])
+        page.goto(f"{url}/day/1/lab")
+        write(page, "# saved\n")
+        wait_for(lambda: file.read_text() == "# saved\n")
+        process.kill()
+        process.wait()
+        write(page, "# mine\n")
+    file.write_text("# theirs\n")
+    with up(mine, "--port", url.rpartition(":")[2]):
+        page.get_by_role("button", name="What stands in the editor").wait_for()
+        assert file.read_text() == "# theirs\n"
+        page.get_by_role("button", name="What stands in the editor").click()
+        wait_for(lambda: file.read_text() == "# mine\n")

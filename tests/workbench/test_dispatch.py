@@ -195,3 +195,24 @@ def test_a_verdict_comes_back_from_json_as_it_was() -> None:
     verdict = verdict_of(words, "text")
     assert (verdict.day, verdict.cases, verdict.chip, verdict.source, verdict.passed) == (5, 9, "h200", "text", False)
     assert (verdict.findings[0].line, verdict.findings[0].shown) == (7, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("fields[threadIdx.x] = recrods[0];", "compile_error"),
+        ("fields[1 << 30] = 1.0f;", "out_of_bounds"),
+        ('asm volatile("trap;");', "trap"),
+        ("__syncthreads(); fields[threadIdx.x] = *(float*)64;", "out_of_bounds"),
+    ],
+)
+def test_what_a_broken_or_hostile_kernel_gets_is_a_finding_with_its_line(mine: Path, body: str, kind: str) -> None:
+    source = ENDLESS.replace("while (n > 0) { if (records[0] == 12345.678f) break; }", body)
+    line = next(number for number, text in enumerate(source.splitlines(), start=1) if body in text)
+
+    async def scenario(dispatcher: Dispatcher, store: Store) -> None:
+        job = await ended(dispatcher, store, await dispatcher.add("a", "judge", 5, source))
+        first = job.outcome["verdict"]["findings"][0]
+        assert (first["kind"], first["line"]) == (kind, line)
+
+    served(mine, scenario)

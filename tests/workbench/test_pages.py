@@ -7,6 +7,7 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,22 @@ def test_a_lab_is_run_and_its_verdict_is_there_after_a_reload(visit: Visit, mine
         assert [run.passed for run in progress.runs(1)] == [True]
 
 
+def test_a_pass_leads_on_and_the_solution_has_the_width_of_the_page(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/1/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = day(1).solution.read_text()
+        user.find("Run").click()
+        await user.should_see(f"On to day 2: {day(2).title}", retries=200)
+        user.find("Show the solution").click()
+        await user.should_see("The solution", retries=20)
+        (below,) = _all(user, ui.element, "solution")
+        assert below.parent_slot.parent is _all(user, ui.element, "page")[0]
+        assert "resident_warps" in below.default_slot.children[1].props["innerHTML"]
+
+    visit(scenario)
+
+
 def test_findings_are_marked_in_the_editor(visit: Visit) -> None:
     wrong = day(1).solution.read_text().replace("6912", "221184")
     line = next(n for n, each in enumerate(wrong.splitlines(), start=1) if "221184" in each)
@@ -195,9 +212,16 @@ def test_a_ladder_shows_what_was_measured_beside_what_is_predicted(visit: Visit)
         ):
             await user.should_see(text)
         await user.should_not_see(kind=ui.markdown, content="__global__")
-        (first, *_) = _all(user, ui.element, "source")
-        first._handle_event({"listener_id": next(iter(first._event_listeners)), "args": {}})
+        _toggle(_all(user, ui.element, "source")[0])
         await user.should_see(kind=ui.markdown, content="__global__")
+
+    visit(scenario)
+
+
+def test_a_rung_that_gained_nothing_is_as_fast_as_the_one_below(visit: Visit) -> None:
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/ladder/matmul")  # whose rung 07 is as fast as its 06
+        await user.should_see("As fast as the rung below")
 
     visit(scenario)
 
@@ -278,6 +302,42 @@ def test_history_has_the_terminals_runs_too(visit: Visit, mine: Path) -> None:
         await user.open("/history")
         for text in ("1 run, 0 passed", "race: line 14", "1.5"):
             await user.should_see(text)
+
+    visit(scenario)
+
+
+def test_history_has_the_source_of_a_pass(visit: Visit, mine: Path) -> None:
+    with recorded(mine) as progress:
+        progress.record_run(1, passed=True, seconds=0.5, source="[a100]\nresident_warps = 6912\n")
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/history")
+        await user.should_see("The source that passed")
+        await user.should_not_see(kind=ui.markdown, content="resident_warps")
+        _toggle(_all(user, ui.element, "source")[0])
+        await user.should_see(kind=ui.markdown, content="resident_warps")
+
+    visit(scenario)
+
+
+def test_questions_that_are_due_are_asked_on_a_page_of_their_own(
+    visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = next(each for each in day(5).questions if each.answer)
+    with recorded(mine) as progress, monkeypatch.context() as earlier:
+        earlier.setattr(Progress, "now", lambda _: (datetime.now(UTC) - timedelta(days=2)).isoformat())
+        progress.record_answer(5, question.id, question.answer, right=True)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/")
+        await user.should_see("question to answer again")
+        assert "/again" in {link.props["href"] for link in user.find(ui.link).elements}
+        await user.open("/again")
+        await user.should_see("1 (day 5)")
+        await _click(user, _all(user, ui.element, "choice")["abcdefgh".index(question.answer)])
+        await user.should_see("Right:")
+        await user.open("/again")
+        await user.should_see("No question waits to be asked again")
 
     visit(scenario)
 
@@ -400,6 +460,11 @@ def _all(user: Any, kind: type[ui.element], css_class: str = "") -> list[Any]:
     """The elements of a kind, those first that were made first."""
     found = user.find(kind=kind).elements
     return sorted((each for each in found if not css_class or css_class in each.classes), key=lambda each: each.id)
+
+
+def _toggle(details: ui.element) -> None:
+    """As a browser says that a line was opened."""
+    details._handle_event({"listener_id": next(iter(details._event_listeners)), "args": {}})
 
 
 async def _click(user: Any, element: ui.element) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,18 +82,34 @@ def test_no_judge_outlives_the_server(mine: Path, how: str) -> None:
     assert rows(mine, "SELECT state FROM job") == [("running",)]
 
 
-def test_pages_answer_while_runs_go_on(mine: Path) -> None:
+def crowding() -> float:
+    """How many times longer work takes here than its processor time, as others use the machine too; 1 where nobody
+    does.
+    """
+    began, used = time.perf_counter(), time.process_time()
+    while time.process_time() - used < 0.3:
+        pass
+    return (time.perf_counter() - began) / (time.process_time() - used)
+
+
+def test_pages_of_two_users_answer_while_runs_go_on(mine: Path) -> None:
     for number, session in ((5, "a"), (6, "b")):
         queued(mine, number, day(number).solution.read_text(), session=session, many=4)
     taken: dict[str, list[float]] = {}
-    with up(mine) as (url, _), httpx.Client(base_url=url) as client:
-        for _ in range(7):
-            for path in ("/", "/day/5", "/day/5/lab", "/ladder/matmul", "/history"):
-                began = time.perf_counter()
-                assert client.get(path).status_code == 200
-                taken.setdefault(path, []).append(time.perf_counter() - began)
+
+    def read(url: str) -> None:
+        with httpx.Client(base_url=url) as client:
+            for _ in range(7):
+                for path in ("/", "/day/5", "/day/5/lab", "/ladder/matmul", "/history"):
+                    began = time.perf_counter()
+                    assert client.get(path).status_code == 200
+                    taken.setdefault(path, []).append(time.perf_counter() - began)
+
+    with up(mine) as (url, _), ThreadPoolExecutor(2) as users:
+        list(users.map(read, [url, url]))
         assert rows(mine, "SELECT count(*) FROM job WHERE ended IS NULL")[0][0] > 0
-    slow = {path: statistics.median(times) for path, times in taken.items() if statistics.median(times) > 0.3}
+    limit = 0.3 * crowding()
+    slow = {path: statistics.median(times) for path, times in taken.items() if statistics.median(times) > limit}
     assert slow == {}
 
 

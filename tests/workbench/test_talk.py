@@ -62,5 +62,5 @@ def test_where_nobody_listens_the_address_is_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        with pytest.raises(NoServer, match=f"http://127.0.0.1:{port} cannot be reached"):
+        with pytest.raises(NoServer, match=f"http://127.0.0.1:{port} cannot be reached: Connection refused"):
             asyncio.run(Talk(port).connect())

@@ -62,6 +62,6 @@ def _row(chip: Chip) -> list[str]:
 
 def _bandwidth(chip: Chip) -> float:
     """Bytes per second between the chip and its memory, at most."""
-    from gridstride.judge.limits import Rates
+    from gridstride.judge.timing.limits import Rates
 
     return 1e3 * Rates.of(chip.properties).memory_bytes

@@ -54,7 +54,11 @@ def quiz(
     day: DayWord = None,
     answer: Annotated[
         list[str] | None,
-        typer.Option("--answer", metavar="ID=ANSWER", help="Answer a question without being asked; repeatable."),
+        typer.Option(
+            "--answer",
+            metavar="ID=ANSWER",
+            help="Answer a question without being asked: a choice's letter, or a number; repeatable.",
+        ),
     ] = None,
     interview: Annotated[bool, typer.Option("--interview", help="The day's interview questions instead.")] = False,
     as_json: Json = False,

@@ -14,7 +14,7 @@ from gridstride.commands.target import device_of, folder_of, import_the_judge, p
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
-    from gridstride.judge.prove import Trial
+    from gridstride.judge.proof.prove import Trial
 
 _TEMPLATE = Path(__file__).parent.parent / "judge" / "template"
 _KEYWORDS = frozenset(
@@ -99,7 +99,7 @@ def _write(target: Path, name: str) -> list[str]:
 def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) -> bool:
     """Show every trial, and say whether the problem may judge."""
     import_the_judge()
-    from gridstride.judge.prove import prove as trials_of
+    from gridstride.judge.proof.prove import prove as trials_of
 
     folder, chosen = folder_of(problem), device_of(device, chip)
     with problems_said(), kernels_print_on_stderr(), Progress(_steps(folder)) as progress:
@@ -114,7 +114,7 @@ def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) 
 
 
 def _steps(folder: Any) -> int:
-    from gridstride.judge.imposters import imposters
+    from gridstride.judge.proof.imposters import imposters
 
     kernels = [*folder.path.glob("rungs/*.cu"), *folder.path.glob("wrong/*.cu")]  # some may have no header to read
     return 1 + len(list(imposters(folder.problem))) + len(kernels)

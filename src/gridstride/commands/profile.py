@@ -25,17 +25,19 @@ _TRACE_ENDS = (".json", ".gz")
 
 def run(
     words: Sequence[str], *, trace: str | None, report: str | None, after: float, seconds: float, module: bool,
-    chip: str | None, gpus: int, as_json: bool,
+    chip: str | None, gpus: int, memory: str | None, as_json: bool,
 ) -> bool:  # fmt: skip
     """Profile the program or read the trace, show it, and say whether the program ended well."""
     if words[0].lower().endswith(profile_program.END) and not module:
         given = {"trace": trace, "report": report, "after": after or None}
         profile_program.refuse([name for name, value in given.items() if value is not None])
-        return profile_program.run(words, chip=chip, gpus=gpus, as_json=as_json)
+        return profile_program.run(words, chip=chip, gpus=gpus, memory=memory, as_json=as_json)
     if chip is not None:
         raise WrongUse(f"--chip {chip} is for CUDA programs (PROG{profile_program.END}), which run on the virtual GPU")
     if gpus != 1:
         raise WrongUse(f"--gpus {gpus} is for CUDA programs (PROG{profile_program.END}), which run on the virtual GPU")
+    if memory is not None:
+        raise WrongUse(f"--memory {memory} is for CUDA programs (PROG{profile_program.END}), on the virtual GPU")
     from gridstride.profile.record import RecordError
 
     page = writable(report) if report is not None else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from gridstride.commands.run import STDERR, check_gpus, chip_of, not_built, say_signal
+from gridstride.commands.run import STDERR, check_gpus, chip_of, memory_of, not_built, say_signal
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
 from gridstride.programs.errors import BuildFailed, ProgramError
 from gridstride.programs.run import Settings, build
@@ -22,10 +21,11 @@ def refuse(options: Sequence[str]) -> None:
         raise WrongUse(f"--{options[0]} is for PyTorch programs; of PROG{END} there are the timeline and --json")
 
 
-def run(words: Sequence[str], *, chip: str | None, gpus: int, as_json: bool) -> bool:
+def run(words: Sequence[str], *, chip: str | None, gpus: int, memory: str | None, as_json: bool) -> bool:
     """Run it with modelled times and show when what ran; its own output goes to stderr. Whether it ended well."""
     check_gpus(gpus)
     model = chip_of(None, chip)
+    nbytes = memory_of(memory, model)
     try:
         files = sources(words[:1])
         built = build(files, Options(), arch=model.properties.arch, progress=print_stderr)
@@ -33,7 +33,7 @@ def run(words: Sequence[str], *, chip: str | None, gpus: int, as_json: bool) -> 
         return not not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    settings = replace(Settings(model.key), predict=True, timeline=True, stdout=STDERR, gpus=gpus)
+    settings = Settings(model.key, predict=True, timeline=True, stdout=STDERR, gpus=gpus, memory=nbytes)
     ended = run_program(built, [str(files[0].with_suffix("")), *words[1:]], settings)
     say_signal(ended)
     if not ended.timeline:

@@ -54,21 +54,24 @@ def _due(progress: Progress) -> Asked:
 
 
 def _given(asked: Asked, answers: Sequence[str], progress: Progress) -> list[Marked]:
-    """The answers of the command line, each as ID=ANSWER; all are read before any is recorded."""
-    from gridstride.course.quiz import AnswerError, mark
+    """The answers of the command line, each as ID=ANSWER; all are read before any is measured, and all before any is
+    recorded.
+    """
+    from gridstride.course.quiz import AnswerError, mark, read_answer
 
     known = {question.id: (day, question) for day, question in reversed(asked)}
-    marked: list[Marked] = []
+    read: dict[str, str] = {}
     for answer in answers:
         name, sign, given = answer.partition("=")
         if not sign or name not in known:
             raise WrongUse(f"--answer {answer}: write ID=ANSWER with one of {', '.join(known)}")
-        if name in (each.question.id for each in marked):
+        if name in read:
             raise WrongUse(f"--answer {answer}: {name} is answered twice; give each question one answer")
         try:
-            marked.append(mark(*known[name], given))
+            read[name] = read_answer(known[name][1], given)
         except AnswerError as error:
             raise WrongUse(f"--answer {answer}: {error}") from error
+    marked = [mark(*known[name], given) for name, given in read.items()]
     for each in marked:
         progress.record_answer(each.day, each.question.id, each.given, right=each.right)
     return marked

@@ -11,6 +11,7 @@ from gridstride.commands.terminal import WrongUse, emit, print_stderr
 from gridstride.programs.activity import Call, failure
 from gridstride.programs.errors import BuildFailed, ProgramError
 from gridstride.programs.fat_binary import NoPtx, ptx_of
+from gridstride.programs.memory_size import memory_size
 from gridstride.programs.peers import MOST
 from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
@@ -28,8 +29,8 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 def run(
     words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], gpus: int, time_limit: float | None,
-    ptx: bool, as_json: bool,
+    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], gpus: int, memory: str | None,
+    time_limit: float | None, ptx: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
     if time_limit is not None and not time_limit > 0:
@@ -41,6 +42,7 @@ def run(
         raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
     failing = _fails(fails)
     model = chip_of(device, chip)
+    nbytes = memory_of(memory, model)
     try:
         files = sources(words)
         built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
@@ -52,7 +54,7 @@ def run(
         return _show_ptx(built)
     settings = Settings(
         model.key, sanitize, seed, predict, timeline=predict and as_json, time_limit=time_limit,
-        stdout=STDERR if as_json else None, fails=failing, gpus=gpus,
+        stdout=STDERR if as_json else None, fails=failing, gpus=gpus, memory=nbytes,
     )  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     if ended.timed_out:
@@ -67,6 +69,20 @@ def check_gpus(number: int) -> None:
     """WrongUse for more GPUs than a program may see, or none."""
     if not 1 <= number <= MOST:
         raise WrongUse(f"--gpus {number} must be 1 to {MOST}: so many GPUs a program may see")
+
+
+def memory_of(text: str | None, chip: Chip) -> int | None:
+    """Bytes that each GPU is to have; WrongUse for what is no amount, or more than the chip has."""
+    if text is None:
+        return None
+    try:
+        nbytes = memory_size(text)
+    except ValueError as error:
+        raise WrongUse(f"--memory {error}") from None
+    if nbytes > chip.properties.total_memory:
+        has = f"{chip.properties.total_memory / 2**30:.0f} GiB"
+        raise WrongUse(f"--memory {text} is more than the {has} of this chip ({chip.key})")
+    return nbytes
 
 
 def chip_of(device: str | None, name: str | None) -> Chip:

@@ -65,6 +65,7 @@ def problems_said() -> Iterator[None]:
     machine, or a limit, that lets no kernel run, or leaves no room to look for races: the message says what is in the
     way, and no kernel is blamed or passed.
     """
+    from gridstride.compiler import NoCompiler
     from gridstride.judge.header import HeaderError
     from gridstride.judge.problem import ProblemError
     from gridstride.judge.sandbox.client import CannotJudge
@@ -77,7 +78,9 @@ def problems_said() -> Iterator[None]:
         except (ProblemError, HeaderError, CannotJudge, OutOfAddressSpace, RacesNotWatched) as error:
             short = _limit() if isinstance(error.__cause__, MemoryError) else ""
             raise WrongUse(f"{error}{short}") from error
-        except (MemoryError, OSError) as error:  # a library that does not fit into the addresses is not found, it says
+        except (MemoryError, OSError, NoCompiler) as error:  # a library that does not fit is not found, it says
+            if isinstance(error, NoCompiler) and not _limit():
+                raise WrongUse(str(error)) from error
             if isinstance(error, OSError) and not _limit():
                 raise
             what = "a library cannot be loaded" if "shared object" in str(error) else str(error)

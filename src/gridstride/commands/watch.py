@@ -52,8 +52,24 @@ def run(word: str | None, *, as_json: bool) -> bool:
                 last = verdict.passed and all_passed(progress)
                 _show(day, verdict, predictions(day, progress), last=last)
                 if verdict.passed:
+                    if day.lab.kind == "program":
+                        _show_heaviest(day, file)
                     return True
     return False
+
+
+def _show_heaviest(day: Day, file: Path) -> None:
+    """What the program's heaviest kernel does, from a run of its own behind the verdict."""
+    from gridstride.course.program_pictures import NothingToShow, lines
+    from gridstride.programs.errors import BuildFailed
+
+    try:
+        shown = list(lines(day, file))
+    except (NothingToShow, BuildFailed, OSError) as error:  # the file may have changed since
+        print_stderr(f"note: {error}")
+        return
+    for line in ("", *shown):
+        stdout().print(line, markup=False, highlight=False)
 
 
 @contextmanager

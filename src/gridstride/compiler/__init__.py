@@ -1,6 +1,6 @@
 """Source to PTX, and nothing else: NVRTC, its headers, its messages as data, a cache on disk."""
 
-from gridstride.compiler.bindings import supported_archs
+from gridstride.compiler.bindings import NoCompiler, supported_archs
 from gridstride.compiler.cache import DiskCache
 from gridstride.compiler.diagnostics import CompileError, CompileWarning, Diagnostic
 from gridstride.compiler.nvrtc import Compiled, compile_cuda
@@ -13,6 +13,7 @@ __all__ = [
     "Compiled",
     "Diagnostic",
     "DiskCache",
+    "NoCompiler",
     "Parameter",
     "Signature",
     "cached_signatures",

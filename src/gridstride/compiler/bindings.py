@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gridstride.compiler.headers import library
+from gridstride.one_message import OneMessage
 
 # NVRTC searches the folder of the program's name for "quoted" includes, and the working folder for a bare name. This
 # one cannot exist, as /dev/null is no folder; a #line directive gives the source its own name back.
@@ -22,8 +23,15 @@ def supported_archs() -> tuple[str, ...]:
     return tuple(f"sm_{number}" for number in call(nvrtc.nvrtcGetSupportedArchs()))
 
 
+class NoCompiler(OneMessage, RuntimeError):
+    """NVRTC is not installed, cannot be loaded, or failed for no reason of the source."""
+
+
 def load() -> Any:
-    """cuda.bindings.nvrtc, imported when something must be compiled: it costs more than a hit of the cache."""
+    """cuda.bindings.nvrtc, imported when something must be compiled, as it costs more than a hit of the cache.
+
+    NoCompiler where it is not there.
+    """
     try:
         from cuda.bindings import nvrtc
 
@@ -32,7 +40,7 @@ def load() -> Any:
     except (ImportError, OSError, RuntimeError) as error:
         way_out = "pip install cuda-bindings nvidia-cuda-nvrtc"
         reason = " ".join(str(error).split())
-        raise RuntimeError(f"NVRTC, the CUDA compiler, cannot be loaded: {reason}; {way_out}") from error
+        raise NoCompiler(f"NVRTC, the CUDA compiler, cannot be loaded: {reason}; {way_out}") from error
     return nvrtc
 
 
@@ -64,7 +72,7 @@ def call(result: tuple[Any, ...]) -> Any:
     """A binding's result without its status, which must be success."""
     status, *values = result
     if status != 0:
-        raise RuntimeError(f"NVRTC failed: {status.name}")
+        raise NoCompiler(f"NVRTC failed: {status.name}")
     return values[0] if len(values) == 1 else tuple(values)
 
 

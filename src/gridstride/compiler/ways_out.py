@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,11 +48,20 @@ _HOST_ONLY = {
     **dict.fromkeys(("mutex", "thread"), "use atomics, __syncthreads() and cuda::barrier"),
     **dict.fromkeys(("unique_ptr", "shared_ptr", "make_unique", "make_shared"), "pass a pointer"),
 }  # fmt: skip
+_STD_SORTS = frozenset({"sort", "stable_sort", "reduce", "accumulate", "inclusive_scan", "transform", "for_each"})
+_NAMES = (
+    "threadIdx blockIdx blockDim gridDim warpSize __syncthreads __syncwarp __threadfence __shared__ __constant__ "
+    "__device__ __restrict__ __forceinline__ __launch_bounds__ atomicAdd atomicSub atomicMax atomicMin atomicExch "
+    "atomicCAS atomicAnd atomicOr __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync __any_sync "
+    "__all_sync __activemask __ldg __popc __clz __ffs __fdividef __expf __logf __sinf __cosf sqrtf rsqrtf expf logf "
+    "powf fmaxf fminf fabsf tanhf erff"
+).split()  # those that beginners misspell
 _OLD_SHUFFLES = re.compile(r"__(shfl|shfl_up|shfl_down|shfl_xor|any|all|ballot)")
 _UNDEFINED = re.compile(
     r'identifier "(?P<name>\w+)" is undefined|name followed by "::" must be a class or namespace name'
 )
 _NO_MEMBER = re.compile(r'namespace "(?:cuda::)?std" has no member(?: class)? "(?P<name>\w+)"')
+_THRUST = re.compile(r'namespace "thrust(?:::\w+)*" has no member(?: class)? "(?P<name>\w+)"')
 _MISSING = re.compile(r'cannot open source file "(?P<name>[^"]+)"')
 _PACKAGES = {
     r"curand\w*\.h": "it is part of cuRAND: pip install nvidia-curand",
@@ -78,6 +88,8 @@ def _note(diagnostic: Diagnostic, missing: Sequence[str]) -> str:
         return _about_a_header(absent["name"], missing)
     if member := _NO_MEMBER.search(message):
         return _about_std(member["name"])
+    if algorithm := _THRUST.search(message):
+        return _about_thrust(algorithm["name"])
     if undefined := _UNDEFINED.search(message):
         return _about_a_name(undefined["name"] or _scope(diagnostic))
     return ""
@@ -96,14 +108,26 @@ def _about_a_header(name: str, missing: Sequence[str]) -> str:
 def _about_std(name: str) -> str:
     if name in _HOST_ONLY:
         return f"std::{name} is host code, which kernels do not have: {_HOST_ONLY[name]}"
+    if name in _STD_SORTS:
+        return f"kernels have no std::{name}: a loop does it for one thread, CUB (cub/cub.cuh) for a block"
     return f"#include <{_STD_HEADERS[name]}>" if name in _STD_HEADERS else ""
+
+
+def _about_thrust(name: str) -> str:
+    return (
+        f"thrust::{name} is host code here: kernels have Thrust's tuples, pairs, complex and random numbers, functors "
+        "and iterators, each in its own header; sort, reduce and scan in a kernel with CUB (cub/cub.cuh) or a loop"
+    )
 
 
 def _about_a_name(name: str) -> str:
     if old := _OLD_SHUFFLES.fullmatch(name):
         return f"since Volta it names the lanes that take part: __{old[1]}_sync(0xffffffff, …)"
     header = next((header for pattern, header in _HEADERS if re.fullmatch(pattern, name)), "")
-    return f"#include <{header}>" if header else ""
+    if header:
+        return f"#include <{header}>"
+    near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.8)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _scope(diagnostic: Diagnostic) -> str:

@@ -9,6 +9,7 @@ from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, element_
 from gridstride.course.lesson import Figure, Picture, ProgramRun, Run
 from gridstride.course.strict_toml import Table, read_table
 from gridstride.programs.activity import Call, failure
+from gridstride.programs.memory_size import memory_size
 from gridstride.programs.peers import MOST
 
 Runs = dict[str, Run | ProgramRun]
@@ -48,7 +49,8 @@ def _run(folder: Path, name: str, table: Table) -> Run | ProgramRun:
 def _program_run(program: Path, name: str, table: Table) -> ProgramRun:
     seed = table.take("seed", int, -1)
     run = ProgramRun(name, program, table.take("chip", str, "h200"), table.texts("arguments", []),
-                     seed if seed >= 0 else None, failures(table), gpus(table), table.line())  # fmt: skip
+                     seed if seed >= 0 else None, failures(table), gpus(table), memory(table),
+                     table.line())  # fmt: skip
     table.done()
     _check_chip(table, run.chip)
     if not program.is_file():
@@ -70,6 +72,15 @@ def gpus(table: Table) -> int:
     if not 1 <= number <= MOST:
         table.fail(f"gpus = {number}: a program may see 1 to {MOST}", "gpus")
     return number
+
+
+def memory(table: Table) -> int | None:
+    """Bytes of memory that each GPU of a program has, such as `memory = "64MiB"`; None for what the chip has."""
+    text = table.take("memory", str, "")
+    try:
+        return memory_size(text) if text else None
+    except ValueError as error:
+        table.fail(str(error), "memory")
 
 
 def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_lab: frozenset[str]) -> Figure:

@@ -14,7 +14,7 @@ from gridstride.course.lesson import Day, Figure, ProgramRun, Run
 from gridstride.programs.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
-    from gridstride.judge.runnable import Runnable
+    from gridstride.judge.execution.runnable import Runnable
     from gridstride.virtual.observe.counters import LineCounters
 
 OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
@@ -153,9 +153,9 @@ def prepared(run: Run) -> tuple[Runnable, Any, Any, dict[str, Any]]:
     import numpy as np
 
     from gridstride.compiler import signatures
+    from gridstride.judge.execution.runnable import RefusedError, build_for
     from gridstride.judge.header import read_kernel
     from gridstride.judge.problem import Case, Parameter, Signature
-    from gridstride.judge.runnable import RefusedError, build_for
     from gridstride.virtual.gpu import VirtualGPU
 
     file = read_kernel(run.kernel)
@@ -179,11 +179,11 @@ def prepared(run: Run) -> tuple[Runnable, Any, Any, dict[str, Any]]:
 
 def observe_lab(day: Day, kernel: Path) -> Any:
     """A kernel for the lab, which passes, with counters, at the problem's observed size."""
+    from gridstride.judge.execution.runnable import build
     from gridstride.judge.find import find
     from gridstride.judge.header import read_kernel
-    from gridstride.judge.prepared_cases import prepare
     from gridstride.judge.problem import Case
-    from gridstride.judge.runnable import build
+    from gridstride.judge.reference.prepared_cases import prepare
     from gridstride.virtual.gpu import VirtualGPU
 
     problem = find(day.lab.problem).problem

@@ -46,7 +46,8 @@ class KernelLab:
 
     def warm_up(self) -> None:
         """Prepare the cases, so that the first verdict does not wait for them."""
-        self._ladder.cases()
+        for _ in self._ladder.cases():
+            pass
 
     def judge(self, file: Path) -> LabVerdict:
         """The verdict on the file as it is now; OSError where it cannot be read."""

@@ -28,12 +28,12 @@ def rung_exists(row: KernelRow) -> bool:
 @functools.cache
 def explained(row: KernelRow) -> tuple[str, dict[str, float]]:
     """The limiter at the problem's timed size, and the values that columns of numbers speak of."""
+    from gridstride.judge.execution.runnable import build
     from gridstride.judge.explain.at_size import timed
     from gridstride.judge.explain.resources import resources
     from gridstride.judge.find import find
-    from gridstride.judge.prepared_cases import prepare
     from gridstride.judge.problem import Case
-    from gridstride.judge.runnable import build
+    from gridstride.judge.reference.prepared_cases import prepare
     from gridstride.virtual.gpu import VirtualGPU
 
     folder = find(row.problem)

@@ -168,14 +168,14 @@ def _check_promise(folder: Path, lab: Lab, wrong: list[Path]) -> None:
 
 
 def _check_kernel_header(path: Path, lab: Lab) -> None:
-    from gridstride.judge.expectations import misread
+    from gridstride.judge.proof.expectations import misread
 
     _check_expectation(path, lab, misread)
 
 
 def _check_program_header(path: Path, lab: Lab) -> None:
     from gridstride.course.program_findings import KINDS
-    from gridstride.judge.expectations import misread
+    from gridstride.judge.proof.expectations import misread
 
     _check_expectation(path, lab, lambda expect: "" if expect is not None and expect.kind in KINDS else misread(expect))
 

@@ -31,7 +31,7 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
     """A run of a worked program, with its arguments. `fails` are calls that are made to fail, by number; it sees `gpus`
-    GPUs.
+    GPUs with `memory` bytes each, None for what the chip has.
     """
 
     name: str
@@ -41,6 +41,7 @@ class ProgramRun:
     seed: int | None
     fails: Mapping[Call, int]
     gpus: int
+    memory: int | None
     line: int
 
 
@@ -149,13 +150,15 @@ class Bound:
 @dataclass(frozen=True, slots=True)
 class LabRun:
     """One run of the learner's program. Each of `sizes` is drawn anew, both ends included. Where calls are made to
-    fail, the program must say which error it was and end with another exit status than `status`.
+    fail, the program must say which error it was and end with another exit status than `status`. `memory` is in bytes
+    of each GPU, None for what the chip has.
     """
 
     sizes: Mapping[str, tuple[int, int]]
     fails: Mapping[Call, int]
     status: int = 0
     gpus: int = 1
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,8 @@ class Lab:
     lines: tuple[PrintedLine, ...] = ()
     in_order: bool = False
     """Whether the lines must come as they stand in lab.toml, which kernels cannot promise."""
+    modelled: bool = False
+    """Whether the results are times that the program measures: those of the chip's model count, not this machine's."""
     seconds: float = 20.0
     """That each run of the program may take."""
 

@@ -63,8 +63,8 @@ def _cells(day: Day, source: str) -> Iterator[tuple[str, str]]:
     yield "code", f"from gridstride.course.notebook_lab import Lab\n\nlab = Lab({day.number})"
     yield "code", f"%%writefile {lab.file}\n{source.rstrip()}"
     yield "code", "lab.check()"
-    if lab.kind == "kernel":
-        yield "markdown", "What it does, line by line, and what a warp touches (the kernel is run once more):"
+    if lab.kind in ("kernel", "program"):
+        yield "markdown", f"What it does, line by line, and what a warp touches (the {lab.kind} is run once more):"
         yield "code", "lab.explain()"
     yield "markdown", f"When you are stuck, `lab.hint()` gives the next of {len(lab.hints)} hints; each is recorded."
     yield "code", "# lab.hint()"

@@ -116,7 +116,9 @@ class Lab:
         return Hint(tuple(hints[:taken]), len(hints))
 
     def explain(self) -> Explained:
-        """The kernel run once more, in the sandbox, for its pictures; ProblemError where the lab has no kernel."""
+        """The kernel, or a program's launches, run once more in the sandbox for their pictures; ProblemError where the
+        lab has neither, NothingToShow, BuildFailed.
+        """
         from gridstride.judge.explain import explain
         from gridstride.judge.find import find
         from gridstride.judge.problem import ProblemError
@@ -125,6 +127,8 @@ class Lab:
         from gridstride.virtual.gpu import VirtualGPU
 
         lab = self.day.lab
+        if lab.kind == "program":
+            return self._pictured()
         if lab.kind != "kernel":
             raise ProblemError(f"the lab of day {self.day.number} is no kernel: lab.check() judges it")
         device = VirtualGPU(lab.chip, time_limit=_PATIENCE)
@@ -132,6 +136,11 @@ class Lab:
         command = f"gridstride explain {lab.file} --problem {lab.problem} --chip {lab.chip}"
         limiter = f", limited by {found.profile.limiter}" if found.profile and found.profile.complete else ""
         return Explained(render(found, command=command), f"{lab.problem}: {found.result.verdict}{limiter}")
+
+    def _pictured(self) -> Explained:
+        from gridstride.course.program_pictures import page
+
+        return Explained(page(self.day, self.file), f"{self.file.name}: its launches in the lab's first run")
 
 
 def _finding(finding: LabFinding) -> str:

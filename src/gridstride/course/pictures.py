@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.course import program_runs
 from gridstride.course.figures import prepared
-from gridstride.course.lane_timeline import Step, steps
 from gridstride.course.lesson import Day, Picture, ProgramRun
 from gridstride.course.markdown import blocks
+from gridstride.judge.execution.lane_timeline import Step, rows, spans, steps
 
 if TYPE_CHECKING:
-    from gridstride.judge.access_map import Access
+    from gridstride.judge.execution.access_map import Access
 
 _WORD, _SECTOR, _LINE = 4, 32, 128  # bytes
 _BANKS = 32
@@ -65,36 +65,19 @@ def listed(day: Day, file: Path, line: int) -> str:
 
 def timeline(way: Sequence[Step]) -> str:
     """A row for each time that the lanes change: # is a lane that is on, with the instructions issued meanwhile."""
-    rows: list[tuple[set[int], int, int]] = []  # source lines, instructions, lanes
-    for step in way:
-        lines, count, lanes = set(step.stretch.lines), step.stretch.instructions, step.lanes
-        if rows and rows[-1][2] == lanes:
-            rows[-1] = (rows[-1][0] | lines, rows[-1][1] + count, lanes)
-        else:
-            rows.append((lines, count, lanes))
+    found = rows(way)
     shown = ["one warp, from top to bottom in time; the lines of the source stand in front"]
-    before: set[int] = set()
-    for lines, count, lanes in rows[:_MANY]:
-        on = "".join("#" if lanes >> lane & 1 else "." for lane in range(_LANES))
-        unit = "instruction" if count == 1 else "instructions"
-        shown.append(f"  {_spans(lines - before or lines):<18} |{on}| {count:>4} {unit}")
-        before = lines
-    shown += [f"  … and {len(rows) - _MANY} more rows"] if len(rows) > _MANY else []
-    issued = sum(count for _, count, _ in rows)
-    used = sum(count * lanes.bit_count() for _, count, lanes in rows)
+    before: frozenset[int] = frozenset()
+    for row in found[:_MANY]:
+        on = "".join("#" if row.lanes >> lane & 1 else "." for lane in range(_LANES))
+        unit = "instruction" if row.instructions == 1 else "instructions"
+        shown.append(f"  {spans(row.lines - before or row.lines):<18} |{on}| {row.instructions:>4} {unit}")
+        before = row.lines
+    shown += [f"  … and {len(found) - _MANY} more rows"] if len(found) > _MANY else []
+    issued = sum(row.instructions for row in found)
+    used = sum(row.instructions * row.lanes.bit_count() for row in found)
     shown.append(f"  {issued} instructions, {used / issued:.1f} lanes on in the mean")
     return "\n".join(shown) + "\n"
-
-
-def _spans(lines: set[int]) -> str:
-    """Line numbers in few words: those next to each other, or with one between them, as a span."""
-    spans: list[list[int]] = []
-    for line in sorted(lines):
-        if spans and line - spans[-1][1] <= 2:
-            spans[-1][1] = line
-        else:
-            spans.append([line, line])
-    return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)
 
 
 def table(values: Any, columns: int) -> str:

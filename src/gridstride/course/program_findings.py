@@ -34,16 +34,17 @@ _WIDE = 60  # characters of a printed line that are quoted
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 _PLACE = re.compile(r"^(?P<file>[^\n:(]+)(?::|\()(?P<line>\d+)(?:\)|:\d+)?:\s*(?:fatal )?error:?\s*(?P<said>.+)$", re.M)
 _ERRORS: dict[Call, tuple[str, ...]] = {
-    "allocation": ("out of memory", "cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED"),
+    "allocation": ("out of memory", "cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED"),
     "copy": ("unknown error", "cudaErrorUnknown"),
     "launch": (
         "too many resources requested for launch",
         "cudaErrorLaunchOutOfResources",
         "CUBLAS_STATUS_EXECUTION_FAILED",
+        "CUFFT_EXEC_FAILED",
     ),
     "kernel": ("an illegal memory access was encountered", "cudaErrorIllegalAddress"),
 }
-"""What cudaGetErrorString, cudaGetErrorName and cublasGetStatusName say of each call that is made to fail."""
+"""What is said of each call that is made to fail: by cudaGetErrorString, cudaGetErrorName, cuBLAS and cuFFT."""
 _ASKED: dict[Call, str] = {
     "allocation": "cudaMalloc gives an error code back, as every call does: is it looked at, there too?",
     "copy": "cudaMemcpy gives an error code back, as every call does: is it looked at, there too?",

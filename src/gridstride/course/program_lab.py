@@ -28,14 +28,14 @@ from gridstride.course.program_findings import (
 )
 from gridstride.course.program_lab_file import problem_of
 from gridstride.course.program_runs import counts
-from gridstride.programs.activity import KERNEL_COUNTS
+from gridstride.programs.activity import KERNEL_COUNTS, OF_LINKS
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
-    from gridstride.judge.prepared_cases import Prepared
+    from gridstride.judge.reference.prepared_cases import Prepared
     from gridstride.programs.confined import Outcome
 
-_OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *(each.name for each in fields(Totals))))
+_OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
 _SEED = 1 << 30
 
 
@@ -75,10 +75,11 @@ class ProgramLab:
         self._room.close()
 
     def warm_up(self) -> None:
-        """MissingToolchain where the compilers are not installed."""
+        """Have the virtual GPU loaded; MissingToolchain where the compilers are not installed."""
         from gridstride.programs.toolchain import toolchain
 
         toolchain()
+        self._room.warm_up()
 
     def build(self, file: Path) -> None:
         """Compile the program; BuildFailed."""
@@ -119,6 +120,11 @@ class ProgramLab:
         drawn, outcome = self._modelled()
         return {**counts(outcome), **drawn.sizes}
 
+    def pictured(self) -> tuple[Outcome, str]:
+        """The first run of the program that was built, with its launches line by line; and how it was called."""
+        first = self._drawn(self.day.lab.runs[0])
+        return self._outcome(first, predict=True, pictures=True), self._called(first)
+
     def _modelled(self) -> tuple[_Drawn, Outcome]:
         """The first run once more, with counts of kernels and modelled times."""
         first = self._drawn(self.day.lab.runs[0])
@@ -138,8 +144,8 @@ class ProgramLab:
 
     # -- one run ------------------------------------------------------------------------------------------------------
     def _drawn(self, run: LabRun) -> _Drawn:
-        from gridstride.judge.prepared_cases import prepare
         from gridstride.judge.problem import Case
+        from gridstride.judge.reference.prepared_cases import prepare
 
         sizes = {name: self._draw.randint(low, high) for name, (low, high) in run.sizes.items()}
         if self._problem is None:
@@ -147,12 +153,12 @@ class ProgramLab:
         (prepared,) = prepare(self._problem, [Case(sizes, "normal", self._draw.randrange(_SEED), hidden=True)])
         return _Drawn(run, sizes, prepared)
 
-    def _outcome(self, drawn: _Drawn, *, predict: bool = False) -> Outcome:
+    def _outcome(self, drawn: _Drawn, *, predict: bool = False, pictures: bool = False) -> Outcome:
         from gridstride.programs.run import Settings
 
         self._room.clear()
-        settings = Settings(sanitize=not predict, predict=predict, time_limit=self.day.lab.seconds,
-                            fails=drawn.run.fails, gpus=drawn.run.gpus)  # fmt: skip
+        settings = Settings(sanitize=not predict, predict=predict, pictures=pictures, time_limit=self.day.lab.seconds,
+                            fails=drawn.run.fails, gpus=drawn.run.gpus, memory=drawn.run.memory)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
 
     def _arguments(self, drawn: _Drawn) -> list[str]:
@@ -172,10 +178,12 @@ class ProgramLab:
         """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
         drawn = self._drawn(run)
         outcome = self._outcome(drawn)
+        if self.day.lab.modelled and not run.fails:
+            self._outcome(drawn, predict=True)  # the results are this run's; what is found on the device, the other's
         if run is self.day.lab.runs[0]:
             self._first = {**counts(outcome), **drawn.sizes}
         for found in self._all_findings(drawn, outcome):
-            called = f" ({self._called(drawn)})" if self.day.lab.arguments else ""
+            called = f" (run as {self._called(drawn)})" if self.day.lab.arguments else ""
             message = f"{found.message}{called}"
             place = f", line {found.line}" if found.line else ""
             shown = with_line(f"{found.kind.replace('_', ' ')}{place}: {message}", text, found.line)
@@ -186,7 +194,8 @@ class ProgramLab:
         """How the program was called, in words that fit a line: its files without their folder."""
         words = [Path(each).name if each.startswith("/") else each for each in self._arguments(drawn)]
         gpus = f", with {drawn.run.gpus} GPUs" if drawn.run.gpus > 1 else ""
-        return f"run as {Path(self.day.lab.file).stem} {' '.join(words)}{gpus}"
+        memory = f", with {drawn.run.memory:,} bytes of device memory" if drawn.run.memory else ""
+        return f"{' '.join([Path(self.day.lab.file).stem, *words])}{gpus}{memory}"
 
     def _all_findings(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
         yield from ended_otherwise(outcome)
@@ -213,7 +222,7 @@ class ProgramLab:
         """What is wrong in the files that the program was to write."""
         import numpy as np
 
-        from gridstride.judge.patterns import Evidence, describe
+        from gridstride.judge.results.patterns import Evidence, describe
         from gridstride.judge.verify import compared
 
         problem = self._problem

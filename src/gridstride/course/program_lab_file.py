@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import names
-from gridstride.course.figure_file import failures, gpus
+from gridstride.course.figure_file import failures, gpus, memory
 from gridstride.course.figures import OF_A_PROGRAM
 from gridstride.course.lesson import Bound, Lab, LabRun, PrintedLine
 from gridstride.course.strict_toml import Table
@@ -29,7 +29,7 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     lab = replace(
         lab, problem="" if own else name, own_problem=own, chip=table.take("chip", str, "h200"),
         arguments=table.texts("arguments", []), seconds=table.take("seconds", float, lab.seconds),
-        passes=table.texts("passes", []), bounds=bounds,
+        passes=table.texts("passes", []), modelled=table.take("modelled", bool, False), bounds=bounds,
     )  # fmt: skip
     if not 0 < lab.seconds <= _MOST_SECONDS:
         table.fail(f"seconds is {lab.seconds:g}: a run has from 0 to {_MOST_SECONDS:g}", "seconds")
@@ -60,7 +60,7 @@ def problem_of(lab: Lab) -> Problem | None:
 
 def _run(table: Table) -> LabRun:
     sizes = {name: _range(table, name, value) for name, value in table.mapping("sizes").items()}
-    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table))
+    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table), memory(table))
     table.done()
     return run
 

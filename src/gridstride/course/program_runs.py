@@ -12,7 +12,7 @@ from gridstride.course.lesson import Day, ProgramRun
 if TYPE_CHECKING:
     from gridstride.programs.confined import Outcome
 
-_PATIENCE = 20.0  # seconds for a worked program
+_PATIENCE = 60.0  # seconds for a worked program, which takes two on a machine that does nothing else
 
 
 def observe(run: ProgramRun) -> Outcome:
@@ -23,7 +23,7 @@ def observe(run: ProgramRun) -> Outcome:
 
     settings = Settings(
         run.chip, seed=run.seed, predict=True, timeline=True, time_limit=_PATIENCE, fails=run.fails,
-        gpus=run.gpus,
+        gpus=run.gpus, memory=run.memory,
     )  # fmt: skip
     with ProgramRoom(chip=run.chip) as room:
         try:

@@ -46,11 +46,9 @@ def question_json(day: Day, question: Question) -> dict[str, Any]:
 
 def mark(day: Day, question: Question, given: str, bench: Bench | None = None) -> Marked:
     """The answer judged; a prediction is compared with what a run counts now. AnswerError where it is no answer."""
-    given = given.strip().lower()
+    given = read_answer(question, given)
     if question.figure:
         return _predicted(day, question, given, bench or Bench(day))
-    if len(given) != 1 or given not in LETTERS[: len(question.choices)]:
-        raise AnswerError(f"{given!r} is no answer: give a letter from a to {LETTERS[len(question.choices) - 1]}")
     right = given == question.answer
     why = question.choices[LETTERS.index(given)].why
     if not right:
@@ -58,13 +56,27 @@ def mark(day: Day, question: Question, given: str, bench: Bench | None = None) -
     return Marked(day.number, question, given, right, why)
 
 
-def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked:
+def read_answer(question: Question, given: str) -> str:
+    """The answer as it is recorded; AnswerError where it is neither one of the letters nor, for a figure, a number."""
+    given = given.strip().lower()
+    if question.figure:
+        if not math.isfinite(_number(given)):
+            raise AnswerError(f"{given!r} is no answer: give a number")
+    elif len(given) != 1 or given not in LETTERS[: len(question.choices)]:
+        raise AnswerError(f"{given!r} is no answer: give a letter from a to {LETTERS[len(question.choices) - 1]}")
+    return given
+
+
+def _number(given: str) -> float:
+    """NaN where it is none."""
     try:
-        number = float(given.replace(",", ""))
+        return float(given.replace(",", ""))
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise AnswerError(f"{given!r} is no answer: give a number")
+        return math.nan
+
+
+def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked:
+    number = _number(given)
     measured = bench.value(question.figure)
     right = is_near(question, number, measured)
     figure = day.figures[question.figure]

@@ -133,6 +133,12 @@ class DeviceArray:
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _no_arithmetic
     __neg__ = __pos__ = __abs__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _no_arithmetic
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            return object.__getattribute__(self, name)  # what other libraries look for, with the reason it is not there
+        way = f"d.numpy().{name}" if hasattr(np.ndarray, name) else "d.numpy() for NumPy's"
+        raise AttributeError(f"a device array has no {name}: copy it to the host, {way}", name=name, obj=self)
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy in host memory."""
         host = np.empty(self.shape, self.dtype)

@@ -28,20 +28,37 @@ def device(choice: Device | str | None = None) -> Device:
     """
     if choice is not None:
         return _by_name(choice, "device") if isinstance(choice, str) else choice
-    if chosen := _in_use.get() or next(reversed(_in_every_thread), None):
-        return chosen
-    return _default(os.environ.get(_VARIABLE) or None)
+    return _chosen() or _default(os.environ.get(_VARIABLE) or None)
 
 
-@contextmanager
-def use(choice: Device | str) -> Iterator[Device]:
-    """Work inside the `with` runs on `choice`, in this thread or task; nests."""
-    chosen = device(choice)
-    token = _in_use.set(chosen)
-    try:
-        yield chosen
-    finally:
-        _in_use.reset(token)
+def asked_for() -> Device | None:
+    """The device that `use` or GRIDSTRIDE_DEVICE chose; None where `device` would give the one that there is."""
+    name = os.environ.get(_VARIABLE)
+    return _chosen() or (_default(name) if name else None)
+
+
+def _chosen() -> Device | None:
+    return _in_use.get() or next(reversed(_in_every_thread), None)
+
+
+class use:  # noqa: N801  (it is called as a function is)
+    """From here on work runs on `choice`, in this thread or task; as `with use(choice):` until the end of that; nests.
+
+    `choice` is what `device` takes, and raises what that raises.
+    """
+
+    def __init__(self, choice: Device | str) -> None:
+        self._chosen = device(choice)
+        self._token = _in_use.set(self._chosen)
+
+    def __enter__(self) -> Device:
+        return self._chosen
+
+    def __exit__(self, *_: object) -> None:
+        _in_use.reset(self._token)
+
+    def __repr__(self) -> str:
+        return f"use({self._chosen!r})"
 
 
 @contextmanager

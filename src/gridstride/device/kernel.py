@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import numbers
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
+from gridstride.device.dynamo import graph_break, keep_dynamo_out
 from gridstride.device.object_arguments import object_convert, object_type, or_object
 from gridstride.device.physical_streams import as_stream
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
@@ -31,6 +33,7 @@ _SHAPES_KEPT = 256
 def named_only(launch: Callable[P, None]) -> Callable[P, None]:
     """A launch whose arguments given by position are refused in words: which is which could not be told."""
 
+    @graph_break
     @functools.wraps(launch)
     def checked(*args: P.args, **named: P.kwargs) -> None:
         if len(args) > 1:
@@ -58,6 +61,7 @@ class Kernel:
         self._module = module
         self._launchers: dict[Any, Callable[..., None]] = {}
 
+    @graph_break
     def __getitem__(self, key: tuple[Any, ...]) -> Callable[..., None]:
         """Launcher for (grid, block) or (grid, block, dynamic shared bytes)."""
         try:
@@ -90,6 +94,7 @@ class Kernel:
         cluster: Any = None,
     ) -> None:
         """Launch once; `shared` is dynamic shared memory in bytes. LaunchError refuses before anything runs."""
+        keep_dynamo_out()
         wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         device = choose()
         bound = self._module.on(device).bound(self.name)
@@ -110,9 +115,9 @@ class Kernel:
 
         return self._module.on(choose()).symbol(self.name, name, np.dtype(dtype))
 
-    def bound(self) -> BoundKernel:
-        """The kernel on the device in use: its device kernel, parameters and limits."""
-        return self._module.on(choose()).bound(self.name)
+    def bound(self, device: Device | None = None) -> BoundKernel:
+        """The kernel on `device`, or on the one in use: its device kernel, parameters and limits."""
+        return self._module.on(device or choose()).bound(self.name)
 
     def renewed(self) -> Kernel:
         """The same kernel of a module that is loaded anew: nothing is left of what it did before."""
@@ -127,7 +132,9 @@ class Kernel:
             raise LaunchError(f"{self.name}[{key!r}]: a launch is kernel[grid, block] or kernel[grid, block, shared]")
         wanted, module, name = shape(*key), self._module, self.name
 
+        @graph_break
         def launch(*args: Any) -> None:
+            keep_dynamo_out()
             module.on(choose()).bound(name).launch(wanted, args, None)
 
         launch.__qualname__ = f"{name}[grid, block]"  # what Python's own messages call it
@@ -160,6 +167,7 @@ class BoundKernel:
         self._converts = [each.convert for each in fields]
         self._pack = packer([each.code for each in fields], [e.offset for e in layouts], [e.size for e in layouts])
         self._arrays = [number for number, each in enumerate(parameters) if each.pointer is not False]
+        self._written = [number for number in self._arrays if not parameters[number].read_only]
         self._accepted: Shape | None = None  # the last one: launches come in rows of one shape
 
     def launch(self, wanted: Shape, args: Sequence[Any], stream: Stream | None) -> None:
@@ -167,11 +175,12 @@ class BoundKernel:
         values = self._checked(wanted, args)
         if self._on_device(values):
             self._start(wanted, values, stream)
-            return
-        with Staging(self.device, values) as staging:
-            self._start(wanted, values, stream)
-            (stream or self.device).synchronize()
-            staging.copy_back()
+        else:
+            with Staging(self.device, values) as staging:
+                self._start(wanted, values, stream)
+                (stream or self.device).synchronize()
+                staging.copy_back()
+        self._count_versions(args)
 
     def observe(self, wanted: Shape, args: Sequence[Any]) -> Run:
         """Check, convert, run with counters; DeviceError where the device cannot count."""
@@ -185,6 +194,7 @@ class BoundKernel:
         with Staging(self.device, values) as staging:
             run: Run = observe(wanted, self._pack(*values))
             staging.copy_back()
+        self._count_versions(args)
         return run
 
     def _checked(self, wanted: Shape, args: Sequence[Any]) -> list[Any]:
@@ -195,6 +205,14 @@ class BoundKernel:
         if len(args) != len(self._converts):
             raise self._wrong_count(len(args))
         return [convert(value) for convert, value in zip(self._converts, args, strict=True)]
+
+    def _count_versions(self, args: Sequence[Any]) -> None:
+        """Let PyTorch know of the tensors that the kernel may have written: a backward pass that saved one refuses."""
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            written = [args[number] for number in self._written if isinstance(args[number], torch.Tensor)]
+            if written:
+                torch.autograd.graph.increment_version(written)
 
     def _on_device(self, values: list[Any]) -> bool:
         return not any(type(values[number]) is HostArgument for number in self._arrays)

@@ -10,6 +10,7 @@ import numpy as np
 
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
+from gridstride.device.dynamo import graph_break
 from gridstride.device.kernel import Kernel, named_only
 from gridstride.device.module import Module
 from gridstride.device.python_sources import NumbaSource
@@ -56,13 +57,14 @@ class NumbaKernel(Kernel):
 
     _module: NumbaModule
 
+    @graph_break
     def __getitem__(self, key: tuple[Any, ...]) -> Callable[..., None]:
         """Launcher for (grid, block) or (grid, block, dynamic shared bytes)."""
         if self._module.meets_as_a_grid and isinstance(key, tuple) and len(key) in (2, 3):
             shape = dict(zip(("grid", "block", "shared"), key, strict=False))
-            return lambda *args: self.launch(**shape, args=args)
+            return graph_break(lambda *args: self.launch(**shape, args=args))
         launcher = super().__getitem__(key)
-        return lambda *args: launcher(*self._spread(args))
+        return graph_break(lambda *args: launcher(*self._spread(args)))
 
     @named_only
     def launch(

@@ -50,7 +50,7 @@ def pointer_convert(where: str, spelled: str, dtype: str | None, read_only: bool
                 another = "another " if value.device.name == device.name else ""
                 raise LaunchError(f"{where} is on {another}{value.device.name}, the kernel runs on {device.name}")
             if allowed is not None and value.dtype_name not in allowed:
-                raise _wrong_dtype(where, spelled, value.dtype_name)
+                raise _wrong_dtype(where, spelled, value.dtype_name, dtype)
             return value.address
         if value is None:
             return 0
@@ -59,7 +59,15 @@ def pointer_convert(where: str, spelled: str, dtype: str | None, read_only: bool
         view = array_view(value)
         if view is None:
             raise LaunchError(f"{where} is {spelled}, a {type(value).__name__} was given: pass an array")
-        _check_view(view, where, allowed, spelled)
+        if allowed is not None and not view.problem and view.dtype_name not in allowed:
+            raise _wrong_dtype(where, spelled, view.dtype_name, dtype)
+        _check_view(view, where)
+        if view.differentiated and read_only is False:
+            raise LaunchError(
+                f"{where} is {spelled}, which the kernel may write to, and the tensor requires a gradient, which would "
+                "be wrong: pass a tensor's .detach(), launch under torch.no_grad(), write const in the kernel where it "
+                "only reads, or make an op of it with gs.torch_op"
+            )
         return _host(view, where, spelled, read_only) if view.place == "host" else _device(view, where, device)
 
     return convert
@@ -76,15 +84,19 @@ def _allowed(spelled: str, dtype: str | None) -> frozenset[str] | None:
     return frozenset({dtype}).union(bits, *(also for name, also in paired.items() if name in spelled))
 
 
-def _wrong_dtype(where: str, spelled: str, given: str) -> LaunchError:
-    return LaunchError(f"{where} is {spelled}, an array of {given} was given")
+def _wrong_dtype(where: str, spelled: str, given: str, dtype: str | None) -> LaunchError:
+    """With the way out: NumPy's arrays of numbers with a point are float64 unless told otherwise."""
+    library = "torch" if dtype == "bfloat16" else "np"
+    convert = ".to(torch.bfloat16)" if library == "torch" else f".astype(np.{dtype})"
+    return LaunchError(
+        f"{where} is {spelled}, an array of {given} was given: make it with dtype={library}.{dtype}, or pass "
+        f"a{convert} and keep that: it is what the kernel reads and writes"
+    )
 
 
-def _check_view(view: ArrayView, where: str, allowed: frozenset[str] | None, spelled: str) -> None:
+def _check_view(view: ArrayView, where: str) -> None:
     if view.problem:
         raise LaunchError(f"{where} {view.problem}")
-    if allowed is not None and view.dtype_name not in allowed:
-        raise _wrong_dtype(where, spelled, view.dtype_name)
     if not view.contiguous:
         raise LaunchError(f"{where} is not C-contiguous: pass np.ascontiguousarray(…), or a tensor's .contiguous()")
 

@@ -35,7 +35,8 @@ def _whole(value: Any, what: str, *, least: int = 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise LaunchError(f"{what} = {value!r} is not a whole number") from None
+        up = ": rounded up it is -(-n // threads)" if isinstance(value, float) else ""
+        raise LaunchError(f"{what} = {value!r} is not a whole number{up}") from None
     if number < least:
         raise LaunchError(f"{what} = {number}: it must be at least {least}")
     return number
@@ -47,7 +48,8 @@ def check_shape(shape: Shape, name: str, kernel: DeviceKernel, device: Device) -
     for what, value, most in (("grid", shape.grid, limits.max_grid), ("block", shape.block, limits.max_block)):
         for axis, size, limit in zip(_AXES, value, most, strict=True):
             if size > limit:
-                raise LaunchError(f"{name}: {what}.{axis} = {size} is above the {limit:,} of {device.name}")
+                more = ": take more blocks of fewer threads" if what == "block" else ""
+                raise LaunchError(f"{name}: {what}.{axis} = {size} is above the {limit:,} of {device.name}{more}")
     _check_threads(shape, name, kernel, device)
     _check_shared(shape.shared, name, kernel, device)
     check_cluster(shape.cluster, shape.grid, name, kernel, device)
@@ -57,7 +59,8 @@ def _check_threads(shape: Shape, name: str, kernel: DeviceKernel, device: Device
     threads, block, most = shape.threads, shape.block, device.properties.max_threads_per_block
     if threads > most:
         raise LaunchError(
-            f"{name}: block {_times(block)} has {threads} threads, {device.name} allows {most} in a block"
+            f"{name}: block {_times(block)} has {threads} threads, {device.name} allows {most} in a block: take more "
+            "blocks of fewer threads"
         )
     if threads > kernel.max_threads:
         raise LaunchError(

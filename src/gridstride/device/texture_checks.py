@@ -95,6 +95,14 @@ def linear_layout(what: str, shape: Sequence[int], dtype: np.dtype[Any], channel
     return ImageLayout(dtype.name, channels, width, height, pitch=row)
 
 
+def address_modes(modes: Sequence[str], *, normalized: bool) -> tuple[str, str, str]:
+    """Those of x, y and z as CUDA takes them: without normalised coordinates it "switches" what goes round, and so
+    counts an axis as 1, to clamp (cudaTextureDesc::normalizedCoords).
+    """
+    x, y, z = (mode if normalized or mode not in ("wrap", "mirror") else "clamp" for mode in modes)
+    return x, y, z
+
+
 def sampling_of(
     layout: ImageLayout, *, address: str | Sequence[str], filter: str, normalized: bool, read: str, srgb: bool,
     border: float | Sequence[float], mipmap_filter: str, lod_bias: float, lod_range: tuple[float, float] | None,
@@ -105,9 +113,7 @@ def sampling_of(
     modes = (*given, *("clamp",) * 3)[:3]  # the hardware filters along axes that are not there, too
     for mode in modes:
         _one_of("address", mode, ADDRESSES)
-    if not (normalized or layout.cubemap):
-        # CUDA "switches" them to clamp (cudaTextureDesc::normalizedCoords): what goes round counts the axis as 1.
-        modes = tuple("clamp" if mode in ("wrap", "mirror") else mode for mode in modes)
+    taken = address_modes(modes, normalized=normalized or layout.cubemap)
     _one_of("filter", filter, FILTERS)
     _one_of("mipmap_filter", mipmap_filter, FILTERS)
     _one_of("read", read, READS)
@@ -117,7 +123,7 @@ def sampling_of(
     floating = layout.dtype in ("float16", "float32")
     _check_reading(layout, filter, read, srgb, floating)
     _check_levels(layout, normalized)
-    if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in modes):
+    if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in taken):
         raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     low, high = (0.0, float(layout.levels - 1)) if lod_range is None else lod_range
     if not 0 <= low <= high or not -16 <= lod_bias < 16:
@@ -125,7 +131,7 @@ def sampling_of(
             f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16"
         )
     return Sampling(
-        (modes[0], modes[1], modes[2]), filter, normalized or layout.cubemap, read, srgb,
+        taken, filter, normalized or layout.cubemap, read, srgb,
         (border_color[0], border_color[1], border_color[2], border_color[3]), mipmap_filter, float(lod_bias),
         (float(low), float(high)),
     )  # fmt: skip

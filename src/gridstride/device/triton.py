@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.device.arrays import DeviceArray, empty
 from gridstride.device.choice import device as choose
+from gridstride.device.dynamo import graph_break, keep_dynamo_out
 from gridstride.device.kernel import Kernel, named_only
 from gridstride.device.module import Module
 from gridstride.device.python_sources import TritonSource
@@ -71,10 +72,11 @@ class TritonKernel(Kernel):
     _module: TritonModule
     _shape_words = "grid"
 
+    @graph_break
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """Launcher for a grid, or for (grid, block) where the grid is a tuple."""
         grid, block = key if _with_block(key) else (key, None)
-        return lambda *args, **named: self._run(grid, block, args, named)
+        return graph_break(lambda *args, **named: self._run(grid, block, args, named))
 
     @named_only
     def launch(
@@ -118,6 +120,7 @@ class TritonKernel(Kernel):
     def _run(
         self, grid: Any, block: Any, args: Sequence[Any], named: dict[str, Any], shared: int | None = None, **how: Any
     ) -> None:
+        keep_dynamo_out()
         wanted = self._shape(grid, block, shared)
         super().launch(**wanted, args=self._arguments(args, named, wanted["grid"]), **how)
 

@@ -29,6 +29,7 @@ class ArrayView:
     writable: bool
     host: np.ndarray[Any, Any] | None = None
     problem: str | None = None  # why no kernel could use it
+    differentiated: bool = False  # autograd records what happens to it, and would miss what a kernel writes
 
 
 _Adapter = Callable[[Any], "ArrayView | None"]
@@ -103,6 +104,7 @@ def _view_torch(tensor: Any) -> ArrayView:
         writable=True,
         host=_torch_bytes(tensor) if on_host and contiguous else None,
         problem=problem,
+        differentiated=tensor.requires_grad and sys.modules["torch"].is_grad_enabled(),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridstride.judge.cases import unchanging
+from gridstride.judge.cases.case_list import unchanging
 from gridstride.judge.header import KernelFile, read_kernel
 from gridstride.judge.problem import Problem, ProblemError
 

@@ -9,21 +9,23 @@ from dataclasses import replace
 from typing import Any
 
 from gridstride.device.choice import device as choose
-from gridstride.judge.cases import all_cases, kernel_cases
-from gridstride.judge.coverage import Coverage, coverage
+from gridstride.judge.cases.case_list import all_cases, kernel_cases
+from gridstride.judge.cases.coverage import Coverage, coverage
+from gridstride.judge.cases.path_cases import never_run, path_cases
+from gridstride.judge.execution.launch_limits import too_large_a_heap, too_many_registers
+from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
-from gridstride.judge.launch_limits import too_large_a_heap, too_many_registers
-from gridstride.judge.limits import Rates, floor_ms
-from gridstride.judge.memcheck import memcheck
-from gridstride.judge.prepared_cases import Prepared, prepare
 from gridstride.judge.problem import Case, ProblemError
-from gridstride.judge.runnable import RefusedError, Runnable, build
+from gridstride.judge.reference.prepared_cases import PreparedCases, prepare
+from gridstride.judge.results.outgrown import outgrown
 from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
-from gridstride.judge.timing import Timer
+from gridstride.judge.timing.limits import Rates, floor_ms
+from gridstride.judge.timing.memcheck import memcheck
+from gridstride.judge.timing.timer import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult
-from gridstride.judge.verify import observe, refused_launch, totals, verify
+from gridstride.judge.verify import Verification, observe, refused_launch, totals, verify
 from gridstride.protocol import Device, DeviceError
 from gridstride.virtual.chips import names as chips
 from gridstride.virtual.gpu import VirtualGPU
@@ -79,7 +81,7 @@ class Ladder:
         # What is asked for by name is judged all the same: its verdict says what the GPU lacks.
         self.files = tuple(file for file in chosen if rungs or file.runs_on(self.device.properties))
         self.left_out = tuple(file for file in chosen if file not in self.files)
-        self._prepared: tuple[Prepared, ...] | None = None
+        self._prepared: PreparedCases | None = None
         self._timer: Timer | None = None
 
     @property
@@ -189,7 +191,7 @@ class Ladder:
         if refused := refused_launch(self.problem, runnable):
             return replace(result, findings=refused)
         seconds = _VERDICT * self._virtual.time_limit if isinstance(self._virtual, VirtualGPU) else math.inf
-        verification = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds, progress=self._on_case)
+        verification = self._verified(runnable, seconds=seconds, progress=self._on_case)
         facts = runnable.facts
         seen = coverage(
             self.problem,
@@ -202,15 +204,24 @@ class Ladder:
             result,
             coverage=seen,
             repeatable=verification.repeatable,
-            findings=verification.findings or _lacking(seen),
+            findings=verification.findings or self._outgrown(verification, runnable) or _lacking(seen),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,
+            notes=(*result.notes, *_of_unreached(verification)),
         )
         if result.findings:
             return result
         if isinstance(runnable, SandboxedKernel) or runnable.device.kind == "virtual":
             return self._counted(result, runnable)
         return self._timed(result, runnable)
+
+    def _outgrown(self, verification: Verification, runnable: Runnable | SandboxedKernel) -> tuple[Finding, ...]:
+        """Variables of the kernel's module that are too small for the timed size."""
+        if not any(path.variables for path in verification.paths):
+            return ()
+        grids = [runnable.shape(case.sizes, case.multiprocessors).grid for case in verification.seen]
+        sizes = " ".join(f"{name}={value}" for name, value in self.problem.timed.items())
+        return outgrown(grids, verification.paths, runnable.shape(self.problem.timed).grid, sizes)
 
     def _counted(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:
         """Counters of the observed case, and what they say about the timed one."""
@@ -221,11 +232,11 @@ class Ladder:
             return replace(result, findings=findings)
         work = self.problem.work(self.problem.timed)
         factor = max(part / small for part, small in zip(work, self.problem.work(sizes), strict=True) if small)
-        grid, gpu = runnable.shape(self.problem.timed).grid, self.device.properties
-        predicted = run.model.at(grid, run.counters.scaled(factor, moved=work[1]))
+        timed, gpu = runnable.shape(self.problem.timed), self.device.properties
+        predicted = run.model.at(timed.grid, run.counters.scaled(factor, moved=work[1]))
         return replace(
             result,
-            findings=findings or too_many_registers(run, gpu) or too_large_a_heap(run, grid, gpu),
+            findings=findings or too_many_registers(run, timed.block, gpu) or too_large_a_heap(run, timed.grid, gpu),
             counters=totals(run),
             limiter=predicted.limiter,
             predicted_ms=predicted.ms,
@@ -260,13 +271,13 @@ class Ladder:
             peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
         )
 
-    def cases(self) -> tuple[Prepared, ...]:
+    def cases(self) -> PreparedCases:
         """What every kernel is run on, with its data; the same for all of them."""
         if self._prepared is None:
             self._prepared = prepare(self.problem, all_cases(self.problem, seed=self.seed))
         return self._prepared
 
-    def cases_of(self, runnable: Runnable | SandboxedKernel) -> tuple[Prepared, ...]:
+    def cases_of(self, runnable: Runnable | SandboxedKernel) -> PreparedCases:
         """Those that every kernel is run on, and those next to the tiles of this kernel's launch and its branches."""
         facts = runnable.facts
         own = kernel_cases(
@@ -274,16 +285,36 @@ class Ladder:
             runnable.launch,
             float_index=facts.float_index,
             conditions=facts.conditions,
+            constants=facts.constants,
             seed=self.seed,
         )
-        return (*self.cases(), *prepare(self.problem, own))
+        return self.cases() + prepare(self.problem, own, keep=False)
+
+    def _verified(
+        self, runnable: Runnable | SandboxedKernel, *, seconds: float = math.inf, progress: Progress = quiet
+    ) -> Verification:
+        """On the usual cases, then on those for the ways through this kernel that few of them took."""
+        first = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds, progress=progress)
+        if first.findings:
+            return first
+        more = prepare(self.problem, path_cases(self.problem, first.seen, first.paths, seed=self.seed), keep=False)
+        left = seconds - first.seconds
+        return first.followed_by(verify(self.problem, runnable, more, seconds=left, progress=progress))
 
     def _findings(self, file: KernelFile) -> tuple[Finding, ...]:
         try:
-            runnable = build(self.problem, file, self._impatient)
-            return verify(self.problem, runnable, self.cases_of(runnable)).findings
+            return self._verified(build(self.problem, file, self._impatient)).findings
         except RefusedError as refused:
             return (refused.finding,)
+
+
+def _of_unreached(verification: Verification) -> tuple[str, ...]:
+    """A note on lines that nothing was said of."""
+    lines = never_run(verification.paths)
+    if verification.findings or not lines:
+        return ()
+    which = f"line {lines[0]} was" if len(lines) == 1 else f"lines {', '.join(map(str, lines))} were"
+    return (f"{which} run in none of the {verification.cases} cases: the verdict says nothing about that",)
 
 
 def _lacking(seen: Coverage) -> tuple[Finding, ...]:

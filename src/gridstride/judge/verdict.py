@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from gridstride.compiler import Diagnostic
 
-from gridstride.judge.coverage import Coverage
+from gridstride.judge.cases.coverage import Coverage
 from gridstride.judge.finding_kinds import is_fault
 
 Verdict = Literal["pass", "fail"]

@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.answers import marked
-from gridstride.judge.attempt import IN_ORDER, ordered_first, without_order
-from gridstride.judge.data import widened
-from gridstride.judge.prepared_cases import Prepared
+from gridstride.judge.cases.data import widened
+from gridstride.judge.cases.path_cases import UNKNOWN_PATH, KernelPath
+from gridstride.judge.execution.attempt import IN_ORDER, ordered_first, without_order
+from gridstride.judge.execution.subject import Subject
 from gridstride.judge.problem import Array, Case, Problem, Values
-from gridstride.judge.repeatability import differing, repeated, wrote_less
-from gridstride.judge.subject import Subject
+from gridstride.judge.reference.answers import marked
+from gridstride.judge.reference.prepared_cases import Prepared
+from gridstride.judge.reference.tolerance import Comparison, compare
+from gridstride.judge.results.repeatability import differing, repeated, wrote_less
+from gridstride.judge.results.wrong_result import wrong_result
 from gridstride.judge.symbols import ExpressionError
-from gridstride.judge.tolerance import Comparison, compare
 from gridstride.judge.verdict import Finding
-from gridstride.judge.wrong_result import wrong_result
 
 _PROMISE = (
     "CUDA promises no order of blocks, and not that all of a grid are on the GPU at once (a cooperative launch does). "
@@ -41,8 +42,9 @@ COUNTERS = (
 @dataclass(frozen=True, slots=True)
 class Verification:
     """What verifying gave. `max_error` is None when nothing could be compared; `failed` is the case that failed.
-    `seen` are the cases that passed, `repeatable` whether each of their runs left the same bits: where atomics take
-    turns in any order, sums are rounded in any.
+    `seen` are the cases that passed and `paths` the ways that they went through the kernel, `repeatable` whether each
+    of their runs left the same bits: where atomics take turns in any order, sums are rounded in any. `seconds` is how
+    long the runs took where all passed.
     """
 
     findings: tuple[Finding, ...]
@@ -50,11 +52,21 @@ class Verification:
     seen: tuple[Case, ...]
     failed: Case | None = None
     repeatable: bool = True
+    paths: tuple[KernelPath, ...] = ()
+    seconds: float = 0.0
 
     @property
     def cases(self) -> int:
         """How many were run."""
         return len(self.seen) + (self.failed is not None)
+
+    def followed_by(self, other: Verification) -> Verification:
+        """Of the cases of both; this one found nothing."""
+        errors = [each.max_error for each in (self, other) if each.max_error is not None]
+        seen, paths = (*self.seen, *other.seen), (*self.paths, *other.paths)
+        repeatable = self.repeatable and other.repeatable
+        spent = self.seconds + other.seconds
+        return Verification(other.findings, max(errors, default=None), seen, other.failed, repeatable, paths, spent)
 
 
 def verify(
@@ -65,22 +77,26 @@ def verify(
     seconds: float = math.inf,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Verification:
-    """Run every case until one fails, or `seconds` have passed: right, safe, repeatable, and nothing else touched."""
+    """Run every case until one fails, or running has taken `seconds`: right, safe, repeatable, nothing else touched."""
     worst: float | None = None
-    end = time.monotonic() + seconds
+    spent = 0.0
     seen: list[Case] = []
     repeatable = True
+    paths: list[KernelPath] = []
     for one in prepared:
-        if time.monotonic() > end:
+        if spent > seconds:
             return Verification((_out_of_time(seconds, len(seen), len(prepared)),), worst, tuple(seen), one.case)
         progress(str(one.case))
+        began = time.monotonic()
         done = _judge_case(problem, subject, one)
+        spent += time.monotonic() - began
         worst = done.error if worst is None else max(worst, done.error if done.error is not None else worst)
         if done.findings:
             return Verification(done.findings, worst, tuple(seen), one.case)
         repeatable &= done.repeatable
         seen.append(one.case)
-    return Verification((), worst, tuple(seen), repeatable=repeatable)
+        paths.append(done.path)
+    return Verification((), worst, tuple(seen), repeatable=repeatable, paths=tuple(paths), seconds=spent)
 
 
 def _out_of_time(seconds: float, done: int, cases: int) -> Finding:
@@ -93,11 +109,14 @@ def _out_of_time(seconds: float, done: int, cases: int) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """Of the runs on one input: what is wrong, the largest error, and whether they left the same bits."""
+    """Of the runs on one input: what is wrong, the largest error, whether they left the same bits, and the first's path
+    through the kernel.
+    """
 
     findings: tuple[Finding, ...] = ()
     error: float | None = None
     repeatable: bool = True
+    path: KernelPath = UNKNOWN_PATH
 
 
 def _judge_case(problem: Problem, subject: Subject, one: Prepared) -> _Judgement:
@@ -111,9 +130,9 @@ def _judge_case(problem: Problem, subject: Subject, one: Prepared) -> _Judgement
         return _Judgement(_in_case(found, one.case))
     first = _judge_results(problem, subject, one, done.results[:2])
     if first.findings or one.then is None:
-        return first
+        return replace(first, path=done.path)
     then = _judge_results(problem, subject, one.then, done.results[2:], number=1)
-    return replace(then, repeatable=first.repeatable and then.repeatable)
+    return replace(then, repeatable=first.repeatable and then.repeatable, path=done.path)
 
 
 def _in_case(findings: Iterable[Finding], case: Case) -> tuple[Finding, ...]:

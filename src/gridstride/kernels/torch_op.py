@@ -57,17 +57,18 @@ class Launcher:
 
     def __call__(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """Queue one launch; the caller answers for shapes, dtypes and memory."""
-        self._launch(Shape(grid, (block, 1, 1), shared, dependent=self._waits and DEPENDENT), args)
+        self.launch(Shape(grid, (block, 1, 1), shared, dependent=self._waits and DEPENDENT), args)
 
     def serial(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """The same, begun when all kernels in front have ended: for a rung that reads what they write too early."""
-        self._launch(Shape(grid, (block, 1, 1), shared), args)
+        self.launch(Shape(grid, (block, 1, 1), shared), args)
 
     def cooperative(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """The same, with all blocks on the GPU at once or an error."""
-        self._launch(Shape(grid, (block, 1, 1), shared, cooperative=True), args)
+        self.launch(Shape(grid, (block, 1, 1), shared, cooperative=True), args)
 
-    def _launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
+    def launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
+        """The same in any shape."""
         self._kernel.launch(shape, self._pack(*(_word(value) for value in args)), None)
 
 
@@ -129,13 +130,14 @@ def check_rows(x: Tensor, name: str) -> int:
     return rows
 
 
-def lanes_of_rows(row_bytes: int) -> tuple[int, int]:
+def lanes_of_rows(row_bytes: int, most: int = _MOST_KEPT) -> tuple[int, int]:
     """Threads of a row, and vectors of 16 bytes that each keeps in registers, for the rungs that read a row once.
 
-    Four vectors a thread at most: rows above 64 KiB do not fit, and are read more than once.
+    `most` vectors a thread while there are threads left, four at most: rows above 64 KiB do not fit, and are read more
+    than once.
     """
     vectors = max(1, ceil_div(row_bytes, 16))
-    lanes = next((lanes for lanes in (32, 128, 256, 512) if vectors <= lanes * _MOST_KEPT), 1024)
+    lanes = next((lanes for lanes in (32, 128, 256, 512) if vectors <= lanes * most), 1024)
     return lanes, min(ceil_div(vectors, lanes), _MOST_KEPT)
 
 

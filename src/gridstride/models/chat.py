@@ -22,18 +22,19 @@ def render(
     add_generation_prompt: bool = True,
     continue_final_message: bool = False,
     tools: Sequence[Mapping[str, Any]] | None = None,
+    chat_template: str | None = None,
     **values: Any,
 ) -> str:
     """The conversation as text with its special tokens: encode it with `special=False`.
 
     `values` reach the template by name, as `enable_thinking` does. With `continue_final_message` the text ends where
-    the last message does, without what closes it, so that the model goes on with it. ModelError where the folder has
-    no template, or where the template refuses the messages.
+    the last message does, without what closes it, so that the model goes on with it. `chat_template` stands instead of
+    the folder's. ModelError where the folder has no template, or where the template refuses the messages.
     """
     folder = model.folder if isinstance(model, Tokenizer) else Path(model)
     if folder is None:
         raise ModelError("a tokenizer that was not loaded from a folder has no chat template")
-    text = template(folder)
+    text = template(folder) if chat_template is None else chat_template
     if text is None:
         raise TemplateError(
             f"{folder} has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja): "

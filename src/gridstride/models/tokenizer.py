@@ -47,9 +47,9 @@ class Tokenizer:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=not special)
         return text
 
-    def stream(self, *, special: bool = False) -> Stream:
-        """A decoder that takes tokens as they come; `special`: special tokens are shown too."""
-        return Stream(self, special=special)
+    def stream(self, *, special: bool = False, shown: frozenset[int] = frozenset()) -> Stream:
+        """A decoder that takes tokens as they come; `special`: special tokens are shown too; `shown`: these are."""
+        return Stream(self, hidden=frozenset() if special else self.special - shown)
 
     def id(self, token: str) -> int | None:
         """The id of a token given as it is written in tokenizer.json."""
@@ -78,9 +78,8 @@ class Stream:
     tokens), so the tokens since the last whole character are decoded with those of the piece before it as context.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, special: bool = False) -> None:
-        self._tokenizer, self._special = tokenizer, special
-        self._hidden = frozenset[int]() if special else tokenizer.special
+    def __init__(self, tokenizer: Tokenizer, *, hidden: frozenset[int]) -> None:
+        self._tokenizer, self._hidden = tokenizer, hidden
         self._context: list[int] = []
         self._pending: list[int] = []
         self._given = 0  # characters of context and pending that have been given
@@ -95,19 +94,19 @@ class Stream:
             whole -= 1
         if len(self._pending) - whole >= len(shown):
             return ""
-        text = tokenizer.decode(self._context + self._pending[:whole], special=self._special)
+        text = tokenizer.decode(self._context + self._pending[:whole], special=True)
         # An unfinished character shows as one replacement at the end; those before it will stay what they are.
         certain = len(text) - text.endswith(_REPLACEMENT)
         piece = text[self._given : certain]
         self._given = max(self._given, certain)
         if piece and certain == len(text):
             self._context, self._pending = self._pending[:whole], self._pending[whole:]
-            self._given = len(tokenizer.decode(self._context, special=self._special))
+            self._given = len(tokenizer.decode(self._context, special=True))
         return piece
 
     def finish(self) -> str:
         """The rest, when no more tokens come."""
-        text = self._tokenizer.decode(self._context + self._pending, special=self._special)
+        text = self._tokenizer.decode(self._context + self._pending, special=True)
         piece, self._given = text[self._given :], len(text)
         return piece
 

@@ -20,6 +20,7 @@ _TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind
 _GRAPH_COUNTS: dict[GraphCall, str] = {
     "node added": "graph_nodes", "instantiated": "instantiations", "launched": "graph_launches",
     "kernel": "graph_kernels", "updated": "graph_updates", "node set": "node_updates",
+    "condition": "conditions",
 }  # fmt: skip
 
 Call = Literal["allocation", "copy", "launch", "kernel"]
@@ -29,15 +30,23 @@ CALLS: tuple[Call, ...] = get_args(Call)
 
 @dataclass(slots=True)
 class Links:
-    """Copies from one GPU to another, and the GPUs that ran kernels."""
+    """Bytes from one GPU to another, and the GPUs that ran kernels."""
 
     gpus: int = 1
     launches: Counter[int] = field(default_factory=Counter)
     nbytes: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def copied(self, nbytes: int, origin: int, to: int) -> None:
-        """One copy more."""
+        """By a copy, or by a kernel."""
         self.nbytes[origin, to] += nbytes
+
+    def busiest_port(self) -> int:
+        """Bytes that left one GPU, or that came to one, whichever is most."""
+        ports: Counter[tuple[str, int]] = Counter()
+        for (origin, to), nbytes in self.nbytes.items():
+            ports["out of", origin] += nbytes
+            ports["into", to] += nbytes
+        return max(ports.values(), default=0)
 
     def as_dict(self) -> dict[str, int]:
         """By name, of a program that sees several GPUs: what each has launched, and each link that was used."""
@@ -64,8 +73,10 @@ class Activity:
     those of `allocations` that came from a memory pool, `pool_growths` how often a pool asked the device for memory.
     `waits` are the host's for the device. `graph_kernels` are those of `launches` that were nodes of graphs,
     `graph_launches` the calls that started graphs, `graph_updates` whole instances that took over another graph and
-    `node_updates` single nodes of instances changed.
-    `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other.
+    `node_updates` single nodes of instances changed; `conditions` how often a conditional node looked at its value.
+    `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
+    `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
+    what kernels read and write of another GPU's memory is among the first three where times are predicted.
     `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a
     launch like one before is taken to count the same) are all 0 unless times are predicted.
     """
@@ -82,6 +93,8 @@ class Activity:
     within_bytes: int = 0
     peer_bytes: int = 0
     busiest_link_bytes: int = 0
+    busiest_port_bytes: int = 0
+    staged_bytes: int = 0
     unwaited_launches: int = 0
     freed_launches: int = 0
     kernel_lines: int = 0
@@ -97,11 +110,13 @@ class Activity:
     graph_kernels: int = 0
     graph_updates: int = 0
     node_updates: int = 0
+    conditions: int = 0
     times: Totals = field(default_factory=Totals)
     links: Links = field(default_factory=Links)
     instructions: int = 0
     global_load_requests: int = 0
     global_load_sectors: int = 0
+    global_store_sectors: int = 0
     shared_requests: int = 0
     bank_conflicts: int = 0
     constant_requests: int = 0
@@ -135,11 +150,17 @@ class Activity:
         name = _GRAPH_COUNTS[call]
         setattr(self, name, getattr(self, name) + 1)
 
-    def copied_to_peer(self, nbytes: int, origin: int, to: int) -> None:
-        """And this one went from one GPU to another."""
+    def copied_to_peer(self, nbytes: int, origin: int, to: int, *, direct: bool) -> None:
+        """And this one went from one GPU to another; `direct`: one of them may use the other's memory."""
+        self.staged_bytes += 0 if direct else nbytes
+        self.crossed(nbytes, origin, to)
+
+    def crossed(self, nbytes: int, origin: int, to: int) -> None:
+        """Bytes from one GPU to another, by a copy or by a kernel that uses the other's memory."""
         self.peer_bytes += nbytes
         self.links.copied(nbytes, origin, to)
         self.busiest_link_bytes = max(self.links.nbytes.values())
+        self.busiest_port_bytes = self.links.busiest_port()
 
     def children(self, launched: GridCount) -> None:
         """The grids that kernels launched, of the whole run."""
@@ -159,6 +180,8 @@ class Activity:
 ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in _TABLES)
 KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
 """Those that only a run with predicted times has."""
+OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes")
+"""Those that hold the bytes of kernels only in such a run."""
 
 
 class Failures:

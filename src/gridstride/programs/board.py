@@ -13,12 +13,14 @@ from gridstride.programs.activity import Activity, Call, Failures, Links
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.graph_calls import GRAPH_CALLS
-from gridstride.programs.images import image_at, sampling_at
+from gridstride.programs.images import image_at, sampling_at, write_tensor_map
 from gridstride.programs.peers import EVERYONE, Peers
 from gridstride.programs.pools import Pool, Pools
+from gridstride.programs.program_code import UNUSABLE, ProgramCode
 from gridstride.programs.reports import Reports
 from gridstride.programs.runtime_records import (
     CALLBACKS,
+    CODE_CALLBACKS,
     ORDER,
     TAIL,
     TIMELINE_CALLBACKS,
@@ -29,7 +31,6 @@ from gridstride.programs.status import Status, fault_status
 from gridstride.programs.timeline.calls import WAITED_FREE, TimelineCalls
 from gridstride.programs.timeline.model import TO_PEER, WITHIN
 from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
-from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.loaded import VirtualKernel, VirtualModule
@@ -37,11 +38,9 @@ from gridstride.virtual.machine.memory.heap import Heap
 from gridstride.virtual.machine.memory.images import VirtualImage
 from gridstride.virtual.machine.memory.printf_buffer import Output
 from gridstride.virtual.observe.registers import registers_of
-from gridstride.virtual.ptx.syntax_errors import PtxError
 
-_UNUSABLE = (PtxError, UnsupportedInstruction, UnsupportedTarget)
-"""Device code that the virtual GPU cannot take."""
-
+_OWN_CODE = {name: CODE_CALLBACKS[name] for name in ("code", "link_code", "code_image")}
+_BOARD_CODE = {name: CODE_CALLBACKS[name] for name in ("load_code", "entry", "tensor_map")}
 _LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
 """By the number of cudaLimit."""
 _SHAPES_KEPT = 4096
@@ -55,12 +54,15 @@ class Board:
     """One virtual GPU behind the runtime of a program, or several that share its arena."""
 
     def __init__(
-        self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None, fails: Mapping[Call, int] = _NONE,
-        devices: int = 1,
+        self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None, vendor_nvrtc: str | None = None,
+        vendor_jit_link: str | None = None,
+        fails: Mapping[Call, int] = _NONE, devices: int = 1, memory: int | None = None,
     ) -> None:  # fmt: skip
+        """`memory`: bytes that each GPU has, of its share of the device's; all of that where it is None."""
         self.device, self.reports = device, reports
         self.activity, self._failures = Activity(links=Links(devices)), Failures(dict(fails))
         self._pools, self._peers = Pools(), Peers(devices)
+        self._each = self._memory_of_each(memory)
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
         self._kernels: list[VirtualKernel] = []
@@ -71,22 +73,28 @@ class Board:
         self.modelled: TimelineCalls | None = None
         self.shows_timeline = False
         self._calls = TimelineCalls(device, devices)
+        self._code = ProgramCode(reports.say)
         arena = device.arena
         callbacks = [
             kind(self._guarded(getattr(owner, name), kind))
-            for owner, table in ((self, CALLBACKS), (self._calls, TIMELINE_CALLBACKS))
+            for owner, table in ((self, CALLBACKS), (self._code, _OWN_CODE), (self, _BOARD_CODE),
+                                 (self._calls, TIMELINE_CALLBACKS))
             for name, kind in table.items()
-        ]
-        path = vendor_runtime.encode() if vendor_runtime else None
+        ]  # fmt: skip
+        vendors = [path.encode() if path else None for path in (vendor_runtime, vendor_nvrtc, vendor_jit_link)]
         reach = int(device.model.timeline["peer_gb_per_s"] > 0)
-        self.record = BoardRecord(arena.base, arena.size, path, device.sanitize, 0, devices, reach, *callbacks)
+        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, devices, reach, *callbacks)
         self._kept.append(callbacks)
 
-    def predict(self, *, shown: bool = False) -> None:
+    def predict(self, *, shown: bool = False, pictured: bool = False) -> None:
         """Before the program begins: its events tell the time that the chip is predicted to take.
 
-        `shown`: the whole timeline is reported when the program ends.
+        `shown`: the whole timeline is reported when the program ends; `pictured`: its launches are, line by line.
         """
+        if pictured:
+            from gridstride.programs.launch_pictures import LaunchPictures
+
+            self._calls.pictures = LaunchPictures(self.device)
         self.shows_timeline = shown
         self.modelled = self._calls
         self.record.models = 1
@@ -109,7 +117,7 @@ class Board:
     def allocate(self, nbytes: int, owner: int) -> int:
         if self._failures.due("allocation"):
             return 0
-        if owner >= 0 and nbytes > self._each - self._peers.used(owner):
+        if owner >= 0 and nbytes > self._left(owner):
             return 0
         try:
             address = self.device.allocate(nbytes)
@@ -137,15 +145,19 @@ class Board:
         with self.device.lock:
             return int(self.device.arena.holds(address, nbytes))
 
-    @property
-    def _each(self) -> int:
-        """Bytes of memory that one GPU has: several share what one would have alone."""
-        return self.device.memory // self._peers.count
+    def _memory_of_each(self, asked: int | None) -> int:
+        """Bytes that one GPU has: several share what one would have alone."""
+        share = self.device.memory // self._peers.count
+        if asked is not None and asked > share:
+            self.reports.say(f"warning: a GPU has {share} bytes of memory here, not the {asked} asked for")
+        return share if asked is None else min(share, asked)
+
+    def _left(self, device: int) -> int:
+        return self._each - self._peers.used(device)
 
     def free_memory(self, device: int, available: Any, total: Any) -> None:
         total[0] = self._each
-        left = self.device.memory - self.device.arena.used
-        available[0] = left if self._peers.count == 1 else min(left, self._each - self._peers.used(device))
+        available[0] = max(0, min(self.device.memory - self.device.arena.used, self._left(device)))
 
     def peer_access(self, device: int, peer: int, enabled: int) -> int:
         self._peers.enable(device, peer, enabled=bool(enabled))
@@ -183,22 +195,41 @@ class Board:
         with self._lock:
             try:
                 texts = [ptx_at(images[number]) for number in range(count)]
-                if count == 1:
-                    loaded = self.device.load(texts[0])
-                else:
-                    pieces = [Piece(text, f"<object {n}>") for n, text in enumerate(texts)]
-                    loaded = self.device.link(pieces)
-            except (NoPtx, LinkError, *_UNUSABLE) as error:
+                names = ["<ptx>"] if count == 1 else [f"<object {n}>" for n in range(count)]
+                return self._load([Piece(text, name) for text, name in zip(texts, names, strict=True)], device, module)
+            except (NoPtx, LinkError, *UNUSABLE) as error:
                 self.reports.say(f"the program's kernels cannot be loaded: {error}")
                 return Status.NO_KERNEL_IMAGE
             except OutOfDeviceMemory:
                 return Status.MEMORY_ALLOCATION
-            module[0] = number = len(self._kept)
-            self._modules[number] = loaded
-            for address, nbytes in loaded.variables():
-                self._peers.allocated(address, nbytes, device)
-            self._kept.append(number)
-            return Status.SUCCESS
+
+    def _load(self, pieces: list[Piece], device: int, module: Any) -> int:
+        loaded = self.device.load(pieces[0].ptx) if len(pieces) == 1 else self.device.link(pieces)
+        if sum(nbytes for _, nbytes in loaded.variables()) > self._left(device):
+            loaded.release()
+            return Status.MEMORY_ALLOCATION
+        module[0] = number = len(self._kept)
+        self._modules[number] = loaded
+        for address, nbytes in loaded.variables():
+            self._peers.allocated(address, nbytes, device)
+        self._kept.append(number)
+        return Status.SUCCESS
+
+    def load_code(self, code: int, device: int, module: Any, log: int, room: int) -> int:
+        with self._lock:
+            try:
+                return self._load(self._code.pieces(code), device, module)
+            except (LinkError, OutOfDeviceMemory, *UNUSABLE) as error:
+                return self._code.refused(error, log or 0, room)
+
+    def entry(self, module: int, number: int) -> int:
+        """Address of the name of a module's kernel; 0 behind the last."""
+        names = list(self._modules[module].kernels)
+        if number >= len(names):
+            return 0
+        name = ctypes.create_string_buffer(names[number].encode())
+        self._kept.append(name)
+        return ctypes.addressof(name)
 
     def unload(self, module: int) -> None:
         with self._lock:
@@ -259,13 +290,17 @@ class Board:
                 if self.modelled is None:
                     kernel.launch(shape, packed)
                 else:
-                    self.activity.observed(self.modelled.launch(kernel, shape, packed, stream, device))
+                    elsewhere = self._peers.elsewhere(device)
+                    counts, crossing = self.modelled.launch(kernel, shape, packed, stream, device, elsewhere)
+                    self.activity.observed(counts)
+                    for (origin, to), nbytes in crossing.items():
+                        self.activity.crossed(nbytes, origin, to)
         except KernelFault as fault:
             return self._faulted(fault)
         except LaunchError as error:
             self.reports.say(str(error))
             return Status.COOPERATIVE_LAUNCH_TOO_LARGE if shape.cooperative else Status.INVALID_VALUE
-        except _UNUSABLE as error:
+        except UNUSABLE as error:
             self.reports.say(f"{kernel.title} cannot be compiled: {error}")
             return Status.NO_KERNEL_IMAGE
         except MemoryError as error:
@@ -298,12 +333,12 @@ class Board:
         if self._failures.due("copy"):
             return Status.UNKNOWN
         self.activity.copied(nbytes, kind)
+        direct = self._peers.are_enabled(from_device, to_device)
         if kind == TO_PEER:
-            self.activity.copied_to_peer(nbytes, from_device, to_device)
+            self.activity.copied_to_peer(nbytes, from_device, to_device, direct=direct)
         if waits and kind not in (WITHIN, TO_PEER):
             self._host_waited()
         if self.modelled is not None:
-            direct = self._peers.are_enabled(from_device, to_device)
             self.modelled.copy(nbytes, kind, stream, pageable=bool(pageable), waits=bool(waits), to=to, origin=origin,
                                link=(from_device, to_device), direct=direct)  # fmt: skip
         return Status.SUCCESS
@@ -337,6 +372,10 @@ class Board:
     def surface(self, image: int, handle: Any) -> int:
         layout, address = image_at(image)
         handle[0] = VirtualImage(self.device, layout, address).surface()
+        return Status.SUCCESS
+
+    def tensor_map(self, order: int) -> int:
+        write_tensor_map(order)
         return Status.SUCCESS
 
     def destroy_object(self, handle: int) -> int:
@@ -393,6 +432,8 @@ class Board:
             self.activity.times = self.modelled.finished()
             if self.shows_timeline:
                 self.reports.timeline(self.modelled.report())
+            if self._calls.pictures is not None:
+                self.reports.launches(self._calls.pictures.words())
         self.reports.activity(self.activity.as_dict())
         if self.device.sanitize:
             for leak in self.device.leaks():

@@ -55,10 +55,11 @@ def main(order: dict[str, Any]) -> None:
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
     limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
     device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
-    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], fails=order["fails"],
-                  devices=order["gpus"])  # fmt: skip
+    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
+                  vendor_jit_link=order["vendor_jit_link"],
+                  fails=order["fails"], devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
     if order["predict"]:
-        board.predict(shown=order["timeline"])
+        board.predict(shown=order["timeline"], pictured=order["pictures"])
     runtime.gs_set_board(ctypes.byref(board.record))
     runtime.gs_set_device_name(device.properties.name.encode())
     sys.stdout = ProgramOutput(runtime, board.activity)

@@ -7,58 +7,64 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gridstride.compiler.cache import DiskCache, shared
 from gridstride.programs.errors import BuildFailed
 from gridstride.programs.libraries import Library, lacking
+from gridstride.programs.nvcc import Execute, Plan, Step, carry_out, module_name, planned
+from gridstride.programs.precompiled import PrecompiledHeaders
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain import LIBRARY_HEADERS, Toolchain, environment, wheel_of
-
-if TYPE_CHECKING:
-    from gridstride.programs.compiler_room import CompilerRoom
 
 _NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
 _NO_HEADER = re.compile(r"(?:could not open source file|fatal error:) [\"']([^\"']+)[\"']")
 _NO_NAME = re.compile(r"""(?:identifier "|undeclared identifier '|undeclared function ')(\w+)["']""")
 _AT_A_TIME = 2
+_NO_MORE: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """By what compilers are started, and what they keep of headers from one time to the next."""
+
+    execute: Execute
+    headers: PrecompiledHeaders | None = None
 
 
 def compile_all(
     tools: Toolchain, files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None],
-    room: CompilerRoom | None = None,
+    how: Compiling,
 ) -> tuple[list[bytes], Options]:  # fmt: skip
     """An object for each file, and the options as they were in the end: with `relocatable` where a file needs it.
 
     BuildFailed with what the compilers said.
     """
     try:
-        return _objects(tools, files, options, arch, progress, room), options
+        return _objects(tools, files, options, arch, progress, how), options
     except BuildFailed as failed:
         if options.relocatable or not _NEEDS_RELOCATABLE.search(failed.output):
             raise
     options = replace(options, relocatable=True)
     progress("a kernel uses what another file defines, or launches kernels itself: once more with -rdc=true")
-    return _objects(tools, files, options, arch, progress, room), options
+    return _objects(tools, files, options, arch, progress, how), options
 
 
 def _objects(
     tools: Toolchain, files: Sequence[Path], options: Options, arch: str, progress: Callable[[str], None],
-    room: CompilerRoom | None,
+    how: Compiling,
 ) -> list[bytes]:  # fmt: skip
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        return list(pool.map(lambda file: _object(tools, file, options, arch, progress, room), files))
+        return list(pool.map(lambda file: _object(tools, file, options, arch, progress, how), files))
 
 
 def _object(
-    tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None],
-    room: CompilerRoom | None,
-) -> bytes:  # fmt: skip
+    tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None], how: Compiling
+) -> bytes:
     command = compile_command(tools, file, options, arch)
     cache = shared("objects")
     # The words may be relative to where we are: another folder's prog.cu is another file.
@@ -69,10 +75,8 @@ def _object(
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
-        words = [*command, "-MD", "-MF", str(depfile), "-o", str(target)]
-        status, said = room.execute(words, Path(folder)) if room else execute(words)
-        if status or not target.is_file():
-            raise BuildFailed(f"{file} does not compile{_hint(said)}", said)
+        step = _device_and_host if file.suffix in CUDA_SUFFIXES else _host_only
+        said = step(file, command, target, depfile, how, stem)
         data = target.read_bytes()
         read = [path for path in dependencies(depfile.read_text(errors="replace")) if not tools.is_part(path)]
     if said:
@@ -82,6 +86,84 @@ def _object(
     if (digest := _digest(inputs)) is not None:
         cache.put(f"{stem} {digest}", data)
     return data
+
+
+def _host_only(
+    file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, _: str
+) -> str:  # fmt: skip
+    done = how.execute([*command, "-MD", "-MF", str(depfile), "-o", str(target)], target.parent, {})
+    return _said(file, target, *done)
+
+
+def _device_and_host(
+    file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, stem: str
+) -> str:  # fmt: skip
+    """nvcc's steps, or no more than those that preprocess where what they give is known."""
+    folder, cache = target.parent, shared("objects")
+    listing = ["--dryrun", "-keep", "-keep-dir", str(folder)]
+    words = [*command, "-MD", "-MF", str(depfile), "-o", str(target), *listing]
+    status, listed = how.execute(words, folder, {})
+    plan = planned(listed, module_name(file, _read(file)))
+    if status or not 0 < len(plan.preprocessing) < len(plan.steps):  # a flag of the user's wants something else
+        return _said(file, target, status, listed)
+    preprocessing = plan.preprocessing
+    status, said = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
+    if status:
+        return _said(file, target, status, said)
+    key = f"{stem} text {_text_digest(plan, folder)}"
+    if (known := cache.get(key)) is not None:
+        target.write_bytes(known)
+        return said
+    status, more = _compiled(plan, str(file), how, folder)
+    said = _said(file, target, status, said + more)
+    cache.put(key, target.read_bytes())
+    return said
+
+
+def _compiled(plan: Plan, source: str, how: Compiling, folder: Path) -> tuple[int, str]:
+    """All steps behind those that preprocess."""
+    *numbers, last = (number for number in range(len(plan.steps)) if number not in plan.preprocessing)
+    status, said = carry_out(plan, numbers, how.execute, folder)
+    if status:
+        return status, said
+    if how.headers is not None:
+        shorter = how.headers.used_in(plan, source, how.execute, folder)
+        status, more = carry_out(shorter, [last], how.execute, folder)
+        if not status:
+            return status, said + more
+    status, more = carry_out(plan, [last], how.execute, folder)  # what is wrong is said of the whole text
+    return status, said + more
+
+
+def _with_depfiles(plan: Plan, depfile: Path) -> Plan:
+    """The plan with the host's preprocessor saying what it reads; the device's reads the same or less."""
+    reads = plan.preprocessing
+    host = [n for n in reads if not any(word.startswith("-D__CUDA_ARCH__=") for word in plan.steps[n].words)]
+    number = (host or reads)[-1]
+    steps = list(plan.steps)
+    steps[number] = Step((*steps[number].words, "-MD", "-MF", str(depfile)), steps[number].after)
+    return Plan(tuple(steps), plan.environment)
+
+
+def _text_digest(plan: Plan, folder: Path) -> str:
+    """Of all that the source and its headers come to, comments left out."""
+    files = [plan.steps[number].word_after("-o") for number in plan.preprocessing]
+    texts = [Path(str(file)).read_bytes().replace(os.fsencode(folder), b"") for file in files]
+    return sha256(b"".join(sha256(text).digest() for text in texts)).hexdigest()
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # the compiler says so
+        return b""
+
+
+def _said(file: Path, target: Path, status: int, said: str) -> str:
+    """What the compilers say of a file that they compile; BuildFailed where they do not."""
+    if status or not target.is_file():
+        raise BuildFailed(f"{file} does not compile{hint(said)}", said)
+    return said
 
 
 def library_objects(
@@ -113,10 +195,15 @@ def _library_object(
     return data
 
 
-def execute(command: Sequence[str]) -> tuple[int, str]:
+def execute(command: Sequence[str], _: Path | None = None, more: Mapping[str, str] = _NO_MORE) -> tuple[int, str]:
     """Run a compiler with one's own rights: exit status and messages."""
     done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", env=environment(), stdin=subprocess.DEVNULL
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env={**environment(), **more},
+        stdin=subprocess.DEVNULL,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -162,7 +249,8 @@ def dependencies(text: str) -> list[Path]:
     return [Path(each.replace("\\ ", " ")) for each in re.findall(r"(?:\\ |\S)+", first)]
 
 
-def _hint(said: str) -> str:
+def hint(said: str) -> str:
+    """What a message of the compilers is about and what mends it, where that is known: behind a colon, or nothing."""
     missing = _NO_HEADER.search(said)
     if missing is None:
         reasons = (lacking(name) for name in _NO_NAME.findall(said))

@@ -7,13 +7,9 @@ much. What comes back is text and numbers that are looked at before they are bel
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import select
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from gridstride.compiler.cache import cache_root
 from gridstride.judge.finding_kinds import KINDS
 from gridstride.judge.sandbox import landlock, scratch
 from gridstride.judge.sandbox.client import CannotJudge
@@ -31,9 +26,12 @@ from gridstride.judge.sandbox.printed import Printed
 from gridstride.judge.sandbox.visible import environment, folders
 from gridstride.plain import plain
 from gridstride.programs.activity import ACTIVITY_NAMES, BY_GPU
+from gridstride.programs.compile import Compiling
 from gridstride.programs.compiler_room import CompilerRoom
 from gridstride.programs.confined_child import REFUSED
-from gridstride.programs.run import Built, Ended, Settings, build, reported
+from gridstride.programs.fork_server import FIRST, Child, ForkServer
+from gridstride.programs.precompiled import PrecompiledHeaders
+from gridstride.programs.run import Built, Ended, Reported, Settings, build, reported
 from gridstride.programs.runtime_library import SONAME
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import toolchain
@@ -68,8 +66,9 @@ class ProgramRoom:
         self._root = Path(os.path.realpath(tempfile.mkdtemp(prefix="gridstride-")))
         self.data = self._root / "data"
         """The program's own folder: its files are put here, and what it writes is found here."""
-        for name in ("data", "built", "cache", "scratch"):
+        for name in ("data", "built", "cache", "scratch", "precompiled", "server"):
             (self._root / name).mkdir()
+        self._server = ForkServer(str(self._root / "server"))
         self._built: Built | None = None
 
     def __enter__(self) -> Self:
@@ -81,16 +80,23 @@ class ProgramRoom:
         self.close()
 
     def close(self) -> None:
-        """Remove the folder."""
+        """End what runs, and remove the folder."""
+        self._server.close()
         scratch.remove(str(self._root))
+
+    def warm_up(self) -> None:
+        """Have what every run needs loaded while something else is done."""
+        self._server.warm_up()
 
     def build(self, file: Path) -> None:
         """Compile and link one file; MissingToolchain, BuildFailed."""
         from gridstride.virtual.chips import chip
 
-        room = CompilerRoom(toolchain(), file.resolve())
+        headers = PrecompiledHeaders(self._root / "precompiled")
+        room = CompilerRoom(toolchain(), file.resolve(), self._server, (headers.folder,))
         arch = chip(self.chip).properties.arch
-        built = build([file.resolve()], Options(), arch=arch, progress=lambda _: None, room=room)
+        how = Compiling(room.execute, headers)
+        built = build([file.resolve()], Options(), arch=arch, progress=lambda _: None, how=how)
         (self._root / "built" / "program.so").write_bytes(built.program)
         (self._root / "built" / SONAME).write_bytes(built.runtime)
         self._built = built
@@ -103,48 +109,40 @@ class ProgramRoom:
     def run(self, arguments: Sequence[str], settings: Settings) -> Outcome:
         """Run the program to its end, or until it takes more than it may; CannotJudge where it cannot be locked in."""
         assert self._built is not None
-        reading, writing = os.pipe()
-        with contextlib.closing(_Descriptor(reading)), contextlib.closing(_Descriptor(writing)) as report:
+        with contextlib.ExitStack() as stack:
+            (stdout, stdout_end), (stderr, stderr_end), (reports, reports_end) = (_pipe(stack) for _ in range(3))
             order = replace(settings, chip=self.chip).order(
                 self._built, arguments, program=str(self._root / "built" / "program.so"),
-                runtime=str(self._root / "built" / SONAME), reports=writing,
+                runtime=str(self._root / "built" / SONAME), reports=FIRST,
             )  # fmt: skip
             order["time_limit"] = self.limits.launch_seconds
-            process = self._started(order, writing)
-            report.close()
-            assert process.stdout is not None
-            assert process.stderr is not None
-            streams = [Printed(process.stdout.fileno(), PRINTED), Printed(process.stderr.fileno(), PRINTED),
-                       Printed(reading, PRINTED)]  # fmt: skip
+            process = self._server.start("program", self._given(order), stdout=stdout_end.number,
+                                         stderr=stderr_end.number, more=(reports_end.number,))  # fmt: skip
+            stack.callback(process.close)
+            for each in (stdout_end, stderr_end, reports_end):
+                each.close()
+            streams = [Printed(each.number, PRINTED) for each in (stdout, stderr, reports)]
             began = time.monotonic()
             try:
                 stopped = self._wait(process, streams, settings.time_limit or math.inf)
             finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                process.kill()
+                code = process.wait()
                 for stream in streams:
                     stream.take()
-                process.stdout.close()
-                process.stderr.close()
-            return _outcome(process.returncode, time.monotonic() - began, streams, stopped)
+            assert code is not None
+            return _outcome(code, time.monotonic() - began, streams, stopped)
 
-    def _started(self, order: dict[str, Any], reports: int) -> subprocess.Popen[bytes]:
-        place = str(self._root / "scratch")
-        seen = [*folders(place, cache=False), (str(self._root / "built"), landlock.READ),
+    def _given(self, order: dict[str, Any]) -> dict[str, Any]:
+        """What the program's process is told."""
+        home = str(self._root / "scratch")
+        seen = [*folders(home, cache=False), (str(self._root / "built"), landlock.READ),
                 (str(self.data), landlock.ADD | landlock.REMOVE_FILE),
                 (str(self._root / "cache"), landlock.EVERYTHING & ~landlock.EXECUTE)]  # fmt: skip
-        given = {"order": order, "parent": os.getpid(), "limits": asdict(self.limits), "scratch": place,
-                 "folders": seen, "cache": str(self._root / "cache")}  # fmt: skip
-        code = f"import sys; sys.path[:] = {sys.path!r}; from gridstride.programs.confined_child import main; main()"
-        return subprocess.Popen(
-            [sys.executable, "-I", "-c", code, json.dumps(given)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=place,
-            env=environment(place, cache=False) | {"GRIDSTRIDE_CACHE": str(cache_root().absolute())},
-            pass_fds=(reports,), start_new_session=True, bufsize=0,
-        )  # fmt: skip
+        return {"order": order, "limits": asdict(self.limits), "scratch": home, "cwd": home, "folders": seen,
+                "cache": str(self._root / "cache"), "environment": environment(home, cache=False)}  # fmt: skip
 
-    def _wait(self, process: subprocess.Popen[bytes], streams: Sequence[Printed], seconds: float) -> str:
+    def _wait(self, process: Child, streams: Sequence[Printed], seconds: float) -> str:
         """Wait for the program's end; why it must be ended, where it must be."""
         deadline = time.monotonic() + seconds
         look_again = 0.0
@@ -160,7 +158,7 @@ class ProgramRoom:
                 if excess := self._files():
                     return excess
                 look_again = time.monotonic() + _LOOK
-            _sleep([each for stream in streams for each in stream.descriptors])
+            _sleep([process.ended, *(each for stream in streams for each in stream.descriptors)])
             for stream in streams:
                 stream.take()
         return ""
@@ -178,12 +176,20 @@ class _Descriptor:
     """Closed once, however often."""
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        self.number = number
 
     def close(self) -> None:
-        if self._number >= 0:
-            os.close(self._number)
-        self._number = -1
+        if self.number >= 0:
+            os.close(self.number)
+        self.number = -1
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[_Descriptor, _Descriptor]:
+    """Where is read and where is written; both are closed with the stack."""
+    reading, writing = (_Descriptor(number) for number in os.pipe())
+    for each in (reading, writing):
+        stack.callback(each.close)
+    return reading, writing
 
 
 def _sleep(descriptors: Sequence[int]) -> None:
@@ -197,24 +203,28 @@ def _sleep(descriptors: Sequence[int]) -> None:
 def _outcome(code: int, seconds: float, streams: Sequence[Printed], stopped: str) -> Outcome:
     lost = streams[0].lost
     stdout, stderr, told = (stream.kept() for stream in streams)
-    findings, activity, timeline = _believed(told.encode(errors="replace"))
+    believed = _believed(told.encode(errors="replace"))
     number = -code if code < 0 else None
-    ended = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), findings, activity, timeline)
+    ended = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), believed.findings,
+                  believed.activity, believed.timeline, believed.launches)  # fmt: skip
     return Outcome(ended, stdout, stderr, lost, stopped)
 
 
-def _believed(told: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float], dict[str, Any]]:
-    """What was reported, as far as it is what a report is: the process belongs to a stranger."""
+def _believed(told: bytes) -> Reported:
+    """What was reported, as far as it is what a report is: the process belongs to a stranger. What its launches are is
+    looked at by who shows them.
+    """
     try:
-        findings, activity, timeline = reported(told)
-    except (ValueError, RecursionError, TypeError):
-        return (), {}, {}
-    for each in findings:
+        said = reported(told)
+    except (ValueError, RecursionError, TypeError, AttributeError):
+        return Reported()
+    for each in said.findings:
         if REFUSED in each:
             raise CannotJudge(f"no program can be run here: its process could not lock itself in: {each[REFUSED]}")
-    kept = tuple(_finding(each) for each in findings[:_MOST_FINDINGS] if each.get("kind") in KINDS)
-    counts = _counts(activity) if isinstance(activity, Mapping) else {}
-    return kept, counts, timeline if isinstance(timeline, dict) else {}
+    kept = tuple(_finding(each) for each in said.findings[:_MOST_FINDINGS] if each.get("kind") in KINDS)
+    counts = _counts(said.activity) if isinstance(said.activity, Mapping) else {}
+    timeline = said.timeline if isinstance(said.timeline, dict) else {}
+    return Reported(kept, counts, timeline, said.launches if isinstance(said.launches, list) else [])
 
 
 def _finding(told: Mapping[str, Any]) -> dict[str, Any]:

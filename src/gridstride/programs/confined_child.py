@@ -1,14 +1,14 @@
 """The process of a stranger's program: it locks itself in, then becomes the program.
 
-Started by `programs/confined.py` with one JSON object: what the room is, and the program's order (`programs/child.py`).
+A copy of the fork server's, which is told what the room is and the program's order (`programs/child.py`).
 """
 
 from __future__ import annotations
 
-import faulthandler
+import functools
 import json
 import os
-import sys
+from typing import Any
 
 from gridstride.judge.sandbox.limits import Limits
 from gridstride.judge.sandbox.worker import die_with_parent, lock
@@ -19,13 +19,10 @@ REFUSED = "refused"
 _LEAST_MEMORY = 256 << 20  # bytes of the virtual GPU's
 
 
-def main() -> None:
+def become(given: dict[str, Any]) -> None:
     """Never comes back."""
-    given = json.loads(sys.argv[1])
     order = given["order"]
-    faulthandler.disable()
     die_with_parent(given["parent"])
-    _warm_up()
     os.environ["GRIDSTRIDE_CACHE"] = given["cache"]  # the program's own, from here on
     order["memory"] = _memory(Limits(**given["limits"]))
     locked = lock(given)
@@ -35,10 +32,17 @@ def main() -> None:
     child.main(order)
 
 
-def _warm_up() -> None:
+def is_warm() -> bool:
+    """Whether the virtual GPU is loaded."""
+    return bool(warm_up.cache_info().currsize)
+
+
+@functools.cache
+def warm_up() -> None:
     """Load what cannot be loaded once the room is locked, and with the cache that all share the virtual GPU itself."""
     from gridstride.compiler.bindings import load
-    from gridstride.programs import board  # noqa: F401
+    from gridstride.programs import board, reports  # noqa: F401
+    from gridstride.virtual import gpu  # noqa: F401
     from gridstride.virtual.machine import engine
 
     load()

@@ -14,6 +14,11 @@ _ENTRY = struct.Struct("<HHIQ")
 _PTX = 1
 _COMPRESSED = 0x2000
 _FLAGS_AT = 40
+_REST = struct.Struct("<IIHHIQQ16x")
+"""Of an entry's header: nothing, its bytes, minor and major version of the PTX, its target, nothing, flags."""
+_64_BIT_LINUX = 0x11
+_VERSION = re.compile(r"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
+_TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
 _MAGIC_BYTES = struct.pack("<IH", _MAGIC, 1)
 _PLACE = re.compile(r"\s*(?:\.loc|\.file|\$L__(?:func|tmp)\w*:|//)")
 """Lines of PTX that say which line of the source an instruction is of."""
@@ -31,17 +36,39 @@ def ptx_at(address: int) -> str:
     return ptx_in(ctypes.string_at(address + header, length))
 
 
-def ptx_of(program: bytes) -> list[str]:
-    """The PTX of every fat binary in a linked program, without what names lines of the source; NoPtx."""
-    found, at = [], program.find(_MAGIC_BYTES)
+def is_fat_binary(head: bytes) -> bool:
+    """Whether an image begins as one does."""
+    return head[:4] == _MAGIC_BYTES[:4]
+
+
+def fat_binary(ptx: str) -> bytes:
+    """A fat binary with this PTX, as nvcc's `-fatbin -no-compress` writes it: for cuModuleLoadData and its like."""
+    version, target = _VERSION.search(ptx), _TARGET.search(ptx)
+    major, minor = (int(version[1]), int(version[2])) if version else (0, 0)
+    text = ptx.encode() + b"\0"
+    text += b"\0" * (-len(text) % 8)
+    header = _ENTRY.size + _REST.size
+    entry = _ENTRY.pack(_PTX, 0x101, header, len(text))
+    entry += _REST.pack(0, header, minor, major, int(target[1]) if target else 0, 0, _64_BIT_LINUX)
+    return _HEADER.pack(_MAGIC, 1, _HEADER.size, len(entry) + len(text)) + entry + text
+
+
+def ptx_in_object(data: bytes) -> list[str]:
+    """The PTX of every fat binary in an object or a program, as it is; NoPtx."""
+    found, at = [], data.find(_MAGIC_BYTES)
     while at >= 0:
-        _, _, header, length = _HEADER.unpack_from(program, at)
-        if 0 < length <= len(program) - at - header:
-            found.append(_without_places(ptx_in(program[at + header : at + header + length])))
-        at = program.find(_MAGIC_BYTES, at + 1)
+        _, _, header, length = _HEADER.unpack_from(data.ljust(at + _HEADER.size, b"\0"), at)
+        if 0 < length <= len(data) - at - header:
+            found.append(ptx_in(data[at + header : at + header + length]))
+        at = data.find(_MAGIC_BYTES, at + 1)
     if not found:
         raise NoPtx("the program has no kernels")
     return found
+
+
+def ptx_of(program: bytes) -> list[str]:
+    """The PTX of every fat binary in a linked program, without what names lines of the source; NoPtx."""
+    return [_without_places(text) for text in ptx_in_object(program)]
 
 
 def _without_places(ptx: str) -> str:

@@ -40,7 +40,7 @@ class Library:
         return any(name.search(each) for each in objects)
 
 
-OWN = (Library("cublas", "cuBLAS"),)
+OWN = (Library("cublas", "cuBLAS"), Library("cufft", "cuFFT"))
 
 
 def called(objects: Sequence[bytes], options: Options) -> tuple[Library, ...]:

@@ -9,41 +9,48 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gridstride.compiler.cache import shared
-from gridstride.programs.compile import execute
 from gridstride.programs.errors import BuildFailed
 from gridstride.programs.libraries import OWN, lacking
+from gridstride.programs.nvcc import Execute
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, environment, host_flags, zig_cache
 
-if TYPE_CHECKING:
-    from gridstride.programs.compiler_room import CompilerRoom
-
 _UNDEFINED = re.compile(r"undefined symbol: (.+)")
+_OPENS = """void *gs_dlopen(const char *name, int flags);
+__attribute__((visibility("hidden"))) void *dlopen(const char *name, int flags) { return gs_dlopen(name, flags); }"""
+"""Of the whole program: who opens libcuda.so.1 by name gets ours."""
 _DUPLICATE_MAIN = re.compile(r"duplicate symbol: main\b")
 _LINKED_BINARY = re.compile(rb"__cudaRegisterLinkedBinary_[0-9A-Za-z_]+")
 _MAIN = b"\0main\0"
 """How the name lies in a shared object that has it."""
+_AS_EXECUTABLE = ("-Wl,-Bsymbolic",)
+"""What a program defines itself it uses itself, whatever libraries have by that name: a variable called cuInit, say."""
 _SHOWN = 8
-_PROVIDED = {"cudart", "cudart_static", "cudadevrt", "m", "pthread", "dl", "rt", "gomp", "omp", "stdc++"}
+_PROVIDED = {
+    *("cudart", "cudart_static", "cudadevrt", "cuda", "nvrtc", "nvJitLink"),
+    *("m", "pthread", "dl", "rt", "gomp", "omp", "stdc++"),
+}
 """Libraries that are there whether they are named or not, or that are not needed here."""
 _REFUSED = {
-    **dict.fromkeys("cublasLt cufft curand cusparse".split(), "our own are not there yet"),
+    **dict.fromkeys("cublasLt curand cusparse".split(), "our own are not there yet"),
     **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
-    **dict.fromkeys("cuda nvrtc".split(), "the driver API and NVRTC from inside programs are not implemented yet"),
+    "nvJitLink": "it is not installed, or another release than its header: pip install nvidia-nvjitlink",
+    "cuda": "it is no function of CUDA 13's, or one that shares memory with a graphics interface",
+    "nvrtc": "it is no function of CUDA 13's NVRTC",
 }
-_PREFIXES = {"cublasLt": "cublasLt", "cufft": "cufft", "curand": "curand", "cusparse": "cusparse",
-             "cusolver": "cusolver", "npp": "npp",
-             "nvjpeg": "nvjpeg", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
-             "cu": "cuda"}  # fmt: skip
+_PREFIXES = {
+    **{name: name for name in "cublasLt curand cusparse cusolver npp nvjpeg cudnn nccl nvrtc nvml nvJitLink".split()},
+    "__nvJitLink": "nvJitLink",
+    "cu": "cuda",
+}
 """What the names of libraries' functions begin with."""
 
 
 def link(
     tools: Toolchain, objects: Sequence[bytes], options: Options, *, runtime: bytes, progress: Callable[[str], None],
-    room: CompilerRoom | None = None,
+    run: Execute,
 ) -> bytes:  # fmt: skip
     """The program; BuildFailed."""
     named = [name for name in options.libraries if name not in _PROVIDED | {each.name for each in OWN}]
@@ -60,7 +67,7 @@ def link(
     if known is not None:
         return known
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        program = _link(tools, Path(folder), objects, named, runtime, room)
+        program = _link(tools, Path(folder), objects, named, runtime, run)
     cache.put(key, program)
     return program
 
@@ -92,7 +99,7 @@ def warm_up(tools: Toolchain, *, progress: Callable[[str], None]) -> Iterator[No
 
 def _link(
     tools: Toolchain, folder: Path, objects: Sequence[bytes], libraries: Sequence[str], runtime: bytes,
-    room: CompilerRoom | None,
+    run: Execute,
 ) -> bytes:  # fmt: skip
     names = []
     for number, data in enumerate(objects):
@@ -103,11 +110,11 @@ def _link(
     (folder / "libcudart.so").write_bytes(runtime)
     target = folder / "program.so"
     command = [
-        str(tools.zig), "c++", *host_flags(), "-O2", "-shared", "-fPIC", "-Wl,-z,defs", *names,
+        str(tools.zig), "c++", *host_flags(), "-O2", "-shared", "-fPIC", "-Wl,-z,defs", *_AS_EXECUTABLE, *names,
         str(stubs), f"-L{folder}", "-lcudart", *(f"-l{name}" for name in libraries), "-lm", "-lpthread", "-ldl",
         "-o", str(target),
     ]  # fmt: skip
-    status, said = room.execute(command, folder) if room else execute(command)
+    status, said = run(command, folder, {})
     if status or not target.is_file():
         raise _not_linked(said)
     program = target.read_bytes()
@@ -119,7 +126,7 @@ def _link(
 def linked_binaries(objects: Sequence[bytes]) -> str:
     """C that defines what each relocatable object calls to register itself, with an identifier of its own."""
     found = dict.fromkeys(name.decode() for each in objects for name in _LINKED_BINARY.findall(each))
-    lines = ["void gs_register_linked(void (*)(void **), void *);"]
+    lines = ["void gs_register_linked(void (*)(void **), void *);", _OPENS]
     lines += [
         f"void {name}(void (*registers)(void **), void *wrapper, void *id, void (*used)(void *)) "
         "{ (void)id; (void)used; gs_register_linked(registers, wrapper); }"

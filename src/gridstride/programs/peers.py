@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,23 @@ class _Memory:
     pool: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Memory of other GPUs: where each allocation begins, ascending, the byte behind it, and whose it is."""
+
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    owners: tuple[int, ...] = ()
+
+    def owner(self, address: int) -> int | None:
+        """Whose memory it is; None for memory of the GPU itself, and for what all GPUs have."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        return self.owners[at] if at >= 0 and address < self.ends[at] else None
+
+
+NOWHERE = Elsewhere()
+
+
 @dataclass(slots=True)
 class Peers:
     """Owners of allocations, and who may reach them; from any thread. Its lock is the last that a thread takes."""
@@ -36,13 +54,14 @@ class Peers:
     _enabled: set[tuple[int, int]] = field(default_factory=set)
     _pools: set[tuple[int, int]] = field(default_factory=set)
     _hidden: dict[int, Mapping[int, int]] = field(default_factory=dict)
+    _elsewhere: dict[int, Elsewhere] = field(default_factory=dict)
 
     def allocated(self, address: int, nbytes: int, owner: int) -> None:
         """Memory of `owner`, a GPU or EVERYONE."""
         with self._lock:
             self._memory[address] = _Memory(owner, nbytes)
             self._used[owner] = self._used.get(owner, 0) + nbytes
-            self._hidden.clear()
+            self._forget()
 
     def pooled(self, address: int, pool: int) -> None:
         """It came from a pool."""
@@ -56,7 +75,11 @@ class Peers:
             memory = self._memory.pop(address, None)
             if memory is not None:
                 self._used[memory.owner] -= memory.nbytes
-                self._hidden.clear()
+                self._forget()
+
+    def _forget(self) -> None:
+        self._hidden.clear()
+        self._elsewhere.clear()
 
     def used(self, device: int) -> int:
         """Bytes that are a GPU's."""
@@ -87,6 +110,20 @@ class Peers:
                 self._hidden[device] = {a: m.owner for a, m in self._memory.items() if not self._reaches(device, m)}
             hidden = self._hidden[device]
         arena.hide(hidden)
+
+    def elsewhere(self, device: int) -> Elsewhere:
+        """What is other GPUs' than this one."""
+        if self.count == 1:
+            return NOWHERE
+        with self._lock:
+            if device not in self._elsewhere:
+                others = [(a, m) for a, m in sorted(self._memory.items(), key=lambda each: each[0])
+                          if m.owner not in (device, EVERYONE)]  # fmt: skip
+                self._elsewhere[device] = Elsewhere(
+                    tuple(a for a, _ in others), tuple(a + m.nbytes for a, m in others),
+                    tuple(m.owner for _, m in others),
+                )  # fmt: skip
+            return self._elsewhere[device]
 
     def _reaches(self, device: int, memory: _Memory) -> bool:
         if memory.owner in (device, EVERYONE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +16,8 @@ ACTIVITY = "activity"
 """The key of the line that says what the program did."""
 TIMELINE = "timeline"
 """The key of the line with its modelled timeline."""
+LAUNCHES = "launches_pictured"
+"""The key of the line with its launches, line by line of their sources."""
 
 
 class Reports:
@@ -52,6 +54,11 @@ class Reports:
         """When it did so, where that is modelled; a pipe takes so much only while somebody reads."""
         if self._to is not None:
             _write_all(self._to, json.dumps({TIMELINE: timeline}).encode() + b"\n")
+
+    def launches(self, pictured: Sequence[Mapping[str, Any]]) -> None:
+        """What its launches did, line by line, where that was asked for."""
+        if self._to is not None:
+            _write_all(self._to, json.dumps({LAUNCHES: pictured}).encode() + b"\n")
 
     def finding(self, finding: Finding) -> bool:
         """One finding, once for each line of the source; False where it was reported before."""

@@ -12,19 +12,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gridstride.programs.activity import Call
-from gridstride.programs.compile import compile_all, library_objects
+from gridstride.programs.compile import Compiling, compile_all, execute, library_objects
 from gridstride.programs.libraries import called
 from gridstride.programs.link import link, warm_up
-from gridstride.programs.reports import ACTIVITY, TIMELINE
+from gridstride.programs.reports import ACTIVITY, LAUNCHES, TIMELINE
 from gridstride.programs.runtime_library import SONAME, runtime_library
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain import Toolchain, toolchain
-
-if TYPE_CHECKING:
-    from gridstride.programs.compiler_room import CompilerRoom
 
 TIMED_OUT = 124
 """Exit status of a program that was ended by the time limit, as timeout(1) has it."""
@@ -51,6 +48,8 @@ class Settings:
     predict: bool = False
     timeline: bool = False
     """Whether the whole timeline is reported; only with `predict`."""
+    pictures: bool = False
+    """Whether the launches are reported line by line (`launch_pictures`); only with `predict`."""
     time_limit: float | None = None
     stdout: int | None = None
     """A descriptor for the program's stdout; its own where there is none."""
@@ -58,14 +57,22 @@ class Settings:
     """Which calls are made to fail, by number."""
     gpus: int = 1
     """How many of the chip the program sees, up to `peers.MOST`."""
+    memory: int | None = None
+    """Bytes that each of them has, where that is less than the chip's."""
 
     def order(self, built: Built, arguments: Sequence[str], *, program: str, runtime: str, reports: int) -> Order:
         """What the program's process is told; `program` and `runtime` are paths as it sees them."""
-        vendor = built.tools.vendor_runtime
+        tools = built.tools
+        vendors = {
+            "vendor_runtime": tools.vendor_runtime,
+            "vendor_nvrtc": tools.vendor_nvrtc,
+            "vendor_jit_link": tools.vendor_jit_link,
+        }
         return {
             "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
-            "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "fails": dict(self.fails),
-            "gpus": self.gpus, "vendor_runtime": str(vendor) if vendor else None, "arguments": list(arguments),
+            "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "pictures": self.pictures,
+            "fails": dict(self.fails), "gpus": self.gpus, "gpu_memory": self.memory, "arguments": list(arguments),
+            **{name: str(path) if path else None for name, path in vendors.items()},
         }  # fmt: skip
 
 
@@ -82,21 +89,24 @@ class Ended:
     """What it did on the device, by name (`activity.Activity`); empty where it did not end by itself."""
     timeline: Mapping[str, Any] = field(default_factory=dict)
     """What ran when (`timeline.summary.report`), where that was asked for."""
+    launches: Sequence[Mapping[str, Any]] = ()
+    """Its launches (`launch_pictures`), where they were asked for: as the process says it."""
 
 
 def build(
     files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None],
-    room: CompilerRoom | None = None,
+    how: Compiling | None = None,
 ) -> Built:  # fmt: skip
-    """Compiles and links, a stranger's files in a `room`; MissingToolchain, BuildFailed."""
+    """Compiles and links, with one's own rights unless it says `how`; MissingToolchain, BuildFailed."""
+    how = how or Compiling(execute)
     tools = toolchain()
     with warm_up(tools, progress=progress):
         runtime = runtime_library(tools, progress=progress)
-        objects, options = compile_all(tools, files, options, arch=arch, progress=progress, room=room)
+        objects, options = compile_all(tools, files, options, arch=arch, progress=progress, how=how)
         for library in called(objects, options):
             progress(library.notice)
             objects += library_objects(tools, library, arch=arch, progress=progress)
-    program = link(tools, objects, options, runtime=runtime, progress=progress, room=room)
+    program = link(tools, objects, options, runtime=runtime, progress=progress, run=how.execute)
     return Built(program, runtime, tools)
 
 
@@ -121,22 +131,32 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
                     child.kill()
                     child.wait()
         seconds = time.monotonic() - began
-    findings, activity, timeline = reported(lines)
+    told = reported(lines)
     code = child.returncode
     if timed_out:
-        return Ended(TIMED_OUT, seconds, timed_out=True, findings=findings, activity=activity)
+        return Ended(TIMED_OUT, seconds, timed_out=True, findings=told.findings, activity=told.activity)
     return Ended(
-        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=findings, activity=activity,
-        timeline=timeline,
+        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=told.findings,
+        activity=told.activity, timeline=told.timeline, launches=told.launches,
     )  # fmt: skip
 
 
-def reported(lines: bytes) -> tuple[tuple[dict[str, Any], ...], dict[str, float], dict[str, Any]]:
-    """Findings, activity and timeline that a program's process has reported; a line that was cut off is left out."""
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a program's process says of it; each empty where it says nothing."""
+
+    findings: tuple[dict[str, Any], ...] = ()
+    activity: dict[str, float] = field(default_factory=dict)
+    timeline: dict[str, Any] = field(default_factory=dict)
+    launches: list[Any] = field(default_factory=list)
+
+
+def reported(lines: bytes) -> Reported:
+    """From the lines that it wrote; one that was cut off is left out."""
     told = [json.loads(line) for line in lines.splitlines() if line.endswith(b"}")]
-    activity: dict[str, float] = next((each[ACTIVITY] for each in told if ACTIVITY in each), {})
-    timeline: dict[str, Any] = next((each[TIMELINE] for each in told if TIMELINE in each), {})
-    return tuple(each for each in told if ACTIVITY not in each and TIMELINE not in each), activity, timeline
+    whole = {key: next((each[key] for each in told if key in each), None) for key in (ACTIVITY, TIMELINE, LAUNCHES)}
+    findings = tuple(each for each in told if not whole.keys() & each.keys())
+    return Reported(findings, whole[ACTIVITY] or {}, whole[TIMELINE] or {}, whole[LAUNCHES] or [])
 
 
 def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> tuple[bytes, bool]:

@@ -9,8 +9,17 @@ import tomllib
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 from gridstride.compiler.cache import shared
+from gridstride.programs.driver_library import (
+    DRIVER,
+    driver_functions,
+    driver_twins,
+    generated_driver,
+    generated_jit_link,
+    older_symbols,
+)
 from gridstride.programs.errors import BuildFailed
 from gridstride.programs.toolchain import Toolchain, environment, host_flags
 
@@ -39,10 +48,16 @@ def functions() -> dict[str, dict[str, str]]:
 
 def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> bytes:
     """The shared object; BuildFailed where zig refuses it."""
-    header = (tools.cuda / "include" / "cuda_runtime_api.h").read_text(errors="replace")
-    stubs = generated(functions(), header)
-    files = sorted(RUNTIME.glob("*.[ch]"))
-    texts = [tools.identity, stubs, *(path.read_text() for path in files)]
+    header, driver = (_text(tools.cuda / "include" / name) for name in ("cuda_runtime_api.h", "cuda.h"))
+    table = driver_functions()
+    twins = driver_twins(table, driver) | older_symbols(driver)[0]
+    stubs = {
+        "functions.c": generated(functions(), header, twins),
+        "driver_functions.c": generated_driver(table, driver),
+        "jit_link_functions.c": generated_jit_link(_text(tools.cuda / "include" / "nvJitLink.h")),
+    }
+    files = sorted([*RUNTIME.glob("*.[ch]"), *DRIVER.glob("*.[ch]")])
+    texts = [tools.identity, *stubs.values(), *(path.read_text() for path in files)]
     key = f"libcudart {sha256(chr(0).join(texts).encode()).hexdigest()}"
     cache = shared("programs")
     known = cache.get(key)
@@ -50,12 +65,14 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
         return known
     progress("building the runtime library, once")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        target, table = Path(folder, SONAME), Path(folder, "functions.c")
-        table.write_text(stubs)
+        target = Path(folder, SONAME)
+        for name, text in stubs.items():
+            Path(folder, name).write_text(text)
         command = [
             str(tools.zig), "cc", *host_flags(), "-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden",
-            "-Wno-deprecated-declarations", f"-Wl,-soname,{SONAME}", f"-I{RUNTIME}", f"-I{tools.cuda / 'include'}",
-            *(str(path) for path in files if path.suffix == ".c"), str(table), "-ldl", "-lpthread", "-o", str(target),
+            "-Wno-deprecated-declarations", f"-Wl,-soname,{SONAME}", f"-I{RUNTIME}", f"-I{DRIVER}",
+            f"-I{tools.cuda / 'include'}", *(str(path) for path in files if path.suffix == ".c"),
+            *(f"{folder}/{name}" for name in stubs), "-ldl", "-lpthread", "-o", str(target),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment())
         if done.returncode or not target.is_file():
@@ -65,7 +82,14 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
     return data
 
 
-def generated(table: Mapping[str, Mapping[str, str]], header: str) -> str:
+def _text(header: Path) -> str:
+    """Empty for a header whose wheel is not installed."""
+    return header.read_text(errors="replace") if header.is_file() else ""
+
+
+def generated(
+    table: Mapping[str, Mapping[str, str]], header: str, more_twins: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """C of the functions that only succeed or are refused, and of the names that per-thread streams go by.
 
     Parameters are left out: a caller passes them in registers, where nobody reads them.
@@ -77,7 +101,8 @@ def generated(table: Mapping[str, Mapping[str, str]], header: str) -> str:
         lines += [f"STUB({name});", f'cudaError_t stub_{name}(void) {{ return gs_refused("{name}", "{reason}"); }}']
     known = {name for section in table.values() for name in section}
     twins = {name: kind.lower() for name, kind in _PER_THREAD.findall(header) if name in known}
-    for name, kind in sorted((twins | _INTERNAL_PER_THREAD).items()):
+    jumps = {f"{name}_{kind}": name for name, kind in (twins | _INTERNAL_PER_THREAD).items()}
+    for name, other in sorted((jumps | dict(more_twins)).items()):
         # a jump, as an alias must be of the same file
-        lines.append(f"TWIN({name}_{kind}, {name})")
+        lines.append(f"TWIN({name}, {other})")
     return "\n".join([_HEAD, *lines]) + "\n"

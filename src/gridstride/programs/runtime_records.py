@@ -59,6 +59,16 @@ CALLBACKS: dict[str, Any] = {
 }
 """In the order of `Board` in runtime.h."""
 
+CODE_CALLBACKS: dict[str, Any] = {
+    "code": ctypes.CFUNCTYPE(_INT, _PTR, _U64, _I64, ctypes.POINTER(_I64), _PTR, _U64),
+    "link_code": ctypes.CFUNCTYPE(_INT, ctypes.POINTER(_I64), _I64, ctypes.POINTER(_I64), _PTR, _U64),
+    "code_image": ctypes.CFUNCTYPE(_INT, _I64, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
+    "load_code": ctypes.CFUNCTYPE(_INT, _I64, _I64, ctypes.POINTER(_I64), _PTR, _U64),
+    "entry": ctypes.CFUNCTYPE(_U64, _I64, _I64),
+    "tensor_map": ctypes.CFUNCTYPE(_INT, _PTR),
+}
+"""What comes next: code that the program gives while it runs, and tensor maps."""
+
 TIMELINE_CALLBACKS: dict[str, Any] = {
     "add_stream": ctypes.CFUNCTYPE(None, _U64, _I64, _I64, _I64),
     "fill": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _I64),
@@ -80,7 +90,8 @@ class BoardRecord(ctypes.Structure):
     """`Board` of runtime.h."""
 
     _fields_: ClassVar = [
-        ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("watches", _I64), ("models", _I64),
-        ("devices", _I64), ("peers", _I64),
-        *CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
+        ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("vendor_nvrtc", _TEXT),
+        ("vendor_jit_link", _TEXT),
+        ("watches", _I64), ("models", _I64), ("devices", _I64), ("peers", _I64),
+        *CALLBACKS.items(), *CODE_CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
     ]  # fmt: skip

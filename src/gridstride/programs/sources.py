@@ -30,16 +30,14 @@ def sources(words: Sequence[str]) -> tuple[Path, ...]:
     files = [each for word in words for each in _files(Path(word))]
     for twice in {each for each in files if files.count(each) > 1}:
         raise ProgramError(f"{twice} is named twice")
-    if not any(each.suffix in CUDA_SUFFIXES for each in files):
-        raise ProgramError(f"there is no .cu file among {', '.join(map(str, files))}")
     return tuple(files)
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         files = sorted(each for each in path.iterdir() if each.suffix in (*CUDA_SUFFIXES, *HOST_SUFFIXES))
-        if not any(each.suffix in CUDA_SUFFIXES for each in files):
-            raise ProgramError(f"the folder {path} has no .cu file")
+        if not files:
+            raise ProgramError(f"the folder {path} has no .cu, .cpp, .cc, .cxx or .c file")
         return files
     if not path.exists():
         raise ProgramError(f"there is no file {path}")

@@ -57,6 +57,16 @@ class Toolchain:
         """NVIDIA's own libcudart."""
         return next(iter(sorted((self.cuda / "lib").glob("libcudart.so.*"))), None)
 
+    @property
+    def vendor_nvrtc(self) -> Path | None:
+        """NVIDIA's own NVRTC, which compiles without a GPU too."""
+        return next(iter(sorted((self.cuda / "lib").glob("libnvrtc.so.*"))), None)
+
+    @property
+    def vendor_jit_link(self) -> Path | None:
+        """NVIDIA's own nvJitLink, where its wheel is installed."""
+        return next(iter(sorted((self.cuda / "lib").glob("libnvJitLink.so.*"))), None)
+
     def is_part(self, path: Path) -> bool:
         """True for a header of the toolchain's, which changes only together with `identity`."""
         return any(path.is_relative_to(root) for root in (self.cuda, self.zig.parent, INCLUDE, LIBRARY_HEADERS))
@@ -94,7 +104,7 @@ def wheel_of(header: str) -> str | None:
 
 _LIBRARY_HEADERS = {
     "cublas.h": "nvidia-cublas", "cublasLt.h": "nvidia-cublas",
-    "cufft.h": "nvidia-cufft", "cufftXt.h": "nvidia-cufft", "curand.h": "nvidia-curand",
+    "cufftXt.h": "nvidia-cufft", "curand.h": "nvidia-curand",
     "curand_kernel.h": "nvidia-curand", "cusparse.h": "nvidia-cusparse", "cusolverDn.h": "nvidia-cusolver",
     "npp.h": "nvidia-npp", "nvjpeg.h": "nvidia-nvjpeg", "cudnn.h": "nvidia-cudnn-cu13", "nccl.h": "nvidia-nccl-cu13",
     "nvtx3/nvToolsExt.h": "nvidia-nvtx", "nvToolsExt.h": "nvidia-nvtx",

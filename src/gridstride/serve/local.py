@@ -11,13 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gridstride.models.errors import ModelError
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.build import engine as build
 from gridstride.serve.process.protocol import Ready
+
+_WAITING = 64  # prompts with the engine at a time: enough for its batches, and their scores stay few
 
 
 class Local:
@@ -56,6 +60,33 @@ class Local:
         finally:
             with _ctrl_c_waits():
                 self._drop(outputs)
+
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
+        """Tokens of a text, as the tokenizer has them."""
+        return self.tokenizer.encode(text, special=special)
+
+    def scores(self, prompts: Iterable[Sequence[int]]) -> Iterator[tuple[int, tuple[TokenLogprobs, ...]]]:
+        """Of each prompt its tokens' log-probabilities but the first's, by its number, as they come; as `answers`."""
+        numbers: dict[str, int] = {}
+        coming = enumerate(prompts)
+        sampling = Sampling(max_tokens=0, prompt_logprobs=0)
+        try:
+            while True:
+                for number, prompt in itertools.islice(coming, _WAITING - len(numbers)):
+                    submit = Submit(id=str(next(self._ids)), prompt=tuple(prompt), sampling=sampling, arrived=_now())
+                    self._engine.submit(submit)
+                    numbers[submit.id] = number
+                if not numbers:
+                    return
+                with _ctrl_c_waits():
+                    updates = self._engine.step()
+                for update in updates:
+                    if update.prompt_logprobs is None:
+                        raise ModelError(f"the model could not read a prompt: {update.error}")
+                    yield numbers.pop(update.id), update.prompt_logprobs
+        finally:
+            with _ctrl_c_waits():
+                self._drop(numbers)
 
     def _drop(self, ids: Iterable[str]) -> None:
         for id in ids:

@@ -30,6 +30,12 @@ class UnsupportedTarget(OneMessage, ValueError):
     """PTX written for a chip that the virtual one is not."""
 
 
+def variable_name(name: str) -> str:
+    """The name that the source gives a variable of a function: `_ZZ4scanPKfPfiE1s` is s."""
+    local = re.search(r"E(\d+)([A-Za-z_]\w*)$", name) if name.startswith("_ZZ") else None
+    return local[2][: int(local[1])] if local else source_name(name)
+
+
 def source_name(name: str) -> str:
     """The name that the source gives a kernel, where the PTX has a mangled one: `_Z5saxpyifPKfPf` is saxpy."""
     found = re.match(r"_ZN?\d", name)

@@ -46,6 +46,7 @@ WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
 
 LEAST_MEMORY = 64 << 20
+_SHARES = 4  # of the addresses that a limit leaves: a verdict has a second GPU, a ladder a third, and each its shadows
 """Bytes of global memory below which a default does not go, however few addresses there are."""
 
 QUARANTINE = 64 << 20
@@ -129,7 +130,7 @@ class VirtualGPU:
         """Global memory, reserved when first needed; OutOfAddressSpace."""
         if self._arena is None:
             if not self._memory_is_given:
-                self.memory = affordable(self.memory, least=LEAST_MEMORY)
+                self.memory = affordable(self.memory, least=LEAST_MEMORY, times=_SHARES)
             # Gaps and alignment take room of their own, so the range is a little larger than what may be allocated.
             size = -(-(self.memory + self.memory // 4 + (64 << 20)) // PAGE) * PAGE
             self._arena = Arena(size, quarantine=QUARANTINE if self.sanitize else 0)

@@ -15,6 +15,7 @@ def login_page(wrong: str = "") -> str:
     return str(
         Markup(
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>GridStride</title>'
+            '<link rel="icon" href="data:,">'
             '<meta name="viewport" content="width=device-width, initial-scale=1"><style>{}</style></head><body><main>'
             "<h1>GridStride</h1><p>This workbench is open to other machines, and asks for its password.</p>{}"
             '<form method="post"><label for="password">Password</label>'

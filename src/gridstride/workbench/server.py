@@ -14,6 +14,7 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
+from nicegui import app as nicegui
 from nicegui import ui
 
 from gridstride.course.content import readable_days
@@ -28,6 +29,10 @@ from gridstride.workbench.state import Workbench
 from gridstride.workbench.store import Store
 
 _STYLE = (Path(__file__).parent / "workbench.css").read_text()
+_ALERTS = """<script>addEventListener("DOMContentLoaded", () => {
+    for (const each of document.querySelectorAll(".nicegui-error-popup")) each.setAttribute("role", "alert");
+});</script>"""
+"""NiceGUI's own words on a lost connection are said to who hears the page, too."""
 _RECONNECT = 60.0  # seconds for which a page waits for a browser that lost its connection
 _LEAVE = 3  # seconds for requests under way when the server ends
 _LOCKED_IN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
@@ -75,6 +80,9 @@ def make_app(workbench: Workbench) -> FastAPI:
 
     add_pages(workbench)
     ui.add_css(_STYLE, shared=True)
+    ui.add_head_html(_ALERTS, shared=True)
+    # Quasar's bar, which has no name, would show requests of its own choosing; what goes on, the pages say in words.
+    nicegui.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(app, title="GridStride", dark=None, tailwind=False, reconnect_timeout=_RECONNECT,
                 show_welcome_message=False, language="en-US", favicon=_ICON)  # fmt: skip
     return app

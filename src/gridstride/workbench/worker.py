@@ -58,10 +58,12 @@ class Printed:
 
 
 class Bench:
-    """Answers requests; what judges the last day's lab stays ready."""
+    """Answers requests; what judges the last day's lab stays ready. Texts lie in `folder` meanwhile: under one path, or
+    what compilers keep of one text would not be of the next.
+    """
 
-    def __init__(self, send: Send) -> None:
-        self._send, self._printed = send, Printed()
+    def __init__(self, send: Send, folder: Path) -> None:
+        self._send, self._folder, self._printed = send, folder, Printed()
         self._ready = ExitStack()
         self._judge: tuple[int, Judge] | None = None
 
@@ -75,7 +77,7 @@ class Bench:
                 return self._judged(day, request["source"])
             if request["op"] == "mark":
                 return _marked(day, request["question"], request["given"])
-            return self._explained(day, request["source"])
+            return (self._pictured if day.lab.kind == "program" else self._explained)(day, request["source"])
 
     def close(self) -> None:
         """End what was ready."""
@@ -87,7 +89,7 @@ class Bench:
         if self._judge is None or self._judge[0] != day.number:
             self.close()
             self._judge = day.number, self._ready.enter_context(judge_of(day, progress=self._step))
-        with _file(day, source) as file:
+        with self._file(day, source) as file:
             self._step("compiling")
             verdict = self._judge[1](file)
         findings = [{**each.json(), "shown": list(each.shown)} for each in verdict.findings]
@@ -101,11 +103,28 @@ class Bench:
         from gridstride.judge.submission import submission
         from gridstride.virtual.gpu import VirtualGPU
 
-        with _file(day, source) as file:
+        with self._file(day, source) as file:
             explanation = explain(submission(file), find(day.lab.problem), progress=self._step,
                                   device=VirtualGPU(day.lab.chip, time_limit=_PATIENCE))  # fmt: skip
             command = f"gridstride explain {day.lab.file} --problem {day.lab.problem} --chip {day.lab.chip}"
             return {"report": render(explanation, command=command), "printed": self._printed.taken()}
+
+    def _pictured(self, day: Day, source: str) -> Mapping[str, Any]:
+        from gridstride.course.program_pictures import page
+
+        self._step("running the program with its launches watched")
+        with self._file(day, source) as file:
+            return {"report": page(day, file), "printed": ""}
+
+    @contextmanager
+    def _file(self, day: Day, source: str) -> Iterator[Path]:
+        """The text under the name that the lab's file has."""
+        file = self._folder / day.lab.file
+        file.write_text(source, encoding="utf-8")
+        try:
+            yield file
+        finally:
+            file.unlink()
 
     def _step(self, text: str) -> None:
         self._send({"step": text})
@@ -141,15 +160,6 @@ def _portfolio(name: str) -> Mapping[str, Any]:
     return {"labs": len(record.entries)}
 
 
-@contextmanager
-def _file(day: Day, source: str) -> Iterator[Path]:
-    """The text under the name that the lab's file has."""
-    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        file = Path(folder) / day.lab.file
-        file.write_text(source, encoding="utf-8")
-        yield file
-
-
 def _requests(requests: SimpleQueue[dict[str, Any]]) -> None:
     """Hand on what comes in; the end of it is the end of the process, whatever it does."""
     for line in sys.stdin:
@@ -173,12 +183,13 @@ def main() -> None:
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_requests, args=(requests,), daemon=True).start()
     signal.signal(signal.SIGTERM, _leave)
-    bench = Bench(lambda message: _write(replies, message))
-    try:
-        while True:
-            _serve(bench, requests.get(), replies)
-    finally:
-        bench.close()
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        bench = Bench(lambda message: _write(replies, message), Path(folder))
+        try:
+            while True:
+                _serve(bench, requests.get(), replies)
+        finally:
+            bench.close()
 
 
 def _serve(bench: Bench, request: Mapping[str, Any], replies: TextIO) -> None:

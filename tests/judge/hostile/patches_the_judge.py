@@ -10,7 +10,7 @@ import time
 import triton
 import triton.language as tl
 
-import gridstride.judge.tolerance as tolerance
+import gridstride.judge.reference.tolerance as tolerance
 import gridstride.judge.verify as verify
 
 

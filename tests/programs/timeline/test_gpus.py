@@ -116,6 +116,22 @@ def test_a_copy_in_a_default_stream_comes_after_and_before_all_of_both_gpus(time
     assert after.start_us >= copy.end_us
 
 
+def test_a_kernel_that_uses_anothers_memory_takes_as_long_as_its_way_there(timeline: Timeline) -> None:
+    rate = chip("h100").timeline["peer_gb_per_s"] * 1e3
+    for crossing, us in (
+        ({(1, 0): 100 * MB}, 100 * MB / rate),
+        ({(1, 0): 100 * MB, (2, 0): 100 * MB}, 200 * MB / rate),  # one way in
+        ({(1, 0): 100 * MB, (0, 2): 100 * MB}, 100 * MB / rate),  # in and out beside each other
+        ({(1, 0): MB}, FULL.us),
+    ):
+        timeline = of("h100")
+        timeline.launch("gather", FULL, 100, device=0, crossing=crossing)
+        (kernel,) = done(timeline)
+        assert kernel.us == pytest.approx(us)
+        links = report(timeline, counted=1, reused=0)["links"]
+        assert {(each["from"], each["to"]): each["bytes"] for each in links} == crossing
+
+
 def test_gpus_that_nothing_orders_are_told_of() -> None:
     for waits, pairs in ((True, 0), (False, 1)):
         timeline = of("h100")

@@ -283,6 +283,27 @@ def test_a_node_that_is_switched_off_still_stands_between_others(timeline: Timel
     assert last.start_us == first.end_us
 
 
+def test_a_condition_takes_time_on_the_device_and_none_of_the_host(timeline: Timeline) -> None:
+    timeline.begin_graph(ONE, 1)
+    timeline.node(1, [])
+    given = timeline.now_us
+    for _ in range(2):
+        timeline.graph_call("condition", 1)
+        timeline.begin_graph(LEGACY, 1)
+        timeline.node(10, [])
+        timeline.launch("body", HALF, LEGACY)
+        timeline.end_graph()
+    timeline.graph_call("condition", 1)
+    timeline.end_graph()
+    timeline.launch("after", HALF, ONE)
+    first, body, second, again, third, after = done(timeline)
+    assert [each.kind for each in (first, second, third)] == ["condition"] * 3
+    assert first.end_us - first.start_us == pytest.approx(timeline.times["condition_us"])
+    assert [body.start_us, second.start_us, again.start_us] == [first.end_us, body.end_us, second.end_us]
+    assert third.end_us == after.start_us
+    assert timeline.now_us == given + timeline.times["launch_call_us"]
+
+
 # -- laws -------------------------------------------------------------------------------------------------------------
 CALLS = st.lists(
     st.tuples(

@@ -125,7 +125,16 @@ def test_a_text_is_bound_to_one_thing_alone(live: Live) -> None:
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "structured_outputs")
 
 
-@pytest.mark.parametrize("schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"type": 7}, {"$ref": "#"}])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"$ref": "#/nowhere"},
+        {"type": 7},
+        {"$ref": "#"},
+        {"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}},
+    ],
+)
 def test_a_bad_schema_is_its_own_requests_400(live: Live, schema: dict[str, Any]) -> None:
     for stream in (False, True):
         body = {"model": "fake", "messages": HI, "stream": stream, **schema_of(schema)}

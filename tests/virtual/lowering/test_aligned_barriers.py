@@ -46,6 +46,18 @@ APART = {
 }
 
 
+# The same on one line, which is all that PTX says of where a barrier is written.
+APART |= {f"{name}, on one line": " ".join(body.split()) for name, body in APART.items() if "\n" in body}
+APART["in two arms on one line, and nothing after them"] = (
+    "if (t < 40) { x[t] = 1; __syncthreads(); __syncthreads(); return; } "
+    "else { for (int i = 0; i < 3; i++) __syncthreads(); x[t] = 2; return; }"
+)
+APART["in two arms of a loop, on one line"] = (
+    "for (int i = 0; i < n; i++) { if (t < 40) { x[t] = i; __syncthreads(); } "
+    "else { x[t] = 2 * i; __syncthreads(); x[t]++; } }"
+)
+
+
 @pytest.mark.parametrize("body", APART.values(), ids=APART)
 def test_lanes_of_a_warp_at_different_barriers_are_found(body: str) -> None:
     found = findings(body)
@@ -68,6 +80,10 @@ TOGETHER = {
         else { shared[t] = 6; asm volatile("bar.sync 2, 32;" ::: "memory"); }""",
     "an unrolled loop": """#pragma unroll
         for (int i = 0; i < 6; i++) { __syncthreads(); shared[63 - t] += i; __syncthreads(); }""",
+    "an unrolled loop in an arm": """if (t < 32) {
+        #pragma unroll
+            for (int i = 0; i < 6; i++) { __syncthreads(); shared[31 - t] += i; __syncthreads(); }
+        } else for (int i = 0; i < 12; i++) __syncthreads();""",
     "one whose rest is apart": "for (int i = 0; i < n + 4; i++) { __syncthreads(); if (t % 3) x[t] += shared[t ^ i]; }",
     "the same for all": "if (n == 3) { x[t] = 1; __syncthreads(); } else { x[t] = 2; __syncthreads(); }",
     "lanes that have returned": "if (t > 50) return; if (n == 3) { x[t] = 1; __syncthreads(); } __syncthreads();",

@@ -59,6 +59,7 @@ def test_half_of_what_there_is_stays_for_others() -> None:
     assert addresses.affordable(1 << 20, least=1 << 10) == 1 << 20
     assert addresses.affordable(1 << 60, least=1 << 20) < 1 << 47
     assert addresses.affordable(1 << 60, least=1 << 59) == 1 << 59
+    assert addresses.affordable(1 << 50, least=1 << 20, times=8) * 4 == addresses.affordable(1 << 50, least=1 << 20)
 
 
 def test_a_limit_that_leaves_more_than_is_needed_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

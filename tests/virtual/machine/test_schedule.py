@@ -106,7 +106,7 @@ def test_a_seed_draws_an_order_of_all_blocks_and_warps(sanitize: bool) -> None:
     orders = [seen(seeded(seed), sanitize=sanitize) for seed in range(6)]
     assert all(sorted(blocks) == list(range(7)) and sorted(warps) == list(range(5)) for blocks, warps in orders)
     assert len({tuple(blocks) for blocks, _ in orders}) > 3
-    assert seen(seeded(3)) == orders[3]
+    assert seen(seeded(3), sanitize=sanitize) == orders[3]  # observed warps give way, so the builds differ
 
 
 @pytest.mark.parametrize("kernel", ["lanes", "apart"])

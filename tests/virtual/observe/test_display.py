@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.virtual.observe import model
 from gridstride.virtual.observe.figures import aligned, percent, short, times
+from gridstride.virtual.observe.registers import Registers
 from gridstride.virtual.observe.run import Run
 
 STRIDED = """// <b>not bold</b>
@@ -106,3 +108,13 @@ def test_a_run_that_was_stopped_predicts_nothing() -> None:
     assert run.json()["stopped"] is True
     assert "stopped before its end" in str(run)
     assert "predicted" not in str(run)
+
+
+def test_no_time_is_shown_of_a_launch_that_hardware_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "registers_of", lambda *_: Registers(255, estimated=False))
+    x, y = np.ones(32 * 1024, np.float32), np.zeros(1024, np.float32)
+    with gs.use("virtual"):
+        shown = str(gs.cuda(STRIDED)["strided"].observe(1, 1024)(x, y))
+    assert "no time is predicted of a launch that hardware refuses" in shown
+    assert "more registers than a multiprocessor has, at 255 registers per thread" in shown
+    assert " ms predicted" not in shown

@@ -106,6 +106,12 @@ FOUND = {
     "a byte that two blocks write": """
         if (t == 0)
             reinterpret_cast<char*>(a)[(x + 1) / 2] = x; //@ //#""",
+    "a counter that the first block clears and counts with": """
+        if (i == 0) c[0] = 0; //@
+        if (t == 0) atomicAdd(&c[0], 1); //#""",
+    "a counter that another warp of the block counts with": """
+        if (t == 0) c[x] = 0; //@
+        if (t % 32 == 0) atomicAdd(&c[x], 1); //#""",
     "a flag that one block resets while others read it": """
         if (t == 0 && x % 2) plain = x; //@
         b[i] = plain; //#""",
@@ -126,6 +132,7 @@ SILENT = {
     "each thread its own element": "a[i] += b[i];",
     "all read the same": "b[i] = a[t] + a[i] + a[0] + __ldg(&c[x]);",
     "neighbouring bytes": "reinterpret_cast<unsigned char*>(a)[i] = i;",
+    "a counter that is cleared before a barrier": "if (t == 0) c[x] = 0; __syncthreads(); atomicAdd(&c[x], 1);",
     "a byte for each block": "if (t == 0) reinterpret_cast<char*>(a)[x] = x;",
     "the same value from all": "if (a[i] == 1) b[0] = 7; c[5] = 1;",
     "a histogram of atomics": "atomicAdd(&a[i % 7], 1); atomicMax(&b[0], i); atomicAdd(&c[t], 1);",

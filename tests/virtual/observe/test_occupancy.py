@@ -43,6 +43,19 @@ def test_the_limiter_is_what_there_is_too_little_of(threads: int, shared: int, c
     assert found.share == found.warps / 64
 
 
+def test_a_block_that_no_multiprocessor_holds_is_refused_by_hardware_where_the_registers_are_known() -> None:
+    """What cuLaunchKernel calls too many resources requested."""
+    known = occupancy(H200, FULL, (1024, 1, 1), 0, Registers(65, estimated=False))
+    assert known.refused
+    assert str(known).startswith(
+        "hardware refuses this launch: one block takes more registers than a multiprocessor has"
+    )
+    assert not occupancy(H200, FULL, (1024, 1, 1), 0, Registers(64, estimated=False)).refused
+    guessed = occupancy(H200, FULL, (1024, 1, 1), 0, Registers(65, estimated=True))
+    assert not guessed.refused
+    assert str(guessed).startswith("occupancy 0 %")
+
+
 def test_a_small_grid_limits_itself() -> None:
     found = occupancy(H200, (10, 1, 1), (256, 1, 1), 0, Registers(16, estimated=False))
     assert (found.blocks, found.limiter) == (1, "grid")

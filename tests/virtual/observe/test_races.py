@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,29 @@ CLEARED = "    tile[t] = 0; tile[t + 128] = 0; {barrier} atomicAdd(&tile[t * 37 
 def test_an_atomic_on_what_another_warp_clears_without_a_barrier_is_a_race(by: int) -> None:
     assert "race" in {f.kind for f in findings(CLEARED.format(barrier="", by=by))}
     assert findings(CLEARED.format(barrier="__syncthreads();", by=by) + "    bytes[t] = 0;\n") == ()
+
+
+COUNTED = (
+    "    __shared__ int count;\n    if (t == 0) count = 0;\n    {between} {by}(&count, 1);\n    __syncthreads();\n"
+)
+
+
+@pytest.mark.parametrize("by", ["atomicAdd", "atomicExch"])
+def test_a_counter_that_a_thread_of_the_first_warp_clears_and_counts_with_is_a_race(by: str) -> None:
+    """That warp's own atomics come between its store and the others', and must not hide it."""
+    rest = "    tile[t] = count; bytes[t] = 0; __syncthreads();\n"
+    (found,) = findings(COUNTED.format(between="", by=by) + rest)
+    assert found.kind == "race"
+    assert re.search(r"changes atomically shared memory at offset \d+, which thread \(0, 0, 0\) wrote", found.message)
+    assert {found.line, found.other.line} == {line_of(COUNTED, "count = 0"), line_of(COUNTED, "(&count, 1)")}
+    assert findings(COUNTED.format(between="__syncthreads();", by=by) + rest) == ()
+
+
+def test_an_atomic_behind_ones_own_store_is_remembered_where_others_met_the_store() -> None:
+    body = INIT + "    if (t == 0) tile[200] = 0;\n    __syncthreads();\n    if (t < 32) atomicAdd(&tile[200], 1);\n"
+    found = findings(body + "    if (t >= 32) bytes[t] = tile[200];\n    __syncthreads();\n")
+    line = line_of(body, "atomicAdd")
+    assert {line, line + 1} in [{each.line, each.other.line} for each in found if each.kind == "race"], found
 
 
 WITH_ATOMICS = {

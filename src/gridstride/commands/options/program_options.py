@@ -27,6 +27,7 @@ class _WithArguments(TyperCommand):
 def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
     app.command(cls=_WithArguments)(run)
+    app.command()(build)
 
 
 def run(
@@ -67,6 +68,10 @@ def run(
         bool, typer.Option("--ptx", help="Show what the compiler made of the kernels, and run nothing.")
     ] = False,
     gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="How many GPUs the program sees, 1 to 16.")] = 1,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="What a GPU has of it: 64MiB, say; or the chip's."),
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="End the program after S seconds, exit 124.")
     ] = None,
@@ -84,6 +89,44 @@ def run(
     }  # fmt: skip
     return call(
         "run", files, context.meta[_ARGUMENTS], device=device, chip=chip, options=options, sanitize=sanitize,
-        seed=seed, predict=predict, fails=fail or (), gpus=gpus, time_limit=time_limit, ptx=ptx,
-        as_json=as_json,
+        seed=seed, predict=predict, fails=fail or (), gpus=gpus, memory=memory, time_limit=time_limit,
+        ptx=ptx, as_json=as_json,
     )  # fmt: skip
+
+
+def build(
+    files: Annotated[list[str], typer.Argument(metavar="PROG.cu|DIR|FILES…", help="Its source.")],
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Where it goes.")] = None,
+    ptx: Annotated[bool, typer.Option("--ptx", help="Only the kernels of one .cu file, as PTX.")] = False,
+    fatbin: Annotated[
+        bool, typer.Option("--fatbin", help="Only the kernels of one .cu file, as a fat binary with PTX.")
+    ] = False,
+    include: Annotated[
+        list[str] | None, typer.Option("-I", metavar="DIR", help="Look for headers there; repeatable.")
+    ] = None,
+    define: Annotated[
+        list[str] | None, typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro; repeatable.")
+    ] = None,
+    library: Annotated[list[str] | None, typer.Option("-l", metavar="NAME", help="Link a library; repeatable.")] = None,
+    std: Annotated[str | None, typer.Option("--std", metavar="c++17", help="The version of C++.")] = None,
+    rdc: Annotated[
+        bool, typer.Option("--rdc", help="Relocatable device code; done by itself where files need it.")
+    ] = False,
+    flag: Annotated[
+        list[str] | None, typer.Option("--nvcc", metavar="FLAG", help="Hand a flag to nvcc; repeatable.")
+    ] = None,
+    chip: Annotated[
+        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Compile a whole CUDA program, or its kernels, to a file.
+
+    A program that loads its kernels while it runs (cuModuleLoad, cuLibraryLoadFromFile) finds them in a file of --ptx
+    or --fatbin.
+    """
+    options = {
+        "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
+        "relocatable": rdc, "flags": tuple(flag or ()),
+    }  # fmt: skip
+    return call("build", files, output=output, chip=chip, options=options, ptx=ptx, fatbin=fatbin, as_json=as_json)

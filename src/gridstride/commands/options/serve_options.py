@@ -7,18 +7,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gridstride.commands.terminal import WrongUse, within
+from gridstride.programs.memory_size import memory_size
 
 if TYPE_CHECKING:
+    from gridstride.models.pooling import Pooling
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.protocol import Build
 
 _NEEDED = ("torch", "tokenizers", "fastapi", "uvicorn", "prometheus_client")
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _POLICIES = ("continuous", "fifo", "static")  # as gridstride.serve.engine.policies has them, which imports more
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_POOLINGS = ("last", "mean")  # as gridstride.models.pooling has them
+_ORIGIN = re.compile(r"https?://[^/\s]+")
 _NAME = "model"  # the folder that `gridstride train` leaves below that of its run
 
 
@@ -38,6 +41,11 @@ class Options:
     api_key_file: str | None
     policy: str
     served_name: Sequence[str]
+    max_model_len: int | None
+    tensor_parallel_size: int
+    chat_template: str | None
+    pooling: str | None
+    cors: Sequence[str]
     max_body: str
     grace: float
     stall_after: float
@@ -54,8 +62,15 @@ def check(options: Options) -> None:
     within("--grace", options.grace, 0, 86400)
     within("--stall-after", options.stall_after, 0.1, 86400)
     within("--block-size", options.block_size, 1, 1024)
+    within("--tensor-parallel-size", options.tensor_parallel_size, 1, 64)
+    within("--max-model-len", options.max_model_len, 1, 1 << 24)
     _one_of("--dtype", options.dtype, _DTYPES)
     _one_of("--policy", options.policy, _POLICIES)
+    if options.pooling is not None:
+        _one_of("--pooling", options.pooling, _POOLINGS)
+    for origin in options.cors:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise WrongUse(f"--cors {origin} is no origin: http://localhost:3000 say, without a path, or * for all")
     if any(not name or not name.isprintable() for name in options.served_name):
         raise WrongUse("--served-name needs a name")
 
@@ -75,6 +90,8 @@ def build_of(folder: Path, options: Options) -> Build:
             "block_size": options.block_size,
             "policy": options.policy,
             "max_running": options.max_running,
+            "longest": options.max_model_len,
+            "tensor_parallel": options.tensor_parallel_size,
         },
     )
 
@@ -83,14 +100,21 @@ def settings_of(folder: Path, options: Options) -> Settings:
     """The HTTP side; WrongUse for a model folder that wants to be sampled as nothing can be."""
     from gridstride.models import generation
     from gridstride.models.errors import ModelError
+    from gridstride.models.fields import read_text
+    from gridstride.models.pooling import pooling
     from gridstride.serve.http.settings import Settings
 
     try:
         sampling = generation.sampling(folder)
+        pooled = pooling(folder) if options.pooling is None else cast("Pooling", options.pooling)
+        template = None if options.chat_template is None else read_text(Path(options.chat_template).expanduser())
     except ModelError as error:
         raise WrongUse(str(error)) from error
     return Settings(
         sampling=sampling,
+        pooling=pooled,
+        chat_template=template,
+        origins=tuple(options.cors),
         names=tuple(options.served_name) or (name_of(folder),),
         api_keys=keys(options),
         max_body=bytes_of("--max-body", options.max_body),
@@ -117,11 +141,10 @@ def keys(options: Options) -> frozenset[str]:
 
 def bytes_of(option: str, text: str) -> int:
     """Bytes, or KiB, MiB, GiB, TiB."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match and len(match[1]) < 20 else 0
-    if size < 1:
-        raise WrongUse(f"{option} {text} is no amount of memory: 500MiB or 4GiB, say")
-    return size
+    try:
+        return memory_size(text)
+    except ValueError as error:
+        raise WrongUse(f"{option} {error}") from None
 
 
 def _keys_in(file: str) -> list[str]:

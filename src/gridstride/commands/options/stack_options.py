@@ -1,4 +1,4 @@
-"""The words of the stack's commands: train, serve, generate, chat, load.
+"""The words of the stack's commands: train, serve, generate, chat, evaluate, load.
 
 As in cli.py a command parses its words and calls one function, which is imported only then.
 """
@@ -11,13 +11,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from gridstride.commands.options.serve_words import serve
 from gridstride.commands.options.shared_options import Json, call
 from gridstride.serve.engine.sampling import COMMAND_OPTIONS, Sampling
 
 
 def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    for command in (train, serve, generate, chat, load):
+    for command in (train, serve, generate, chat, evaluate, load):
         app.command()(command)
 
 
@@ -64,72 +65,6 @@ def train(
         processes=processes,
         as_json=as_json,
     )
-
-
-def serve(
-    model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
-    ] = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Whose requests: 0.0.0.0 for all machines.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="PORT", help="0 takes any that is free.")] = 8000,
-    device: Annotated[
-        str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
-    ] = None,
-    dtype: Annotated[
-        str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16 or float16; auto: as the folder has it.")
-    ] = "auto",
-    max_running: Annotated[int, typer.Option("--max-running", metavar="N", help="Sequences that run at a time.")] = 256,
-    max_queue: Annotated[
-        int, typer.Option("--max-queue", metavar="N", help="Sequences that may wait; more get 503.")
-    ] = 1024,
-    block_size: Annotated[
-        int | None, typer.Option("--block-size", metavar="TOKENS", help="Of a block of the cache.")
-    ] = None,
-    cache_memory: Annotated[
-        str | None,
-        typer.Option(
-            "--cache-memory", metavar="SIZE", help="For keys and values, 4GiB say; what is left over by default."
-        ),
-    ] = None,
-    api_key: Annotated[
-        list[str] | None,
-        typer.Option("--api-key", metavar="KEY", help="Ask for this key; repeatable. Other users see it: see next."),
-    ] = None,
-    api_key_file: Annotated[
-        str | None, typer.Option("--api-key-file", metavar="FILE", help="Keys, one in each line.")
-    ] = None,
-    policy: Annotated[
-        str, typer.Option("--policy", metavar="NAME", help="continuous; fifo and static are there to be compared with.")
-    ] = "continuous",
-    served_name: Annotated[
-        list[str] | None,
-        typer.Option("--served-name", metavar="NAME", help="What requests call the model; repeatable."),
-    ] = None,
-    max_body: Annotated[str, typer.Option("--max-body", metavar="SIZE", help="Of a request.")] = "4MiB",
-    grace: Annotated[
-        float, typer.Option("--grace", metavar="SECONDS", help="For running requests after SIGTERM.")
-    ] = 30.0,
-    stall_after: Annotated[
-        float,
-        typer.Option(
-            "--stall-after", metavar="SECONDS", help="/health fails when requests run so long without a token."
-        ),
-    ] = 60.0,
-    as_json: Json = False,
-) -> int:
-    """Serve a model as OpenAI's servers do.
-
-    Chat, completions, streaming, metrics. With --json one line says where, once requests can come. Ctrl-C or SIGTERM
-    lets running requests end; the second one ends at once.
-    """
-    return call(
-        "serve", model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
-        block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
-        policy=policy, served_name=served_name or (), max_body=max_body, grace=grace, stall_after=stall_after,
-        as_json=as_json,
-    )  # fmt: skip
 
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -207,6 +142,37 @@ def chat(
     """
     return call(
         "chat", model, url=url, system=system, device=device, dtype=dtype, api_key_file=api_key_file, **sampling,
+    )  # fmt: skip
+
+
+def evaluate(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model folder; the one that was trained here by default.")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", metavar="FILE", help="A text, or .jsonl with texts or questions; repeatable."),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", metavar="TOKENS", help="That predict a text's; all that fit, to 2048."),
+    ] = None,
+    stride: Annotated[
+        int | None, typer.Option("--stride", metavar="TOKENS", help="From one window to the next; half of one.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only a file's first N rows.")] = None,
+    device: ModelDevice = None,
+    dtype: ModelType = "auto",
+    as_json: Json = False,
+) -> int:
+    """Say how well a model knows texts, and answers questions.
+
+    Rows {"text": …} of a .jsonl file, or any other file as one text, give perplexity and bits per byte. Rows
+    {"prompt": …, "choices": […], "answer": 0} give how often the likeliest choice is the right one.
+    """
+    return call(
+        "evaluate", model, data=data or (), window=window, stride=stride, limit=limit, device=device, dtype=dtype,
+        as_json=as_json,
     )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from gridstride.commands.text.findings import finding_line
 from gridstride.judge.gains import Unit, closing, gains, per_request, per_unit, unit_of
-from gridstride.judge.limits import Rates, floor_ms
 from gridstride.judge.problem import Problem, Sizes
+from gridstride.judge.timing.limits import Rates, floor_ms
 from gridstride.virtual.observe.figures import aligned, percent, short, times
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.cases import all_cases
-from gridstride.judge.coverage import coverage
-from gridstride.judge.data import INFINITE, general_kinds
+from gridstride.judge.cases.case_list import all_cases
+from gridstride.judge.cases.coverage import coverage
+from gridstride.judge.cases.data import INFINITE, general_kinds
 from gridstride.judge.expected import declaration
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KEYS
@@ -110,7 +110,7 @@ def _sizes(problem: Problem) -> list[str]:
         said.append(f"  one alone    up to {_words(problem.widest)}; two of an output 2^20 elements together")
     if problem.zeros:
         said.append(f"  may be 0     {', '.join(problem.zeros)}")
-    said.append(f"  timed        {_words(problem.timed)}; no array has 2^31 elements or more")
+    said.append(f"  timed        {_words(problem.timed)}; larger sizes are not judged")
     return said
 
 

@@ -24,10 +24,10 @@ def access_pictures(entry: Entry) -> Sequence[Pictured]:
 
     The kernel runs in the judge's sandbox, as it did for its verdict.
     """
+    from gridstride.judge.execution.runnable import RefusedError
     from gridstride.judge.find import find
     from gridstride.judge.header import HeaderError
     from gridstride.judge.ladder import Ladder
-    from gridstride.judge.runnable import RefusedError
     from gridstride.judge.submission import submission
     from gridstride.virtual.gpu import VirtualGPU
 
@@ -48,7 +48,7 @@ def access_pictures(entry: Entry) -> Sequence[Pictured]:
 
 
 def _drawn(ladder: Ladder, kernel: KernelFile) -> Sequence[Pictured]:
-    from gridstride.judge.data import generate
+    from gridstride.judge.cases.data import generate
     from gridstride.judge.explain.at_size import timed
     from gridstride.judge.explain.explanation import touched
     from gridstride.judge.explain.lines import lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gridstride.judge.divisions import Division
+from gridstride.judge.execution.divisions import Division
 from gridstride.judge.explain import what_if
 from gridstride.judge.explain.at_size import AtSize
 from gridstride.judge.explain.lines import Line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gridstride.judge.execution.subject import Subject
 from gridstride.judge.problem import Problem
-from gridstride.judge.subject import Subject
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.counters import Counters
 from gridstride.virtual.observe.predict import Prediction, Shape, predict

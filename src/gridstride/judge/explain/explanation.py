@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridstride.judge.access_map import Access
-from gridstride.judge.data import generate
+from gridstride.judge.cases.data import generate
+from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.lane_timeline import Step
+from gridstride.judge.execution.runnable import RefusedError
+from gridstride.judge.execution.subject import Subject as Kernel
 from gridstride.judge.explain import nsight
 from gridstride.judge.explain.advice import Advice, Subject, advise
 from gridstride.judge.explain.at_size import AtSize, timed
@@ -19,11 +22,9 @@ from gridstride.judge.explain.rungs import Rung, climbed, nearest, with_rungs
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
-from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Case, Problem
-from gridstride.judge.runnable import RefusedError
+from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.sandbox.python_header import is_python
-from gridstride.judge.subject import Subject as Kernel
 from gridstride.judge.verdict import RungResult
 from gridstride.judge.verify import observe, totals
 from gridstride.protocol import Device
@@ -33,7 +34,8 @@ from gridstride.virtual.observe.run import Run
 
 Progress = Callable[[str], None]
 COUNTED = "counted on the virtual GPU"
-_PICTURED = 4  # lines whose accesses are looked at
+PICTURED = 4
+"""Lines whose accesses are looked at."""
 
 
 def _quiet(_: str) -> None:
@@ -60,6 +62,8 @@ class Profile:
     nearest: Rung | None
     accesses: tuple[Access, ...]
     """Of the heaviest lines, what the lanes of one warp touch."""
+    way: tuple[Step, ...]
+    """Of a kernel that diverges, the way of its first warp."""
 
     @property
     def complete(self) -> bool:
@@ -193,19 +197,27 @@ def _profile(
         run=run, at=at, predicted=predicted, ms=ms, measured=time_ms is not None, occupancy=occupancy,
         resources=resources(at, ms), rooflines=rooflines(at, ms), lines=shown,
         advice=with_rungs(advice, counters, predicted.ms, rungs), rungs=rungs, nearest=nearest(counters, rungs),
-        accesses=touched(problem, subject, shown, judge.seed),
+        accesses=touched(problem, subject, shown, judge.seed), way=diverged(problem, subject, shown, judge.seed),
     )  # fmt: skip
 
 
 def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[Access, ...]:
     """What a warp touches on the heaviest of these lines, the heaviest first."""
     reach = [line for line in shown if line.counters.global_requests or line.counters.shared_requests]
-    heaviest = [line.number for line in sorted(reach, key=lambda line: -line.share)[:_PICTURED]]
+    heaviest = [line.number for line in sorted(reach, key=lambda line: -line.share)[:PICTURED]]
     if not heaviest:
         return ()
     case = Case(problem.observed, "normal", seed)
     found = subject.accesses(problem.signature, case, generate(problem, case), heaviest)
     return tuple(sorted((each for each in found if each.line in heaviest), key=lambda each: heaviest.index(each.line)))
+
+
+def diverged(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[Step, ...]:
+    """The way of the first warp where lanes of some warp go different ways; a kernel without needs no second run."""
+    if not any(line.counters.divergent_branches for line in shown):
+        return ()
+    case = Case(problem.observed, "normal", seed)
+    return subject.way_of_a_warp(problem.signature, case, generate(problem, case))
 
 
 def _occupancy(sizes: Any, subject: Kernel, run: Run) -> Occupancy:

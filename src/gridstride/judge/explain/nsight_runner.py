@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 
 from gridstride.device.choice import device
-from gridstride.judge.buffers import Buffers
-from gridstride.judge.data import generate
+from gridstride.judge.cases.data import generate
+from gridstride.judge.execution.buffers import Buffers
+from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
 from gridstride.judge.problem import Case
-from gridstride.judge.runnable import build
 
 
 def main(words: list[str]) -> None:

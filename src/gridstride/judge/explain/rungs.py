@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
+from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.explain.advice import Advice
 from gridstride.judge.explain.at_size import timed
 from gridstride.judge.find import Folder
-from gridstride.judge.prepared_cases import prepare
 from gridstride.judge.problem import Case
-from gridstride.judge.runnable import RefusedError, build
+from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.verify import COUNTERS, observe
 from gridstride.protocol import Device
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from gridstride.judge.access_map import Access
+from gridstride.judge.execution.access_map import Access
 from gridstride.judge.report.svg import NARROW, WIDE, drawing, tag
 
 _HEIGHT, _STEP = 15, 18  # pixels of a row, and from one to the next

@@ -11,7 +11,7 @@ from gridstride.judge.report.svg import WIDE, drawing, tag
 from gridstride.virtual.observe.figures import percent
 
 _ROW, _TALL = 26, 40  # pixels of a row that is one line, and of one that is two
-_NAME, _VALUE = 300, 190  # pixels left of the bars, and right of them
+_NAME, _VALUE = 300, 290  # pixels left of the bars, and right of them
 _BAR = 14
 _PERCENT = 52  # pixels for a percentage
 

@@ -10,23 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from gridstride.judge.access_map import Access
+from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.lane_timeline import rows
 from gridstride.judge.report.access_picture import picture, told
 from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.ladder_chart import Column, ladder_chart
+from gridstride.judge.report.lane_picture import lane_picture
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
-from gridstride.judge.report.source_view import headline, source_lines
+from gridstride.judge.report.source_view import SourceLine, headline, source_lines
 from gridstride.judge.report.svg import fitting
 from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, short, times
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from gridstride.judge.explain.advice import Advice
     from gridstride.judge.explain.explanation import Explanation, Profile
     from gridstride.judge.explain.lines import Line
 
 _FOLDER = Path(__file__).parent
 _PICTURED = 4  # accesses that get a picture
+LEAST_SHARE = 0.005
+"""Of the time: a part of the chip that is busy for less gets no bar."""
 _YOURS = "this kernel"
 
 
@@ -55,6 +61,12 @@ class Pictured:
 
 def render(explanation: Explanation, *, command: str, date: datetime | None = None) -> str:
     """The page. `command` is what was typed, `date` when, by default now."""
+    page = templates().get_template("kernel.html.j2")
+    return plain(page.render(_view(explanation, command, date or datetime.now().astimezone())))
+
+
+def templates() -> Environment:
+    """The pages about kernels."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -63,8 +75,7 @@ def render(explanation: Explanation, *, command: str, date: datetime | None = No
     )  # fmt: skip
     environment.filters |= {"short": short, "percent": percent, "times": times, "sentence": _sentence,
                             "words": lambda name: name.replace("_", " ")}  # fmt: skip
-    page = environment.get_template("kernel.html.j2")
-    return plain(page.render(_view(explanation, command, date or datetime.now().astimezone())))
+    return environment
 
 
 def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, Any]:
@@ -88,21 +99,28 @@ def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, A
 
 
 def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
+    return launch_figures(profile, explanation.file.name) | {
+        "busy": _busy(explanation),
+        "advice": [(each, where(each)) for each in profile.advice],
+        "chart": _chart(profile) if profile.rungs else None,
+        "beside": _beside(explanation, profile),
+    }
+
+
+def launch_figures(profile: Profile, name: str) -> dict[str, Any]:
+    """What the sections on one launch show, of any kernel; headings are of level 2."""
     o, properties = profile.occupancy, profile.at.chip.properties
     most = properties.max_threads_per_multiprocessor // properties.warp_size
     return {
+        "level": 2,
         "limits": _limits(profile),
-        "busy": _busy(explanation),
-        "roofline": _roofline(profile, explanation.file.name),
+        "roofline": _roofline(profile, name),
         "occupancy": fitting(
             lambda width: slots(f"{o.warps} of {most} warps of a multiprocessor are there", o.warps, most, width)
         ),
-        "most_warps": most,
-        "advice": [(each, where(each)) for each in profile.advice],
         "pictures": _pictures(profile),
         "divergence": _divergence(profile),
-        "chart": _chart(profile) if profile.rungs else None,
-        "beside": _beside(explanation, profile),
+        "way": fitting(lambda width: lane_picture(rows(profile.way), width)) if profile.way else None,
     }
 
 
@@ -115,15 +133,21 @@ def where(advice: Advice) -> str:
 
 def _rows(explanation: Explanation) -> list[Row]:
     file, profile = explanation.file, explanation.profile
-    known = {line.number: line for line in profile.lines} if profile else {}
-    most = max((line.share for line in known.values()), default=0.0) or 1.0
     sampled = explanation.measured.lines if explanation.measured else {}
+    shown = source_lines(file.source, None, explanation.result.findings)
+    return heated(shown, profile.lines if profile else (), sampled)
+
+
+def heated(shown: Sequence[SourceLine], known: Sequence[Line], sampled: Mapping[int, Mapping[str, Any]]) -> list[Row]:
+    """Source lines with what they did, shaded by their share of the time; `sampled` is what ncu says of lines."""
+    by_number = {line.number: line for line in known}
+    most = max((line.share for line in known), default=0.0) or 1.0
     rows = []
-    for shown in source_lines(file.source, None, explanation.result.findings):
-        line = known.get(shown.number)
+    for each in shown:
+        line = by_number.get(each.number)
         heat = (line.share / most) ** 0.5 if line else 0.0
-        share = sampled[shown.number].get("sample_share") if shown.number in sampled else None
-        rows.append(Row(shown.number, shown.code, shown.comment, heat, shown.messages, line, share))
+        share = sampled[each.number].get("sample_share") if each.number in sampled else None
+        rows.append(Row(each.number, each.code, each.comment, heat, each.messages, line, share))
     return rows
 
 
@@ -131,7 +155,7 @@ def _limits(profile: Profile) -> Markup:
     rows = [
         Bar(each.name, each.share, f"{each.ms:.3g} ms alone", strong=each.name == profile.limiter)
         for each in profile.resources
-        if each.share > 0.005
+        if each.share > LEAST_SHARE
     ]
     return fitting(lambda width: bars("Share of speed of light of each part of the chip", rows, width))
 
@@ -141,7 +165,7 @@ def _busy(explanation: Explanation) -> Markup | None:
     if measured is None or not measured.shares:
         return None
     busiest = sorted(measured.shares.items(), key=lambda each: -each[1])
-    rows = [Bar(name, share, strong=name == measured.limiter) for name, share in busiest if share > 0.005]
+    rows = [Bar(name, share, strong=name == measured.limiter) for name, share in busiest if share > LEAST_SHARE]
     return fitting(lambda width: bars("Busy share of each unit, measured by Nsight Compute", rows, width))
 
 

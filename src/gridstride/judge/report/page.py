@@ -15,13 +15,13 @@ from gridstride.judge.explain.explanation import touched
 from gridstride.judge.explain.lines import lines
 from gridstride.judge.gains import Unit, closing, gains, unit_of
 from gridstride.judge.header import KernelFile
-from gridstride.judge.limits import Rates
 from gridstride.judge.report.kernel_page import Pictured, pictures
 from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
 from gridstride.judge.report.svg import fitting
 from gridstride.judge.report.table import Speed, cells, header
+from gridstride.judge.timing.limits import Rates
 from gridstride.judge.verdict import Finding, Rejection, RungResult
 from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, short

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gridstride.judge.gains import Unit, per_request, per_unit
-from gridstride.judge.limits import Rates
+from gridstride.judge.timing.limits import Rates
 from gridstride.judge.verdict import RungResult
 from gridstride.virtual.observe.figures import percent, short, times
 

@@ -10,9 +10,9 @@ from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import use
 from gridstride.device.kernel import BoundKernel, Kernel
 from gridstride.device.module import ptx
+from gridstride.judge.execution.kernel_facts import KernelFacts
+from gridstride.judge.execution.runnable import RefusedError, Runnable
 from gridstride.judge.header import Launch
-from gridstride.judge.kernel_facts import KernelFacts
-from gridstride.judge.runnable import RefusedError, Runnable
 from gridstride.judge.symbols import evaluate
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, UnknownName

@@ -28,6 +28,7 @@ from gridstride.judge.header import (
     parse_kernel,
     stray_grid,
 )
+from gridstride.judge.likely_launch import python_header
 from gridstride.judge.problem import Parameter, Signature
 
 _OWN = ("constants", "warps", "arguments")
@@ -79,12 +80,9 @@ def parse_python(source: str, *, filename: str) -> PythonFile:
     return PythonFile(file, language, constants, _warps(fields.get("warps"), filename), arguments)
 
 
-def no_launch(file: PythonFile, extent: str) -> str:
-    """What belongs at the top of a file that says nothing of its launch; `extent` is how many results there are."""
-    example = {
-        "triton": f"# grid: ceil({extent}/BLOCK)\n# constants: BLOCK=1024",
-        "numba": f"# grid: ceil({extent}/256)\n# block: 256",
-    }[file.language]
+def no_launch(file: PythonFile, signature: Signature) -> str:
+    """What belongs at the top of a file that says nothing of its launch: as its indices go, else a usual one."""
+    example = "\n".join(python_header(signature, file.kernel, file.language) or _usual(file.language, signature))
     line = stray_grid(file.kernel.source)
     if line is None:
         return f"no launch shape: open the file with its grid over the problem's sizes, such as\n{example}"
@@ -92,6 +90,14 @@ def no_launch(file: PythonFile, extent: str) -> str:
         "the launch shape is read from the comment that opens the file, whose lines begin with # in Python: line "
         f"{line} is none of them. Open the file with such as\n{example}"
     )
+
+
+def _usual(language: str, signature: Signature) -> list[str]:
+    """One thread, or element of a program, for each result."""
+    extent = "*".join(next(p for p in signature.parameters if p.written).shape)
+    if language == "triton":
+        return [f"# grid: ceil({extent}/BLOCK)", "# constants: BLOCK=1024"]
+    return [f"# grid: ceil({extent}/256)", "# block: 256"]
 
 
 def _check_language(fields: Mapping[str, Field], language: str, filename: str) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Signature
-from gridstride.judge.runnable import RefusedError
 from gridstride.judge.sandbox import landlock, records, seccomp
 from gridstride.judge.sandbox.client import StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits
@@ -52,8 +52,7 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
         raise RefusedError(Finding("launch", reason))
     launch = file.kernel.launch
     if launch is None:
-        output = next(p for p in signature.parameters if p.written)
-        raise RefusedError(Finding("launch", no_launch(file, "*".join(output.shape))))
+        raise RefusedError(Finding("launch", no_launch(file, signature)))
     words = {"language": file.language, "source": file.kernel.source, "filename": file.kernel.filename,
              "entry": file.kernel.entry, "parameters": parameter_types(signature, file.language),
              "constants": file.constants, "warps": file.warps, "arguments": file.arguments,

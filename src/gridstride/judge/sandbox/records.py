@@ -13,13 +13,15 @@ from dataclasses import asdict, fields
 from typing import Any, ParamSpec, TypeVar
 
 from gridstride.compiler import Diagnostic
-from gridstride.judge.access_map import Access
-from gridstride.judge.blame import Blame
-from gridstride.judge.divisions import Division
+from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
+from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
+from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.blame import Blame
+from gridstride.judge.execution.divisions import Division
+from gridstride.judge.execution.kernel_facts import KernelFacts
+from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
 from gridstride.judge.header import Launch, LaunchShape
-from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.problem import Case, Parameter, Signature
-from gridstride.judge.size_conditions import MOST_TOKENS, SizeCondition
 from gridstride.judge.verdict import Finding
 from gridstride.plain import plain
 from gridstride.virtual.chips import chip
@@ -31,10 +33,14 @@ from gridstride.virtual.observe.run import Run
 
 _LONGEST = 20_000  # characters of any text that a worker says
 _MOST_FINDINGS = 1000
+_MOST_OUTCOMES = 1 << 16  # bytes: of a kernel of 262,144 basic blocks
+_MOST_CONSTANTS = 1000
+_MOST_VARIABLES, _LONGEST_VARIABLE = 256, 1000
 _MOST_NOTES, _LONGEST_NOTE = 8, 1000
 _MOST_ACCESSES, _LANES = 64, 32
 _LARGEST_ACCESS = 16  # bytes for a lane
 _MOST_LINES = 1 << 24  # of a source
+_MOST_LINES_OF_A_STRETCH = 1 << 10
 _MOST_THREADS = 1 << 31  # along a side of a grid
 _MOST_COUNTED = 1 << 62
 _MOST_SHARED, _MOST_REGISTERS = 1 << 20, 1 << 10  # more than any chip has
@@ -95,21 +101,21 @@ def _named(value: object, longest: int) -> str:
 def case_words(case: Case) -> dict[str, Any]:
     """What a worker must know of a case: not the seed that its data is drawn from."""
     return {"sizes": dict(case.sizes), "multiprocessors": case.multiprocessors, "offsets": dict(case.offsets),
-            "order": case.order, "once": case.once, "fresh": case.fresh}  # fmt: skip
+            "order": case.order, "once": case.once, "fresh": case.fresh, "mirrored": case.mirrored}  # fmt: skip
 
 
 def case_of(words: Mapping[str, Any]) -> Case:
     """The case without its data."""
     return Case(words["sizes"], "", 0, multiprocessors=words["multiprocessors"], offsets=words["offsets"],
-                order=words["order"], once=words["once"], fresh=words["fresh"])  # fmt: skip
+                order=words["order"], once=words["once"], fresh=words["fresh"], mirrored=words["mirrored"])  # fmt: skip
 
 
 def facts_words(facts: KernelFacts) -> dict[str, Any]:
     """What is known of a kernel once it is built."""
     warnings = [warning_words(each) for each in facts.warnings]
     divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
-    return {"float_index": facts.float_index, "atomics": facts.atomics, "warnings": warnings, "notes": [*facts.notes],
-            "divisions": divided,
+    return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "warnings": warnings,
+            "notes": [*facts.notes], "divisions": divided, "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions]}  # fmt: skip
 
 
@@ -120,7 +126,11 @@ def facts_of(words: Any) -> KernelFacts:
     divided = tuple(_division(*each) for each in words["divisions"][:_MOST_FINDINGS])
     known = words["float_index"] is True, words["atomics"] is True
     conditions = tuple(_condition(*each) for each in words["conditions"][:_MOST_FINDINGS])
-    return KernelFacts(*known, warnings, notes_of(words["notes"]), divided, conditions=conditions)
+    constants = tuple(whole(each, 0, 1 << 31) for each in words["constants"][:_MOST_CONSTANTS])
+    return KernelFacts(
+        *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
+        constants=constants,
+    )  # fmt: skip
 
 
 def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondition:
@@ -166,6 +176,36 @@ def launch_of(words: list[Any]) -> Launch:
     """The launch, in expressions."""
     grid, block, shared, cooperative = words
     return Launch(tuple(grid), tuple(block), shared, cooperative)
+
+
+def path_words(path: KernelPath) -> dict[str, Any]:
+    """Which way a run went."""
+    uses = [[use.name, use.size, use.written] for use in path.variables[:_MOST_VARIABLES]]
+    return {
+        "outcomes": path.outcomes.hex(),
+        "unreached": sorted(path.unreached),
+        "variables": uses,
+        "exact": path.exact,
+    }
+
+
+@strict
+def path_of(words: Any) -> KernelPath:
+    """Which way a run went."""
+    outcomes, lines = words["outcomes"], words["unreached"]
+    if len(outcomes) > 2 * _MOST_OUTCOMES or len(lines) > _MOST_OUTCOMES:
+        raise MalformedError(f"a path of {len(outcomes)} digits and {len(lines)} lines")
+    reached = frozenset(whole(line, 1, _MOST_LINES) for line in lines)
+    return KernelPath(bytes.fromhex(outcomes), reached, _uses(words["variables"]), exact=words["exact"] is True)
+
+
+def _uses(words: Any) -> tuple[VariableUse, ...]:
+    if len(words) > _MOST_VARIABLES:
+        raise MalformedError(f"{len(words)} variables")
+    sizes = [(name, whole(size, 1, MOST_WATCHED), written) for name, size, written in words]
+    return tuple(
+        VariableUse(text(name, _LONGEST_VARIABLE), size, whole(written, 1, size)) for name, size, written in sizes
+    )
 
 
 def finding_words(finding: Finding) -> dict[str, Any]:
@@ -239,6 +279,24 @@ def _access(words: Mapping[str, Any]) -> Access:
     size = whole(words["bytes"], 1, _LARGEST_ACCESS)
     line = whole(words["line"], 0, _MOST_LINES)
     return Access(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
+
+
+def step_words(step: Step) -> dict[str, Any]:
+    """A stretch of a warp's way."""
+    return asdict(step)
+
+
+@strict
+def steps_of(words: Any) -> tuple[Step, ...]:
+    """A warp's way."""
+    return tuple(_step(each) for each in words[:MOST_STEPS])
+
+
+def _step(words: Mapping[str, Any]) -> Step:
+    stretch = words["stretch"]
+    lines = tuple(whole(line, 0, _MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
+    ptx_line, instructions = (whole(stretch[name], 0, _MOST_COUNTED) for name in ("ptx_line", "instructions"))
+    return Step(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
 
 
 def run_words(run: Run, kernel: Any) -> dict[str, Any]:

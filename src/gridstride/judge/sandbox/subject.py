@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.access_map import Access
-from gridstride.judge.attempt import Attempt, Observed, Results, steps
-from gridstride.judge.blame import Blame
+from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.attempt import Attempt, Observed, Results, steps
+from gridstride.judge.execution.blame import Blame
+from gridstride.judge.execution.kernel_facts import KernelFacts
+from gridstride.judge.execution.lane_timeline import Step
+from gridstride.judge.execution.runnable import RefusedError, Runnable, launch_of
 from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape
-from gridstride.judge.kernel_facts import KernelFacts
 from gridstride.judge.parameter_names import named
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
-from gridstride.judge.runnable import RefusedError, Runnable, launch_of
 from gridstride.judge.sandbox import records
 from gridstride.judge.sandbox.client import CannotJudge, StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits, cramped
@@ -171,7 +172,8 @@ class SandboxedKernel:
             bounds = _bounds(signature, case, runs)
             reply = self._asked("attempt", signature, case, inputs, bounds)
             findings = records.findings_of(reply.words.get("findings"))
-            return Attempt(findings, _results(reply, signature, case, inputs[0], runs))
+            path = records.path_of(reply.words.get("path"))
+            return Attempt(findings, _results(reply, signature, case, inputs[0], runs), path)
         except StoppedError as stopped:
             return Attempt((_finding(stopped),))
         except records.MalformedError as error:
@@ -213,6 +215,14 @@ class SandboxedKernel:
         try:
             reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))
             return records.accesses_of(reply.words.get("accesses"))
+        except (StoppedError, records.MalformedError):
+            return ()
+
+    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
+        """Which lanes of the first warp were on in each stretch of its way; nothing where that cannot be seen."""
+        try:
+            reply = self._asked("way", signature, case, [inputs])
+            return records.steps_of(reply.words.get("way"))
         except (StoppedError, records.MalformedError):
             return ()
 

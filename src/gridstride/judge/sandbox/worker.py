@@ -102,7 +102,7 @@ class Room:
     def warm_up(self) -> None:
         """Load what cannot be loaded once the room is locked, and what takes long."""
         from gridstride.compiler.bindings import load
-        from gridstride.judge import attempt, blame, runnable  # noqa: F401
+        from gridstride.judge.execution import attempt, blame, runnable  # noqa: F401
         from gridstride.virtual.gpu import VirtualGPU
         from gridstride.virtual.machine import engine
         from gridstride.virtual.machine.memory.addresses import affordable
@@ -129,6 +129,7 @@ class Room:
             "observe": self._observe,
             "blame": self._blame,
             "accesses": self._accesses,
+            "way": self._way,
         }
         try:
             return does[asked.words["do"]](asked)
@@ -145,8 +146,8 @@ class Room:
             return Message({"error": f"{type(error).__name__}: {error}"})
 
     def _build(self, asked: Message) -> Message:
+        from gridstride.judge.execution.runnable import RefusedError, build_for
         from gridstride.judge.header import KernelFile
-        from gridstride.judge.runnable import RefusedError, build_for
 
         words = asked.words
         self._kernel = None
@@ -161,7 +162,7 @@ class Room:
         return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
     def _build_ptx(self, asked: Message) -> Message:
-        from gridstride.judge.runnable import RefusedError
+        from gridstride.judge.execution.runnable import RefusedError
         from gridstride.judge.sandbox.ptx_kernel import build_ptx
 
         self._kernel = None
@@ -176,7 +177,9 @@ class Room:
         signature, case = self._case(asked)
         inputs = _inputs(asked.words["numbers"], asked.buffers)
         done = self._kernel.attempt(signature, case, inputs)
-        return _replied([records.finding_words(f) for f in done.findings], done.results)
+        reply = _replied([records.finding_words(f) for f in done.findings], done.results)
+        reply.words["path"] = records.path_words(done.path)
+        return reply
 
     def _observe(self, asked: Message) -> Message:
         signature, case = self._case(asked)
@@ -200,6 +203,12 @@ class Room:
         (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
         found = self._kernel.accesses(signature, case, inputs, asked.words["lines"])
         return Message({"accesses": [records.access_words(each) for each in found]})
+
+    def _way(self, asked: Message) -> Message:
+        signature, case = self._case(asked)
+        (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
+        found = self._kernel.way_of_a_warp(signature, case, inputs)
+        return Message({"way": [records.step_words(each) for each in found]})
 
     def _entry(self) -> Any:
         """The virtual GPU's own kernel."""

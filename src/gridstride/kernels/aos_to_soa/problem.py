@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from gridstride.judge.data import any_bits
+from gridstride.judge.cases.data import any_bits
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
 

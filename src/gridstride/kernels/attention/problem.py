@@ -90,7 +90,7 @@ def any_past(v: Values, draw: Generator) -> dict[str, Any]:
     """The mask's edge anywhere, in the middle of a tile too: past every key, and before all of them."""
     queries, keys = v["q"].shape[2], v["k"].shape[1]
     edge = int(draw.integers(-queries - 2, keys + 3))
-    return {"past": int(draw.choice([edge, edge, -queries, 1 - queries, (1 << 31) - 1, -1]))}
+    return {"past": int(draw.choice([edge, edge, -queries, 1 - queries, (1 << 31) - 1, -(1 << 31), -1]))}
 
 
 def rising(v: Values, draw: Generator) -> dict[str, Any]:
@@ -102,9 +102,18 @@ def rising(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
-    """Scores of some -280, all of them: who takes 0 for the largest, or does not take it away, divides 0 by 0."""
+    """Scores of some -280, or -11,000, all of them: who takes 0 or -10,000 for the largest, or does not take it away,
+    divides 0 by 0. Values are positive: scores so large may be wrong by a few hundredths of a weight, and nothing else.
+    """
     q, k = (0.1 * v[name].astype(np.float64) for name in ("q", "k"))
-    return {"q": q - 5, "k": k + 5, "scale": SCALES[0], "past": _past(v, draw)}
+    given = {"q": q - 5, "k": k + 5, "v": np.abs(v["v"]) + 1}
+    return {**given, "scale": SCALES[0] * draw.choice([1.0, 40.0]).item(), "past": _past(v, draw)}
+
+
+def small_scale(v: Values, draw: Generator) -> dict[str, Any]:
+    """Queries and keys of tens of thousands with a scale of 1e-10: who rounds their product to a half keeps nothing."""
+    q, k = (np.clip(2.0**14 * np.nan_to_num(v[name].astype(np.float64)), -6e4, 6e4) for name in ("q", "k"))
+    return {"q": q, "k": k, "scale": SCALES[0] * 2.0**-28, "past": _past(v, draw)}
 
 
 def one_huge(v: Values, draw: Generator) -> dict[str, Any]:
@@ -185,6 +194,7 @@ problem = Problem(
         "any past": any_past,
         "rising": rising,
         "far below zero": far_below_zero,
+        "small scale": small_scale,
         "one huge": one_huge,
         "one NaN": one_nan,
     },

@@ -34,7 +34,7 @@ def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
 def _cuda(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Three:
     y, mean, rstd = _fake(x, weight, bias, eps)
     rows, width = check_rows(x, "x"), x.shape[-1]
-    lanes, kept = lanes_of_rows(width * x.element_size())
+    lanes, kept = lanes_of_rows(width * x.element_size(), most=2)
     run = launcher("layer_norm", "03_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
     if rows:
         threads = max(lanes, 128)

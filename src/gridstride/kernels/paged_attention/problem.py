@@ -1,7 +1,8 @@
 """Decoding's attention: one query token per sequence over its keys and values, which lie in blocks of a paged cache.
 
 Two query heads share each of the K heads of keys and values. Token t of sequence s lies at [tables[s][t / 16], head,
-t % 16]. A sequence without tokens gives zeros. `scale` is any finite number, below zero too: the
+t % 16]. A sequence without tokens gives zeros. The rest of the cache and of the tables holds anything: NaN, or numbers
+of no block. `scale` is any finite number, below zero too: the
 smallest product counts most then. `partial` is memory to use, and `arrived` holds zeros before a launch and after it.
 """
 
@@ -26,8 +27,10 @@ def reference(v: Values) -> dict[str, Array]:
 
 
 def magnitude(v: Values) -> dict[str, Array]:
-    """The same weights over absolute values: scores may be wrong by their own size times a rounding, too."""
-    size = np.abs(v["q"]).sum(-1, keepdims=True).max() * np.abs(v["keys"]).max() * abs(v["scale"])
+    """The same weights over absolute values: scores may be wrong by their own size times a rounding, too. Of keys only
+    those that belong to a sequence are numbers.
+    """
+    size = np.abs(v["q"]).sum(-1, keepdims=True).max() * np.nanmax(np.abs(v["keys"])) * abs(v["scale"])
     return {"out": _attended(v, abs(v["values"])) * (1 + 0.01 * size), "arrived": v["arrived"]}
 
 
@@ -78,9 +81,32 @@ def whole_blocks(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
-    """Scores of some -200, all of them: who takes 0 for the largest, or does not take it away, divides 0 by 0."""
+    """Scores of some -200, or -20,000, all of them: who takes 0 or -10,000 for the largest, or does not take it away,
+    divides 0 by 0.
+    """
     small = {name: 0.1 * v[name].astype(np.float64) for name in ("q", "keys")}
-    return {"q": small["q"] - 5, "keys": small["keys"] + 5, "scale": SCALES[0]}
+    scale = SCALES[0] * draw.choice([1.0, 100.0]).item()
+    return {"q": small["q"] - 5, "keys": small["keys"] + 5, "scale": scale}
+
+
+def unused(v: Values, draw: Generator) -> dict[str, Any]:
+    """What belongs to no sequence is what memory happens to hold: NaN in the cache, and -1 in the tables."""
+    blocks, used = -(-v["lengths"] // BLOCK_SIZE), np.zeros((len(v["keys"]), BLOCK_SIZE), bool)
+    tables = v["tables"].copy()
+    for s, length in enumerate(v["lengths"]):
+        tokens = np.arange(length)
+        used[tables[s, tokens // BLOCK_SIZE], tokens % BLOCK_SIZE] = True
+        tables[s, blocks[s] :] = draw.choice([-1, 1 << 30])
+    cache = {name: v[name].copy() for name in ("keys", "values")}
+    for each in cache.values():
+        each.swapaxes(1, 2)[~used] = np.nan
+    return {**cache, "tables": tables}
+
+
+def far_apart(v: Values, draw: Generator) -> dict[str, Any]:
+    """Scores hundreds apart, with a scale of either sign: below zero it is the smallest product that counts."""
+    spread = {name: np.clip(np.nan_to_num(v[name].astype(np.float64), nan=0.0), -4, 4) for name in ("q", "keys")}
+    return {"q": spread["q"], "keys": 8 * spread["keys"], "scale": draw.choice([-SCALES[2], SCALES[2]]).item()}
 
 
 problem = Problem(
@@ -115,7 +141,13 @@ problem = Problem(
         {"S": 2, "K": 1, "B": 4, "table_width": 3},
         {"S": 1, "K": 3, "B": 1, "table_width": 1},
     ),
-    special={"edges of lengths": edges, "whole blocks": whole_blocks, "scores far below zero": far_below_zero},
+    special={
+        "edges of lengths": edges,
+        "whole blocks": whole_blocks,
+        "scores far below zero": far_below_zero,
+        "scores far apart": far_apart,
+        "nothing behind the ends": unused,
+    },
     widest={"S": 300, "B": 10_000, "table_width": 300, "K": 9},
     largest={"S": 4, "K": 3, "B": 60, "table_width": 24},
     tiles=(2, 4, 8, 16),

@@ -1,24 +1,38 @@
-"""gridstride::rms_norm and gridstride::add_rms_norm: the norm alone, and behind the addition to the residual stream."""
+"""gridstride::rms_norm with its gradient, and gridstride::add_rms_norm: behind the addition to the residual stream."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check,
+    check_alike,
+    check_rows,
+    element,
+    launcher,
+    multiprocessors,
+    once_differentiable,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rms_norm(Tensor x, Tensor weight, float eps, bool fixed_weights=False) -> Tensor")
 _LIBRARY.define(
     "add_rms_norm(Tensor(a!) residual, Tensor delta, Tensor weight, float eps, bool fixed_weights=False) -> Tensor"
 )
-_THREADS = 128
+_LIBRARY.define("rms_norm_backward(Tensor dy, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)")
+_THREADS, _MOST_THREADS = 128, 1024
+_FEW_ROWS = 4096
 _MOST_KEPT = 4  # vectors of 16 bytes that a thread holds in registers
+_BLOCKS = 4  # of the backward kernel, for each multiprocessor
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
-    """x / rms(x) * weight over the last axis of x [..., W], in fp32; contiguous tensors of one dtype.
+    """x / rms(x) * weight over the last axis of x [..., W], in fp32; tensors of one dtype.
 
     `fixed_weights`: the weight is read before the kernels in front of this one have ended, so nothing on the GPU may
     still be writing it.
@@ -28,14 +42,24 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = Fal
 
 
 def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
-    """residual += delta, in place, and rms_norm of the sum; the norm sees it before it is rounded."""
+    """residual += delta, in place, and rms_norm of the sum; the norm sees it before it is rounded.
+
+    Where a gradient is wanted, these are two steps, and the norm sees the rounded sum.
+    """
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight)):
+        return rms_norm(residual.add_(delta), weight, eps)
     out: Tensor = torch.ops.gridstride.add_rms_norm(residual, delta, weight, eps, fixed_weights)
     return out
 
 
+def _check_weight(weight: Tensor, x: Tensor) -> None:
+    check(x.dim() > 0, "x", x, "a tensor of rows: [..., W]")
+    fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.device == x.device
+    check(fits, "weight", weight, f"{x.dtype} [{x.shape[-1]}] on {x.device}")
+
+
 def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_weights: bool) -> Tensor:
-    check(x.is_contiguous(), "x", x, "contiguous")
-    check(weight.shape == x.shape[-1:] and weight.dtype == x.dtype, "weight", weight, f"{x.dtype} [{x.shape[-1]}]")
+    _check_weight(weight, x)
     if delta is not None:
         wanted = f"contiguous {x.dtype} {tuple(x.shape)}"
         check(delta.shape == x.shape and delta.dtype == x.dtype and delta.is_contiguous(), "delta", delta, wanted)
@@ -44,27 +68,42 @@ def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_w
     rows = x.numel() // width if width else 0
     if rows:
         weight, fixed = weight.contiguous(), fixed_weights and weight.is_contiguous()  # a copy is written in front
-        kept = min(ceil_div(width * x.element_size(), 16 * _THREADS), _MOST_KEPT)
-        run = launcher("rms_norm", "03_registers", x.device, ELEMENT=element(x), KEPT=kept, FIXED_WEIGHTS=int(fixed))
-        run((rows, 1, 1), _THREADS, x, delta, weight, out, rows, width, eps)
+        threads, kept = _lanes(width * x.element_size())
+        macros = {"ELEMENT": element(x), "THREADS": threads, "KEPT": kept, "FIXED_WEIGHTS": int(fixed)}
+        run = launcher("rms_norm", "03_registers", x.device, **macros)
+        # Begun early, blocks wait where those of the kernel in front could work: that pays for few rows alone.
+        launch = run if rows <= _FEW_ROWS else run.serial
+        launch((rows, 1, 1), threads, x, delta, weight, out, rows, width, eps)
     return out
+
+
+def _lanes(row_bytes: int) -> tuple[int, int]:
+    """Threads of a row, and vectors that each keeps: as few threads as hold the row, where any number does."""
+    vectors, threads = ceil_div(row_bytes, 16), _THREADS
+    while threads < _MOST_THREADS and vectors > threads * _MOST_KEPT:
+        threads *= 2
+    return threads, min(ceil_div(vectors, threads), _MOST_KEPT)
 
 
 @torch.library.impl(_LIBRARY, "rms_norm", "CUDA")
 def _rms_norm_cuda(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False) -> Tensor:
-    return _launch(x, None, weight, eps, fixed_weights)
+    return _launch(x.contiguous(), None, weight, eps, fixed_weights)
 
 
 @torch.library.impl(_LIBRARY, "add_rms_norm", "CUDA")
 def _add_rms_norm_cuda(
     residual: Tensor, delta: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False
 ) -> Tensor:
-    return _launch(residual, delta, weight, eps, fixed_weights)
+    check(residual.is_contiguous(), "residual", residual, "contiguous")
+    out = _launch(residual, delta, weight, eps, fixed_weights)
+    torch.autograd.graph.increment_version(residual)
+    return out
 
 
 @torch.library.impl(_LIBRARY, "rms_norm", "CPU")
 def _rms_norm_cpu(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False) -> Tensor:
-    return F.rms_norm(x, (x.shape[-1],), weight, eps)
+    _check_weight(weight, x)
+    return F.rms_norm(x.contiguous(), (x.shape[-1],), weight, eps)
 
 
 @torch.library.impl(_LIBRARY, "add_rms_norm", "CPU")
@@ -77,7 +116,7 @@ def _add_rms_norm_cpu(
 
 @torch.library.register_fake("gridstride::rms_norm")
 def _rms_norm_fake(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False) -> Tensor:
-    return torch.empty_like(x)
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 @torch.library.register_fake("gridstride::add_rms_norm")
@@ -85,3 +124,53 @@ def _add_rms_norm_fake(
     residual: Tensor, delta: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False
 ) -> Tensor:
     return torch.empty_like(residual)
+
+
+# -- the gradient ------------------------------------------------------------------------------------------------------
+@torch.library.impl(_LIBRARY, "rms_norm_backward", "CUDA")
+def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    dx, dweight = _backward_fake(dy, x, weight, eps)
+    rows, width = check_rows(x, "x"), x.shape[-1]
+    if not rows:
+        return dx, dweight.zero_()
+    dy, x, weight = dy.contiguous(), x.contiguous(), weight.contiguous()
+    lanes, kept = _lanes(width * x.element_size())
+    run = launcher("rms_norm_backward", "03_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    parts = min(rows, _BLOCKS * multiprocessors(x.device))
+    partial = torch.empty(parts, width, dtype=torch.float32, device=x.device)
+    run((parts, 1, 1), lanes, x, weight, dy, dx, partial, rows, width, parts, eps)
+    return dx, partial.sum(0).to(weight.dtype)
+
+
+@torch.library.impl(_LIBRARY, "rms_norm_backward", "CPU")
+def _backward_cpu(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    _backward_fake(dy, x, weight, eps)
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    slope, factor, row = (each.to(wide).contiguous() for each in (dy, weight, x))
+    scale = torch.rsqrt(row.square().mean(-1, keepdim=True) + eps)
+    normed, g = row * scale, slope * factor
+    dx = scale * (g - normed * (g * normed).mean(-1, keepdim=True))
+    dweight = (slope * normed).reshape(-1, x.shape[-1]).sum(0) if x.shape[-1] else factor
+    return dx.to(x.dtype), dweight.to(weight.dtype)
+
+
+@torch.library.register_fake("gridstride::rms_norm_backward")
+def _backward_fake(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    check_alike(dy, "dy", x, "x")
+    _check_weight(weight, x)
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(weight).contiguous()
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, float, bool], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+    ctx.eps = inputs[2]
+
+
+def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    x, weight = ctx.saved_tensors
+    dx, dweight = torch.ops.gridstride.rms_norm_backward(dy, x, weight, ctx.eps)
+    return dx, dweight, None, None
+
+
+torch.library.register_autograd("gridstride::rms_norm", _gradient, setup_context=_keep)
+once_differentiable("gridstride::rms_norm_backward", "torch.nn.functional.rms_norm")

@@ -50,6 +50,7 @@ def _cuda(
             (ceil_div(tokens * (heads + 2 * kv_heads), _WARPS), 1, 1), 32 * _WARPS, qkv, cosine, sine, q_weight,
             k_weight, positions, slots, q, keys, values, tokens, heads // kv_heads, kv_heads, block_size, eps,
         )  # fmt: skip
+        torch.autograd.graph.increment_version((keys, values))
     return q
 
 

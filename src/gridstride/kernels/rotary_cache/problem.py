@@ -120,7 +120,7 @@ problem = Problem(
         "large heads": large_heads,
         "both ends": ends,
     },
-    widest={"N": 5000, "C": 5000, "K": 9},
+    widest={"N": 16_500, "C": 5000, "K": 9},
     largest={"N": 20, "C": 64, "G": 5, "K": 3, "block_size": 32},
     tiles=(4, 8, 16, 32),
     observed={"N": 16, "C": 64, "G": 2, "K": 4, "block_size": 16},

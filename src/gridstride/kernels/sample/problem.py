@@ -123,6 +123,50 @@ def boundaries(v: Values, draw: Generator) -> dict[str, Any]:
     return {**settings, "logits": logits, "uniform": np.where(draw.random(rows) < 0.5, begins, before)}
 
 
+def greedy(v: Values, draw: Generator) -> dict[str, Any]:
+    """A temperature of 0 in every row; the largest logit, and its equals, anywhere or among the last tokens."""
+    logits = np.round(np.clip(np.nan_to_num(v["logits"], nan=0.0), -64, 64))
+    rows, tokens = logits.shape
+    for row in logits:
+        first = draw.integers(0, tokens) if draw.random() < 0.5 else max(0, tokens - draw.integers(1, 9))
+        row[draw.integers(first, tokens, 3)] = row.max()
+        row[first] = row.max() + draw.integers(0, 2)
+    return {"logits": logits, "temperature": draw.choice([0.0, -0.0], rows)}
+
+
+def close(v: Values, draw: Generator) -> dict[str, Any]:
+    """Logits that differ in their last bits: the largest alone is right, or the largest of a few. Who compares in fewer
+    bits takes another.
+    """
+    rows, tokens = v["logits"].shape
+    least = draw.choice(np.array([1.0, -3.0, 40.0], np.float32), (rows, 1))
+    logits = (least.view(np.int32) + draw.integers(0, 300, (rows, tokens), np.int32)).view(np.float32)
+    settings = {
+        "temperature": draw.choice([0.0, 1.0], rows),
+        "top_k": draw.choice([1, 2, 3], rows),
+        "top_p": np.ones(rows),
+        "min_p": np.zeros(rows),
+    }
+    return _with_points(logits.astype(np.float64), settings, draw)
+
+
+def any_temperature(v: Values, draw: Generator) -> dict[str, Any]:
+    """Temperatures of all sizes, and points 2^-16 of the whole behind where a token begins: who rounds the temperature
+    to a half, or its reciprocal, takes the token before or after.
+    """
+    logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -6, 6).astype(np.float32).astype(np.float64)
+    rows = len(logits)
+    temperature = np.exp(draw.uniform(np.log(0.2), np.log(5), rows)).astype(np.float32)
+    settings = {"top_k": np.zeros(rows), "top_p": np.ones(rows), "min_p": np.zeros(rows)}
+    uniform = np.zeros(rows)
+    for m, row in enumerate(logits):
+        sums = kept_sums(row, float(temperature[m]), 0, 1.0, 0.0) if np.isfinite(row.max()) else np.ones(1)
+        token = int(np.searchsorted(sums, draw.random() * sums[-1], side="right"))
+        low = sums[token - 1] if token else 0.0
+        uniform[m] = (low + min(2.0**-16 * sums[-1], (sums[token] - low) / 2)) / sums[-1]
+    return {**settings, "logits": logits, "temperature": temperature, "uniform": uniform}
+
+
 def _point(logits: Array, wishes: dict[str, Any], near: float) -> float:
     """The middle of the token that `near` falls into."""
     if wishes["temperature"] == 0 or not np.isfinite(logits.max()):
@@ -149,8 +193,17 @@ problem = Problem(
     ),
     reference=reference,
     arrange=arrange,
-    special={"masked": masked, "uniform = 0": at_zero, "last tokens": at_the_end, "boundaries": boundaries},
-    widest={"V": 70_000, "M": 130},
+    special={
+        "masked": masked,
+        "uniform = 0": at_zero,
+        "last tokens": at_the_end,
+        "boundaries": boundaries,
+        "greedy": greedy,
+        "logits close together": close,
+        "any temperature": any_temperature,
+    },
+    widest={"V": 153_000, "M": 130},
+    wide_data=("normal", "greedy", "last tokens"),
     # The last: more tokens than a block has threads, so that a thread adds up several.
     public=({"M": 6, "V": 500}, {"M": 4, "V": 97}, {"M": 1, "V": 1}, {"M": 4, "V": 1100}),
     largest={"M": 5, "V": 1500},

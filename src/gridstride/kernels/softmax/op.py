@@ -21,7 +21,8 @@ from gridstride.kernels.torch_op import (
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("softmax(Tensor x) -> Tensor")
 _LIBRARY.define("softmax_backward(Tensor dy, Tensor y) -> Tensor")
-_CLUSTER, _CLUSTER_THREADS = 8, 512  # blocks of a cluster, threads of each: of both kernels
+_CLUSTER = 8  # blocks, of both kernels
+_CLUSTER_KEPT = 8  # vectors of 16 bytes that a thread of a cluster keeps
 _LONGEST = 32 << 10  # bytes of a row that the rung without clusters keeps in registers
 
 
@@ -41,8 +42,12 @@ def _launch(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
     rows = check_rows(given, "x")
     clusters = width * given.element_size() > _LONGEST and properties(given.device).max_cluster >= _CLUSTER
     if clusters:
-        run = launcher(folder, "05_cluster", given.device, ELEMENT=element(given))
-        blocks, threads = _CLUSTER * min(rows, 2 * properties(given.device).multiprocessors), _CLUSTER_THREADS
+        # The forward kernel is faster with more, smaller blocks, while they can keep a row.
+        small = folder == "softmax" and width * given.element_size() <= _CLUSTER * _CLUSTER_KEPT * 256 * 16
+        threads, resident = (256, 4) if small else (512, 2)
+        macros = {"THREADS": threads} if folder == "softmax" else {}
+        run = launcher(folder, "05_cluster", given.device, ELEMENT=element(given), **macros)
+        blocks = _CLUSTER * min(rows, resident * properties(given.device).multiprocessors)
     else:
         lanes, kept = lanes_of_rows(width * given.element_size())
         run = launcher(folder, "04_registers", given.device, ELEMENT=element(given), LANES=lanes, KEPT=kept)

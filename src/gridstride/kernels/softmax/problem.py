@@ -39,8 +39,12 @@ def one_huge(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
-    """Rows whose elements are all so small that their exponentials are 0 in float32."""
-    return {"x": v["x"] - draw.choice([120.0, 1e4], (len(v["x"]), 1))}
+    """Rows whose elements are all so small that their exponentials are 0 in float32, or below what a maximum begins at
+    that should have been -Inf.
+    """
+    spread, depth = np.array([(1.0, 120.0), (1.0, 1e4), (1e30, 1e33), (1e34, 1e37)]).T
+    which = draw.integers(0, len(depth), (len(v["x"]), 1))
+    return {"x": np.clip(v["x"], -8, 8) * spread[which] - depth[which]}
 
 
 def far_above_zero(v: Values, draw: Generator) -> dict[str, Any]:

@@ -298,3 +298,32 @@ PUBLIC cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStre
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = *p);
     return copy_3d(p, stream, 0);
 }
+
+static const void *place(cudaArray_const_t array, struct cudaPitchedPtr pointer) {
+    return array ? (const void *)array->address : pointer.ptr;
+}
+
+/* The same copy without the GPUs' numbers, which must be those of its two sides. */
+static cudaError_t of_peers(const struct cudaMemcpy3DPeerParms *p, struct cudaMemcpy3DParms *plain) {
+    ENTER();
+    CHECK(p != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_device(p->dstDevice) && gs_is_device(p->srcDevice), cudaErrorInvalidDevice);
+    CHECK(gs_is_of(place(p->dstArray, p->dstPtr), p->dstDevice), cudaErrorInvalidValue);
+    CHECK(gs_is_of(place(p->srcArray, p->srcPtr), p->srcDevice), cudaErrorInvalidValue);
+    *plain = (struct cudaMemcpy3DParms){p->srcArray, p->srcPos, p->srcPtr, p->dstArray, p->dstPos, p->dstPtr, p->extent,
+                                        cudaMemcpyDefault};
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p) {
+    struct cudaMemcpy3DParms plain;
+    TRY(of_peers(p, &plain));
+    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
+    return copy_3d(&plain, NULL, 0);
+}
+
+PUBLIC cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream) {
+    struct cudaMemcpy3DParms plain;
+    TRY(of_peers(p, &plain));
+    return cudaMemcpy3DAsync(&plain, stream);
+}

@@ -21,15 +21,16 @@ static size_t upto(uint64_t address) {
 }
 
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags) {
+    Block block = {start, bytes, kind, device, flags, gs_current(), gs_context};
     pthread_mutex_lock(&lock);
     size_t place = upto(start);
     if (place > 0 && blocks[place - 1].start == start) {
-        blocks[place - 1] = (Block){start, bytes, kind, device, flags, gs_current()}; /* a module that was loaded anew */
+        blocks[place - 1] = block; /* a module that was loaded anew */
     } else {
         if (count == room)
             blocks = realloc(blocks, (room = room ? 2 * room : 64) * sizeof *blocks);
         memmove(blocks + place + 1, blocks + place, (count - place) * sizeof *blocks);
-        blocks[place] = (Block){start, bytes, kind, device, flags, gs_current()};
+        blocks[place] = block;
         count++;
     }
     pthread_mutex_unlock(&lock);
@@ -61,13 +62,19 @@ int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *blo
     return found;
 }
 
-/* Gives all memory of one GPU back, as cudaDeviceReset does; registered host memory stays the program's. */
-void gs_forget_all(int device) {
+static int goes_with(const Block *block, int device, const Context *context) {
+    if (!gs_is_primary(context))
+        return block->context == context;
+    return block->owner == device && (block->context == NULL || gs_is_primary(block->context));
+}
+
+/* Gives all memory of a context back, as cudaDeviceReset does; registered host memory stays the program's. */
+void gs_forget_all(int device, const Context *context) {
     pthread_mutex_lock(&lock);
     Block *gone = malloc(count * sizeof *gone + 1);
     size_t many = 0, kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (blocks[i].owner == device)
+        if (goes_with(&blocks[i], device, context))
             gone[many++] = blocks[i];
         else
             blocks[kept++] = blocks[i];

@@ -107,8 +107,7 @@ PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enu
     return gs_error(gs_copy(to, from, bytes, kind, stream, 0));
 }
 
-/* Whether device memory at an address is that GPU's, as the caller says. */
-static int is_of(const void *pointer, int device) {
+int gs_is_of(const void *pointer, int device) {
     Block block;
     return !gs_block(pointer, &block) || block.kind != GS_DEVICE || block.owner == device;
 }
@@ -117,7 +116,7 @@ static cudaError_t peer(void *to, int to_device, const void *from, int from_devi
                         cudaStream_t stream) {
     ENTER();
     CHECK(gs_is_device(to_device) && gs_is_device(from_device), cudaErrorInvalidDevice);
-    CHECK(is_of(to, to_device) && is_of(from, from_device), cudaErrorInvalidValue);
+    CHECK(gs_is_of(to, to_device) && gs_is_of(from, from_device), cudaErrorInvalidValue);
     return gs_error(gs_copy(to, from, bytes, cudaMemcpyDefault, stream, 0));
 }
 

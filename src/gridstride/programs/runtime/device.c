@@ -31,6 +31,7 @@ PUBLIC cudaError_t cudaSetDevice(int device) {
     ENTER();
     CHECK(gs_is_device(device), cudaErrorInvalidDevice);
     gs_make_current(device);
+    gs_use_primary(device);
     return cudaSuccess;
 }
 
@@ -66,11 +67,7 @@ PUBLIC cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 
 PUBLIC cudaError_t cudaDeviceReset(void) {
     ENTER();
-    int device = gs_current();
-    gs_board.waited(WAITED_DEVICE, device);
-    gs_unload_modules(device);
-    gs_forget_all(device);
-    gs_forget_peers(device);
+    gs_reset_device(gs_current());
     return cudaSuccess;
 }
 
@@ -88,6 +85,10 @@ PUBLIC cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
     ENTER();
     CHECK(p != NULL, cudaErrorInvalidValue);
     CHECK(gs_is_device(device), cudaErrorInvalidDevice);
+    return gs_properties(p, device);
+}
+
+cudaError_t gs_properties(struct cudaDeviceProp *p, int device) {
     uint64_t available, total;
     memset(p, 0, sizeof *p);
     gs_board.free_memory(device, &available, &total);

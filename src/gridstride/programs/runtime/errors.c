@@ -13,6 +13,10 @@ cudaError_t gs_error(cudaError_t error) {
     return error;
 }
 
+static _Thread_local cudaError_t kept_error;
+void gs_keep_last_error(void) { kept_error = last_error; }
+void gs_restore_last_error(void) { last_error = kept_error; }
+
 cudaError_t gs_fault(void) {
     if (fault != cudaSuccess)
         fault_reported = 1;

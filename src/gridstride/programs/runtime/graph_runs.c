@@ -7,6 +7,7 @@ struct CUgraphExec_st {
     int state;
     unsigned id;
     Graph *graph; /* a copy: what the original becomes later is none of its business */
+    Graph *original;
     unsigned long long flags;
 };
 
@@ -19,6 +20,14 @@ static uint64_t used, used_most;
 
 static cudaError_t run_graph(const Graph *graph, cudaStream_t stream);
 
+/* The device finds out by itself what comes next: the host is not asked. */
+static cudaError_t run_conditional(const Node *node) {
+    size_t run = 0;
+    for (const Graph *body; gs_fault() == cudaSuccess && (body = gs_next_body(node, run)) != NULL; run++)
+        TRY(run_graph(body, NULL));
+    return gs_fault();
+}
+
 static cudaError_t run_here(const Node *node) {
     const Does *does = &node->does;
     switch (does->type) {
@@ -29,13 +38,15 @@ static cudaError_t run_here(const Node *node) {
     case cudaGraphNodeTypeMemcpy:
         return cudaMemcpy3DAsync(&does->memcpy.copyParams, NULL); /* nobody waits inside a graph */
     case cudaGraphNodeTypeMemset:
-        return gs_fill_rows(&does->memset);
+        return gs_fill_rows(&does->memset, NULL);
     case cudaGraphNodeTypeHost:
         MODEL(host_function(0));
         does->host.fn(does->host.userData);
         return cudaSuccess;
     case cudaGraphNodeTypeGraph:
         return run_graph(does->graph.graph, NULL);
+    case cudaGraphNodeTypeConditional:
+        return run_conditional(node);
     case cudaGraphNodeTypeEventRecord:
         return cudaEventRecord(does->eventRecord.event, NULL);
     case cudaGraphNodeTypeMemAlloc:
@@ -91,9 +102,10 @@ static cudaError_t sort(Graph *graph) {
     if (!gs_is_graph(graph))
         return cudaErrorInvalidValue;
     for (size_t i = 0; i < graph->count; i++) {
-        const Does *does = &graph->nodes[i]->does;
-        if (does->type == cudaGraphNodeTypeGraph)
-            TRY(sort(does->graph.graph));
+        Graph *const *within;
+        size_t graphs = gs_graphs_within(graph->nodes[i], &within);
+        for (size_t j = 0; j < graphs; j++)
+            TRY(sort(within[j]));
     }
     return cudaSuccess;
 }
@@ -119,21 +131,45 @@ static cudaError_t run_graph(const Graph *graph, cudaStream_t stream) {
 }
 
 /* -- instances ----------------------------------------------------------------------------------------------------- */
-PUBLIC cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
-    ENTER();
-    CHECK(exec != NULL && gs_is_graph(graph), cudaErrorInvalidValue);
-    if (flags & cudaGraphInstantiateFlagDeviceLaunch)
-        return gs_refused("cudaGraphInstantiate", "a graph that kernels launch");
-    Graph *copy = gs_copy_graph(graph);
-    cudaError_t error = sort(copy);
-    if (error != cudaSuccess) {
-        gs_delete_graph(copy);
-        return gs_error(error);
+static size_t nodes_of(const Graph *graph) {
+    size_t nodes = graph->count;
+    for (size_t i = 0; i < graph->count; i++) {
+        Graph *const *bodies;
+        size_t count = graph->nodes[i]->does.type == cudaGraphNodeTypeConditional
+                           ? gs_graphs_within(graph->nodes[i], &bodies)
+                           : 0;
+        for (size_t j = 0; j < count; j++)
+            nodes += nodes_of(bodies[j]);
     }
-    gs_board.graph_call(GRAPH_INSTANTIATED, copy->count);
+    return nodes;
+}
+
+static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphInstantiateParams *params) {
+    const Node *at = NULL;
+    ENTER();
+    params->result_out = cudaGraphInstantiateError;
+    CHECK(exec != NULL && gs_is_graph(graph), cudaErrorInvalidValue);
+    if (params->flags & cudaGraphInstantiateFlagDeviceLaunch)
+        return gs_refused("cudaGraphInstantiate", "a graph that kernels launch");
+    CHECK(graph->around == NULL && graph->instances == 0, cudaErrorNotSupported);
+    params->result_out = gs_check_conditions(graph, &at);
+    params->errNode_out = (cudaGraphNode_t)at;
+    CHECK(params->result_out == cudaGraphInstantiateSuccess, cudaErrorInvalidValue);
+    Graph *copy = gs_copy_graph(graph);
+    if (sort(copy) != cudaSuccess) {
+        gs_delete_graph(copy);
+        params->result_out = cudaGraphInstantiateInvalidStructure;
+        return gs_error(cudaErrorInvalidValue);
+    }
+    graph->instances = gs_has_conditions(graph);
+    gs_board.graph_call(GRAPH_INSTANTIATED, nodes_of(copy));
     *exec = malloc(sizeof **exec);
-    **exec = (struct CUgraphExec_st){ALIVE, copy->id, copy, flags};
+    **exec = (struct CUgraphExec_st){ALIVE, copy->id, copy, graph, params->flags};
     return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
+    return instantiate(exec, graph, &(cudaGraphInstantiateParams){.flags = flags});
 }
 
 PUBLIC cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags) {
@@ -143,16 +179,15 @@ PUBLIC cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph
 PUBLIC cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
                                                   cudaGraphInstantiateParams *params) {
     CHECK(params != NULL, cudaErrorInvalidValue);
-    cudaError_t error = cudaGraphInstantiateWithFlags(exec, graph, params->flags);
-    params->result_out = error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateError;
     params->errNode_out = NULL;
-    return error;
+    return instantiate(exec, graph, params);
 }
 
 PUBLIC cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     ENTER();
     EXEC(exec);
     gs_delete_graph(exec->graph);
+    exec->original->instances = 0;
     exec->state = GONE;
     return cudaSuccess;
 }
@@ -182,7 +217,10 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     ENTER();
     EXEC(exec);
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    if (gs_capturing(stream) && gs_has_conditions(exec->graph))
+        return gs_spoil(stream); /* it cannot be a child */
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
+    gs_reset_conditions(exec->graph);
     gs_board.graph_call(GRAPH_LAUNCHED, exec->graph->count);
     return gs_error(run_graph(exec->graph, stream));
 }
@@ -226,38 +264,79 @@ static Node **as_made(const Graph *graph) {
     return nodes;
 }
 
-static enum cudaGraphExecUpdateResult mismatch(Node *const *nodes, Node *const *others, size_t count, Node **at) {
-    for (size_t i = 0; i < count; i++) {
-        *at = others[i];
-        if (nodes[i]->does.type != others[i]->does.type)
-            return cudaGraphExecUpdateErrorNodeTypeChanged;
-        if (!same_edges(nodes[i], others[i], nodes, others, count))
-            return cudaGraphExecUpdateErrorTopologyChanged;
-    }
+static enum cudaGraphExecUpdateResult mismatch(const Graph *graph, const Graph *other, Node **at);
+
+static enum cudaGraphExecUpdateResult mismatched_bodies(const Node *node, const Node *other, Node **at) {
+    const struct cudaConditionalNodeParams *one = &node->does.conditional, *two = &other->does.conditional;
+    enum cudaGraphExecUpdateResult result = cudaGraphExecUpdateSuccess;
+    if (one->type != two->type || one->size != two->size)
+        return cudaGraphExecUpdateErrorParametersChanged;
+    for (unsigned i = 0; i < one->size && result == cudaGraphExecUpdateSuccess; i++)
+        result = mismatch(one->phGraph_out[i], two->phGraph_out[i], at);
+    return result;
+}
+
+static enum cudaGraphExecUpdateResult mismatch(const Graph *graph, const Graph *other, Node **at) {
+    enum cudaGraphExecUpdateResult result = cudaGraphExecUpdateSuccess;
     *at = NULL;
-    return cudaGraphExecUpdateSuccess;
+    if (graph->count != other->count)
+        return cudaGraphExecUpdateErrorTopologyChanged;
+    Node **nodes = as_made(graph), **others = as_made(other);
+    for (size_t i = 0; i < graph->count && result == cudaGraphExecUpdateSuccess; i++) {
+        if (nodes[i]->does.type != others[i]->does.type)
+            result = cudaGraphExecUpdateErrorNodeTypeChanged;
+        else if (!same_edges(nodes[i], others[i], nodes, others, graph->count))
+            result = cudaGraphExecUpdateErrorTopologyChanged;
+        else if (nodes[i]->does.type == cudaGraphNodeTypeConditional)
+            result = mismatched_bodies(nodes[i], others[i], at);
+        if (result != cudaGraphExecUpdateSuccess && *at == NULL)
+            *at = others[i];
+    }
+    free(nodes);
+    free(others);
+    return result;
+}
+
+static cudaError_t take_over(Graph *graph, const Graph *other);
+
+static cudaError_t take_over_node(Node *node, const Node *other) {
+    cudaError_t error = cudaSuccess;
+    if (node->does.type == cudaGraphNodeTypeConditional) {
+        struct cudaConditionalNodeParams *does = &node->does.conditional;
+        node->condition = other->condition, does->handle = other->does.conditional.handle;
+        for (unsigned i = 0; i < does->size && error == cudaSuccess; i++)
+            error = take_over(does->phGraph_out[i], other->does.conditional.phGraph_out[i]);
+        return error;
+    }
+    TRY(gs_set_node(node, &other->does));
+    node->cooperative = other->cooperative, node->cluster = other->cluster;
+    return node->does.type == cudaGraphNodeTypeGraph ? sort(node->does.graph.graph) : cudaSuccess;
+}
+
+static cudaError_t take_over(Graph *graph, const Graph *other) {
+    cudaError_t error = cudaSuccess;
+    Node **nodes = as_made(graph), **others = as_made(other);
+    for (size_t i = 0; i < graph->count && error == cudaSuccess; i++)
+        error = take_over_node(nodes[i], others[i]);
+    free(nodes);
+    free(others);
+    Graph before = {.conditions = graph->conditions, .condition_count = graph->condition_count};
+    graph->conditions = NULL, graph->condition_count = 0;
+    gs_copy_conditions(graph, other); /* before the old ones go: they may be the same */
+    gs_drop_conditions(&before);
+    return error;
 }
 
 PUBLIC cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info) {
     ENTER();
     EXEC(exec);
     CHECK(gs_is_graph(graph) && info != NULL, cudaErrorInvalidValue);
-    *info = (cudaGraphExecUpdateResultInfo){.result = cudaGraphExecUpdateErrorTopologyChanged};
-    CHECK(exec->graph->count == graph->count, cudaErrorGraphExecUpdateFailure);
-    Node **nodes = as_made(exec->graph), **others = as_made(graph);
-    info->result = mismatch(nodes, others, graph->count, &info->errorNode);
-    cudaError_t error = info->result == cudaGraphExecUpdateSuccess ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
-    for (size_t i = 0; error == cudaSuccess && i < graph->count; i++) {
-        error = gs_set_node(nodes[i], &others[i]->does);
-        nodes[i]->cooperative = others[i]->cooperative, nodes[i]->cluster = others[i]->cluster;
-        if (error == cudaSuccess && nodes[i]->does.type == cudaGraphNodeTypeGraph)
-            error = sort(nodes[i]->does.graph.graph);
-    }
-    free(nodes);
-    free(others);
-    if (error == cudaSuccess)
-        gs_board.graph_call(GRAPH_UPDATED, graph->count);
-    return gs_error(error);
+    *info = (cudaGraphExecUpdateResultInfo){0};
+    info->result = mismatch(exec->graph, graph, &info->errorNode);
+    CHECK(info->result == cudaGraphExecUpdateSuccess, cudaErrorGraphExecUpdateFailure);
+    TRY(take_over(exec->graph, graph));
+    gs_board.graph_call(GRAPH_UPDATED, nodes_of(graph));
+    return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,

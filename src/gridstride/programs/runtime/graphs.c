@@ -9,7 +9,7 @@ int gs_is_node(const Node *node) { return node != NULL && node->state == ALIVE &
 #define GRAPH(graph) CHECK(gs_is_graph(graph), cudaErrorInvalidValue)
 #define NODE(node, kind) CHECK(gs_is_node(node) && (node)->does.type == (kind), cudaErrorInvalidValue)
 
-static void *grown(void *list, size_t count, size_t each) {
+void *gs_grown(void *list, size_t count, size_t each) {
     return count & (count - 1) ? list : realloc(list, (count ? 2 * count : 1) * each); /* full at every power of two */
 }
 
@@ -34,6 +34,8 @@ static void delete_node(Node *node) {
         free(node->does.kernel.kernelParams);
     if (node->does.type == cudaGraphNodeTypeGraph)
         gs_delete_graph(node->does.graph.graph);
+    if (node->does.type == cudaGraphNodeTypeConditional)
+        gs_delete_bodies(node);
     if (node->memory != NULL)
         let_go(node->memory);
     free(node->after);
@@ -45,6 +47,7 @@ void gs_delete_graph(Graph *graph) {
         delete_node(graph->nodes[i]);
     for (size_t i = 0; i < graph->object_count; i++)
         cudaUserObjectRelease(graph->objects[i], 1);
+    gs_drop_conditions(graph);
     free(graph->nodes);
     free(graph->objects);
     graph->nodes = NULL, graph->objects = NULL, graph->count = graph->object_count = 0, graph->state = GONE;
@@ -60,6 +63,7 @@ PUBLIC cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
 PUBLIC cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     ENTER();
     GRAPH(graph);
+    CHECK(graph->around == NULL, cudaErrorInvalidValue);
     gs_delete_graph(graph);
     return cudaSuccess;
 }
@@ -84,7 +88,7 @@ static int comes_after(const Node *node, const Node *other) {
 }
 
 static void add_edge(Node *from, Node *to) {
-    to->after = grown(to->after, to->count, sizeof *to->after);
+    to->after = gs_grown(to->after, to->count, sizeof *to->after);
     to->after[to->count++] = from;
 }
 
@@ -240,13 +244,14 @@ struct cudaMemcpy3DParms gs_plain_copy(void *to, const void *from, size_t bytes,
                                       .extent = {bytes, 1, 1}, .kind = kind};
 }
 
-cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill) {
+cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill, cudaStream_t stream) {
     if (fill->elementSize == 1)
-        return cudaMemset2D(fill->dst, fill->height > 1 ? fill->pitch : fill->width, fill->value, fill->width,
-                            fill->height);
+        return cudaMemset2DAsync(fill->dst, fill->height > 1 ? fill->pitch : fill->width, fill->value, fill->width,
+                                 fill->height, stream);
     for (size_t row = 0; row < fill->height; row++) {
         char *start = (char *)fill->dst + row * fill->pitch;
-        TRY(cudaMemset2D(start, fill->width * fill->elementSize, 0, fill->width * fill->elementSize, 1)); /* may it? */
+        size_t bytes = fill->width * fill->elementSize;
+        TRY(cudaMemset2DAsync(start, bytes, 0, bytes, 1, stream)); /* may it? */
         for (size_t i = 0; i < fill->width; i++)
             memcpy(start + i * fill->elementSize, &fill->value, fill->elementSize);
     }
@@ -276,6 +281,7 @@ static cudaError_t checked(const struct cudaGraphNodeParams *does) {
         return cudaSuccess;
     case cudaGraphNodeTypeGraph:
         CHECK(gs_is_graph(does->graph.graph), cudaErrorInvalidValue);
+        CHECK(does->graph.graph->around == NULL && !gs_has_conditions(does->graph.graph), cudaErrorNotSupported);
         return cudaSuccess;
     case cudaGraphNodeTypeMemcpy: {
         const struct cudaMemcpy3DParms *copy = &does->memcpy.copyParams;
@@ -292,14 +298,13 @@ static cudaError_t checked(const struct cudaGraphNodeParams *does) {
     case cudaGraphNodeTypeExtSemaphoreSignal:
     case cudaGraphNodeTypeExtSemaphoreWait:
         return gs_refused("cudaGraphAddNode", "nothing outside shares semaphores with the virtual GPU");
-    case cudaGraphNodeTypeConditional:
-        return gs_refused("cudaGraphAddNode", "conditional nodes are not implemented yet");
     default:
         return cudaSuccess;
     }
 }
 
 cudaError_t gs_set_node(Node *node, const struct cudaGraphNodeParams *does) {
+    CHECK(does->type != cudaGraphNodeTypeConditional, cudaErrorNotSupported); /* its bodies' nodes can be set */
     TRY(checked(does));
     struct cudaGraphNodeParams kept = *does;
     if (does->type == cudaGraphNodeTypeKernel)
@@ -324,7 +329,13 @@ cudaError_t gs_add_node(Node **made, Graph *graph, Node *const *after, size_t co
     Node *node = calloc(1, sizeof *node);
     *node = (Node){.state = ALIVE, .graph = graph, .number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED),
                    .enabled = 1, .device = gs_current(), .does.type = cudaGraphNodeTypeEmpty};
-    cudaError_t error = gs_set_node(node, does);
+    cudaError_t error;
+    if (does->type == cudaGraphNodeTypeConditional) {
+        node->does = *does;
+        error = gs_check_condition(graph, &does->conditional);
+    } else {
+        error = gs_set_node(node, does);
+    }
     if (error == cudaSuccess && does->type == cudaGraphNodeTypeMemAlloc)
         error = promise(node, &node->does.alloc);
     if (error != cudaSuccess) {
@@ -333,8 +344,10 @@ cudaError_t gs_add_node(Node **made, Graph *graph, Node *const *after, size_t co
     }
     for (size_t i = 0; i < count; i++)
         add_edge(after[i], node);
-    graph->nodes = grown(graph->nodes, graph->count, sizeof *graph->nodes);
+    graph->nodes = gs_grown(graph->nodes, graph->count, sizeof *graph->nodes);
     graph->nodes[graph->count++] = node;
+    if (does->type == cudaGraphNodeTypeConditional)
+        gs_make_bodies(node);
     gs_board.graph_call(GRAPH_NODE_ADDED, 1);
     *made = node;
     return cudaSuccess;
@@ -350,6 +363,8 @@ static Node *copied(const Node *node, Graph *into) {
         copy->does.kernel.kernelParams = NULL; /* the module is gone; launching says so */
     if (node->does.type == cudaGraphNodeTypeGraph)
         copy->does.graph.graph = gs_copy_graph(node->does.graph.graph);
+    if (node->does.type == cudaGraphNodeTypeConditional)
+        gs_copy_bodies(copy);
     if (node->memory != NULL)
         node->memory->holders++;
     return copy;
@@ -358,7 +373,7 @@ static Node *copied(const Node *node, Graph *into) {
 Graph *gs_copy_graph(const Graph *graph) {
     Graph *copy = gs_new_graph();
     for (size_t i = 0; i < graph->count; i++) {
-        copy->nodes = grown(copy->nodes, i, sizeof *copy->nodes);
+        copy->nodes = gs_grown(copy->nodes, i, sizeof *copy->nodes);
         copy->nodes[copy->count++] = copied(graph->nodes[i], copy);
     }
     for (size_t i = 0; i < graph->count; i++)
@@ -366,6 +381,7 @@ Graph *gs_copy_graph(const Graph *graph) {
             add_edge(copy->nodes[place_of(graph->nodes[i]->after[j], graph->nodes, graph->count)], copy->nodes[i]);
     for (size_t i = 0; i < graph->object_count; i++)
         cudaGraphRetainUserObject(copy, graph->objects[i], 1, 0);
+    gs_copy_conditions(copy, graph);
     return copy;
 }
 
@@ -374,8 +390,11 @@ Node *gs_copy_of(const Node *node, const Graph *copy) {
         Node *each = copy->nodes[i];
         if (each->origin == node)
             return each;
-        if (each->does.type == cudaGraphNodeTypeGraph && (each = gs_copy_of(node, each->does.graph.graph)) != NULL)
-            return each;
+        Graph *const *within;
+        size_t graphs = gs_graphs_within(each, &within);
+        for (size_t j = 0; j < graphs; j++)
+            if ((each = gs_copy_of(node, within[j])) != NULL)
+                return each;
     }
     return NULL;
 }
@@ -384,6 +403,7 @@ PUBLIC cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
     ENTER();
     GRAPH(graph);
     CHECK(clone != NULL, cudaErrorInvalidValue);
+    CHECK(graph->around == NULL && !gs_has_conditions(graph), cudaErrorNotSupported);
     *clone = gs_copy_graph(graph);
     return cudaSuccess;
 }
@@ -502,7 +522,8 @@ PUBLIC cudaError_t cudaGraphAddEventWaitNode(ADDED, cudaEvent_t event) {
 PUBLIC cudaError_t cudaGraphAddMemAllocNode(ADDED, struct cudaMemAllocNodeParams *given) {
     ENTER();
     CHECK(given != NULL && node != NULL, cudaErrorInvalidValue);
-    Does does = {.type = cudaGraphNodeTypeMemAlloc, .alloc = {.poolProps = given->poolProps, .bytesize = given->bytesize}};
+    Does does = {.type = cudaGraphNodeTypeMemAlloc,
+                 .alloc = {.poolProps = given->poolProps, .bytesize = given->bytesize}};
     TRY(gs_add_node(node, graph, after, count, &does));
     given->dptr = (*node)->does.alloc.dptr;
     return cudaSuccess;
@@ -521,6 +542,8 @@ PUBLIC cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, co
     TRY(gs_add_node(node, graph, after, count, given));
     if (given->type == cudaGraphNodeTypeMemAlloc)
         given->alloc.dptr = (*node)->does.alloc.dptr;
+    if (given->type == cudaGraphNodeTypeConditional)
+        given->conditional.phGraph_out = (*node)->does.conditional.phGraph_out;
     return cudaSuccess;
 }
 
@@ -752,7 +775,7 @@ PUBLIC cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t
     if (!(flags & cudaGraphUserObjectMove))
         TRY(cudaUserObjectRetain(object, count));
     for (unsigned i = 0; i < count; i++) {
-        graph->objects = grown(graph->objects, graph->object_count, sizeof *graph->objects);
+        graph->objects = gs_grown(graph->objects, graph->object_count, sizeof *graph->objects);
         graph->objects[graph->object_count++] = object;
     }
     return cudaSuccess;
@@ -773,7 +796,7 @@ PUBLIC cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_
 /* -- as a picture -------------------------------------------------------------------------------------------------- */
 static const char *label(const Node *node, char *room, size_t bytes) {
     static const char *const names[] = {"kernel", "memcpy", "memset", "host", "graph", "empty", "wait event",
-                                        "record event", "signal", "wait", "malloc", "free"};
+                                        "record event", "signal", "wait", "malloc", "free", "", "conditional"};
     Kernel *kernel;
     const char *name = (size_t)node->does.type < sizeof names / sizeof *names ? names[node->does.type] : "";
     if (node->does.type == cudaGraphNodeTypeKernel && gs_kernel(node->does.kernel.func, &kernel) == cudaSuccess)
@@ -793,7 +816,8 @@ PUBLIC cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, u
         fprintf(file, "  node_%zu [label=\"%zu %s\"];\n", i, i, label(graph->nodes[i], room, sizeof room));
     for (size_t i = 0; i < graph->count; i++)
         for (size_t j = 0; j < graph->nodes[i]->count; j++)
-            fprintf(file, "  node_%zu -> node_%zu;\n", place_of(graph->nodes[i]->after[j], graph->nodes, graph->count), i);
+            fprintf(file, "  node_%zu -> node_%zu;\n", place_of(graph->nodes[i]->after[j], graph->nodes, graph->count),
+                    i);
     fprintf(file, "}\n");
     fclose(file);
     return cudaSuccess;

@@ -14,6 +14,19 @@ typedef struct {
     int holders;
 } GraphMemory;
 
+/* The value that conditional nodes look at: device memory, which cudaGraphSetConditional writes. Its address is the
+ * handle. `set` says whether anything has, in this launch of the graph. */
+typedef struct {
+    uint32_t value, set;
+} Value;
+
+typedef struct {
+    Value *value;
+    unsigned initial, flags;
+    const Node *node;   /* whose condition it is; NULL for none yet */
+    int holders;        /* graphs, an instance among them, that list it */
+} Condition;
+
 struct CUgraphNode_st {
     int state;
     Graph *graph;
@@ -23,6 +36,7 @@ struct CUgraphNode_st {
     int enabled, cooperative, device; /* the GPU that was current when it was made */
     dim3 cluster;
     GraphMemory *memory; /* of an allocation */
+    Condition *condition; /* of a conditional node; does.conditional.phGraph_out are its bodies */
     Node **after;        /* the nodes that must have ended */
     size_t count;
 };
@@ -34,6 +48,10 @@ struct CUgraph_st {
     size_t count;
     cudaUserObject_t *objects;
     size_t object_count;
+    Node *around; /* the conditional node whose body this is */
+    Condition **conditions; /* of an outermost graph, its bodies' too */
+    size_t condition_count;
+    int instances; /* of a graph with conditional nodes there may be one */
 };
 
 /* Destroyed handles stay readable, so that who uses one gets an error and no crash. */
@@ -50,7 +68,27 @@ Graph *gs_copy_graph(const Graph *graph);
 /* The copy of a node, in children too; NULL where there is none. */
 Node *gs_copy_of(const Node *node, const Graph *copy);
 struct cudaMemcpy3DParms gs_plain_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
-cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill);
+cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill, cudaStream_t stream);
+
+void *gs_grown(void *list, size_t count, size_t each);
+
+/* -- conditional nodes --------------------------------------------------------------------------------------------- */
+/* The graphs inside of a node: a child, or the bodies of a conditional; `bodies` points to the first. */
+size_t gs_graphs_within(const Node *node, Graph *const **bodies);
+int gs_has_conditions(const Graph *graph);
+cudaError_t gs_check_condition(Graph *graph, const struct cudaConditionalNodeParams *given);
+void gs_make_bodies(Node *node);
+/* Of a node that was copied, all that a conditional has of its own. */
+void gs_copy_bodies(Node *copy);
+void gs_delete_bodies(Node *node);
+void gs_copy_conditions(Graph *copy, const Graph *graph);
+void gs_drop_conditions(Graph *graph);
+/* Whether it can be launched: each handle has its node, and bodies hold what may stand there; else which node not. */
+enum cudaGraphInstantiateResult gs_check_conditions(const Graph *graph, const Node **at);
+/* What a launch of the whole graph begins with. */
+void gs_reset_conditions(const Graph *graph);
+/* The body that is next; NULL when the node is done. `run`: how many bodies it has run. */
+const Graph *gs_next_body(const Node *node, size_t run);
 
 /* -- capture ------------------------------------------------------------------------------------------------------- */
 int gs_capturing(cudaStream_t stream);

@@ -6,12 +6,15 @@
 
 enum { IMAGES = 256 };
 
-typedef struct Module {
+struct Module {
     const void *images[IMAGES]; /* several where relocatable objects make one module */
     int count, managed; /* whether its __managed__ variables are there, which all GPUs share */
     int64_t numbers[GS_MOST_DEVICES]; /* Python's of each GPU, and one more: 0 until it is loaded there */
-    struct Module *next;
-} Module;
+    int at_run_time, gone;            /* whether the program gave the code while it ran, and has unloaded it */
+    int64_t code;                     /* Python's number of that code */
+    const Context *context;           /* whose module it is; NULL for a library */
+    Module *next;
+};
 
 struct Kernel {
     Module *module;
@@ -23,7 +26,7 @@ struct Kernel {
         int64_t max_dynamic;
         int carveout, any_cluster;
     } on[GS_MOST_DEVICES]; /* by GPU */
-    struct Kernel *next;
+    Kernel *next;
 };
 
 typedef struct Variable {
@@ -71,15 +74,20 @@ PUBLIC void gs_register_linked(void (*registers)(void **), void *wrapper) {
     registers((void **)&linked);
 }
 
+static void add_kernel(Kernel *kernel) {
+    for (int device = 0; device < GS_MOST_DEVICES; device++)
+        kernel->on[device].carveout = -1;
+    Kernel **first = &kernels[bucket(kernel->function)];
+    kernel->next = *first;
+    __atomic_store_n(first, kernel, __ATOMIC_RELEASE); /* others may be looking for theirs */
+}
+
 PUBLIC void __cudaRegisterFunction(void **handle, const char *function, char *device, const char *name, int limit,
                                    uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp) {
     (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
     Kernel *kernel = calloc(1, sizeof *kernel);
     *kernel = (Kernel){.module = (Module *)handle, .function = function, .name = name};
-    for (int device = 0; device < GS_MOST_DEVICES; device++)
-        kernel->on[device].carveout = -1;
-    kernel->next = kernels[bucket(function)];
-    kernels[bucket(function)] = kernel;
+    add_kernel(kernel);
 }
 
 static void add_variable(void **handle, const void *host, const char *name, void **managed) {
@@ -105,12 +113,13 @@ PUBLIC void __cudaRegisterManagedVar(void **handle, void **host, char *device, c
     add_variable(handle, host, name, host);
 }
 
-static cudaError_t load_locked(Module *module) {
+static cudaError_t load_locked(Module *module, char *log, uint64_t room) {
     int device = gs_current();
     if (module->numbers[device])
         return cudaSuccess;
     int64_t number;
-    cudaError_t error = gs_board.load(module->images, module->count, device, &number);
+    cudaError_t error = module->at_run_time ? gs_board.load_code(module->code, device, &number, log, room)
+                                            : gs_board.load(module->images, module->count, device, &number);
     if (error != cudaSuccess)
         return error;
     module->numbers[device] = number + 1;
@@ -136,14 +145,14 @@ static cudaError_t load_locked(Module *module) {
 
 static cudaError_t load(Module *module) {
     pthread_mutex_lock(&lock);
-    cudaError_t error = load_locked(module);
+    cudaError_t error = load_locked(module, NULL, 0);
     pthread_mutex_unlock(&lock);
     return error;
 }
 
 PUBLIC char __cudaInitModule(void **handle) { return load((Module *)handle) == cudaSuccess; }
 
-static void unload(Module *module, int device) {
+static void unload(Module *module, int device) { /* the caller holds the lock */
     if (module->numbers[device])
         gs_board.unload(module->numbers[device] - 1);
     module->numbers[device] = 0;
@@ -155,11 +164,13 @@ static void unload(Module *module, int device) {
 void gs_unload_modules(int device) {
     pthread_mutex_lock(&lock);
     for (Module *module = modules; module != NULL; module = module->next)
-        unload(module, device);
+        if (module->context == NULL)
+            unload(module, device);
     unload(&linked, device);
     for (int i = 0; i < BUCKETS; i++)
         for (Kernel *kernel = kernels[i]; kernel != NULL; kernel = kernel->next)
-            kernel->on[device].loaded = 0;
+            if (kernel->module->context == NULL)
+                kernel->on[device].loaded = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -176,7 +187,7 @@ cudaError_t gs_kernel(const void *function, Kernel **kernel) {
         for (Kernel *each = kernels[i]; each != NULL; each = each->next)
             if ((const void *)each == function)
                 *kernel = each;
-    return *kernel != NULL ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    return *kernel != NULL && !(*kernel)->module->gone ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
 const void *gs_kernel_function(const Kernel *kernel) { return kernel->function; }
@@ -184,10 +195,12 @@ const void *gs_kernel_function(const Kernel *kernel) { return kernel->function; 
 cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout) {
     cudaError_t error = cudaSuccess;
     int device = gs_current();
+    if (kernel->module->context != NULL && gs_context_device(kernel->module->context) != device)
+        return cudaErrorInvalidResourceHandle; /* a module is of one context */
     int *loaded = &kernel->on[device].loaded;
     if (!__atomic_load_n(loaded, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&lock);
-        error = load_locked(kernel->module);
+        error = load_locked(kernel->module, NULL, 0);
         if (error == cudaSuccess && !*loaded) {
             error = gs_board.kernel(kernel->module->numbers[device] - 1, kernel->name, &kernel->on[device].layout);
             if (error == cudaSuccess)
@@ -260,3 +273,89 @@ PUBLIC cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
     *size = bytes;
     return cudaSuccess;
 }
+
+/* -- code that the program gives while it runs --------------------------------------------------------------------- */
+Module *gs_new_module(int64_t code, const Context *context) {
+    Module *module = calloc(1, sizeof *module);
+    *module = (Module){.at_run_time = 1, .code = code, .context = context};
+    pthread_mutex_lock(&lock);
+    module->next = modules;
+    modules = module;
+    pthread_mutex_unlock(&lock);
+    return module;
+}
+
+/* Handles that were unloaded stay readable, so that who uses one gets an error and no crash. */
+int gs_is_module(const Module *module) {
+    for (Module *each = modules; each != NULL; each = each->next)
+        if (each == module)
+            return each->at_run_time && !each->gone;
+    return 0;
+}
+
+int gs_is_library(const Module *module) { return gs_is_module(module) && module->context == NULL; }
+
+cudaError_t gs_load_module(Module *module, char *log, uint64_t room) {
+    pthread_mutex_lock(&lock);
+    cudaError_t error = load_locked(module, log, room);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+static void forget_module(Module *module) {
+    for (int device = 0; device < GS_MOST_DEVICES; device++)
+        unload(module, device);
+    module->gone = 1;
+}
+
+void gs_unload_module(Module *module) {
+    pthread_mutex_lock(&lock);
+    forget_module(module);
+    pthread_mutex_unlock(&lock);
+}
+
+void gs_unload_context(const Context *context) {
+    pthread_mutex_lock(&lock);
+    for (Module *module = modules; module != NULL; module = module->next)
+        if (module->at_run_time && !module->gone && module->context == context)
+            forget_module(module);
+    pthread_mutex_unlock(&lock);
+}
+
+static Kernel *of_module(const Module *module, const char *name) {
+    for (int i = 0; i < BUCKETS; i++)
+        for (Kernel *kernel = kernels[i]; kernel != NULL; kernel = kernel->next)
+            if (kernel->module == module && strcmp(kernel->name, name) == 0)
+                return kernel;
+    return NULL;
+}
+
+cudaError_t gs_module_kernel(Module *module, const char *name, Kernel **kernel) {
+    pthread_mutex_lock(&lock);
+    cudaError_t error = load_locked(module, NULL, 0);
+    KernelLayout layout;
+    *kernel = of_module(module, name);
+    if (error == cudaSuccess && *kernel == NULL)
+        error = gs_board.kernel(module->numbers[gs_current()] - 1, name, &layout);
+    if (error == cudaSuccess && *kernel == NULL) {
+        *kernel = calloc(1, sizeof **kernel);
+        **kernel = (Kernel){.module = module, .function = *kernel, .name = strdup(name)};
+        add_kernel(*kernel);
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+cudaError_t gs_module_variable(Module *module, const char *name, uint64_t *address, uint64_t *bytes) {
+    cudaError_t error = gs_load_module(module, NULL, 0);
+    return error != cudaSuccess ? error : gs_board.variable(module->numbers[gs_current()] - 1, name, address, bytes);
+}
+
+const char *gs_module_entry(Module *module, int64_t number) {
+    if (gs_load_module(module, NULL, 0) != cudaSuccess)
+        return NULL;
+    return gs_board.entry(module->numbers[gs_current()] - 1, number);
+}
+
+Module *gs_kernel_module(const Kernel *kernel) { return kernel->module; }
+int gs_kernel_loaded(const Kernel *kernel) { return kernel->on[gs_current()].loaded; }

@@ -55,10 +55,19 @@ typedef struct {
     double border[4], bias, low, high;
 } Sampling;
 
+/* What cuTensorMapEncodeTiled and Im2col are asked for; `map` is where the 128 bytes go. */
+typedef struct {
+    uint64_t map, address;
+    int64_t rank, type, interleave, swizzle, nan, im2col;
+    int64_t sizes[5], strides[5], box[5], steps[5], low[3], high[3];
+} TensorMapOrder;
+
 /* Filled in by Python before anything else runs. Functions that can fail return a cudaError_t. */
 typedef struct {
     uint64_t arena, arena_bytes;
     const char *vendor_runtime; /* path of NVIDIA's libcudart, asked for the words of error codes only */
+    const char *vendor_nvrtc;   /* and of its libnvrtc, which compiles without a GPU too */
+    const char *vendor_jit_link; /* and of its libnvJitLink, NULL where it is not installed */
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
     int64_t models;             /* whether the timeline is modelled: the functions at the end want to be called */
     int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
@@ -96,6 +105,14 @@ typedef struct {
                 int64_t to_device, int64_t from_device); /* of a host's side the other's */
     void (*waited)(int64_t what, uint64_t number); /* the host waits for a WAITED_ of that number */
     void (*graph_call)(int64_t what, int64_t nodes); /* one of the GRAPH_, of a graph of so many nodes */
+    /* Code that the program gives while it runs: kept under a number, and loaded as often as wanted. `kind` is one of
+     * the CODE_, `bytes` 0 where it is not known; what is wrong is written to `log`, of `room` bytes. */
+    int (*code)(const void *image, uint64_t bytes, int64_t kind, int64_t *code, char *log, uint64_t room);
+    int (*link_code)(const int64_t *codes, int64_t count, int64_t *code, char *log, uint64_t room);
+    int (*code_image)(int64_t code, const void **image, uint64_t *bytes); /* as cuModuleLoadData takes it again */
+    int (*load_code)(int64_t code, int64_t device, int64_t *module, char *log, uint64_t room);
+    const char *(*entry)(int64_t module, int64_t number); /* the name of a kernel; NULL behind the last */
+    int (*tensor_map)(const TensorMapOrder *order);
     /* The timeline, of streams and events by number (gs_stream_number, an event's address). */
     void (*add_stream)(uint64_t stream, int64_t flags, int64_t priority, int64_t device);
     void (*fill)(uint64_t bytes, uint64_t stream, uint64_t to, int64_t device); /* 0 as above */
@@ -112,10 +129,12 @@ typedef struct {
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
+enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
 enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */
 enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
 enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED, SPENT_MANAGED };
-enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH_UPDATED, GRAPH_NODE_SET };
+enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH_UPDATED, GRAPH_NODE_SET,
+       GRAPH_CONDITION };
 
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
@@ -125,6 +144,9 @@ extern Board gs_board;
 /* -- errors -------------------------------------------------------------------------------------------------------- */
 /* Remembers an error for cudaGetLastError and gives it back. */
 cudaError_t gs_error(cudaError_t error);
+/* The driver's functions leave it as it was. */
+void gs_keep_last_error(void);
+void gs_restore_last_error(void);
 /* A kernel's fault, once it happened: every later call reports it. */
 cudaError_t gs_fault(void);
 PUBLIC void gs_set_fault(cudaError_t error);
@@ -133,13 +155,29 @@ cudaError_t gs_refused(const char *name, const char *reason);
 
 #define CHECK(condition, error) do { if (!(condition)) return gs_error(error); } while (0)
 #define TRY(call) do { cudaError_t tried_ = (call); if (tried_ != cudaSuccess) return gs_error(tried_); } while (0)
-#define ENTER() do { cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+#define ENTER() do { gs_enter(); cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 int gs_current(void); /* the calling thread's GPU */
 void gs_make_current(int device);
 int gs_is_device(int device);
 void gs_forget_peers(int device);
+void gs_reset_device(int device); /* as cudaDeviceReset */
+cudaError_t gs_properties(struct cudaDeviceProp *properties, int device);
+int gs_is_of(const void *pointer, int device); /* whether device memory at an address is that GPU's */
+
+/* -- contexts (driver/contexts.c) ---------------------------------------------------------------------------------- */
+typedef struct CUctx_st Context;
+extern _Thread_local Context *gs_context; /* the calling thread's; NULL for none */
+void gs_use_primary(int device);          /* makes a GPU's primary context the thread's */
+int gs_is_alive(const Context *context);
+int gs_is_primary(const Context *context);
+int gs_context_device(const Context *context);
+/* The runtime's calls make a primary context current where there is none. */
+static inline void gs_enter(void) {
+    if (gs_context == NULL)
+        gs_use_primary(gs_current());
+}
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 typedef enum { GS_HOST, GS_DEVICE, GS_MANAGED, GS_PINNED, GS_REGISTERED } MemoryKind;
@@ -150,13 +188,14 @@ typedef struct {
     uint64_t device; /* where kernels see it; another address than `start` for registered memory */
     unsigned flags;
     int owner; /* the GPU that was current when it was allocated */
+    const Context *context; /* and the context */
 } Block;
 
 enum { GS_OF_A_GRAPH = 1u << 31 }; /* a flag of memory that an allocation node has promised */
 
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
-void gs_forget_all(int device);
+void gs_forget_all(int device, const Context *context); /* what is its, of a primary one all that is no other's */
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
@@ -178,12 +217,25 @@ const struct cudaArray *gs_first_level(cudaMipmappedArray_const_t mipmap);
 
 /* -- modules ------------------------------------------------------------------------------------------------------- */
 typedef struct Kernel Kernel;
+typedef struct Module Module;
 cudaError_t gs_kernel(const void *function, Kernel **kernel);
+/* A module of code given at run time. `context`: whose it is; NULL for a library, which any GPU may load. */
+Module *gs_new_module(int64_t code, const Context *context);
+int gs_is_module(const Module *module);
+int gs_is_library(const Module *module);
+cudaError_t gs_load_module(Module *module, char *log, uint64_t room);
+void gs_unload_module(Module *module);
+cudaError_t gs_module_kernel(Module *module, const char *name, Kernel **kernel);
+cudaError_t gs_module_variable(Module *module, const char *name, uint64_t *address, uint64_t *bytes);
+const char *gs_module_entry(Module *module, int64_t number); /* the name of a kernel; NULL behind the last */
+Module *gs_kernel_module(const Kernel *kernel);
+int gs_kernel_loaded(const Kernel *kernel);
 cudaError_t gs_kernel_layout(Kernel *kernel, const KernelLayout **layout);
 const char *gs_kernel_name(const Kernel *kernel);
 const void *gs_kernel_function(const Kernel *kernel); /* what the program calls it by */
 cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes);
-void gs_unload_modules(int device);
+void gs_unload_modules(int device);             /* those that are no context's: linked with the program, libraries */
+void gs_unload_context(const Context *context); /* those that were loaded while the context was current */
 int64_t gs_max_dynamic(const Kernel *kernel);
 void gs_set_max_dynamic(Kernel *kernel, int64_t bytes);
 void gs_set_carveout(Kernel *kernel, int percent);

@@ -12,7 +12,7 @@ static double now_ms(void) {
 }
 
 int gs_is_stream(cudaStream_t stream) {
-    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread || stream->state == ALIVE;
+    return gs_is_default(stream) || (stream->state == ALIVE && gs_is_alive(stream->context));
 }
 
 int gs_stream_device(cudaStream_t stream) { return gs_is_default(stream) ? gs_current() : stream->device; }
@@ -27,7 +27,7 @@ int gs_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-int gs_is_event(cudaEvent_t event) { return event != NULL && event->state == ALIVE; }
+int gs_is_event(cudaEvent_t event) { return event != NULL && event->state == ALIVE && gs_is_alive(event->context); }
 
 PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     ENTER();
@@ -35,7 +35,8 @@ PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     CHECK(stream != NULL && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
     *stream = malloc(sizeof **stream);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = gs_current(), .priority = priority,
+    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = gs_current(),
+                                    .context = gs_context, .priority = priority,
                                     .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
     MODEL(add_stream(gs_stream_number(*stream), flags, priority, gs_current()));
     return cudaSuccess;
@@ -49,7 +50,7 @@ PUBLIC cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flag
 
 PUBLIC cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     ENTER();
-    CHECK(!gs_is_default(stream) && stream->state == ALIVE, cudaErrorInvalidResourceHandle);
+    CHECK(!gs_is_default(stream) && gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     stream->state = GONE;
     return cudaSuccess;
 }
@@ -154,7 +155,7 @@ PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
     ENTER();
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
-    **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current()};
+    **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current(), .context = gs_context};
     return cudaSuccess;
 }
 

@@ -10,6 +10,7 @@ struct CUstream_st {
     int state;
     unsigned flags;
     int device;
+    const Context *context; /* that was current when it was made, and ends it */
     int priority;
     unsigned long long id;
     Capture *capture; /* that it takes part in */
@@ -21,6 +22,7 @@ struct CUevent_st {
     int state;
     unsigned flags;
     int device;
+    const Context *context;
     int recorded;
     double at_ms;
     Capture *capture; /* that it was recorded in, if it was */

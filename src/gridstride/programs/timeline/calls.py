@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridstride.programs.graph_calls import GraphCall
+from gridstride.programs.peers import NOWHERE, Elsewhere
 from gridstride.programs.status import fault_status
 from gridstride.programs.timeline.durations import Work, kernel_work
 from gridstride.programs.timeline.model import TO_PEER, Timeline
@@ -21,6 +25,9 @@ from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.loaded import VirtualKernel
 from gridstride.virtual.observe.counters import LineCounters
 
+if TYPE_CHECKING:
+    from gridstride.programs.launch_pictures import LaunchPictures
+
 _NON_BLOCKING = 1
 """cudaStreamNonBlocking."""
 _DEVICE, _STREAM, _EVENT, WAITED_FREE = range(4)
@@ -28,8 +35,48 @@ _DEVICE, _STREAM, _EVENT, WAITED_FREE = range(4)
 _ALLOCATE, _FREE, _QUEUED, _MANAGED = range(4)
 """SPENT_ of runtime.h."""
 _KEPT = 4096
-_Relative = tuple[int, int, int, bool]
-"""Bytes that a kernel touches: which of its addresses they are counted from, first and last, whether it writes."""
+Crossing = Mapping[tuple[int, int], int]
+"""Bytes from one GPU to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Bytes that a kernel touches: the first, the one behind the last, and how many of them, in whole sectors.
+
+    They are counted from one of the addresses that it is given; from 0 where it found the address by itself, which is
+    looked at in other GPUs' memory only.
+    """
+
+    argument: int | None
+    low: int
+    high: int
+    way: str
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A launch that was counted."""
+
+    work: Work
+    parts: Sequence[_Part]
+    counts: LineCounters
+
+    def touches(self, addresses: Sequence[int]) -> list[Touch]:
+        """Of a launch that is given these addresses."""
+        return [
+            Touch(addresses[each.argument] + each.low, addresses[each.argument] + each.high, each.way != "read")
+            for each in self.parts if each.argument is not None
+        ]  # fmt: skip
+
+    def crossing(self, addresses: Sequence[int], device: int, elsewhere: Elsewhere) -> Crossing:
+        """What crosses to other GPUs and from them, each sector once: as if L1 kept what has been read."""
+        found: Counter[tuple[int, int]] = Counter()
+        for each in self.parts:
+            owner = elsewhere.owner(each.low + (0 if each.argument is None else addresses[each.argument]))
+            if owner is not None and each.way != "atomic":  # an atomic is a read and a write already
+                found[(owner, device) if each.way == "read" else (device, owner)] += each.nbytes
+        return dict(found)
 
 
 class TimelineCalls:
@@ -39,15 +86,18 @@ class TimelineCalls:
         self.device = device
         self.timeline = Timeline(device.model, devices)
         self._lock = threading.RLock()
-        self._works: dict[tuple[object, ...], tuple[Work, list[_Relative], LineCounters]] = {}
+        self._works: dict[tuple[object, ...], _Known] = {}
         self._counted = self._reused = 0
+        self.pictures: LaunchPictures | None = None
 
     # -- kernels ------------------------------------------------------------------------------------------------------
     def launch(
-        self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int = 0
-    ) -> LineCounters:  # fmt: skip
-        """Runs it; gives its counts. They are made the first time that it is launched in this shape with these numbers;
-        addresses may differ. Later ones take the same time, have the same counts and run on the fast build.
+        self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int = 0,
+        elsewhere: Elsewhere = NOWHERE,
+    ) -> tuple[LineCounters, Crossing]:  # fmt: skip
+        """Runs it; gives its counts, and the bytes that cross to and from `elsewhere`. They are counted the first time
+        that it is launched in this shape with these numbers; addresses may differ. Later ones take the same time, have
+        the same counts and run on the fast build, unless it finds addresses in other GPUs' memory by itself.
         """
         words = np.frombuffer(packed, "<u8", len(packed) // 8)
         arena = self.device.arena
@@ -57,27 +107,43 @@ class TimelineCalls:
         addresses = words[is_address].tolist()
         known = self._works.get(key)
         if known is None:
-            self.device.touched.cuts = sorted(set(addresses))
-            run = kernel.observe(shape, packed)
-            touched = [
-                (addresses.index(cut), low - cut, high - cut, writes)
-                for cut, low, high, writes in self.device.touched.spans
-            ]
-            faults = tuple(each for each in run.findings if fault_status(each) is not None)
-            if faults:  # the others are the sanitizer's to look for: it is told of what the host writes
-                raise KernelFault(faults, kernel.module.source_of(faults))
-            if len(self._works) >= _KEPT:
-                self._works.clear()
-            known = self._works[key] = kernel_work(run, self.device.model), touched, run.counters
+            known = self._count(kernel, shape, packed, addresses, elsewhere)
+            if all(each.argument is not None for each in known.parts):
+                if len(self._works) >= _KEPT:
+                    self._works.clear()
+                self._works[key] = known
             self._counted += 1
         else:
             kernel.launch(shape, packed)
             self._reused += 1
-        work, touched, counts = known
-        touches = [Touch(addresses[k] + low, addresses[k] + high, writes) for k, low, high, writes in touched]
+        crossing = known.crossing(addresses, device, elsewhere)
+        if self.pictures is not None:
+            self.pictures.took(kernel, shape, known.work.us)
         with self._lock:
-            self.timeline.launch(kernel.title, work, stream, device=device, touches=touches)
-        return counts
+            self.timeline.launch(kernel.title, known.work, stream, device=device, touches=known.touches(addresses),
+                                 crossing=crossing)  # fmt: skip
+        return known.counts, crossing
+
+    def _count(
+        self, kernel: VirtualKernel, shape: Shape, packed: bytes, addresses: Sequence[int], elsewhere: Elsewhere
+    ) -> _Known:  # fmt: skip
+        """Runs it with counters; KernelFault."""
+        if self.pictures is not None:
+            self.pictures.before(kernel, shape, packed)
+        touched = self.device.touched
+        touched.cuts = sorted({*addresses, *elsewhere.starts})
+        run = kernel.observe(shape, packed)
+        faults = tuple(each for each in run.findings if fault_status(each) is not None)
+        if faults:  # the others are the sanitizer's to look for: it is told of what the host writes
+            raise KernelFault(faults, kernel.module.source_of(faults))
+        if self.pictures is not None:
+            self.pictures.counted(kernel, shape, run)
+        parts = []
+        for each in touched.spans:
+            argument = addresses.index(each.cut) if each.cut in addresses else None
+            start = 0 if argument is None else each.cut
+            parts.append(_Part(argument, each.first - start, each.behind - start, each.way, each.nbytes))
+        return _Known(kernel_work(run, self.device.model), parts, run.counters)
 
     # -- the rest -----------------------------------------------------------------------------------------------------
     def copy(

@@ -48,6 +48,22 @@ def _grid(run: Run, chip: Chip) -> Work:
     return Work(predicted.ms * 1e3, {name: min(1.0, share) for name, share in demand.items()})
 
 
+def over_links(work: Work, crossing: Mapping[tuple[int, int], int], device: int, chip: Chip) -> Work:
+    """The kernel of a GPU that reads or writes others' memory: no shorter than its way in or out takes for the bytes.
+
+    `crossing`: bytes from one GPU to another.
+    """
+    into = sum(nbytes for (_, to), nbytes in crossing.items() if to == device)
+    out = sum(nbytes for (origin, _), nbytes in crossing.items() if origin == device)
+    if not into and not out:
+        return work
+    us = max(into, out) / (chip.timeline["peer_gb_per_s"] * 1e3)
+    if us <= work.us:
+        return work
+    demand = {name: share if name == "blocks" else share * work.us / us for name, share in work.demand.items()}
+    return Work(us, demand)
+
+
 def link_us(nbytes: int, chip: Chip, *, pageable: bool) -> float:
     """A copy between host and device; pageable memory goes through pinned memory, piece by piece."""
     times = chip.timeline

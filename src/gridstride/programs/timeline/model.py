@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from gridstride.programs.graph_calls import GraphCall
-from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work, peer_us
+from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work, over_links, peer_us
 from gridstride.programs.timeline.order import Order, Touch
 from gridstride.programs.timeline.schedule import Engine, Operation, Schedule, Way
 from gridstride.virtual.chips import Chip
@@ -23,6 +24,7 @@ HOST_TO_HOST, TO_DEVICE, TO_HOST, WITHIN = range(4)
 """cudaMemcpyKind."""
 TO_PEER = 5
 """COPY_TO_PEER of runtime.h."""
+_NOTHING: Mapping[tuple[int, int], int] = MappingProxyType({})
 _COPIES = {TO_DEVICE: ("copy to device", Engine.TO_DEVICE), TO_HOST: ("copy to host", Engine.TO_HOST)}
 
 
@@ -88,14 +90,17 @@ class Timeline:
 
     # -- work ---------------------------------------------------------------------------------------------------------
     def launch(
-        self, name: str, work: Work, stream: int, *, device: int = 0, touches: Sequence[Touch] = ()
+        self, name: str, work: Work, stream: int, *, device: int = 0, touches: Sequence[Touch] = (),
+        crossing: Mapping[tuple[int, int], int] = _NOTHING,
     ) -> None:  # fmt: skip
-        """A kernel, with its counted or known time."""
+        """A kernel, with its counted or known time; `crossing`: bytes that it sends from one GPU to another."""
+        work = over_links(work, crossing, device, self.chip)
         us = work.us
         if self._graphs:  # the next node's launch is known beforehand
             us += self.times["graph_node_us"] - self.chip.prediction["launch_us"]
         self._call("launch_call_us")
-        self._give("kernel", name, Engine.COMPUTE, stream, device, us=us, demand=work.demand, touches=touches)
+        self._give("kernel", name, Engine.COMPUTE, stream, device, us=us, demand=work.demand, touches=touches,
+                   crossing=crossing)  # fmt: skip
 
     def copy(
         self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = (),
@@ -135,7 +140,8 @@ class Timeline:
         out, into = ("nvlink out", "nvlink in") if over_nvlink else (Engine.TO_HOST, Engine.TO_DEVICE)
         copy = self._give("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER, stream,
                           origin, us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
-                          also=before, ways=(Way(origin, out), Way(to, into)))  # fmt: skip
+                          also=before, ways=(Way(origin, out), Way(to, into)),
+                          crossing={(origin, to): nbytes})  # fmt: skip
         for legacy in both:
             legacy.last = [copy]
 
@@ -186,7 +192,7 @@ class Timeline:
     def _give(
         self, kind: str, name: str, engine: Engine, stream: int, device: int | None = None, *, us: float = 0.0,
         nbytes: int = 0, demand: Mapping[str, float] | None = None, also: Iterable[Operation] = (),
-        touches: Sequence[Touch] = (), ways: Sequence[Way] = (),
+        touches: Sequence[Touch] = (), ways: Sequence[Way] = (), crossing: Mapping[tuple[int, int], int] = _NOTHING,
     ) -> Operation:  # fmt: skip
         graph = self._graphs[-1] if self._graphs else None
         queue = graph.stream if graph else self._stream(stream)
@@ -196,7 +202,7 @@ class Timeline:
         self._count += 1
         operation = Operation(
             self._count, kind, name, queue.number, engine, self.now_us + self.times["begin_us"], us, nbytes,
-            demand or {}, queue.priority, graph.launch if graph else 0, where, ways, touches=touches,
+            demand or {}, queue.priority, graph.launch if graph else 0, where, ways, crossing, touches=touches,
         )  # fmt: skip
         before = [*(graph.now if graph else self._before(queue)), *also]
         self.order.add(operation, before)
@@ -209,13 +215,18 @@ class Timeline:
 
     # -- graphs -------------------------------------------------------------------------------------------------------
     def graph_call(self, call: GraphCall, nodes: int) -> None:
-        """A graph is built or changed; its launch has its time from `begin_graph`."""
+        """A graph is built or changed, or the node that is next looks at its condition; a launch has its time from
+        `begin_graph`.
+        """
         if call in ("node added", "node set"):
             self._call("call_us")
         elif call == "instantiated":
             self.now_us += self.times["instantiate_us"] + nodes * self.times["instantiate_node_us"]
         elif call == "updated":
             self.now_us += self.times["call_us"] + nodes * self.times["update_node_us"]
+        elif call == "condition":
+            graph = self._graphs[-1]
+            self._give("condition", "", Engine.NONE, graph.stream.number, us=self.times["condition_us"])
 
     def begin_graph(self, stream: int, nodes: int) -> None:
         """A graph is launched; a child's nodes come where its own node is."""

@@ -11,7 +11,7 @@ _WIDTH = 40
 """Characters of a bar that is as long as the program."""
 _MARKS = {
     "copy to device": ">", "copy to host": "<", "copy to peer": "^", "kernel": "#", "fill": "=",
-    "copy within device": "=", "copy within host": "h", "host function": "h",
+    "copy within device": "=", "copy within host": "h", "host function": "h", "condition": "?",
 }  # fmt: skip
 _BUSY = "█"
 _LISTED = 24
@@ -41,6 +41,7 @@ def drawn(told: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
     scale = _Scale(start, length, width)
     gpus = told["gpus"]
     to_peer = "^ copy to peer  " if gpus > 1 else ""
+    condition = "  ? condition" if any(each["kind"] == "condition" for each in operations) else ""
     streams = [
         (_of_gpu(f"stream {each['stream']}" if each["stream"] >= gpus else "default stream", each["gpu"], gpus),
          scale.bar((o for o in operations if o["stream"] == each["stream"]), _MARKS), _us(each["busy_us"]),
@@ -54,7 +55,7 @@ def drawn(told: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
     ]  # fmt: skip
     return [
         f"modelled for {told['chip']}, not measured: {_us(told['modelled_us'])} us in all",
-        f"> copy to device  < copy to host  {to_peer}# kernel  = fill or copy within  h host",
+        f"> copy to device  < copy to host  {to_peer}# kernel  = fill or copy within  h host{condition}",
         "",
         *aligned(("", f"0 to {_us(length)} us", "busy us", "share", "operations"), streams, left=(0, 1)),
         "",
@@ -69,7 +70,7 @@ def _links(links: Sequence[Mapping[str, Any]], length: float) -> list[str]:
          str(each["operations"]), _bytes(each["bytes"]))
         for each in links
     ]  # fmt: skip
-    return ["", *aligned(("link", "busy us", "share", "copies", "bytes"), rows, left=(0,))] if rows else []
+    return ["", *aligned(("link", "busy us", "share", "operations", "bytes"), rows, left=(0,))] if rows else []
 
 
 def _of_gpu(name: str, gpu: int, gpus: int) -> str:

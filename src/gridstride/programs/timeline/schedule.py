@@ -61,6 +61,8 @@ class Operation:
     """The GPU whose engine does it; of a copy to another GPU the one that it comes from."""
     ways: Sequence[Way] = ()
     """What it has to itself while it runs."""
+    crossing: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """Bytes that it sends from one GPU to another."""
     start_us: float = inf
     awaited: int = 0
     """How many operations it depends on that have no place yet."""

@@ -19,7 +19,7 @@ Span = tuple[float, float]
 
 def work_of(timeline: Timeline) -> list[Operation]:
     """The operations that take time, by their start."""
-    return [each for each in timeline.schedule.placed if each.engine is not Engine.NONE]
+    return [each for each in timeline.schedule.placed if each.engine is not Engine.NONE or each.us > 0]
 
 
 def totals(timeline: Timeline) -> Totals:
@@ -126,15 +126,16 @@ def _engine(done: Sequence[Operation], engine: Engine, gpu: int) -> dict[str, An
 
 
 def _links(done: Sequence[Operation]) -> list[dict[str, Any]]:
-    """What went from each GPU to each other."""
-    copies: dict[tuple[int, int], list[Operation]] = {}
+    """What went from each GPU to each other, by copies and by kernels that use another GPU's memory."""
+    over: dict[tuple[int, int], list[Operation]] = {}
     for each in done:
-        if each.engine is Engine.TO_PEER:
-            copies.setdefault((each.ways[0].device, each.ways[1].device), []).append(each)
+        for link in each.crossing:
+            over.setdefault(link, []).append(each)
     return [
-        {"from": origin, "to": to, "operations": len(own), "busy_us": length(busy(own, Engine.TO_PEER)),
-         "bytes": sum(each.nbytes for each in own)}
-        for (origin, to), own in sorted(copies.items())
+        {"from": link[0], "to": link[1], "operations": len(own),
+         "busy_us": length(union((each.start_us, each.end_us) for each in own)),
+         "bytes": sum(each.crossing[link] for each in own)}
+        for link, own in sorted(over.items())
     ]  # fmt: skip
 
 

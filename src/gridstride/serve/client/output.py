@@ -20,7 +20,7 @@ class Detokenizer(Protocol):
 
     eos: frozenset[int]
 
-    def stream(self, *, special: bool = False) -> Stream: ...
+    def stream(self, *, special: bool = False, shown: frozenset[int] = ...) -> Stream: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,14 @@ class Output:
 
     def __init__(
         self, tokenizer: Detokenizer, stop: Sequence[str] = (), *, stop_tokens: Iterable[int] = (), min_tokens: int = 0,
-        special: bool = False,
+        special: bool = False, shown: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
-        """`min_tokens`: those before which a stop string ends nothing. `special`: special tokens are shown."""
+        """`min_tokens`: those before which a stop string ends nothing. `special`: special tokens are shown; else only
+        `shown` are.
+        """
         if "" in stop:
             raise ValueError("an empty stop string would end every text at once")
-        self._stream = tokenizer.stream(special=special)
+        self._stream = tokenizer.stream(special=special, shown=shown)
         self._silent = (
             frozenset() if special else tokenizer.eos | frozenset(stop_tokens)
         )  # not shown where they end the text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
@@ -54,7 +55,7 @@ class Remote:
                     raise _refusal(response)
                 yield from _texts(response)
         except httpx.TransportError as error:
-            raise RemoteError(f"{self._url} is gone: {str(error) or type(error).__name__}") from error
+            raise RemoteError(f"{self._url} is gone: {_reason(error)}") from error
 
     def close(self) -> None:
         self._http.close()
@@ -75,7 +76,7 @@ class Remote:
         try:
             response = self._http.get("/v1/models")
         except httpx.TransportError as error:
-            raise RemoteError(f"{self._url} cannot be reached: {str(error) or type(error).__name__}") from error
+            raise RemoteError(f"{self._url} cannot be reached: {_reason(error)}") from error
         if response.status_code == 404:
             raise self._not_named()
         if response.status_code != 200:
@@ -90,6 +91,11 @@ class Remote:
 
     def _not_named(self) -> NotNamed:
         return NotNamed(f"{self._url}/v1/models names no model; is it an OpenAI-compatible server?")
+
+
+def _reason(error: httpx.TransportError) -> str:
+    """The system's words, as "[Errno 111] Connection refused" without its number."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
 
 
 def _refusal(response: httpx.Response) -> RemoteError:

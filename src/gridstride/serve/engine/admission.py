@@ -42,11 +42,13 @@ def _check_tokens(submit: Submit, runner: Runner) -> None:
 
 def _check_size(submit: Submit, runner: Runner) -> None:
     prompt, wished = len(submit.prompt), submit.sampling.max_tokens
-    if wished < 1:
+    if wished < (0 if submit.sampling.reads else 1):
         raise Refused(f"max_tokens is {wished}, but must be at least 1", field="max_tokens", limit=1)
     if submit.sampling.min_tokens > wished:
         least = submit.sampling.min_tokens
         raise Refused(f"min_tokens is {least}, but max_tokens is {wished}", field="min_tokens", limit=wished)
+    if submit.sampling.reads and not runner.width:
+        raise Refused("this engine gives nothing of prompts but what follows them", field="prompt_logprobs")
     asked = f"a prompt of {prompt} tokens and max_tokens={wished} make {prompt + wished} tokens"
     at_fault = "prompt" if prompt >= runner.context else "max_tokens"
     if prompt + wished > runner.context:
@@ -67,5 +69,5 @@ def _rules(s: Sampling, vocabulary: int) -> Iterator[tuple[str, object, bool, st
     for token, bias in s.logit_bias.items():
         yield "logit_bias", token, 0 <= token < vocabulary, f"a token below {vocabulary}"
         yield "logit_bias", bias, math.isfinite(bias), "a finite number"
-    if s.logprobs is not None:
-        yield "logprobs", s.logprobs, 0 <= s.logprobs <= vocabulary, f"from 0 to {vocabulary}"
+    for name, count in (("logprobs", s.logprobs), ("prompt_logprobs", s.prompt_logprobs)):
+        yield name, count, count is None or 0 <= count <= vocabulary, f"from 0 to {vocabulary}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from gridstride.serve.engine.sampling import Sampling
 
 I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
+Pool: TypeAlias = Literal["last", "mean"]
+Reading: TypeAlias = "tuple[TokenLogprobs, ...] | NDArray[np.float32]"
+"""Of R tokens: each one's log-probabilities; or [width] the last hidden state, or the sum of all (pool `mean`)."""
 
 
 @dataclass(slots=True)  # one for every row of every step: to make a frozen one takes four times as long
@@ -29,6 +32,18 @@ class Draw:
     def plain(self) -> bool:
         """Whether the token can be drawn where its logits are, without knowing what was said before."""
         return self.mask is None and self.sampling.plain
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is wanted of a prompt's tokens beside the next one: log-probabilities of known tokens, or a hidden state."""
+
+    sequence: int  # of the batch
+    first: int  # token of the sequence's new ones
+    targets: I64 | None  # [R] what follows R tokens from `first` on: how likely it was
+    top: int  # alternatives to each
+    pool: Pool | None  # of all from `first` on
+    count: int  # R
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +64,7 @@ class Batch:
     sampled: I32  # [M] rows of N whose next token is wanted
     draws: tuple[Draw, ...]  # [M]
     steps: int = 1
+    reads: tuple[Read, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +73,14 @@ class TokenLogprobs:
 
     own: float
     top: tuple[tuple[int, float], ...]
+    rank: int = 0  # of `own` among all tokens, the likeliest has 1; 0: not asked for
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
     tokens: I64  # [M, steps]; -1 where the logits were not finite: that request ends with an error, no other
     logprobs: tuple[tuple[TokenLogprobs, ...] | None, ...]  # [M], each [steps] where asked for
+    readings: tuple[Reading, ...] = ()  # of the batch's reads
 
 
 class Runner(Protocol):
@@ -74,6 +92,7 @@ class Runner(Protocol):
     vocabulary: int  # tokens are below it
     steps: int  # most steps in one call
     steps_alone: int  # the same of a batch of one sequence
+    width: int  # of hidden states; 0: it cannot read
 
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridstride.serve.engine.admission import Refused, check
-from gridstride.serve.engine.batch import Draw, Runner, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import Draw, Read, Runner, Sampled, TokenLogprobs
 from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars
 from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
 from gridstride.serve.engine.policies import POLICIES
@@ -162,9 +162,12 @@ class Engine:
                 if request.computed + count == len(request.tokens)
             ]
         )
-        sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps))
+        reads = _reads_of(work)
+        sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps, reads=reads))
         if sampled.tokens.shape != (len(draws), steps) or len(sampled.logprobs) != len(draws):
             raise RuntimeError(f"the runner gave tokens {sampled.tokens.shape} for {len(draws)} rows of {steps}")
+        for read, reading in zip(reads, sampled.readings, strict=True):
+            work[read.sequence][0].take_reading(read, reading)
         return sampled
 
     def _advance(self, work: Sequence[tuple[Request, int]], sampled: Sampled) -> None:
@@ -212,9 +215,12 @@ class Engine:
         logprobs: tuple[TokenLogprobs, ...] | None,
         error: str | None = None,
     ) -> Update:
-        queued = None if request.announced else request.queued_seconds
-        request.announced = True
+        first, request.announced = not request.announced, True
+        queued = request.queued_seconds if first else None
+        read = first and request.sampling.reads and error is None
         return Update(
+            prompt_logprobs=tuple(request.scores) if read and request.sampling.prompt_logprobs is not None else None,
+            embedding=request.embedding() if read else None,
             id=request.id,
             tokens=tuple(tokens),
             logprobs=logprobs,
@@ -223,6 +229,15 @@ class Engine:
             cached_tokens=request.cached_tokens,
             queued_seconds=queued,
         )
+
+
+def _reads_of(work: Sequence[tuple[Request, int]]) -> tuple[Read, ...]:
+    found = [
+        request.reading(place, count)
+        for place, (request, count) in enumerate(work)
+        if request.sampling.reads and request.unread > 0
+    ]
+    return tuple(read for read in found if read is not None)
 
 
 def _draw_of(request: Request, vocabulary: int) -> Draw:

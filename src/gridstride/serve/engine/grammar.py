@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridstride.serve.engine.admission import Refused
+from gridstride.serve.engine.references import endless
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
@@ -130,6 +131,8 @@ def _check_object(schema: str) -> None:
         raise Refused(f"the JSON schema is no JSON: {error}", field="schema") from error
     if not isinstance(found, dict):
         raise Refused(f"the JSON schema is {type(found).__name__}, but must be an object", field="schema")
+    if (reference := endless(found)) is not None:
+        raise Refused(f"the JSON schema cannot be used: {reference} refers to itself alone", field="schema")
 
 
 def _first_line(message: str) -> str:

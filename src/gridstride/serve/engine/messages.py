@@ -39,6 +39,9 @@ class Update:
     error: str | None = None  # with finish "error": what went wrong, for the client
     cached_tokens: int = 0  # of the prompt, taken from other requests' blocks
     queued_seconds: float | None = None  # in the first update: arrival to first schedule
+    # in the first update after the prompt, where asked for
+    prompt_logprobs: tuple[TokenLogprobs, ...] | None = None  # of its tokens but the first
+    embedding: bytes | None = None  # [width] in float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,10 @@ from array import array
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.serve.engine.batch import Read, Reading, TokenLogprobs
 from gridstride.serve.engine.grammar import Grammar
 from gridstride.serve.engine.messages import Finish, Submit
 from gridstride.serve.engine.sampling import Sampling
@@ -46,6 +50,9 @@ class Request:
     queued_seconds: float | None = None  # None until first scheduled
     grammar: Grammar | None = None  # what the text must satisfy
     announced: bool = False  # an update has gone out
+    read: int = 0  # tokens of the prompt of which what is wanted is known
+    scores: list[TokenLogprobs] = field(default_factory=list)
+    pooled: NDArray[np.float32] | None = None  # the last state, or the sum of all
 
     @classmethod
     def of(cls, submit: Submit, *, serial: int, eos: frozenset[int], grammar: Grammar | None = None) -> Request:
@@ -59,6 +66,49 @@ class Request:
     def remaining(self) -> int:
         """Known tokens that are not in the cache yet; 1 while decoding."""
         return len(self.tokens) - self.computed
+
+    @property
+    def unread(self) -> int:
+        """Tokens of the prompt of which something is still wanted."""
+        sampling = self.sampling
+        if not sampling.reads:
+            return 0
+        return len(self.prompt) - self.read - (sampling.pool is None)  # nothing known follows the last token
+
+    def reading(self, sequence: int, count: int) -> Read | None:
+        """What is wanted of its next `count` tokens; those computed once more after a preemption were read before."""
+        first = self.computed
+        if self.sampling.pool == "last":
+            if first + count < len(self.prompt):
+                return None
+            return Read(sequence, len(self.prompt) - 1 - first, None, 0, "last", 1)
+        wanted = min(first + count, self.read + self.unread) - self.read
+        if wanted <= 0:
+            return None
+        targets = None
+        if self.sampling.pool is None:
+            targets = np.array(self.tokens[self.read + 1 : self.read + 1 + wanted], np.int64)
+        return Read(
+            sequence, self.read - first, targets, self.sampling.prompt_logprobs or 0, self.sampling.pool, wanted
+        )
+
+    def take_reading(self, read: Read, reading: Reading) -> None:
+        """What a batch gave for one of its reads."""
+        if isinstance(reading, tuple):
+            self.scores += reading
+            self.read += read.count
+        elif read.pool == "mean":
+            self.pooled = reading if self.pooled is None else self.pooled + reading
+            self.read += read.count
+        else:
+            self.pooled, self.read = reading, len(self.prompt)
+
+    def embedding(self) -> bytes | None:
+        """Of the prompt that has been read."""
+        if self.pooled is None:
+            return None
+        scale = 1 / len(self.prompt) if self.sampling.pool == "mean" else 1.0
+        return (self.pooled * scale).astype(np.float32).tobytes()
 
     @property
     def longest(self) -> int:

@@ -100,6 +100,15 @@ class Sampling:
     )
     # how many alternatives beside the token's own; None: none at all
     logprobs: int | None = _option(None, "report", None, "", request=None, command=None)
+    # the same of the prompt's tokens, each after those before it
+    prompt_logprobs: int | None = _option(
+        None, "report", lambda value: value is None or value >= 0, "0 or more", request={"ge": 0, "le": 20},
+        command=None,
+    )  # fmt: skip
+    # the prompt's hidden state is wanted: of its last token, or the mean of all
+    pool: Literal["last", "mean"] | None = _option(
+        None, "report", lambda value: value in (None, "last", "mean"), "last or mean", request=None, command=None
+    )
     # these end the request and are part of its tokens
     stop_tokens: frozenset[int] = _option(frozenset, "end", None, "", request=None, command=None)
     # tokens before which nothing ends the request but its length
@@ -117,6 +126,11 @@ class Sampling:
         if given.get("top_k") == -1:  # vLLM's word for all
             given["top_k"] = 0
         return cls(**given)
+
+    @property
+    def reads(self) -> bool:
+        """Whether something of the prompt is wanted; no token need be drawn then."""
+        return self.prompt_logprobs is not None or self.pool is not None
 
     @property
     def greedy(self) -> bool:

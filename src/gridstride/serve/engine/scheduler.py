@@ -145,7 +145,8 @@ class Scheduler:
     def _start_next(self, promised: int) -> bool:
         """Starts the head of the queue on the blocks that others have filled already, if there is room."""
         request = self.waiting[0]
-        blocks, content = self.pool.find(request.tokens) if self._reuse else ([], START)
+        found = self._reuse and (request.sampling.pool == "last" or not request.unread)  # what is read is computed
+        blocks, content = self.pool.find(request.tokens) if found else ([], START)
         missing = self._blocks_for(len(request.tokens)) - len(blocks)
         if self.running and self.pool.available - self.pool.unheld(blocks) < missing + promised:
             self._full = True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridstride.serve.engine.batch import I32, I64, Batch, Draw
+from gridstride.serve.engine.batch import I32, I64, Batch, Draw, Read
 from gridstride.serve.engine.request import Request
 
 
@@ -31,10 +31,12 @@ class BlockTables:
         self._table[row, :places] = 0
         self._rows.append(row)
 
-    def batch(self, work: Sequence[tuple[Request, int]], draws: tuple[Draw, ...], *, steps: int) -> Batch:
+    def batch(
+        self, work: Sequence[tuple[Request, int]], draws: tuple[Draw, ...], *, steps: int, reads: tuple[Read, ...] = ()
+    ) -> Batch:
         """The next `count` known tokens of each request; those of which none is left unknown are drawn from."""
         if all(count == 1 for _, count in work):
-            return self._decode([request for request, _ in work], draws, steps)
+            return self._decode([request for request, _ in work], draws, steps, reads)
         requests = [request for request, _ in work]
         counts = np.array([count for _, count in work], np.int64)
         ends = np.cumsum(counts)
@@ -54,9 +56,12 @@ class BlockTables:
             blocks=table,
             sampled=(ends[drawn] - 1).astype(np.int32),
             draws=draws,
+            reads=reads,
         )
 
-    def _decode(self, requests: Sequence[Request], draws: tuple[Draw, ...], steps: int) -> Batch:
+    def _decode(
+        self, requests: Sequence[Request], draws: tuple[Draw, ...], steps: int, reads: tuple[Read, ...]
+    ) -> Batch:
         every = np.arange(len(requests) + 1, dtype=np.int32)
         positions = np.array([request.computed for request in requests], np.int64)
         table = self._rows_of(requests, int(positions.max()) + steps)
@@ -73,6 +78,7 @@ class BlockTables:
             sampled=drawn,
             draws=draws,
             steps=steps,
+            reads=reads,
         )
 
     def _rows_of(self, requests: Sequence[Request], longest: int) -> I32:

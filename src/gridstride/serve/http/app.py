@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from gridstride.serve.http import chat, completions, errors, health, middleware, models, tokenize
+from gridstride.serve.http import errors, middleware
+from gridstride.serve.http.endpoints import chat, completions, embeddings, health, models, rerank, responses, tokenize
 from gridstride.serve.http.state import Server
 
-_ROOMS = (chat, completions, models, tokenize, health)
+_ROOMS = (chat, completions, responses, embeddings, rerank, models, tokenize, health)
 
 
 def application(server: Server) -> ASGIApp:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
+from gridstride.serve.http.requests.strict import FORM
 from gridstride.serve.process.client import Lost, Refused, Unavailable
 
 log = logging.getLogger("gridstride.serve")
@@ -80,7 +81,7 @@ def from_validation(errors: Sequence[ErrorDetails]) -> ApiError:
         message = f"Unrecognized request argument{plural} supplied: {', '.join(unknown)}"
         return ApiError(message, param=unknown[0], code="unknown_parameter")
     error = errors[0]
-    param = _path(error["loc"]) or None
+    param = _path(error["loc"]) + error.get("ctx", {}).get("at", "") or None
     if error["type"] == "json_invalid":
         return ApiError(f"We could not parse the JSON body of your request: {error['msg']}")
     if error["type"] == "missing":
@@ -131,6 +132,8 @@ async def _unexpected(request: Request, error: Exception) -> JSONResponse:
 def _path(location: Sequence[int | str]) -> str:
     text = ""
     for part in location:
+        if isinstance(part, str) and part.startswith(FORM):
+            continue
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 

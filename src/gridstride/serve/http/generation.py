@@ -8,11 +8,10 @@ from typing import Self
 
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.state import Server
 from gridstride.serve.process.client import Group, Refused, Wanted
-
-_PARAMS = {"schema": "response_format"}  # fields of the engine that have another name here
 
 
 @dataclass(slots=True)
@@ -39,16 +38,17 @@ class Generation:
     def __init__(self, group: Group, outputs: Sequence[Output], usage: Usage) -> None:
         self.usage = usage
         self._group, self._outputs = group, outputs
+        self.prompts: dict[int, tuple[TokenLogprobs, ...]] = {}  # of sequences whose prompts' tokens were asked for
         self._open = set(range(len(outputs)))
         self._cached = [0] * len(outputs)
 
     @classmethod
     async def begin(
         cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n",
-        special: bool = False,
+        special: bool = False, shown: frozenset[int] = frozenset(), schema: str = "response_format",
     ) -> Self:  # fmt: skip
-        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many;
-        `special`: special tokens are shown.
+        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many,
+        `schema` the one that binds them; `special`: special tokens are shown, else only `shown` are.
         """
         if len(wanted) > server.client.most:
             message = f"The request asks for {len(wanted)} sequences: this server takes {server.client.most} at most."
@@ -58,12 +58,12 @@ class Generation:
             await group.accepted()
         except Refused as error:
             group.close_all()
-            param = _PARAMS.get(error.field or "", error.field)
+            param = schema if error.field == "schema" else error.field
             raise ApiError(sentence(str(error)), param=param, code="invalid_value") from error
         except BaseException:
             group.close_all()
             raise
-        outputs = [_output(server.prepare.tokenizer, each, stop, special) for each in wanted]
+        outputs = [_output(server.prepare.tokenizer, each, stop, special, shown) for each in wanted]
         return cls(group, outputs, Usage(prompt_tokens))
 
     async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
@@ -73,6 +73,8 @@ class Generation:
             for place, update in await self._group.take():
                 if place not in self._open:
                     continue
+                if update.prompt_logprobs is not None:
+                    self.prompts[place] = update.prompt_logprobs
                 piece = self._outputs[place].push(update)
                 self._count(place, piece, update.cached_tokens)
                 if piece.finish is not None:
@@ -100,7 +102,7 @@ class NoTokens(Generation):
     """Of requests for no token: so many sequences that have ended. Nothing reaches the engine."""
 
     def __init__(self, count: int, *, prompt_tokens: int) -> None:
-        self.usage = Usage(prompt_tokens)
+        self.usage, self.prompts = Usage(prompt_tokens), {}
         self._count_of_all = count
 
     async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
@@ -116,6 +118,8 @@ def joined(first: Piece, then: Piece) -> Piece:
     )
 
 
-def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str], special: bool) -> Output:
-    sampling = wanted.sampling
-    return Output(tokenizer, stop, stop_tokens=sampling.stop_tokens, min_tokens=sampling.min_tokens, special=special)
+def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str], special: bool, shown: frozenset[int]) -> Output:
+    return Output(
+        tokenizer, stop, stop_tokens=wanted.sampling.stop_tokens, min_tokens=wanted.sampling.min_tokens,
+        special=special, shown=shown,
+    )  # fmt: skip

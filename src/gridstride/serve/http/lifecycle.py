@@ -89,8 +89,9 @@ class _Life:
         client = Client(metrics, max_queue=max_queue)
         supervisor = Supervisor(build, client, metrics, first=first)
         self._server = Server(
-            settings=settings, client=client, supervisor=supervisor, prepare=Prepare(tokenizer), metrics=metrics
-        )
+            settings=settings, client=client, supervisor=supervisor, metrics=metrics,
+            prepare=Prepare(tokenizer, settings.chat_template),
+        )  # fmt: skip
         self._listener = listener
         config = uvicorn.Config(
             application(self._server), http=_protocol(settings.body_timeout), ws="none", lifespan="off",

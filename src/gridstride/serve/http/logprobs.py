@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.models.tokenizer import Tokenizer
@@ -21,16 +23,50 @@ def of_chat(tokenizer: Tokenizer, piece: Piece) -> dict[str, Any]:
     return {"content": content, "refusal": None}
 
 
-def of_completion(tokenizer: Tokenizer, piece: Piece, *, offset: int) -> dict[str, Any]:
-    """`choices[].logprobs` of a completion; `offset`: characters of its text before this piece."""
-    tokens = [token_text(tokenizer, token) for token in piece.tokens]
-    offsets = [offset + sum(map(len, tokens[:place])) for place in range(len(tokens))]
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Tokens before a piece, with what is known of each."""
+
+    tokens: Sequence[str] = ()
+    own: Sequence[float | None] = ()
+    top: Sequence[dict[str, float] | None] = ()
+
+
+def of_completion(tokenizer: Tokenizer, piece: Piece, *, offset: int, prefix: Prefix = Prefix()) -> dict[str, Any]:
+    """`choices[].logprobs` of a completion; `offset`: characters of its text before the prefix and this piece."""
+    tokens = [*prefix.tokens, *(token_text(tokenizer, token) for token in piece.tokens)]
+    offsets = [*itertools.accumulate(map(len, tokens), initial=offset)][: len(tokens)]
     return {
         "tokens": tokens,
-        "token_logprobs": [_finite(each.own) for each in piece.logprobs],
-        "top_logprobs": [_top(tokenizer, each) for each in piece.logprobs],
+        "token_logprobs": [*prefix.own, *(_finite(each.own) for each in piece.logprobs)],
+        "top_logprobs": [*prefix.top, *(_top(tokenizer, each) for each in piece.logprobs)],
         "text_offset": offsets,
     }
+
+
+def of_prompt(tokenizer: Tokenizer, prompt: Sequence[int], given: Sequence[TokenLogprobs], *, count: int) -> Prefix:
+    """A prompt's tokens as part of a completion, each with `count` alternatives; nothing is known of the first."""
+    texts = [token_text(tokenizer, token) for token in prompt]
+    tops = [_top(tokenizer, replace(each, top=each.top[:count])) for each in given]
+    # OpenAI's server adds the token itself where it is none of the likeliest.
+    tops = [top if text in top else top | {text: _finite(each.own)}
+            for text, top, each in zip(texts[1:], tops, given, strict=True)]  # fmt: skip
+    return Prefix(texts, [None, *(_finite(each.own) for each in given)], [None, *tops])
+
+
+def of_prompt_by_id(
+    tokenizer: Tokenizer, prompt: Sequence[int], given: Sequence[TokenLogprobs]
+) -> list[dict[str, Any] | None]:
+    """`prompt_logprobs` as vLLM has them: each token's alternatives and itself, by their ids."""
+    found: list[dict[str, Any] | None] = [None]
+    for token, each in zip(prompt[1:], given, strict=True):
+        ranked = {id: (logprob, rank) for rank, (id, logprob) in enumerate(each.top, 1)}
+        ranked[token] = each.own, each.rank
+        found.append({
+            str(id): {"logprob": _finite(logprob), "rank": rank, "decoded_token": token_text(tokenizer, id)}
+            for id, (logprob, rank) in ranked.items()
+        })  # fmt: skip
+    return found
 
 
 def mean(logprobs: Sequence[TokenLogprobs]) -> float:

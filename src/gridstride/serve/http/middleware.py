@@ -1,4 +1,4 @@
-"""Around every request, in this order: its id, whether there is time for it, its key, the size of its body.
+"""Around every request, in this order: whose page asks, its id, whether there is time for it, its key, its size.
 
 Plain ASGI, since Starlette's own base class would hide a client's going away.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gridstride.serve.http.errors import ApiError
@@ -25,7 +26,11 @@ _OTHER = "other"  # paths that are none of ours have one label
 
 def wrapped(app: ASGIApp, server: Server, paths: frozenset[str]) -> ASGIApp:
     """The application as uvicorn gets it."""
-    return RequestId(Counted(Keyed(Bounded(app, server), server), server, paths))
+    made = RequestId(Counted(Keyed(Bounded(app, server), server), server, paths))
+    origins = server.settings.origins
+    if not origins:
+        return made
+    return CORSMiddleware(made, origins, allow_methods=("*",), allow_headers=("*",), expose_headers=("X-Request-Id",))
 
 
 @dataclass(frozen=True, slots=True)

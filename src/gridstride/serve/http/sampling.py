@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
-from gridstride.serve.http.schemas import ChatRequest, Generate, ResponseFormat
+from gridstride.serve.http.requests.generate import ChatRequest, Generate
 from gridstride.serve.process.client import Wanted
 from gridstride.serve.process.protocol import Ready
 
@@ -27,10 +28,11 @@ def sequences(
     logprobs: int | None,
     schema: str | None = None,
     each: int | None = None,
+    prompt_logprobs: int | None = None,
     defaults: Mapping[str, float] | None = None,
 ) -> list[Wanted]:
     """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
-    that the request does not give.
+    that the request does not give. `prompt_logprobs`: alternatives to each prompt's tokens, at least.
     """
     seed = request.seed if request.seed is not None else secrets.randbits(63)
     wanted: list[Wanted] = []
@@ -40,6 +42,8 @@ def sequences(
         for choice in range(count):
             sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
                                  logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
+            if prompt_logprobs is not None:
+                sampling = replace(sampling, prompt_logprobs=max(prompt_logprobs, sampling.prompt_logprobs or 0))
             wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling, 0 if choice else count))
     return wanted
 
@@ -51,18 +55,23 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
     return request.max_completion_tokens or request.max_tokens
 
 
-def schema_of(request: Generate, format: ResponseFormat | None, ready: Ready) -> str | None:
+def binding_field(request: Generate) -> str:
+    """The field that says what the text must satisfy."""
+    return "structured_outputs" if request.structured else "response_format"
+
+
+def schema_of(request: Generate, ready: Ready) -> str | None:
     """As `Sampling.schema` has it; refused where the engine would write whatever it likes."""
-    found = request.structured
-    param = "structured_outputs" if found else "response_format"
+    found, format = request.structured, request.response_format
     if format is not None and format.type != "text":
         found = [*found, "" if format.json_schema is None else json.dumps(format.json_schema.schema_)]
     if len(found) > 1:
-        raise ApiError("The text can be bound to one schema, regex, choice or grammar alone.", param=param)
+        message = "The text can be bound to one schema, regex, choice or grammar alone."
+        raise ApiError(message, param=binding_field(request))
     if found and not ready.schemas:
         what = "structured_outputs" if format is None else f"response_format' of type '{format.type}"
         message = f"Unsupported value: '{what}' is not supported by this engine."
-        raise ApiError(message, param=param, code="unsupported_value")
+        raise ApiError(message, param=binding_field(request), code="unsupported_value")
     return found[0] if found else None
 
 
@@ -73,9 +82,10 @@ def _room(prompt: Sequence[int], max_tokens: int | None, ready: Ready, param: st
         message = f"Token {outside} is none of the model's, which go from 0 to {ready.vocabulary - 1}."
         raise ApiError(message, param=param, code="invalid_value")
     room = ready.longest - len(prompt)
-    if room < (max_tokens or 1):
+    least = 1 if max_tokens is None else max_tokens
+    if room < least:
         raise _too_long(len(prompt), max_tokens, ready, param if room < 1 else "max_tokens")
-    return max_tokens or room
+    return room if max_tokens is None else max_tokens
 
 
 def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> ApiError:

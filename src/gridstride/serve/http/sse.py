@@ -22,15 +22,16 @@ _DONE = b"data: [DONE]\n\n"
 class EventStream(Response):
     """Sends each list of events as one piece; a reader that takes nothing has `patience` seconds.
 
-    `close` is called when it is over, in whatever way.
+    `named`: each event's type is its name, and nothing comes after the last. `close` is called when it is over, in
+    whatever way.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: Events, close: Callable[[], None], *, patience: float) -> None:
+    def __init__(self, events: Events, close: Callable[[], None], *, patience: float, named: bool = False) -> None:
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
-        self._events, self._close, self._patience = events, close, patience
+        self._events, self._close, self._patience, self._named = events, close, patience, named
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -46,13 +47,15 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         try:
             async for events in self._events:
-                await self._send(send, b"".join(_event(event) for event in events))
+                await self._send(send, b"".join(_event(event, named=self._named) for event in events))
         except TimeoutError:
             raise
         except Exception as error:
-            await self._send(send, _event(_told(error, scope).body), last=True)
+            body = _told(error, scope).body
+            body = {**body["error"], "type": "error"} if self._named else body
+            await self._send(send, _event(body, named=self._named), last=True)
         else:
-            await self._send(send, _DONE, last=True)
+            await self._send(send, b"" if self._named else _DONE, last=True)
 
     async def _send(self, send: Send, data: bytes, *, last: bool = False) -> None:
         if data or last:
@@ -69,6 +72,7 @@ def _told(error: Exception, scope: Scope) -> ApiError:
     return ApiError(f"The server had an error. Its log has more under request {id}.", status=500)
 
 
-def _event(event: dict[str, Any]) -> bytes:
+def _event(event: dict[str, Any], *, named: bool) -> bytes:
     """In ASCII: many clients split at whatever Unicode calls the end of a line."""
-    return b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n"
+    name = f"event: {event['type']}\n".encode() if named else b""
+    return name + b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n"

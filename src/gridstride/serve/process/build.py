@@ -18,11 +18,13 @@ _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up
 
 def engine(
     folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
-    policy: str, max_running: int, warm: bool = True,
+    policy: str, max_running: int, warm: bool = True, longest: int | None = None,
+    tensor_parallel: int = 1,
 ) -> tuple[Engine, Ready]:  # fmt: skip
     """The engine, and what is said of it to clients; ModelError in words for the user.
 
-    `warm`: what takes time once is done before the first request, not during it.
+    `warm`: what takes time once is done before the first request, not during it. `longest`: tokens of a sequence, where
+    these are to be fewer than the model's context. `tensor_parallel`: processes that share each layer.
     """
     where = _device(device)
     runner = build.runner(
@@ -32,6 +34,8 @@ def engine(
         memory=memory,
         block_size=block_size or build.BLOCK_SIZE,
         running=max_running if warm else 0,
+        longest=longest,
+        tensor_parallel=tensor_parallel,
     )
     eos = Tokenizer.load(folder).eos
     made = Engine(
@@ -49,6 +53,7 @@ def engine(
         vocabulary=runner.vocabulary,
         max_running=max_running,
         device=_name(where),
+        width=runner.width,
         schemas=find_spec("gridstride.serve.engine.grammar") is not None,
     )
     return made, ready

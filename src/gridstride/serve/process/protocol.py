@@ -28,6 +28,7 @@ class Ready:
     max_running: int  # sequences at a time
     device: str
     schemas: bool = False  # whether it can hold a text to a JSON schema
+    width: int = 0  # of a prompt's hidden states; 0: it gives nothing of prompts
 
     @property
     def longest(self) -> int:

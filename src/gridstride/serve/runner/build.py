@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from gridstride.models import folder, openmp
 from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.serve.engine.batch import Runner
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import for_cache, free
+from gridstride.serve.runner.tensor.parallel_runner import ParallelRunner, Ranks
 from gridstride.serve.runner.torch.threads import Threads
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -29,18 +32,27 @@ def runner(
     memory: int | None = None,
     block_size: int = BLOCK_SIZE,
     running: int = 0,
+    longest: int | None = None,
+    tensor_parallel: int = 1,
 ) -> Runner:
     """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
 
     On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's. Their
-    graphs for up to `running` sequences are recorded at once, others when they are needed first.
+    graphs for up to `running` sequences are recorded at once, others when they are needed first. `longest`: the
+    context, where it is to be shorter than the model's. `tensor_parallel`: processes that share each layer, by
+    PyTorch's own operators.
     """
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    decoder = folder.load(model, device=where, dtype=dtype)
+    ranks = Ranks(model, device=where, dtype=dtype, count=tensor_parallel) if tensor_parallel > 1 else None
+    decoder = folder.load(model, device=where, dtype=dtype) if ranks is None else ranks.load()
+    _shorten(decoder, longest)
     room = for_cache(where) if memory is None else memory
     element = decoder.embed_tokens.weight.element_size()
-    blocks = blocks_in(room, decoder.config, block_size=block_size, element=element)
-    _check_free(where, blocks * block_size * _token_bytes(decoder.config, element))
+    shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
+    blocks = blocks_in(room * shared, decoder.config, block_size=block_size, element=element)
+    _check_free(where, blocks * block_size * _token_bytes(decoder.config, element) // shared)
+    if ranks is not None:
+        return ParallelRunner(ranks, decoder, blocks=blocks, block_size=block_size)
     if where.type == "cuda" and not unsupported(decoder.config, decoder.embed_tokens.weight.dtype):
         from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 
@@ -51,6 +63,13 @@ def runner(
             made.warm(running)
         return made
     return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where))
+
+
+def _shorten(decoder: Decoder, longest: int | None) -> None:
+    context = decoder.config.context
+    if longest is not None and longest > context:
+        raise ModelError(f"--max-model-len {longest}: the model's context is {context}")
+    decoder.config = replace(decoder.config, context=longest or context)
 
 
 def _threads(device: torch.device) -> Threads | None:

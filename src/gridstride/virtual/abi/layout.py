@@ -143,7 +143,7 @@ LAUNCH = Layout(
     cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:object*
     unset:i64 unset_low:i64 unset_span:i64 origin:i32 lanes_from:i64 lanes_blocks:i64
     block_step:i64 block_first:i64 block_back:i32 warp_step:i32 warp_first:i32 warp_back:i32 warp_inverse:i32
-    lanes_back:i32 alone_on_device:i32
+    lanes_back:i32 in_step:i32 alone_on_device:i32
      exited:i32 exited_site:i32 exited_size:i32 exited_address:i64""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
@@ -157,7 +157,8 @@ their own, whatever the clusters are. `objects` is the device's table of texture
 The i-th block to start is block (`block_step` · i + `block_first`) mod `blocks`, counted from the last one where
 `block_back` is 1 (of clusters, the same); the warps of a block take turns likewise, and `warp_inverse` leads back from
 a warp's number to its turn. Where `lanes_back` is 1 the lanes of a warp do an atomic in reverse, and what else PTX
-leaves open is done the other way (Schedule). Where `alone_on_device` is 1 one worker runs all blocks and the kernel
+leaves open is done the other way (Schedule); where `in_step` is 1 every warp lets all others come as far behind each
+access that may order something. Where `alone_on_device` is 1 one worker runs all blocks and the kernel
 reads no clock: if nothing changes, nothing ever will (stalls.py). Races within a warp are looked for in `lanes_blocks`
 of the observed blocks, from number `lanes_from` on. `exited` is 1 once the fast build has let an access go through to
 shared memory of a block that had ended, and the others say which.
@@ -299,9 +300,10 @@ published (`pending`), each warp's `current` stamp, and when it last acquired wh
 A unit whose last write is before stamp `first` - 1 has not been written by this block; `unset` is 1 where a load met
 one."""
 
-LANE_SHADOW = Layout("lanes", "epoch:i32[32]")
+LANE_SHADOW = Layout("lanes", "epoch:i32[32] met:i32[32] known:i32[32768]")
 """Head of a block's shadow for races within a warp; two entries for each unit follow (see
-runtime/sanitize/shared_lane_races)."""
+runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, and for each lane
+32 numbers: up to which epoch it knows what each lane did."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""

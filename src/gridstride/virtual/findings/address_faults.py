@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE
+from gridstride.virtual.errors import variable_name
 from gridstride.virtual.findings import cluster_faults
 from gridstride.virtual.machine.memory.arena import Near
 from gridstride.virtual.machine.variant import Place
@@ -79,6 +81,8 @@ def _out_of_bounds(record: Any, place: Place | None, device: Device) -> str:
                 f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
                 "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
             )
+        if place is not None and place.array is not None and 0 <= signed(address) <= held - size:
+            return f"{what} at {_past_array(place.array, address, size)}"
         hint = cluster_faults.other_block(place, record)
         return f"{what} at offset {signed(address)} of shared memory, of which the block has {held} bytes{hint}"
     if space == CLUSTER_SPACE:
@@ -95,6 +99,20 @@ def _out_of_bounds(record: Any, place: Place | None, device: Device) -> str:
     nearest = f"{_beside(near, address, size)} the nearest allocation ({near.size} bytes at {hex(near.start)})"
     far = not device.arena.base <= address < device.arena.base + device.arena.size
     return f"{what} at address {_address(record)}, {nearest}{_ELSEWHERE if far else ''}"
+
+
+def _past_array(array: Sequence[Any], address: int, size: int) -> str:
+    """Where beside a shared array an address is that is the block's all the same."""
+    name, start, held = array
+    if address < start:
+        far, side = start - address, "before the start of"
+    else:
+        far, side = address - start - held, "past the end of"
+    where = f"just {side}" if not far or (address < start and far == size) else f"{far} bytes {side}"
+    extent = f", which has {held:,} bytes" if held else ""
+    return (
+        f"offset {address} of shared memory, {where} {variable_name(name)}{extent}: what lies there is another array's"
+    )
 
 
 _ELSEWHERE = (

@@ -248,11 +248,15 @@ def _verb(place: Place | None) -> str:
 
 
 def _does(place: Place | None) -> str:
-    return f"{_verb(place)}s"
+    return "changes atomically" if _atomic(place) else f"{_verb(place)}s"
 
 
 def _did(place: Place | None) -> str:
-    return "wrote" if _verb(place) == "write" else "read"
+    return "changed atomically" if _atomic(place) else "wrote" if _verb(place) == "write" else "read"
+
+
+def _atomic(place: Place | None) -> bool:
+    return place is not None and place.name.partition(".")[0] in ("atom", "red")
 
 
 _GLOBAL_ONLY = frozenset({"non_coherent_read"})

@@ -13,6 +13,7 @@ import numpy as np
 
 from gridstride.protocol import DeviceError, DeviceProperties, Dim3, LaunchError, Piece, Shape, Stream
 from gridstride.virtual.abi.layout import FAULT, LANES
+from gridstride.virtual.chips import Chip
 from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.findings import fault_messages
 from gridstride.virtual.findings.cluster_faults import warn_of_exited
@@ -22,7 +23,7 @@ from gridstride.virtual.findings.lifetimes import after_free, of_another_gpu
 from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
 from gridstride.virtual.launch.child_grids import ChildGrids
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
-from gridstride.virtual.machine import grid_barrier
+from gridstride.virtual.machine import graph_conditions, grid_barrier
 from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.launch_queue import LaunchQueue
 from gridstride.virtual.machine.schedule import IN_TURN, fill, first_watched
@@ -59,6 +60,19 @@ WATCHED_LANES = 2
 """Observed blocks of a launch in which races within a warp are looked for where there is no seed: what the warps of one
 block do among themselves those of the next do too, and looking lane by lane takes several times as long as all else.
 """
+
+
+def resident_blocks(chip: Chip, shape: Shape, shared: int, title: str, *, team: int = 1) -> int:
+    """Blocks with so many bytes of shared memory that the chip holds at a time, whole clusters of `team` of them;
+    LaunchError where a cooperative grid has more.
+    """
+    resident = chip.resident_blocks(shape.threads, shared) * chip.properties.multiprocessors // team * team
+    if shape.cooperative and shape.blocks > resident:
+        raise LaunchError(
+            f"{title}: a cooperative grid of {shape.blocks} blocks does not fit {chip.properties.name}, which holds "
+            f"{resident} blocks of {shape.threads} threads with {shared} bytes of shared memory at a time"
+        )
+    return resident
 
 
 class VirtualModule:
@@ -103,6 +117,17 @@ class VirtualModule:
     def variables(self) -> list[tuple[int, int]]:
         """Address and bytes of each variable that is this module's own."""
         return [place for name, place in self._addresses.items() if name not in self._shared]
+
+    def variable_names(self) -> tuple[str, ...]:
+        """Its variables, those included that lie where another module's do."""
+        return tuple(self._addresses)
+
+    def written(self, most: int) -> dict[str, tuple[int, int]]:
+        """Bytes of each variable of its own that has not more than `most`, and behind which of them the last observed
+        launch wrote none.
+        """
+        own = {n: (at, size) for n, (at, size) in self._addresses.items() if n not in self._shared and size <= most}
+        return {name: (size, self.device.shadow.end_of_writes(address, size)) for name, (address, size) in own.items()}
 
     @functools.cached_property
     def launch_queue(self) -> LaunchQueue:
@@ -317,20 +342,15 @@ class VirtualKernel:
 
     def _slots(self, tables: Tables, shape: Shape, shared: int, team: int) -> int:
         """Blocks with so many bytes that a worker holds at a time, whole clusters of `team` of them."""
-        if not (tables.spins or shape.cooperative):
-            return team
-        chip, total, threads = self.module.device.model, shape.blocks, shape.threads
-        resident = chip.resident_blocks(threads, shared) * chip.properties.multiprocessors // team * team
-        if shape.cooperative and total > resident:
-            raise LaunchError(
-                f"{self.title}: a cooperative grid of {total} blocks does not fit {chip.properties.name}, which holds "
-                f"{resident} blocks of {threads} threads with {shared} bytes of shared memory at a time"
-            )
-        most = most_slots(tables, -(-threads // LANES)) // team * team
         schedule = self.module.device.schedule
+        parts = schedule is not None and schedule.interleaves and tables.extra.get("gives_way")
+        if not (tables.spins or shape.cooperative or parts):
+            return team
+        resident = resident_blocks(self.module.device.model, shape, shared, self.title, team=team)
+        most = most_slots(tables, -(-shape.threads // LANES)) // team * team
         if schedule is not None and schedule.resident is not None and not shape.cooperative:
             most = min(most, schedule.resident // team * team)
-        return max(team, min(total, resident, most))
+        return max(team, min(shape.blocks, resident, most))
 
     def refresh(self, session: Session) -> None:
         """Gives a session the allocations of now, where they changed."""
@@ -382,13 +402,21 @@ class VirtualKernel:
         raise KernelFault((found,), self.module.source_of((found,)))
 
 
+_OWN = (
+    (grid_barrier.NAMES, grid_barrier.PTX, "<grid barrier>"),
+    (graph_conditions.NAMES, graph_conditions.PTX, "<conditional handle>"),
+)
+"""Functions of CUDA's device runtime that are PTX of ours."""
+
+
 def linked(pieces: tuple[Piece, ...]) -> Module:
     """The texts parsed and made one; PtxError, LinkError."""
     from gridstride.virtual.lowering.instructions.calls.builtins import BUILTINS
 
     modules = [_parsed(piece) for piece in pieces]
-    if any(name in m.functions and not m.functions[name].defined for m in modules for name in grid_barrier.NAMES):
-        modules.append(parse(grid_barrier.PTX, filename="<grid barrier>"))
+    for names, ptx, filename in _OWN:
+        if any(name in m.functions and not m.functions[name].defined for m in modules for name in names):
+            modules.append(parse(ptx, filename=filename))
     return link(modules, known=BUILTINS.keys())
 
 

@@ -71,6 +71,7 @@ class Observer(Protocol):
     def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
     def sync(self, cx: Lowering) -> None: ...
     def acquired(self, cx: Lowering) -> None: ...
+    def signalled(self, cx: Lowering) -> None: ...
     def barrier(
         self, cx: Lowering, index: int, site: int, pending: Sequence[Value], gates: Mapping[int, Value]
     ) -> None: ...
@@ -121,6 +122,9 @@ class NullObserver:
     def acquired(self, cx: Lowering) -> None:
         """Adds nothing."""
 
+    def signalled(self, cx: Lowering) -> None:
+        """Adds nothing."""
+
     def barrier(
         self, cx: Lowering, index: int, site: int, pending: Sequence[Value], gates: Mapping[int, Value]
     ) -> None:  # fmt: skip
@@ -142,6 +146,7 @@ class Site:
     bytes: int = 0
     span: int = 0
     called: int = 0  # the line that the function with this place was called from, where it was inlined; else 0
+    array: tuple[str, int, int] | None = None  # the shared array that its addresses are made from: name, start, bytes
 
 
 @dataclass(slots=True)
@@ -177,6 +182,7 @@ class Scratch:
     areas: dict[str, Value] = field(default_factory=dict)
     watch: object = None
     taint: object = None
+    pointed_to: Mapping[str, str] | None = None
 
 
 def parameter_layout(params: tuple[Variable, ...]) -> list[tuple[Variable, int]]:
@@ -207,6 +213,8 @@ class Program:
         self.local_size = -(-depth // 16) * 16
         self.callee_frame = max((machine_frame(f) for f in self.functions if f.kind == "func"), default=0)
         self.shared, self.static_shared, self.dynamic_shared = _shared_layout(module, self.functions, reserve=True)
+        self.shared_arrays = _shared_arrays(module, self.functions, self.shared)
+        """Start and bytes of each shared variable, 0 where the launch says how many."""
         self.access_functions: dict[Form, tuple[str, int]] = {}
         """The functions that accesses of one form share: name, and bytes that one check covers."""
         self._scratch: dict[str, Scratch] = {}
@@ -535,6 +543,14 @@ def _shared_layout(
     )
     offsets.update(dict.fromkeys(unsized, start))
     return offsets, start if unsized else end, bool(unsized)
+
+
+def _shared_arrays(module: Module, functions: list[Function], offsets: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Start and bytes of the shared variables that have these offsets."""
+    variables = dict(module.variables)
+    for function in functions:
+        variables.update(function.variables)
+    return {name: (start, variables[name].size) for name, start in offsets.items() if name in variables}
 
 
 def shared_bytes(module: Module, entry: Function) -> int:

@@ -28,14 +28,16 @@ class Schedule:
     Blocks of a cooperative grid are all resident whatever it says, and those of a cluster are together. `lanes`: the
     order in which the lanes of a warp do one atomic instruction, "in_turn" or "reversed". With "reversed" what else PTX
     leaves open is done in another way than hardware usually does it: elect.sync elects the highest lane, %warpid counts
-    from the last slot down, discard.L2 loses what lies there, and mbarrier.try_wait fails now and then. ValueError for
-    other words.
+    from the last slot down, discard.L2 loses what lies there, and mbarrier.try_wait fails now and then. `in_step`: as
+    many blocks as can be are on the GPU from the start, and behind each atomic, fence or ordered access of a warp all
+    others come as far, where the observed build runs. ValueError for other words.
     """
 
     blocks: str = "in_turn"
     warps: str = "in_turn"
     resident: int | None = None
     lanes: str = "in_turn"
+    in_step: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -54,12 +56,19 @@ class Schedule:
         lanes = ", lanes in reverse" if self.lanes == "reversed" else ""
         warps = f", warps {words[self.warps]}" if self.warps != self.blocks else ""
         both = "blocks and warps" if self.warps == self.blocks else "blocks"
-        return f"{both} {words[self.blocks]}{held}{warps}{lanes}"
+        step = ", in step" if self.in_step else ""
+        return f"{both} {words[self.blocks]}{held}{step}{warps}{lanes}"
+
+    @property
+    def interleaves(self) -> bool:
+        """Whether blocks that need not wait give way to one another."""
+        return self.in_step or self.lanes == "reversed"
 
 
 IN_TURN = Schedule()
 REVERSED = Schedule("reversed", "reversed", lanes="reversed")
 ONE_AT_A_TIME = replace(IN_TURN, resident=1)
+IN_STEP = replace(IN_TURN, in_step=True)
 
 
 def seeded(seed: int) -> Schedule:
@@ -99,7 +108,7 @@ def fill(record: Any, schedule: Schedule, blocks: int, warps: int) -> None:
     for name in ("step", "first", "back"):
         record[f"block_{name}"], record[f"warp_{name}"] = getattr(of_blocks, name), getattr(of_warps, name)
     record["warp_inverse"] = pow(of_warps.step, -1, warps) if warps > 1 else 0
-    record["lanes_back"] = schedule.lanes == "reversed"
+    record["lanes_back"], record["in_step"] = schedule.lanes == "reversed", schedule.in_step
 
 
 def first_watched(schedule: Schedule, blocks: int, most: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from typing import Any
@@ -40,6 +40,8 @@ class Place:
     span: int
     called: int = 0
     """The line that the inlined function of this place was called from; 0 where there is none."""
+    array: Sequence[Any] | None = None
+    """The shared array that addresses are made from, where others lie beside it: name, start and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +214,5 @@ def _tables(lowered: Lowered, extra: dict[str, Any]) -> Tables:
 
 def _place(site: Site) -> Place:
     file, line = site.place or (None, None)
-    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called)
+    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called,
+                 site.array)  # fmt: skip

@@ -18,7 +18,7 @@ from gridstride.virtual.abi.layout import FAULT
 
 TICK = 0.05
 """Seconds between two looks at the clock while something runs."""
-STARVED = 3
+STARVED = 10
 """Times its limit that a launch on one thread may take by the clock, where the machine gives that thread no more."""
 LINGER = 1.0
 """Seconds the watcher stays awake after the last launch, so that a row of launches wakes it once."""

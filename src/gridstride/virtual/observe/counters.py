@@ -11,6 +11,7 @@ import numpy as np
 
 from gridstride.virtual.abi.access_counters import COUNTERS
 from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.observe.branch_coverage import outcomes, unreached_lines
 
 Key = tuple[str | None, int | None]
 
@@ -188,6 +189,16 @@ class Counted:
         """Of all warps, without the rest."""
         executed: int = sum(int(self.raw[block["at"]]) * block["instructions"] for block in self.tables["blocks"])
         return round(executed * self.scale)
+
+    @property
+    def outcomes(self) -> bytes:
+        """Which basic blocks lanes came to, and which of its branches they went past, as bits."""
+        return outcomes(self.raw, self.tables)
+
+    @property
+    def unreached(self) -> frozenset[Key]:
+        """Files and lines that no lane came to."""
+        return unreached_lines(self.outcomes, self.tables)
 
     def collect(self) -> Counters:
         """Lines and totals."""

@@ -163,6 +163,8 @@ def _prediction(run: Run) -> str:
     """The limiter first, then what each of the busiest parts would need alone."""
     if run.stopped:
         return "stopped before its end: the counts are of what had run until then, and predict nothing"
+    if run.occupancy.refused:
+        return "no time is predicted of a launch that hardware refuses"
     predicted = run.predicted
     parts = [
         f"{name} {ms:.3g}" for name, ms in list(predicted.parts.items())[:_MOST_PARTS] if ms >= 0.0005 * predicted.ms

@@ -35,6 +35,16 @@ class Model:
         """Of all warps; the rest of the counters is not worked out for it."""
         return self._counted.instructions
 
+    @property
+    def outcomes(self) -> bytes:
+        """Which basic blocks lanes came to, and which of its branches they went past, as bits."""
+        return self._counted.outcomes
+
+    @property
+    def unreached(self) -> frozenset[int]:
+        """Lines that no lane came to."""
+        return frozenset(line for _, line in self._counted.unreached if line)
+
     @functools.cached_property
     def counters(self) -> Counters:
         return self._counted.collect()

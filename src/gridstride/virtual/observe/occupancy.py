@@ -26,7 +26,18 @@ class Occupancy:
     shared: int
     estimated: bool
 
+    @property
+    def refused(self) -> bool:
+        """Whether hardware does not launch such a block at all; an estimate of registers does not say so."""
+        return not self.blocks and not self.estimated
+
     def __str__(self) -> str:
+        if self.refused:
+            return (
+                f"hardware refuses this launch: one block takes more {self.limiter} than a multiprocessor has, at "
+                f"{self.registers} registers per thread and {self.shared} bytes shared; take smaller blocks, or "
+                "promise the compiler their size with __launch_bounds__"
+            )
         about = " (estimated)" if self.estimated else ""
         held = f"{_count(self.blocks, 'block')}, {_count(self.warps, 'warp')} per multiprocessor"
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -16,23 +17,26 @@ from gridstride.workbench.pages.frame import button, trouble
 
 _TICK = 1.0  # seconds between two looks at what is to be saved, and at the file
 _LANGUAGES: dict[str, Literal["C++", "TOML", "Python"]] = {".cu": "C++", ".toml": "TOML", ".py": "Python"}
+_DRAFT = (Path(__file__).parents[1] / "draft.js").read_text(encoding="utf-8")
 _OPENED = """(() => {
     const text = document.querySelector(".editor .cm-content");
     text?.setAttribute("aria-label", "The lab's file; Escape, then Tab leaves it");
     text?.setAttribute("tabindex", "0");
-    return document.body.classList.contains("body--dark");
+    return {dark: document.body.classList.contains("body--dark"), draft: labDraft.watch(WATCHED)};
 })()"""
-"""Names the text for who hears the page, and says whether it is dark."""
+"""Names the text for who hears the page, and says whether it is dark, and what was typed with no server there."""
+_RESTORED = "What was typed while the workbench could not be reached is restored."
 
 
 class Editor:
     """CodeMirror on the learner's file; `on_run` is called for Ctrl-Enter."""
 
     def __init__(self, text: LabText, day: Day) -> None:
-        self._text = text
+        self._text, self._client = text, ui.context.client
         self.on_run: Callable[[], Awaitable[None]] | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._conflict = False
+        ui.add_body_html(f"<script>{_DRAFT}</script>")
         with ui.element("div").classes("file"):
             ui.label(str(_short(text.path))).classes("mono small soft")
             self._state = ui.label("saved").classes("small soft").props('role="status"')
@@ -44,7 +48,7 @@ class Editor:
         self._editor.on_value_change(lambda: self.on_change())
         self._editor.disable()
         ui.timer(_TICK, self._tick)
-        ui.context.client.on_disconnect(self._save_quietly)
+        self._client.on_disconnect(self._save_quietly)
         ui.timer(0, self._open, once=True)
 
     @property
@@ -62,7 +66,7 @@ class Editor:
         except ProgressError as error:
             self._say(str(error))
             return False
-        self._state.text = "saved"
+        self._settled("saved")
         return True
 
     def mark(self, findings: Iterable[Mapping[str, Any]]) -> None:
@@ -105,7 +109,7 @@ class Editor:
             return
         if changed is not None and self.text == self._text.text:
             self._editor.value = self._text.reload()
-            self._state.text = "reloaded: another program wrote the file"
+            self._settled("reloaded: another program wrote the file")
 
     def _ask_which(self, text: str) -> None:
         self._conflict = True
@@ -126,9 +130,11 @@ class Editor:
         self._settled("reloaded")
 
     def _settled(self, state: str) -> None:
+        """The file and the editor have one text."""
         self._conflict = False
         self._notice.clear()
         self._state.text = state
+        self._client.run_javascript(f"window.labDraft?.settled({json.dumps(self._text.text)})")
 
     def _say(self, text: str) -> None:
         self._state.text = "not saved"
@@ -139,11 +145,25 @@ class Editor:
     async def _open(self) -> None:
         """The page is connected: what is typed from now on reaches the server, in its order."""
         self._editor.enable()
+        watched = json.dumps([self._editor.id, str(self._text.path), self._text.text])[1:-1]
         try:
-            dark = await ui.run_javascript(f"return {_OPENED}", timeout=2.0)
+            found = await ui.run_javascript(f"return {_OPENED.replace('WATCHED', watched)}", timeout=2.0)
         except TimeoutError:  # the page has gone
             return
-        self._editor.set_theme("vscodeDark" if dark else "vscodeLight")
+        self._editor.set_theme("vscodeDark" if found["dark"] else "vscodeLight")
+        if found["draft"] is not None:
+            self._restore(**found["draft"])
+
+    def _restore(self, saved: str, text: str) -> None:
+        """Put back what was typed with no server there; `saved` is what the file had before that."""
+        if text == self.text:
+            return
+        unchanged = saved == self._text.text
+        self._editor.value = text
+        if not unchanged:
+            self._ask_which(f"{self._text.path} was changed by another program or window")
+            return
+        ui.notify(_RESTORED, close_button="Close", timeout=0)
 
 
 def _short(path: Path) -> Path:

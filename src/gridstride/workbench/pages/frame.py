@@ -102,6 +102,24 @@ def button(text: str, action: Callable[..., object], *, strong: bool = False) ->
     return ui.button(text, on_click=act, color=None).props(shape).classes("act")
 
 
+class OnAsking:
+    """What a line opens, put on the page when it is asked for: all at once would keep the page waiting."""
+
+    def __init__(self, line: str, build: Callable[[], object]) -> None:
+        self._build, self._shown = build, False
+        with ui.element("details").classes("source") as details:
+            with ui.element("summary"):
+                ui.label(line)
+            self._area = ui.element("div")
+        details.on("toggle", self._show)
+
+    def _show(self) -> None:
+        if not self._shown:
+            self._shown = True
+            with self._area:
+                self._build()
+
+
 def embedded(path: str, title: str) -> None:
     """A page of the report's kind inside this one, with no scripts and no way to this one."""
     frame = ui.element("iframe").classes("report").props(f'src="{path}" title="{title}"')

@@ -16,8 +16,8 @@ from gridstride.workbench.jobs import Job, Jobs
 from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.pages.editor import Editor
 from gridstride.workbench.pages.frame import button
-from gridstride.workbench.pages.prose import code, prose
-from gridstride.workbench.pages.run_panel import RunPanel
+from gridstride.workbench.pages.prose import listing, prose
+from gridstride.workbench.pages.run_panel import RunPanel, following
 from gridstride.workbench.state import Workbench
 
 
@@ -32,6 +32,7 @@ class Lab:
     predicted: dict[str, str]
     verdict: Job | None
     report: Job | None
+    following: Day | None
 
 
 def read(progress: Progress, word: str) -> Lab:
@@ -39,7 +40,8 @@ def read(progress: Progress, word: str) -> Lab:
     day = read_day(day_number(word))
     so_far, jobs = standing(day, progress), Jobs(progress)
     return Lab(day, LabText(day), so_far.passed, so_far.hints, predictions(day, progress),
-               jobs.latest(day.number, "judge"), jobs.latest(day.number, "explain"))  # fmt: skip
+               jobs.latest(day.number, "judge"), jobs.latest(day.number, "explain"),
+               following(day, progress))  # fmt: skip
 
 
 async def build(workbench: Workbench, word: str) -> None:
@@ -55,13 +57,14 @@ async def build(workbench: Workbench, word: str) -> None:
     with ui.element("div").classes("lab"):
         with ui.element("div").classes("work"):
             editor = Editor(lab.text, day)
-            panel = RunPanel(workbench, day, editor, predicted=lab.predicted)
+            panel = RunPanel(workbench, day, editor, predicted=lab.predicted, following=lab.following)
             editor.on_run = panel.run
         with ui.element("aside").classes("beside").props('aria-label="Hints and solution"'):
             hints = _Hints(workbench, day, taken=lab.hints)
             solution = _Solution(workbench, day, passed=lab.passed)
             panel.on_pass = solution.passed
     panel.place_report()
+    solution.place()
     panel.open(lab.verdict, lab.report)
     hints.show()
     solution.show()
@@ -106,7 +109,11 @@ class _Solution:
 
     def __init__(self, workbench: Workbench, day: Day, *, passed: bool) -> None:
         self._workbench, self._day, self._passed = workbench, day, passed
-        self._area = ui.element("section").props('aria-label="Solution"')
+        self._area = self._shown = ui.element("section").props('aria-label="Solution"')
+
+    def place(self) -> None:
+        """It is shown here, where it has the width of the page."""
+        self._shown = ui.element("section").classes("solution").props('aria-label="The solution\'s text"')
 
     def passed(self) -> None:
         """The lab has been passed just now."""
@@ -135,6 +142,9 @@ class _Solution:
         self._area.clear()
         with self._area:
             ui.html("<h2>Solution</h2>", sanitize=False)
-            code(self._day.solution.read_text(), "toml" if self._day.solution.suffix == ".toml" else "cuda")
+            ui.label("It stands below.").classes("soft small")
+        with self._shown:
+            ui.html("<h2>The solution</h2>", sanitize=False)
+            listing(self._day.solution.read_text(), self._day.solution.name)
             if self._day.lab.problem:
                 ui.label(f"The whole ladder: gridstride climb {self._day.lab.problem}").classes("soft small")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nicegui import ui
@@ -15,10 +16,11 @@ from gridstride.judge.report.source_view import prose as paragraphs
 from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, times
 from gridstride.workbench.ladder_record import Recorded, RungTimes, recorded
-from gridstride.workbench.pages.frame import trouble
+from gridstride.workbench.pages.frame import OnAsking, trouble
 from gridstride.workbench.pages.prose import code, prose
 
 _SAME = 1.05  # a ratio nearer to 1 is neither faster nor slower
+_AS_FAST = "as fast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def _rung(name: str, source: str, own: RungTimes | None, below: RungTimes | None
             with ui.element("div").classes("soft small gained"):
                 for text in _gained(own, below):
                     ui.label(text)
-        _Source(source)
+        OnAsking("Source, and what it changes", partial(_show_source, source))
 
 
 def _bar(name: str, ms: float, limit_ms: float, shape: str) -> None:
@@ -125,7 +127,8 @@ def _gained(own: RungTimes, below: RungTimes | None) -> list[str]:
     if below is not None:
         model = f"; the model says {_faster(below.predicted_ms / own.predicted_ms)}" \
             if own.predicted_ms and below.predicted_ms else ""  # fmt: skip
-        said.append(f"{_faster(below.measured_ms / own.measured_ms)} than the rung below{model}".capitalize())
+        faster = _faster(below.measured_ms / own.measured_ms)
+        said.append(f"{faster} {'as' if faster == _AS_FAST else 'than'} the rung below{model}".capitalize())
     said += [f"{times(ratio)} the speed of {peer}" for peer, ratio in own.peers.items()]
     if own.limiter:
         said.append(f"Limited by {own.limiter}, as the virtual GPU counts")
@@ -134,26 +137,11 @@ def _gained(own: RungTimes, below: RungTimes | None) -> list[str]:
 
 def _faster(ratio: float) -> str:
     if 1 / _SAME < ratio < _SAME:
-        return "as fast"
+        return _AS_FAST
     return f"{times(ratio)} faster" if ratio > 1 else f"{times(1 / ratio)} slower"
 
 
-class _Source:
-    """A rung's text, put on the page when it is asked for: eight of them at once would keep the page waiting."""
-
-    def __init__(self, source: str) -> None:
-        self._source, self._shown = source, False
-        with ui.element("details").classes("source") as details:
-            with ui.element("summary"):
-                ui.label("Source, and what it changes")
-            self._area = ui.element("div")
-        details.on("toggle", self._show)
-
-    def _show(self) -> None:
-        if self._shown:
-            return
-        self._shown = True
-        with self._area:
-            for name, text in paragraphs(self._source):
-                ui.label(plain(f"{name}: {text}" if name else text)).classes("small")
-            code(self._source, "cuda")
+def _show_source(source: str) -> None:
+    for name, text in paragraphs(source):
+        ui.label(plain(f"{name}: {text}" if name else text)).classes("small")
+    code(source, "cuda")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from nicegui import ui
 
 from gridstride.course.content import day_numbers
 from gridstride.course.markdown import Link, for_reader
 
+_LANGUAGES = {".cu": "cuda", ".toml": "toml", ".py": "python"}
 _DAY_FILE = re.compile(r"(?:\.\./)?day(\d{3})/lesson\.md")
 _TABLE = '<table tabindex="0">'
 _DAY = re.compile(r"\(Day (\d+)\)")
@@ -27,6 +29,11 @@ def meaning(text: str) -> ui.markdown:
 def code(text: str, language: str) -> ui.markdown:
     """A listing, with its syntax coloured."""
     return _reachable(ui.markdown(f"```{language}\n{text.rstrip()}\n```", sanitize=True).classes("prose"))
+
+
+def listing(text: str, file: str) -> ui.markdown:
+    """A lab's file."""
+    return code(text, _LANGUAGES.get(Path(file).suffix, "text"))
 
 
 def _reachable(shown: ui.markdown) -> ui.markdown:

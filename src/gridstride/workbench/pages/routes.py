@@ -5,6 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from gridstride.workbench.pages import (
+    again,
     chat,
     glossary,
     history,
@@ -34,6 +35,10 @@ def add_pages(workbench: Workbench) -> None:
     @ui.page("/day/{word}/lab")
     async def _(word: str) -> None:
         await show(workbench, f"Lab of day {word}", lambda: lab.build(workbench, word))
+
+    @ui.page("/again")
+    async def _() -> None:
+        await show(workbench, "Asked again", lambda: again.build(workbench))
 
     @ui.page("/ladders")
     async def _() -> None:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 from nicegui import ui
 
+from gridstride.course.content import readable_days
 from gridstride.course.errors import ProgressError
 from gridstride.course.lesson import Day
 from gridstride.course.predictions import predictions
+from gridstride.course.progress import Progress
+from gridstride.course.standing import next_day
 from gridstride.workbench.dispatch import Live
 from gridstride.workbench.jobs import Job, Jobs, Kind, QueueFull, SourceTooLong
 from gridstride.workbench.pages import verdict
@@ -17,14 +20,19 @@ from gridstride.workbench.pages.editor import Editor
 from gridstride.workbench.pages.frame import button, embedded, seconds_since, session, trouble
 from gridstride.workbench.state import Workbench
 
+_RUN_AGAIN = {"kernel": "kernel", "program": "program"}
+"""Labs that have pictures, and what they are made from."""
 _LOOK = 0.25  # seconds between two looks at a job that goes on
 
 
 class RunPanel:
     """Follows one job of each kind; a page that is loaded again finds them where they are."""
 
-    def __init__(self, workbench: Workbench, day: Day, editor: Editor, *, predicted: dict[str, str]) -> None:
+    def __init__(
+        self, workbench: Workbench, day: Day, editor: Editor, *, predicted: dict[str, str], following: Day | None
+    ) -> None:
         self._workbench, self._day, self._editor, self._predicted = workbench, day, editor, predicted
+        self._following = following
         self.on_pass: Callable[[], None] | None = None
         with ui.element("div").classes("runs"):
             self._button = button("Run", self.run, strong=True).props('aria-keyshortcuts="Control+Enter"')
@@ -127,7 +135,9 @@ class RunPanel:
             self._show_report(job)
             return
         if job.kind == "judge":
-            self._predicted = await self._workbench.read(lambda progress: predictions(self._day, progress))
+            self._predicted, self._following = await self._workbench.read(
+                lambda progress: (predictions(self._day, progress), following(self._day, progress))
+            )
         self._show(job)
 
     def _show(self, job: Job) -> None:
@@ -153,9 +163,13 @@ class RunPanel:
             self._editor.mark(words["findings"])
         if words["verdict"] == "pass" and self.on_pass is not None:
             self.on_pass()
-        if self._day.lab.kind == "kernel":
+        if words["verdict"] == "pass" and self._following is not None:
+            with ui.element("div").classes("onto"):
+                ui.link(f"On to day {self._following.number}: {self._following.title}",
+                        f"/day/{self._following.number}").classes("go")  # fmt: skip
+        if (again := _RUN_AGAIN.get(self._day.lab.kind)) is not None:
             button("Explain it in pictures", self._explain)
-            said = "Heat on the source lines, what a warp touches, occupancy, rooflines: the kernel is run again."
+            said = f"Heat on the source lines, what a warp touches, occupancy, rooflines: the {again} is run again."
             ui.label(said).classes("soft small")
 
     def _show_report(self, job: Job) -> None:
@@ -163,7 +177,13 @@ class RunPanel:
         with self._report:
             ui.html("<h2>Pictures</h2>", sanitize=False)
             ui.link("Open them in a page of their own", f"/runs/{job.id}/report", new_tab=True)
-            embedded(f"/runs/{job.id}/report", "The kernel explained")
+            embedded(f"/runs/{job.id}/report", "What runs on the device, explained")
+
+
+def following(day: Day, progress: Progress) -> Day | None:
+    """The next day that has not been passed, or one that was left out before; None where all have been."""
+    days = readable_days()[0]
+    return next_day((each for each in days if each.number > day.number), progress) or next_day(days, progress)
 
 
 def _doing(live: Live) -> str:

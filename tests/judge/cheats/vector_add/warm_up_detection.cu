@@ -2,7 +2,7 @@
 //
 // block: 256
 // grid: 1
-// expect: unrepeatable
+// expect: wrong_result
 
 __device__ int launches;
 

@@ -2,6 +2,7 @@
 // C library's headers along. Types and limits are those of libcu++ under NVRTC, token for token where they are macros.
 #pragma once
 #include <cmath>
+#include <gridstride/streams.h>
 
 typedef signed char int8_t;
 typedef signed short int16_t;

@@ -3,16 +3,16 @@
 // Moves: waiting, and shared memory to none. The filter lies in registers, neighbours' pixels come by shuffle, 2 R of
 //   them for 4 pixels, and 2 R + 1 rows are asked for ahead, so that enough is on its way to keep memory busy. Global
 //   requests fall to a quarter.
-// Mapping: lane l of a warp -> columns 4l ... 4l + 3 of its 128. The 4 warps of a block lie side by side and walk 32
+// Mapping: lane l of a warp -> columns 4l ... 4l + 3 of its 128. The 4 warps of a block lie side by side and walk 64
 //   rows of a plane. The 4 pixels beyond each end of a warp are loaded by its first and last lane. Filters of 3 and 5;
 //   larger ones would fill the registers, and take the window as in 01, 4 pixels a thread.
 //
 // entry: convolution_vector_rows
 // block: 128
-// grid: ceil(W/512) ceil(H/32) P
+// grid: ceil(W/512) ceil(H/64) P
 
 constexpr int THREADS = 128;
-constexpr int ROWS = 32;  // rows a warp walks: it reads 2 R more, which its neighbours read as well
+constexpr int ROWS = 64;  // rows a warp walks: it reads 2 R more, which its neighbours read as well
 constexpr unsigned int ALL = 0xffffffff;
 
 struct Plane {

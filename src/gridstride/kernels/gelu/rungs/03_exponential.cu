@@ -1,12 +1,12 @@
-// 03 exponential: one exponential and one reciprocal instead of tanhf, no branch; two loads on their way per thread.
+// 03 exponential: one exponential and one reciprocal instead of tanhf, no branch.
 //
-// Moves: instructions per element, to a third, so that memory is the limit for 2-byte elements, too.
-// Mapping: thread t of block b -> vectors b * 512 + t and 256 further on, of 16 bytes each; elements behind the last
+// Moves: instructions per element, to less than half, so that memory is the limit for 2-byte elements, too.
+// Mapping: thread t of block b -> vector 256 b + t of 16 bytes, UNROLL of them 256 apart; elements behind the last
 //   whole vector are the last block's, and arrays that do not begin at a multiple of 16 bytes go element by element.
 //
 // entry: gelu_exponential
 // block: 256
-// grid: ceil(n/2048)
+// grid: ceil(n/1024)
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,9 +14,11 @@
 #ifndef ELEMENT
 #define ELEMENT float
 #endif
+#ifndef UNROLL
+#define UNROLL 1  // vectors per thread
+#endif
 
 constexpr int THREADS = 256;
-constexpr int UNROLL = 2;  // vectors per thread
 constexpr int VECTOR = 16 / sizeof(ELEMENT);
 constexpr int TILE = THREADS * UNROLL * VECTOR;  // elements of a block
 

@@ -6,7 +6,7 @@
 //   vectors, and arrays that do not begin at a multiple of 16 bytes go element by element, in three passes.
 //
 // entry: layer_norm_registers
-// block: 256
+// block: 512
 // grid: rows
 
 #include <cuda_bf16.h>
@@ -16,10 +16,10 @@
 #define ELEMENT float
 #endif
 #ifndef LANES
-#define LANES 256  // threads of a row: 32 or a multiple of 128
+#define LANES 512  // threads of a row: 32 or a multiple of 128
 #endif
 #ifndef KEPT
-#define KEPT 4  // vectors per thread
+#define KEPT 2  // vectors per thread
 #endif
 
 constexpr int THREADS = LANES < 128 ? 128 : LANES;

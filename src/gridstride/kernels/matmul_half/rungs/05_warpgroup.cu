@@ -148,18 +148,21 @@ matmul_half_warpgroup(const __half* __restrict__ A, const __half* __restrict__ B
 
     // Two stages are on their way, one is there, and one is still multiplied when the next product is begun.
     constexpr int AHEAD = STAGES - 2;
+    const auto ask = [&](int step) {
+        if (step < steps) fetch(stages[step % STAGES], a, b, t, row, column, step * BK);
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    };
+#pragma unroll 1
+    for (int step = 0; step < AHEAD; ++step) ask(step);
     float c[128] = {};
 #pragma unroll 1
-    for (int step = -AHEAD; step < steps; ++step) {
-        if (step >= 0) {
-            asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // threads put tiles there, wgmma reads them
-            __syncthreads();  // all of the stage is there, and all are through with the products of the last but one
-            multiply_stage(c, stages[step % STAGES], group);
-        }
-        if (step + AHEAD < steps) fetch(stages[(step + AHEAD) % STAGES], a, b, t, row, column, (step + AHEAD) * BK);
-        asm volatile("cp.async.commit_group;" ::: "memory");
-        if (step >= 0) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    for (int step = 0; step < steps; ++step) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // threads put tiles there, wgmma reads them
+        __syncthreads();  // all of the stage is there, and all are through with the products of the last but one
+        multiply_stage(c, stages[step % STAGES], group);
+        ask(step + AHEAD);
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     store(c, C, row + t / 32 * 16 + lane / 4, column + lane % 4 * 2, M, N);

@@ -47,33 +47,40 @@ __device__ __forceinline__ Matrix matrix(const __half* elements, int rows, int c
     return {elements, rows, columns, columns % 8 == 0 && ((size_t)elements & 15) == 0};
 }
 
-// Ask for chunk c (8 halves) of line r of 128 bytes, to place c ^ (r % 8); what lies outside the matrix is 0.
-__device__ __forceinline__ void fetch8(__half* line, int r, int c, const Matrix& m, int row, int column)
+// One thread's share of LINES rows of 64 columns, from (row, column) on: chunk c (8 halves) of every 16th row, to place
+// c ^ (r % 8) of its line of 128 bytes. The places are at fixed distances from the first. What lies outside is 0.
+template <int LINES>
+__device__ __forceinline__ void fetch_panel(__half (*panel)[PANEL], const Matrix& m, int t, int row, int column)
 {
-    __half* to = line + (c ^ r % 8) * 8;
-    const __half* p = m.elements + (size_t)row * m.columns + column;
-    if (m.vectors && row < m.rows && column < m.columns) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(to)), "l"(p) : "memory");
+    constexpr int EVERY = FETCHERS * 8 / PANEL;
+    const int r = t / 8, c = t % 8;
+    __half* to = panel[r] + (c ^ r % 8) * 8;
+    const __half* from = m.elements + (size_t)(row + r) * m.columns + column + c * 8;
+    const int rows = m.rows - row - r, columns = m.columns - column - c * 8;
+    if (m.vectors) {
+#pragma unroll
+        for (int i = 0; i < LINES; i += EVERY) {
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                         ::"r"(address(to + i * PANEL)), "l"(from + (size_t)i * m.columns),
+                         "r"(i < rows && columns > 0 ? 16 : 0) : "memory");
+        }
         return;
     }
 #pragma unroll 1
-    for (int j = 0; j < 8; ++j) to[j] = row < m.rows && column + j < m.columns ? p[j] : __half(0.0f);
+    for (int i = 0; i < LINES; i += EVERY) {
+#pragma unroll 1
+        for (int j = 0; j < 8; ++j)
+            to[i * PANEL + j] = i < rows && j < columns ? from[(size_t)i * m.columns + j] : __half(0.0f);
+    }
 }
 
 // One thread's share, of FETCHERS, of the tiles for BK steps of k from `start` on.
 __device__ __forceinline__ void fetch(Stage& stage, const Matrix& A, const Matrix& B, int t, int row, int column,
                                       int start)
 {
+    fetch_panel<BM>(stage.a, A, t, row, start);
 #pragma unroll
-    for (int i = 0; i < BM * BK / 8 / FETCHERS; ++i) {
-        const int e = t + i * FETCHERS, r = e / (BK / 8), c = e % (BK / 8);
-        fetch8(stage.a[r], r, c, A, row + r, start + c * 8);
-    }
-#pragma unroll
-    for (int i = 0; i < BK * BN / 8 / FETCHERS; ++i) {
-        const int e = t + i * FETCHERS, r = e / (BN / 8), c = e % (BN / 8);
-        fetch8(stage.b[c / 8][r], r, c % 8, B, start + r, column + c * 8);
-    }
+    for (int p = 0; p < BN / PANEL; ++p) fetch_panel<BK>(stage.b[p], B, t, start, column + p * PANEL);
 }
 
 // -- barriers ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 //
 // Moves: bytes read per element, from twice each input to once; load instructions, to 1/8 (16-bit elements).
 // Mapping: one block per row; thread t of T -> vectors t, t + T, t + 2T ..., up to KEPT of them kept in registers.
-//   Longer rows, and rows whose width is no whole number of vectors, go element by element and read the sum again.
+//   Longer rows, rows whose width is no whole number of vectors, and arrays that do not begin at 16 bytes go element by
+//   element and read the sum again.
 //
 // entry: rms_norm_registers
 // block: 128
@@ -14,6 +15,9 @@
 #ifndef ELEMENT
 #define ELEMENT __half
 #endif
+#ifndef THREADS
+#define THREADS 128  // a multiple of 32
+#endif
 #ifndef KEPT
 #define KEPT 4  // vectors per thread
 #endif
@@ -21,7 +25,6 @@
 #define FIXED_WEIGHTS 0  // no kernel in front writes the weight
 #endif
 
-constexpr int THREADS = 128;
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);  // elements of one 16-byte load
 constexpr unsigned int ALL_LANES = 0xffffffffu;
@@ -64,7 +67,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
     const long long start = (long long)blockIdx.x * W;
     const int t = threadIdx.x;
 
-    if (W % VECTOR || W > KEPT * THREADS * VECTOR) {
+    const bool aligned = (((size_t)residual | (size_t)delta | (size_t)weight | (size_t)out) & 15) == 0;
+    if (!aligned || W % VECTOR || W > KEPT * THREADS * VECTOR) {
         wait_for_those_in_front();
         float squares = 0.0f;
         for (int i = t; i < W; i += THREADS) {

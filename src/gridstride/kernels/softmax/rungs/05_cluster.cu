@@ -2,13 +2,13 @@
 //   through each other's shared memory.
 //
 // Moves: reads of x for rows that one block cannot hold, from two to one; multiprocessors at work on few long rows.
-// Mapping: thread t of rank r in its cluster is lane 512 r + t of 4,096; lane l has vectors l, l + 4,096 ..., up to
-//   KEPT of them, 16 bytes each: 131,072 elements of 4 bytes. Cluster c -> rows c, c + clusters ... A row that one
-//   block can hold has a block instead, 512 lanes. Longer rows, and those not to be read by 16 bytes, are read twice.
+// Mapping: thread t of rank r in its cluster is lane 256 r + t of 2,048; lane l has vectors l, l + 2,048 ..., up to
+//   KEPT of them, 16 bytes each: 65,536 elements of 4 bytes. Cluster c -> rows c, c + clusters ... A row that one
+//   block can hold has a block instead, 256 lanes. Longer rows, and those not to be read by 16 bytes, are read twice.
 //
 // entry: softmax_cluster
-// block: 512
-// grid: 8*min(rows, 2*SMS)
+// block: 256
+// grid: 8*min(rows, 4*SMS)
 // needs: 9.0
 
 #include <cooperative_groups.h>
@@ -18,6 +18,9 @@
 
 #ifndef ELEMENT
 #define ELEMENT float
+#endif
+#ifndef THREADS
+#define THREADS 256  // of a block
 #endif
 #ifndef KEPT
 #define KEPT 8  // vectors per thread
@@ -30,7 +33,6 @@
 
 namespace cg = cooperative_groups;
 constexpr int CLUSTER = 8;  // blocks
-constexpr int THREADS = 512;
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);
 constexpr unsigned int ALL_LANES = 0xffffffffu;

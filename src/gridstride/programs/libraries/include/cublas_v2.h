@@ -5,6 +5,7 @@
  */
 #ifndef GRIDSTRIDE_CUBLAS_V2_H
 #define GRIDSTRIDE_CUBLAS_V2_H
+#define CUBLAS_API_H_ /* what programs ask for to know whether cuBLAS's header is there */
 
 #include <cuComplex.h>
 #include <cuda_bf16.h>

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridstride.serve.engine.batch import I32, I64, Batch, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import I32, I64, Batch, Reading, Sampled, TokenLogprobs
 
 Mask = NDArray[np.bool_]
 
@@ -29,23 +30,27 @@ class Part:
     batch: Batch
     draws: I64
     decoding: bool  # each sequence has one new token
+    reads: I64  # where its reads stand among those of the batch
 
 
 def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
-    """First the sequences with one new token, at most `decoding` at a time, then the others."""
+    """First the sequences with one new token, at most `decoding` at a time, then others, then those that are read."""
     counts = np.diff(batch.starts)
-    single = np.flatnonzero(counts == 1)
+    read = np.zeros(len(counts), bool)
+    read[[each.sequence for each in batch.reads]] = True
+    single = np.flatnonzero((counts == 1) & ~read)
     for start in range(0, len(single), decoding):
         yield _part(batch, single[start : start + decoding], decoding=True)
-    for group in _groups(counts, batch.lengths, prompts):
-        yield _part(batch, group, decoding=False)
+    for chosen in ((counts > 1) & ~read, read):
+        for group in _groups(np.flatnonzero(chosen), counts, batch.lengths, prompts):
+            yield _part(batch, group, decoding=False)
 
 
-def _groups(counts: I32, lengths: I32, limits: Limits) -> Iterator[I64]:
-    """Sequences with more than one new token, in their order, cut where the next one would be too much."""
+def _groups(sequences: NDArray[np.integer[Any]], counts: I32, lengths: I32, limits: Limits) -> Iterator[I64]:
+    """These sequences, in their order, cut where the next one would be too much."""
     group: list[int] = []
     tokens = keys = 0
-    for s in np.flatnonzero(counts > 1).tolist():
+    for s in sequences.tolist():
         tokens, keys = tokens + int(counts[s]), keys + int(lengths[s])
         if group and (tokens > limits.tokens or keys > limits.keys or len(group) == limits.sequences):
             yield np.array(group)
@@ -57,13 +62,15 @@ def _groups(counts: I32, lengths: I32, limits: Limits) -> Iterator[I64]:
 
 def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
     if len(sequences) == len(batch.lengths):
-        return Part(batch, np.arange(len(batch.draws)), decoding)
+        return Part(batch, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
     counts = np.diff(batch.starts)
     chosen = np.zeros(len(counts), bool)
     chosen[sequences] = True
     rows = np.repeat(chosen, counts)
     draws = np.flatnonzero(rows[batch.sampled])
     places = np.cumsum(rows) - 1
+    numbers = np.cumsum(chosen) - 1
+    reads = [i for i, each in enumerate(batch.reads) if chosen[each.sequence]]
     piece = Batch(
         tokens=batch.tokens[rows],
         positions=batch.positions[rows],
@@ -74,19 +81,22 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
         sampled=places[batch.sampled[draws]].astype(np.int32),
         draws=tuple(batch.draws[i] for i in draws.tolist()),
         steps=batch.steps,
+        reads=tuple(replace(batch.reads[i], sequence=int(numbers[batch.reads[i].sequence])) for i in reads),
     )
-    return Part(piece, draws, decoding)
+    return Part(piece, draws, decoding, np.array(reads, np.int64))
 
 
-def joined(found: list[tuple[Sampled, I64]]) -> Sampled:
-    """What the parts gave, each draw at its place among all."""
+def joined(found: list[tuple[Sampled, Part]]) -> Sampled:
+    """What the parts gave, each draw and each reading at its place among all."""
     if len(found) == 1:
         return found[0][0]
-    count = sum(len(draws) for _, draws in found)
+    count = sum(len(part.draws) for _, part in found)
     tokens = np.empty((count, found[0][0].tokens.shape[1]), np.int64)
     logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * count
-    for sampled, draws in found:
-        tokens[draws] = sampled.tokens
-        for i, given in zip(draws.tolist(), sampled.logprobs, strict=True):
+    readings: dict[int, Reading] = {}
+    for sampled, part in found:
+        tokens[part.draws] = sampled.tokens
+        for i, given in zip(part.draws.tolist(), sampled.logprobs, strict=True):
             logprobs[i] = given
-    return Sampled(tokens, tuple(logprobs))
+        readings.update(zip(part.reads.tolist(), sampled.readings, strict=True))
+    return Sampled(tokens, tuple(logprobs), tuple(readings[i] for i in sorted(readings)))

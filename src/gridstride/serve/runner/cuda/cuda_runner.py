@@ -19,13 +19,14 @@ from gridstride.kernels.decode_step.op import DecodeStep, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.sample.op import sample as draw_tokens
 from gridstride.models.decoder import Decoder
-from gridstride.serve.engine.batch import I32, I64, Batch, Draw, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import I32, Batch, Draw, Reading, Sampled, TokenLogprobs
 from gridstride.serve.runner.cuda import batch_parts, prompts
 from gridstride.serve.runner.cuda.fused import FusedDecoder
 from gridstride.serve.runner.cuda.graph_inputs import Static
 from gridstride.serve.runner.cuda.graphs import Recorder, Step
 from gridstride.serve.runner.cuda.packed_attention import packed_attention
 from gridstride.serve.runner.cuda.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, Prompts, Size
+from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
 
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
@@ -42,12 +43,13 @@ class Queued:
     """A part's draws, for when the device is there."""
 
     inputs: Inputs
-    places: I64  # of the draws among the batch's
+    part: batch_parts.Part
     drawn: Tensor  # [steps, rows]
     rows: I32  # [M] of the draws
     draws: tuple[Draw, ...]  # [M]
     special: tuple[int, ...]  # those that the host makes
     logits: Tensor | None  # theirs
+    readings: tuple[Reading, ...]
 
     def read(self) -> Sampled:
         """Waits for the device, which has read the inputs then, whatever was drawn."""
@@ -57,7 +59,7 @@ class Queued:
             found = sample(self.logits, [self.draws[i] for i in self.special])
             for i, drawn, given in zip(self.special, found.tokens, found.logprobs, strict=True):
                 tokens[i], logprobs[i] = drawn, given
-        return Sampled(tokens, tuple(logprobs))
+        return Sampled(tokens, tuple(logprobs), self.readings)
 
 
 class CudaRunner:
@@ -77,7 +79,7 @@ class CudaRunner:
         config = decoder.config
         self.model = FusedDecoder(decoder)
         self.blocks, self.block_size, self.steps = blocks, block_size, steps
-        self.context, self.vocabulary = config.context, config.vocabulary
+        self.context, self.vocabulary, self.width = config.context, config.vocabulary, config.width
         self._device = self.model.embedding.device
         self._buckets, self._tokens = tuple(sorted(buckets)), tuple(sorted(prompts))
         self._scale = config.head_width**-0.5
@@ -136,14 +138,14 @@ class CudaRunner:
 
     def _execute(self, batch: Batch) -> Sampled:
         waiting: list[Queued] = []
-        found: list[tuple[Sampled, I64]] = []
+        found: list[tuple[Sampled, batch_parts.Part]] = []
         for part in self._parts(batch):
             inputs, step = self._for(part)
             if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
-                found += [(queued.read(), queued.places) for queued in waiting]
+                found += [(queued.read(), queued.part) for queued in waiting]
                 waiting = []
             waiting.append(self._queue(part, inputs, step))
-        found += [(queued.read(), queued.places) for queued in waiting]
+        found += [(queued.read(), queued.part) for queued in waiting]
         return batch_parts.joined(found)
 
     def logits(self, batch: Batch) -> Tensor:
@@ -164,7 +166,7 @@ class CudaRunner:
         if part.decoding:
             return self._decoder(self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))])
         needed = prompts.needed(part.batch)
-        size = prompts.recorded(needed, self._tokens)
+        size = None if part.batch.reads else prompts.recorded(needed, self._tokens)
         if size is not None:
             return self._reader(size)
         inputs = self._passing(needed)
@@ -174,14 +176,18 @@ class CudaRunner:
         batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
         assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
         inputs.fill(batch)
-        if isinstance(inputs, Static):
+        found: tuple[Reading, ...] = ()
+        if batch.reads:
+            assert isinstance(inputs, Prompts), "what is read is a prompt"
+            found = readings(batch, self._read(inputs), self.model.logits)
+        elif isinstance(inputs, Static):
             greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
             self._go(inputs, step, batch.steps, greedy=greedy)
         else:
             step()
         rows = inputs.drawn_from(batch)
         logits = inputs.logits[rows[list(special)].tolist()] if special else None
-        return Queued(inputs, part.draws, inputs.drawn[: batch.steps], rows, batch.draws, special, logits)
+        return Queued(inputs, part, inputs.drawn[: batch.steps], rows, batch.draws, special, logits, found)
 
     # -- one token each --------------------------------------------------------------------------------------------
     def _decoder(self, bucket: int) -> tuple[Static, Step]:
@@ -238,8 +244,8 @@ class CudaRunner:
             self._prompts[size] = inputs, self._recorder.record(lambda: self._read(inputs))
         return self._prompts[size]
 
-    def _read(self, inputs: Prompts) -> None:
-        """Keys and values of all tokens into the cache, and a token for every sequence."""
+    def _read(self, inputs: Prompts) -> Tensor:
+        """Keys and values of all tokens into the cache, and a token for every sequence; gives the hidden states."""
         f, config = inputs.field, self.model.config
         rows = inputs.rows(config.kv_heads)
 
@@ -254,3 +260,4 @@ class CudaRunner:
         self.model.logits(hidden.index_select(0, f["last"]), out=inputs.logits)
         drawn = draw_tokens(inputs.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], f["uniform"])
         inputs.drawn[0].copy_(drawn)
+        return hidden

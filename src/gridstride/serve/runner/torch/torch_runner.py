@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.runner.torch.attention import PagedAttention, Scratch
+from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
 from gridstride.serve.runner.torch.threads import Threads
 
@@ -25,16 +27,19 @@ class TorchRunner:
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
-        threads: Threads | None = None,
+        threads: Threads | None = None, kv_heads: int | None = None,
     ) -> None:  # fmt: skip
-        """`threads`: who says how many a step gets; None: as many as PyTorch has."""
+        """`threads`: who says how many a step gets; None: as many as PyTorch has. `kv_heads`: of a decoder that has
+        only some of its config's.
+        """
         self.decoder = decoder if device is None else decoder.to(device)
         self.blocks, self.block_size = blocks, block_size
         self.context, self.vocabulary = decoder.config.context, decoder.config.vocabulary
         weight = decoder.embed_tokens.weight
+        self.width = decoder.config.width
         self._device = weight.device
         config = decoder.config
-        shape = 2, config.layers, blocks + 1, block_size, config.kv_heads, config.head_width
+        shape = 2, config.layers, blocks + 1, block_size, kv_heads or config.kv_heads, config.head_width
         self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
         self._cache[:, :, -1] = 0  # stands where a block table has nothing
         self._scratch = Scratch()
@@ -42,10 +47,16 @@ class TorchRunner:
 
     def execute(self, batch: Batch) -> Sampled:
         told = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
-        with told, torch.inference_mode(), sdpa_kernel(_ATTENTION):
+        with told, torch.inference_mode():
+            hidden = self.hidden(batch)
+            sampled = sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+            return replace(sampled, readings=readings(batch, hidden, self.decoder.logits)) if batch.reads else sampled
+
+    def hidden(self, batch: Batch) -> Tensor:
+        """Hidden states [N, width] of the batch's tokens, whose keys and values are in the cache then."""
+        with torch.inference_mode(), sdpa_kernel(_ATTENTION):
             attend = PagedAttention(self._cache, batch, self._scratch)
-            hidden = self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
-            return sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+            return self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
 
     def _on_device(self, array: object) -> Tensor:
         return torch.as_tensor(array, device=self._device)

@@ -64,6 +64,8 @@ class Code:
     """The labels of each list that an indexed branch uses."""
     around: dict[int, frozenset[int]] = field(default_factory=dict)
     """For a block with a barrier, those where lanes that wait have gone around it; worked out as it is asked for."""
+    without: dict[int, frozenset[int]] = field(default_factory=dict)
+    """For a block with a barrier, those that there is a way to without it; worked out as it is asked for."""
 
 
 @dataclass(slots=True)

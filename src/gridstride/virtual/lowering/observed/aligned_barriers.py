@@ -13,7 +13,7 @@ from gridstride.virtual.abi.layout import FAULT
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.uniformity import bits_of, last_of, waits
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.observed.barrier_divergence import comes_back, goes_around
+from gridstride.virtual.lowering.observed.barrier_divergence import comes_back, follows, goes_around
 from gridstride.virtual.ptx.module import Instruction
 
 
@@ -39,15 +39,20 @@ def watch_barrier(
 def _other_barriers(cx: Lowering, index: int) -> Iterator[tuple[int, Instruction]]:
     """Blocks where lanes may be held at another aligned barrier while this one is met, with that barrier.
 
-    What the compiler made of one __syncthreads(), as in an unrolled loop, is one barrier: its copies have one place.
+    What the compiler made of one __syncthreads() in an unrolled loop is one barrier: its copies have one line, and
+    follow one another. Those in two arms of a branch on one line do not.
     """
     for block, successors in enumerate(cx.code.successors):
         barrier = last_of(cx.code.blocks[block])
         if block == index or barrier is None or barrier.opcode == "call" or not waits(barrier):
             continue
-        copy = barrier.loc is not None and barrier.loc == cx.ins.loc
+        copy = barrier.loc is not None and barrier.loc == cx.ins.loc and _in_turn(cx, index, block)
         if "aligned" in barrier.modifiers and not copy and cx.facts.frontier[index] >> successors[0] & 1:
             yield successors[0], barrier
+
+
+def _in_turn(cx: Lowering, block: int, other: int) -> bool:
+    return follows(cx.code, block, other) or follows(cx.code, other, block)
 
 
 def _went_past(

@@ -31,6 +31,24 @@ def comes_back(code: Code, barrier: int, block: int) -> bool:
     return block in back and not later.isdisjoint(back)
 
 
+def follows(code: Code, block: int, first: int) -> bool:
+    """True where every way from the function's beginning to `block` leads through `first`."""
+    if first not in code.without:
+        code.without[first] = frozenset(_reached(code, first))
+    return block not in code.without[first]
+
+
+def _reached(code: Code, closed: int) -> set[int]:
+    """The blocks that control can come to from the function's beginning where one block lets nothing through."""
+    work = [0] if closed else []
+    found = set(work)
+    for block in work:
+        new = set(code.successors[block]) - found - {closed}
+        found |= new
+        work += new
+    return found
+
+
 def _predecessors(code: Code, block: int) -> list[int]:
     return [b for b, successors in enumerate(code.successors) if block in successors]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gridstride.virtual.abi.access_counters import COUNTERS
-from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES
+from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, WARP
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.latches import counts
@@ -17,12 +17,13 @@ from gridstride.virtual.lowering.instructions.memory.addressing import vector_ad
 from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_watch
 from gridstride.virtual.lowering.observed import uninitialised_checks
 from gridstride.virtual.lowering.observed.aligned_barriers import watch_barrier
+from gridstride.virtual.lowering.observed.array_bounds import watch_array
 from gridstride.virtual.lowering.observed.cluster_accesses import in_shared, watch_cluster
 from gridstride.virtual.lowering.observed.copy_overlap import overlapped
 from gridstride.virtual.lowering.observed.dependency_chains import Chain
 from gridstride.virtual.lowering.observed.global_accesses import checks_value, scope_of, watch_global
 from gridstride.virtual.lowering.observed.instruction_classes import kind_of, tensor_operations, tensor_type
-from gridstride.virtual.lowering.observed.lane_accesses import meet, note_poll, watch_lanes
+from gridstride.virtual.lowering.observed.lane_accesses import join_members, meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed.member_masks import check_members
 from gridstride.virtual.lowering.observed.taint import Taint
 from gridstride.virtual.lowering.program import DEVICE_RUNTIME, Stored
@@ -44,6 +45,8 @@ class Counting:
         self.chain = Chain()
         self.overlapped: list[frozenset[int]] = []
         self.size = 0
+        self._functions = 0
+        self.gives_way = False
         self.unit = 4
         self.global_unit = 16
         """Bytes of shared, and of global memory that share one entry of the race detector's shadow."""
@@ -52,8 +55,15 @@ class Counting:
 
     def tables(self) -> dict[str, Any]:
         """What Python needs to turn the counters into lines."""
-        told = {"unit": self.unit, "global_unit": self.global_unit, "allocates": self.allocates}
+        told = {"unit": self.unit, "global_unit": self.global_unit, "allocates": self.allocates,
+                "entries": self._entries(), "gives_way": self.gives_way}  # fmt: skip
         return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **told}
+
+    def _entries(self) -> list[list[int]]:
+        """Counters of each block that only one branch leads to, behind those of the block that ends in the branch."""
+        at = {tuple(block["place"]): block["at"] for block in self.blocks}
+        pairs = [(at.get((block["place"][0], block["entered_from"])), block["at"]) for block in self.blocks]
+        return [[source, target] for source, target in pairs if source is not None]
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -63,6 +73,7 @@ class Counting:
         """Counts executions and active lanes of a block; instructions follow from its text."""
         at = self._take(len(BLOCK_COUNTERS))
         if not index:
+            self._functions += 1
             self.chain = Chain()
             self.overlapped = overlapped(cx.code.blocks, cx.code.successors)
         block = [ins for ins in cx.code.blocks[index] if written(ins)]
@@ -81,7 +92,8 @@ class Counting:
             if place in self.overlapped[index] and written(ins)
         )
         again = index in cx.code.successors[index]
-        self.blocks.append({"at": at, "instructions": len(block), "lines": rows,
+        self.blocks.append({"at": at, "place": [self._functions, index], "entered_from": _only_source(cx, index),
+                            "instructions": len(block), "lines": rows,
                             "products": [[*key, count] for key, count in products.items()],
                             "overlapped": [[*key, count] for key, count in copying.items()],
                             "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
@@ -128,6 +140,7 @@ class Counting:
             shown = not ordered(cx.ins) or ("volatile" in cx.ins.modifiers and access.space != "shared")
             if stored is not None and access.space != "local" and shown:
                 _show(cx, access, addresses, stored)
+            watch_array(cx, site, access, address, addresses)
             watch_lanes(cx, site, access, kind, addresses)
             note_poll(cx, site, access, kind, addresses)
             if access.space == "shared" and atomic:
@@ -159,6 +172,7 @@ class Counting:
     def members(self, cx: Lowering, members: Value) -> None:
         """A .sync instruction: those whom its mask names are here."""
         check_members(cx, members)
+        join_members(cx, members)
 
     def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None:
         """A shuffle, and which lane each lane reads."""
@@ -179,11 +193,13 @@ class Counting:
         return at
 
     def sync(self, cx: Lowering) -> None:
-        """At an atomic, an ordered access or a fence: the warp knows what others released before."""
+        """At a fence: what the warp has done is released, to its block or to all."""
         if {"proxy", "async"} <= set(cx.ins.modifiers):
             cx.b.call("void", "gs_proxy_fence", cx.warp)
-        name = "sync" if scope_of(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
+        name = "release" if scope_of(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
         cx.b.call("void", f"gs_race_{name}", cx.warp)
+        if _waits_relaxed(cx):  # what such a wait has seen a fence behind it acquires
+            cx.b.call("void", "gs_race_sync", cx.warp)
 
     def acquired(self, cx: Lowering) -> None:
         """After an atomic, or a load that sees others' writes; one of shared memory has told its block already."""
@@ -194,6 +210,19 @@ class Counting:
             cx.b.call("void", "gs_team_learn", cx.warp)
         if space != "shared":
             cx.b.call("void", "gs_race_acquire", cx.warp)
+        self._give_way(cx)
+
+    def signalled(self, cx: Lowering) -> None:
+        """After a store that may tell others something: a fence that comes only now has ordered nothing for them."""
+        self._give_way(cx)
+
+    def _give_way(self, cx: Lowering) -> None:
+        """Another warp may come in here (gs_give_way)."""
+        self.gives_way = True
+        b = cx.b
+        with b.if_(b.compare("ne", cx.active(), constant("i32", 0))):
+            b.put(cx.warp, WARP, "site", cx.program.site(cx))
+            b.call("void", "gs_give_way", cx.warp)
 
     def before(self, cx: Lowering, ins: Instruction) -> None:
         """Ahead of each instruction: looks at registers of wgmma in flight, and follows values that mean nothing."""
@@ -206,6 +235,18 @@ class Counting:
     ) -> None:  # fmt: skip
         """Ahead of a barrier: do all lanes of the warp come to it?"""
         watch_barrier(cx, index, site, pending, gates)
+
+
+def _waits_relaxed(cx: Lowering) -> bool:
+    """Whether the function waits at an mbarrier without acquiring."""
+    waits = (ins for block in cx.code.blocks for ins in block if ins.opcode == "mbarrier")
+    return any("relaxed" in ins.modifiers and not {"test_wait", "try_wait"}.isdisjoint(ins.modifiers) for ins in waits)
+
+
+def _only_source(cx: Lowering, index: int) -> int | None:
+    """The block that ends in a branch to this one, or past it, where no other leads here."""
+    sources = [source for source, targets in enumerate(cx.code.successors) if index in targets]
+    return sources[0] if len(sources) == 1 and len(set(cx.code.successors[sources[0]])) > 1 else None
 
 
 def _show(cx: Lowering, access: Access, addresses: Value, stored: Stored | Value) -> None:

@@ -13,9 +13,25 @@ from gridstride.virtual.ptx.module import Instruction
 
 
 def meet(cx: Lowering, ins: Instruction) -> None:
-    """Ahead of each instruction: some bring the lanes of a warp together."""
+    """Ahead of each instruction: some bring the lanes of a warp together, those with a member mask in join_members."""
+    if ins.opcode in _MASKED or (ins.opcode in ("bar", "barrier") and "warp" in ins.modifiers):
+        return
     if "sync" in ins.modifiers or ISA[ins.opcode].meets:
         cx.b.call("void", "gs_lanes_sync", cx.warp)
+
+
+_MASKED = frozenset(["shfl", "vote", "match", "redux", "elect"])
+
+
+def join_members(cx: Lowering, members: Value) -> None:
+    """At a .sync instruction: the lanes that its mask names know what each of them has done."""
+    b = cx.b
+    if members.name == "-1":
+        b.call("void", "gs_lanes_sync", cx.warp)
+    elif members.wide:
+        b.call("void", "gs_lanes_members", cx.warp, cx.active(), members)
+    else:
+        b.call("void", "gs_lanes_join", cx.warp, members)
 
 
 def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:

@@ -29,14 +29,14 @@ def reserve(size: int) -> tuple[mmap.mmap, int]:
     return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-def affordable(size: int, *, least: int) -> int:
-    """The first of `size`, its half, its quarter … of which twice as much can be reserved now, or `least`.
+def affordable(size: int, *, least: int, times: int = 2) -> int:
+    """The first of `size`, its half, its quarter … of which so many times as much can be reserved now, or `least`.
 
     Twice: the other half is for what is reserved later, for shadows, stacks and the compilers.
     """
     while size // 2 >= least:
         with contextlib.suppress(OSError):
-            mmap.mmap(-1, 2 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE).close()
+            mmap.mmap(-1, times * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE).close()
             return size
         size //= 2
     return size

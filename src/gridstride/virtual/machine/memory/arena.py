@@ -178,7 +178,9 @@ class Arena:
         index = bisect.bisect_right(self._starts, address)
         best: Near | None = None
         for start in self._starts[max(0, index - 1) : index + 1]:
-            size = self._sizes[start]
+            size = self._sizes.get(start)
+            if size is None:  # an array that nobody holds any more was freed since
+                continue
             distance = address - start if address < start else max(0, address - start - size + 1)
             if best is None or abs(distance) < abs(best.distance):
                 best = Near(start, size, distance)

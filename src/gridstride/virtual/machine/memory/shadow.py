@@ -96,6 +96,11 @@ class Shadow:
         entries[entries < int(record["base"]) << 32] = 0
         return entries
 
+    def end_of_writes(self, address: int, nbytes: int) -> int:
+        """Of these bytes the number up to the last unit that the last launch wrote; 0 where it wrote none."""
+        units = np.flatnonzero(self.written(address, nbytes))
+        return min(nbytes, self.unit_address(address, int(units[-1]) + 1) - address) if len(units) else 0
+
     def unit_address(self, address: int, number: int) -> int:
         """Where the unit begins that comes so many after the one that holds an address."""
         shift, start = int(self._record["shift"][0]), int(self._record["start"][0])

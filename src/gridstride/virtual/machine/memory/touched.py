@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,19 @@ WAYS = ("read", "write", "atomic")
 
 KEPT_PAGES = 1 << 13
 """Pages of a map that are cleared and kept; those of a launch that touches more go back to the system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a launch touched from `cut` on, in whole sectors of one allocation: `first` byte, the one `behind` the last,
+    and how many `nbytes` the sectors have that were touched. `way` is one of WAYS; an atomic is in all three.
+    """
+
+    cut: int
+    first: int
+    behind: int
+    way: str
+    nbytes: int
 
 
 class Map:
@@ -69,8 +83,7 @@ class Touched:
         """Of global memory, at most, that the last launch touched: read, written and changed added up."""
         self.cuts: list[int] = []
         """Ascending addresses: where there are any, `spans` says what the next launch touches from each to the next."""
-        self.spans: list[tuple[int, int, int, bool]] = []
-        """(cut, first byte, byte behind the last, whether it was written), in whole sectors of one allocation."""
+        self.spans: list[Span] = []
 
     def open(self) -> None:
         """Makes the maps ready for a launch."""
@@ -93,21 +106,25 @@ class Touched:
         """
         self._clear, self.bytes = not stopped, 0
         self.spans = [
-            (cut, low, high, way != "read")
-            for way, map_ in zip(WAYS, self._maps, strict=True)
-            for cut, low, high in self._spans(map_)
+            each for way, map_ in zip(WAYS, self._maps, strict=True) for each in self._spans(way, map_, scale)
         ]
         self.cuts = []
         return tuple(self._of(map_, scale) for map_ in self._maps)
 
-    def _spans(self, map_: Map) -> Iterator[tuple[int, int, int]]:
+    def _spans(self, way: str, map_: Map, scale: float) -> Iterator[Span]:
         """From the first to the last sector that was touched between each cut and the next, in the cut's allocation."""
+        if not self.cuts:
+            return
+        pages = map_.pages(-(-self._arena.extent() // SECTOR))
         ends = {int(each["start"]): int(each["start"] + each["size"]) for each in self._arena.table() if each["size"]}
         for number, cut in enumerate(self.cuts):
             start = max((each for each in ends if each <= cut), default=cut)
             end = min([ends.get(start, cut), *self.cuts[number + 1 : number + 2]])
-            if cut < end and (found := map_.hull(cut // SECTOR - self._low, (end - 1) // SECTOR - self._low)):
-                yield cut, (found[0] + self._low) * SECTOR, min(end, (found[1] + self._low + 1) * SECTOR)
+            first, last = cut // SECTOR - self._low, (end - 1) // SECTOR - self._low
+            if cut < end and (found := map_.hull(first, last)):
+                sectors = min(round(map_.count(first, last, pages) * scale), last - first + 1)
+                low, high = (found[0] + self._low) * SECTOR, (found[1] + self._low + 1) * SECTOR
+                yield Span(cut, low, min(end, high), way, sectors * SECTOR)
 
     def _of(self, map_: Map, scale: float) -> int:
         pages, total = map_.pages(-(-self._arena.extent() // SECTOR)), 0

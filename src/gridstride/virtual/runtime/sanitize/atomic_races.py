@@ -2,7 +2,9 @@
 
 An atomic is recorded as a write whose writer has the bit ATOMIC set, which other atomics pass over. Those that look at
 the value itself (cas, min, max, and, or) are held against plain writes alone and leave no record: such words are often
-read plainly first, to save the atomic, and an old value does no harm (compare CHECKED in layout.py).
+read plainly first, to save the atomic, and an old value does no harm (compare CHECKED in layout.py). Nor does an atomic
+stand in the place of its own warp's plain write since the warp last met others: whoever knows of the one knows of the
+other, and the plain one races with more (`if (t == 0) count = 0; atomicAdd(&count, 1);`).
 """
 
 from __future__ import annotations
@@ -59,6 +61,9 @@ def _touch(b: Builder, kind: str, race: Record, warp: Record, site: Value, lane:
         return
     for when, who in (("read", "reader"), ("read_before", "reader_before")):
         against(b, warp, race, row, unit, when, who, own, site, lane, shift)
-    b.store(clock_of(b, race, own), plane_of(b, race, "written", unit))
-    me = (site << 16) | (own << 8)
-    b.store(me | lane | ATOMIC, writer)
+    clock, written = clock_of(b, race, own), plane_of(b, race, "written", unit)
+    hides = plain & (b.load("i32", written) == clock)
+    with b.if_(~hides):
+        b.store(clock, written)
+        me = (site << 16) | (own << 8)
+        b.store(me | lane | ATOMIC, writer)

@@ -177,12 +177,24 @@ def _look(
     meet(last, read=False)
     for plane in ("read", "read_before"):
         meet(load(plane), read=True)
-    quiet = b.load("i16", silent)
+    quiet, kept = b.load("i16", silent), _stronger(b, last, entries)
     with b.if_(quiet == 0, likely=True):
-        store("written", entries, None)
+        store("written", kept, None)
         noted()
         b.ret()
-    store("written", entries, ~quiet)
+    store("written", kept, ~quiet)
+
+
+def _stronger(b: Builder, last: Value, entries: Value) -> Value:
+    """The entries, but for atomics of a warp behind its own plain write since it last met others: that one stays, for
+    whoever knows of the one knows of the other, and it races with more.
+    """
+    step = last ^ entries
+    unwatched = (entries & _EPOCHS) == 0
+    since = ((step & (0xFFFFFFFF << 32)) == 0) & (unwatched | ((step & _EPOCHS) == 0))
+    plain, atomic = ((each & (3 << STRENGTH_BIT)) for each in (last, entries))
+    hides = since & (plain == 0) & (atomic != 0)
+    return b.select(hides, last, entries)
 
 
 def _coherent(

@@ -2,7 +2,8 @@
 
 Since Volta the lanes of a warp need not run in step: what one lane writes another may read only after a __syncwarp() or
 another instruction that brings lanes together. Each warp counts those (`epoch`), and each unit of shared memory
-remembers in which epoch which lane wrote it, and which read it. Volatile accesses order nothing between lanes either.
+remembers in which epoch which lane wrote it, and which read it. A member mask brings those together that it names: they
+know what each of them knew (`known`). Volatile accesses order nothing between lanes either.
 """
 
 from __future__ import annotations
@@ -17,16 +18,21 @@ SEVERAL = 0x80
 
 
 def emit_lanes(m: Module) -> None:
-    """gs_lanes_begin, gs_lanes_sync, gs_lanes_load, gs_lanes_store."""
+    """gs_lanes_begin, gs_lanes_sync, gs_lanes_join, gs_lanes_members, gs_lanes_load, gs_lanes_store."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
         place = lanes.field("epoch")
-        b.store(b.load(vector, place, align=4) + 1, place, align=4)
+        now = b.load(vector, place, align=4)
+        b.store(now, lanes.field("met"), align=4)
+        b.store(now + 1, place, align=4)
     with m.function("void", "gs_lanes_sync", "warp* warp") as (b, (warp,)):
         b.call("void", "gs_lanes_meet", warp)
         lanes = _shadow(b, warp)
         place = _epoch(b, lanes, warp)
-        b.store(b.load("i32", place) + 1, place)
+        now = b.load("i32", place)
+        b.store(now, lanes.field("met", b.resize(warp.warp, "i64")))
+        b.store(now + 1, place)
+    _join(m)
     for kind in ("load", "store"):
         _access(m, kind)
 
@@ -42,6 +48,48 @@ def _shadow(b: Builder, warp: Record) -> Record:
 def _epoch(b: Builder, lanes: Record, warp: Record) -> Value:
     number = b.resize(warp.warp, "i64")
     return lanes.field("epoch", number)
+
+
+def _row(b: Builder, lanes: Record, warp: Record, lane: Value) -> Value:
+    """Up to which epoch a lane of the warp knows each lane."""
+    number = b.resize((warp.warp << 5) | lane, "i64")
+    return b.offset(lanes.field("known"), number * (4 * LANES))
+
+
+def _join(m: Module) -> None:
+    """gs_lanes_join: the lanes of a mask meet. gs_lanes_members: those of each mask that active lanes name; who is
+    named counts, here or not, as the hardware waits for all.
+    """
+    vector = wide("i32")
+    with m.function("void", "gs_lanes_join", "warp* warp", "i32 mask") as (b, (warp, mask)):
+        with b.if_((warp.live & ~mask) == 0, likely=True):
+            b.call("void", "gs_lanes_sync", warp)
+            b.ret()
+        b.terminated = False
+        b.call("void", "gs_lanes_meet", warp)
+        lanes = _shadow(b, warp)
+        place, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
+        now = b.load("i32", place)
+        b.store(constant(vector, 0), joined)
+        with b.lanes(mask) as lane:
+            row = b.load(vector, _row(b, lanes, warp, lane), align=4)
+            b.store(b.intrinsic("umax", b.load(vector, joined), row), joined)
+        with b.lanes(mask) as lane:
+            b.store(now, b.offset(joined, b.resize(lane, "i64") * 4))
+        with b.lanes(mask) as lane:
+            b.store(b.load(vector, joined), _row(b, lanes, warp, lane), align=4)
+        b.store(now + 1, place)
+    with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members") as (b, args):
+        warp, active, members = args
+        left = b.alloca("i32")
+        b.store(active, left)
+        with b.loop() as done:
+            rest = b.load("i32", left)
+            b.break_if(rest == 0, done)
+            lane = b.call("i32", "llvm.cttz.i32", rest, constant("i1", False))
+            mask = b.extract(members, lane)
+            b.call("void", "gs_lanes_join", warp, mask)
+            b.store(rest & ~(mask | (i32(1) << lane)), left)
 
 
 def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
@@ -61,9 +109,9 @@ def _access(m: Module, kind: str) -> None:
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
             written = _entry(b, lanes, unit, 0)
-            _against(b, warp, race, written, epoch, site, lane, unit, writes=kind == "store")
+            _against(b, warp, race, written, lanes, site, lane, unit, writes=kind == "store")
             if kind == "store":
-                _against(b, warp, race, _entry(b, lanes, unit, 1), epoch, site, lane, unit, writes=False)
+                _against(b, warp, race, _entry(b, lanes, unit, 1), lanes, site, lane, unit, writes=False)
         me = (site << 16) | (own << 8)
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
             entry = _entry(b, lanes, unit, int(kind == "load"))
@@ -79,12 +127,15 @@ def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value
 
 
 def _against(
-    b: Builder, warp: Record, race: Record, entry: Value, epoch: Value, site: Value, lane: Value, unit: Value, *,
+    b: Builder, warp: Record, race: Record, entry: Value, lanes: Record, site: Value, lane: Value, unit: Value, *,
     writes: bool,
 ) -> None:  # fmt: skip
     who = b.load("i32", b.offset(entry, 4))
-    now = _same_warp(b, entry, epoch, who, warp.warp)
     other = who & (LANES - 1)
+    met = b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
+    known = b.load("i32", b.offset(_row(b, lanes, warp, lane), b.resize(other, "i64") * 4))
+    now = b.load("i32", entry) > b.intrinsic("umax", met, known)
+    now &= ((who >> 8) & (LANES - 1)) == warp.warp
     several = (who & SEVERAL) != 0
     apart = (other != lane) | several
     with b.if_(now & apart):

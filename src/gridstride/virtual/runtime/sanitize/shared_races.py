@@ -85,10 +85,11 @@ def _race_clocks(m: Module) -> None:
 
 
 def _race_meet(m: Module) -> None:
-    """Release to, and acquire from, one clock for the whole block, and with gs_race_fence for all blocks: so order is
-    never missed, a race may be.
+    """gs_race_meet: release to, and acquire from, one clock for the whole block. gs_race_release and gs_race_fence, for
+    all blocks: release alone. A fence acquires nothing by itself: what a thread has read before it does, and an atomic,
+    a volatile or an ordered access has read it. One clock for all of those: order is never missed, a race may be.
     """
-    for name, device in (("gs_race_meet", False), ("gs_race_fence", True)):
+    for name, device in (("gs_race_meet", False), ("gs_race_release", False), ("gs_race_fence", True)):
         with m.function("void", name, "warp* warp") as (b, (warp,)):
             race = warp.block.race
             with b.if_(race != NULL):
@@ -96,18 +97,19 @@ def _race_meet(m: Module) -> None:
                 row, released = row_of(b, race, own), race.field("released")
                 type_ = wide("i32")
                 both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
-                for place in (row, released):
-                    b.store(both, place, align=4)
+                learnt = both if name == "gs_race_meet" else b.load(type_, row, align=4)
+                b.store(both, released, align=4)
+                b.store(learnt, row, align=4)
                 ahead = b.call("i32", "gs_stamps_take", race, i32(1))
                 after = ahead + 1
                 time = entry(b, race.field("acquired"), own)
                 others = b.intrinsic("umax", b.load("i32", time), race.released_at)
                 if device:
                     b.call("void", "gs_race_publish", race, own, after)
-                acquired = after if device else others
-                b.store(acquired, time)
-                race.released_at = acquired
-                b.store(b.insert(both, ahead, own), row, align=4)
+                if name == "gs_race_meet":
+                    b.store(others, time)
+                race.released_at = others
+                b.store(b.insert(learnt, ahead, own), row, align=4)
                 b.store(ahead, entry(b, race.field("current"), own))
                 b.call("void", "gs_stamp_enter", race, ahead, own)
             if device:

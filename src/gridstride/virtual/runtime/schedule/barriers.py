@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import BARRIERS, FAULT, LANES, READY, WAITING
+from gridstride.virtual.abi.layout import BARRIERS, FAULT, LANES, READY, SPINNING, WAITING
 from gridstride.virtual.ir.builder import NULL, Module
 from gridstride.virtual.runtime.common import can_run, i32, increment, switch, to_scheduler, warp_at
+
+_PATIENCE = 3
+"""Turns that a warp lets others have: in the first its block comes to where it waits, then other blocks have theirs."""
 
 
 def emit_barriers(m: Module) -> None:
     """gs_arrive, gs_wait and what they are made of; gs_sync for the usual barrier."""
-    for part in (_complete, _arrive, _waiting, _sync, _leaving):
+    for part in (_complete, _arrive, _waiting, _sync, _leaving, _give_way):
         part(m)
 
 
@@ -138,3 +141,20 @@ def _leaving(m: Module) -> None:
         with b.if_((gone != 0) & (waited_for != 0)):
             for number in range(BARRIERS):
                 b.call("void", "gs_complete", block, i32(number))
+
+
+def _give_way(m: Module) -> None:
+    """gs_give_way: where the schedule does what is open the other way, half of the warps wait while others go on, first
+    those of the block and then other blocks': these may come between two steps of one thread, and overtake it. In step
+    all wait, for one turn.
+    """
+    with m.function("void", "gs_give_way", "warp* warp") as (b, (warp,)):
+        launch, ctaid = warp.launch, warp.field("ctaid")
+        turn = warp.warp ^ launch.block_back
+        for axis in range(3):
+            turn = turn ^ b.load("i32", b.offset(ctaid, 4 * axis))
+        with b.if_((launch.lanes_back != 0) & (launch.shared_stacks == 0) & ((turn & 1) == 0)):
+            for _ in range(_PATIENCE):
+                b.call("void", "gs_yield", warp, i32(SPINNING))
+        with b.if_((launch.in_step != 0) & (launch.shared_stacks == 0)):
+            b.call("void", "gs_yield", warp, i32(SPINNING))

@@ -292,7 +292,9 @@ def _all_finished(b: Builder, block: Record) -> Value:
 
 
 def _run(m: Module) -> None:
-    """One worker: takes blocks until none are left; opens another slot only when those it has are spinning."""
+    """One worker: takes blocks until none are left; opens another slot only when those it has are spinning, or all at
+    once where blocks advance in step.
+    """
     with m.function("void", "gs_run", "worker* worker") as (b, (worker,)):
         launch, blocks = worker.launch, worker.blocks
         with b.if_(launch.cluster_size != 0):
@@ -304,6 +306,7 @@ def _run(m: Module) -> None:
         for name in ("row", "row_end", "stall_rounds", "stall_since", "stall_times"):
             b.put(worker, WORKER, name, 0)
         b.call("void", "gs_open_slot", worker, i64(0))
+        _open_for_step(b, worker, launch, open_slots, slots)
         with b.loop() as done:
             for counter in (at, live, spun):
                 b.store(i64(0), counter)
@@ -348,6 +351,15 @@ def _run(m: Module) -> None:
         warp = warps[b.load("i64", at)]
         live, site = warp.live, warp.site
         b.call("void", "gs_record", warp, site, i32(FAULT["deadlock"]), live, i64(0), i32(0), i32(0))
+
+
+def _open_for_step(b: Builder, worker: Record, launch: Record, open_slots: Value, slots: Value) -> None:
+    """Opens every slot where blocks advance in step: those that came later would be behind for good."""
+    with b.loop() as opened:
+        many = b.load("i64", open_slots)
+        b.break_if((launch.in_step == 0) | (many >= slots), opened)
+        b.call("void", "gs_open_slot", worker, many)
+        b.store(many + 1, open_slots)
 
 
 def _take(b: Builder, worker: Record, launch: Record, block: Record, slot: Value, total: Value) -> None:

@@ -89,6 +89,8 @@ def store(cx: Lowering, ins: Instruction) -> None:
         _local_store(cx, address, access, [cx.vector(i, ptx_type) for i in items])
     else:
         _store(cx, address, access, items, ptx_type)
+        if ordered(ins):
+            cx.program.observer.signalled(cx)
 
 
 # -- addresses --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,620 @@
+"""What bench/ops_h200.py times: shapes, references in float64, the framework's and CUB's kernels, and the goals.
+
+Every function works on PyTorch tensors of any device, so the references are tested without a GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import gridstride.ops as ours
+
+Values = dict[str, Any]  # parameter name -> tensor or number
+Call = Callable[[Values], object]
+QUERIES_CHECKED = 64  # of every head
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Sizes by the problem's symbols; `dtype` in place of the problem's own floats; numbers that are no sizes."""
+
+    sizes: Mapping[str, int]
+    dtype: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    slow: bool = False
+    """Whether the rungs that take seconds at the other sizes are timed here."""
+
+    def __str__(self) -> str:
+        sizes = " ".join(f"{name}={value}" for name, value in (*self.sizes.items(), *self.numbers.items()))
+        return f"{sizes} {self.dtype}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A rate in proportion to a peer's ("copy": the copy bandwidth) that the goals ask for on the cases of a dtype."""
+
+    peer: str
+    ratio: float
+    dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """One ladder: `reference` gives the outputs in float64; `peers` and `shipped` compute the first of them.
+
+    `draw` changes random values in place. `slow` are rungs left out but where a case says so. `error`, where given,
+    holds the output against float64 by itself.
+    """
+
+    cases: tuple[Case, ...]
+    reference: Callable[[Values], dict[str, Tensor]] | None = None
+    peers: Mapping[str, Call] = field(default_factory=dict)
+    compiled: Mapping[str, Call] = field(default_factory=dict)
+    shipped: Mapping[str, Call] = field(default_factory=dict)
+    draw: Callable[[Values], None] = lambda v: None
+    slow: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    bound: Literal["memory", "arithmetic"] = "memory"
+    error: Callable[[Values, Tensor], float] | None = None
+
+
+def wide(v: Values) -> Values:
+    """The same values in float64."""
+    return {n: x.double() if isinstance(x, Tensor) and x.is_floating_point() else x for n, x in v.items()}
+
+
+# -- references --------------------------------------------------------------------------------------------------------
+def gelu(v: Values) -> dict[str, Tensor]:
+    return {"y": F.gelu(v["x"].double(), approximate="tanh")}
+
+
+def gelu_backward(v: Values) -> dict[str, Tensor]:
+    return {"dx": torch.ops.aten.gelu_backward(v["dy"].double(), v["x"].double(), approximate="tanh")}
+
+
+def cross_entropy(v: Values) -> dict[str, Tensor]:
+    return {"loss": F.cross_entropy(v["logits"].double(), v["labels"], reduction="none")}
+
+
+def cross_entropy_backward(v: Values) -> dict[str, Tensor]:
+    p = (v["logits"].double() - v["lse"].double()[:, None]).exp()
+    p[torch.arange(len(p), device=p.device), v["labels"]] -= 1.0
+    return {"dlogits": p * v["dloss"].double()[:, None]}
+
+
+def with_labels(v: Values) -> None:
+    """Every row with a class for its label, and the lse that is the logits'."""
+    v["labels"].random_(0, v["logits"].shape[1])
+    if "lse" in v:
+        v["lse"].copy_(torch.logsumexp(v["logits"], 1))
+
+
+def softmax_backward(v: Values) -> dict[str, Tensor]:
+    y, dy = v["y"].double(), v["dy"].double()
+    return {"dx": y * (dy - (y * dy).sum(-1, keepdim=True))}
+
+
+def layer_norm(v: Values) -> dict[str, Tensor]:
+    w = wide(v)
+    return {"y": F.layer_norm(w["x"], w["x"].shape[-1:], w["weight"], w["bias"], w["eps"])}
+
+
+def rms_norm(v: Values) -> dict[str, Tensor]:
+    w = wide(v)
+    x = w["residual"] + w["delta"]
+    return {"out": F.rms_norm(x, x.shape[-1:], w["weight"], w["eps"])}
+
+
+def rms_norm_backward(v: Values) -> dict[str, Tensor]:
+    w = wide(v)
+    x, weight = w["x"], w["weight"]
+    scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + w["eps"])
+    g = w["dy"] * weight
+    return {"dx": scale * (g - x * scale * (g * x * scale).mean(-1, keepdim=True))}
+
+
+def silu_mul(v: Values) -> dict[str, Tensor]:
+    gate, up = v["gate_up"].double().chunk(2, dim=-1)
+    return {"out": F.silu(gate) * up}
+
+
+def box_blur(v: Values) -> dict[str, Tensor]:
+    pooled = F.avg_pool2d(v["image"].double()[None, None], 5, stride=1, padding=2, count_include_pad=False)
+    return {"blurred": pooled[0, 0]}
+
+
+def convolution(v: Values) -> dict[str, Tensor]:
+    """Tap by tap: cuDNN in float64 takes seconds."""
+    image, weights = v["image"].double(), v["weights"].double()
+    radius, (height, width) = weights.shape[0] // 2, image.shape[1:]
+    padded, total = F.pad(image, (radius,) * 4), torch.zeros_like(image)
+    for r in range(2 * radius + 1):
+        for c in range(2 * radius + 1):
+            total.addcmul_(padded[:, r : r + height, c : c + width], weights[r, c])
+    return {"filtered": total}
+
+
+def grayscale(v: Values) -> dict[str, Tensor]:
+    red, green, blue = v["rgb"].int().unbind(-1)
+    return {"gray": (77 * red + 150 * green + 29 * blue + 128 >> 8).to(torch.uint8)}
+
+
+def histogram(v: Values) -> dict[str, Tensor]:
+    x = v["x"]
+    bins = (x[(x >= -4) & (x < 4)] * 32).floor().int() + 128
+    return {"counts": v["counts"] + torch.bincount(bins, minlength=256).int()}
+
+
+def linear_gelu(v: Values) -> dict[str, Tensor]:
+    return {"Y": F.gelu(torch.addmm(v["b"].double(), v["X"].double(), v["W"].double()), approximate="tanh")}
+
+
+def attention_error(v: Values, out: Tensor) -> float:
+    """Largest |error| on some queries of every head, in proportion to their largest value."""
+    q, k, w = (v[name] for name in ("q", "k", "v"))
+    queries, keys = q.shape[2], k.shape[1]
+    rows = torch.randperm(queries, device=q.device)[:QUERIES_CHECKED]
+    rows[-1] = queries - 1
+    hidden = torch.arange(keys, device=q.device) > rows[:, None] + v["past"]
+    worst = largest = 0.0
+    for h in range(k.shape[0]):
+        scores = (q[h][:, rows].double() @ k[h].double().mT * v["scale"]).masked_fill(hidden, -torch.inf)
+        expected = scores.softmax(-1) @ w[h].double()
+        difference = (out[h][:, rows] - expected).abs().max().item()
+        worst = max(worst, difference) if difference == difference else float("nan")
+        largest = max(largest, expected.abs().max().item())
+    return worst / largest
+
+
+# -- the framework's kernels -------------------------------------------------------------------------------------------
+def torch_rms_norm(v: Values) -> Tensor:
+    v["residual"].add_(v["delta"])
+    return F.rms_norm(v["residual"], v["residual"].shape[-1:], v["weight"], v["eps"])
+
+
+def torch_rms_norm_backward(v: Values) -> Tensor:
+    """What autograd runs: PyTorch's fused backward kernel, with the rstd that its forward pass leaves."""
+    x = v["x"]
+    if "rstd" not in v:
+        v["rstd"] = torch.ops.aten._fused_rms_norm(x, x.shape[-1:], v["weight"], v["eps"])[1]
+    found = torch.ops.aten._fused_rms_norm_backward(v["dy"], x, x.shape[-1:], v["rstd"], v["weight"], [True, True])
+    return found[0]
+
+
+def torch_gelu(v: Values) -> Tensor:
+    return F.gelu(v["x"], approximate="tanh")
+
+
+def torch_softmax(v: Values) -> Tensor:
+    return torch.softmax(v["x"], -1)
+
+
+def torch_layer_norm(v: Values) -> Tensor:
+    return F.layer_norm(v["x"], v["x"].shape[-1:], v["weight"], v["bias"], v["eps"])
+
+
+def torch_transpose(v: Values) -> Tensor:
+    return v["in"].T.contiguous()
+
+
+def torch_silu_mul(v: Values) -> Tensor:
+    gate, up = v["gate_up"].chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+def torch_remove_mean(v: Values) -> Tensor:
+    return v["x"] - v["x"].mean()
+
+
+def torch_linear_gelu(v: Values) -> Tensor:
+    return F.gelu(torch.addmm(v["b"], v["X"], v["W"]), approximate="tanh")
+
+
+def torch_cross_entropy(v: Values) -> Tensor:
+    return F.cross_entropy(v["logits"], v["labels"], reduction="none")
+
+
+def torch_cross_entropy_backward(v: Values) -> Tensor:
+    """Both backward kernels, behind the subtraction that makes the log-probabilities again, which PyTorch keeps."""
+    log_p, total = v["logits"] - v["lse"][:, None], v["lse"].new_ones(())
+    slopes = torch.ops.aten.nll_loss_backward(v["dloss"], log_p, v["labels"], None, 0, -100, total)
+    return torch.ops.aten._log_softmax_backward_data(slopes, log_p, 1, log_p.dtype)
+
+
+def torch_softmax_backward(v: Values) -> Tensor:
+    return torch.ops.aten._softmax_backward_data(v["dy"], v["y"], -1, v["y"].dtype)
+
+
+def torch_gelu_backward(v: Values) -> Tensor:
+    return torch.ops.aten.gelu_backward(v["dy"], v["x"], approximate="tanh")
+
+
+def torch_histc(v: Values) -> Tensor:
+    return torch.histc(v["x"], 256, -4.0, 4.0)
+
+
+def torch_pool(v: Values) -> Tensor:
+    return F.avg_pool2d(v["image"][None, None], 5, stride=1, padding=2, count_include_pad=False)
+
+
+def torch_conv2d(v: Values) -> Tensor:
+    return F.conv2d(v["image"][:, None], v["weights"][None, None], padding=v["weights"].shape[0] // 2)
+
+
+def sdpa(backend: str) -> Call:
+    """PyTorch's attention by one backend, the batch folded into the heads."""
+
+    def call(v: Values) -> Tensor:
+        q, k, w = v["q"].flatten(0, 1)[None], v["k"][None], v["v"][None]
+        grouped = v["q"].shape[1] > 1
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return F.scaled_dot_product_attention(
+                q, k, w, is_causal=v["past"] == 0, scale=v["scale"], enable_gqa=grouped
+            )
+
+    return call
+
+
+# -- CUB ---------------------------------------------------------------------------------------------------------------
+class Cub:
+    """bench/peers/cub_peers.cu as a shared library, opened at the first call; `temp` memory is kept between calls."""
+
+    path: Path | None = None
+    _library: ctypes.CDLL | None = None
+
+    def __init__(self, function: str, given: str, result: str) -> None:
+        self._function, self._given, self._result = function, given, result
+        self._temp: dict[int, Tensor] = {}
+
+    def __call__(self, v: Values) -> Tensor:
+        """Queue it on the current stream; RuntimeError with CUDA's number."""
+        x, out = v[self._given], v[self._result]
+        if x.numel() not in self._temp:
+            needed = ctypes.c_size_t(0)
+            self._run(None, needed, x, out)
+            self._temp[x.numel()] = torch.empty(max(needed.value, 1), dtype=torch.uint8, device=x.device)
+        temp = self._temp[x.numel()]
+        self._run(temp.data_ptr(), ctypes.c_size_t(temp.numel()), x, out)
+        return out
+
+    def _run(self, temp: int | None, needed: ctypes.c_size_t, x: Tensor, out: Tensor) -> None:
+        if Cub.path is None:
+            raise RuntimeError("CUB was not compiled: nvcc is not there, or failed")
+        Cub._library = Cub._library or ctypes.CDLL(str(Cub.path))
+        stream = torch.cuda.current_stream().cuda_stream
+        pointers = (ctypes.c_void_p(temp), ctypes.byref(needed), *(ctypes.c_void_p(t.data_ptr()) for t in (x, out)))
+        code = getattr(Cub._library, self._function)(*pointers, ctypes.c_int64(x.numel()), ctypes.c_void_p(stream))
+        if code:
+            raise RuntimeError(f"{self._function} returned CUDA error {code}")
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+def positive(v: Values) -> None:
+    """A sum of terms of one sign, from zero: its relative error means something."""
+    v["x"].abs_()
+    if "total" in v:
+        v["total"].zero_()
+
+
+def no_counts_yet(v: Values) -> None:
+    v["counts"].zero_()
+
+
+def tiny_delta(v: Values) -> None:
+    """So small that the residual stays where it is, however many launches add to it."""
+    v["delta"].mul_(1e-6)
+
+
+def tiny_factor(v: Values) -> None:
+    v["x"].mul_(1e-3)
+
+
+def probabilities(v: Values) -> None:
+    v["y"].copy_(v["y"].softmax(-1))
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+def _rows(rows: int, columns: int, dtype: str = "", **numbers: float) -> Case:
+    return Case({"rows": rows, "columns": columns}, dtype, numbers)
+
+
+def _classes(rows: int, classes: int, dtype: str = "") -> Case:
+    return Case({"rows": rows, "classes": classes}, dtype, {"ignore_index": -100})
+
+
+def _flat(n: int, dtype: str = "", *, slow: bool = False) -> Case:
+    return Case({"n": n}, dtype, slow=slow)
+
+
+def _square(m: int, n: int, k: int, dtype: str = "", *, slow: bool = False) -> Case:
+    return Case({"M": m, "N": n, "K": k}, dtype, slow=slow)
+
+
+def _attention(heads: int, group: int, queries: int, keys: int, dtype: str = "", *, causal: bool = False) -> Case:
+    numbers = {"past": 0 if causal else keys, "scale": 128**-0.5}
+    return Case({"H": heads, "G": group, "Q": queries, "K": keys}, dtype, numbers)
+
+
+SMALL, ODD = 1 << 20, 10_000_019
+HALF_ROWS = {"N": 65_536, "W": 4096}
+
+OPS: dict[str, Op] = {
+    "vector_add": Op(
+        cases=(_flat(1 << 28), _flat(SMALL), _flat(ODD)),
+        reference=lambda v: {"c": v["a"].double() + v["b"].double()},
+        peers={"torch": lambda v: torch.add(v["a"], v["b"], out=v["c"])},
+        goals=(Goal("copy", 0.97),),
+    ),
+    "saxpy": Op(
+        cases=(Case({"n": 1 << 28}, numbers={"a": 0.5}), Case({"n": SMALL}, numbers={"a": 0.5})),
+        reference=lambda v: {"y": v["a"] * v["x"].double() + v["y"].double()},
+        peers={"torch": lambda v: v["y"].add_(v["x"], alpha=v["a"])},
+        draw=tiny_factor,
+        goals=(Goal("copy", 0.97),),
+    ),
+    "gelu": Op(
+        cases=(_flat(1 << 27), _flat(1 << 27, "bfloat16"), _flat(SMALL), _flat(SMALL, "bfloat16"), _flat(ODD)),
+        reference=gelu,
+        peers={"torch": torch_gelu},
+        compiled={"compile": torch_gelu},
+        shipped={"gridstride.ops": lambda v: ours.gelu(v["x"])},
+        goals=(Goal("copy", 0.98), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "gelu_backward": Op(
+        cases=(_flat(1 << 27), _flat(1 << 27, "bfloat16"), _flat(SMALL), _flat(ODD)),
+        reference=gelu_backward,
+        peers={"torch": torch_gelu_backward},
+        shipped={"gridstride.ops": lambda v: torch.ops.gridstride.gelu_backward(v["dy"], v["x"])},
+        goals=(Goal("copy", 0.98), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "softmax": Op(
+        cases=(
+            _rows(32_768, 4096),
+            _rows(32_768, 4096, "bfloat16"),
+            _rows(2048, 65_536),
+            _rows(1024, 128_256, "bfloat16"),
+            _rows(256, 1024),
+            _rows(20_000, 1001),
+        ),
+        reference=lambda v: {"y": v["x"].double().softmax(-1)},
+        peers={"torch": torch_softmax},
+        compiled={"compile": torch_softmax},
+        shipped={"gridstride.ops": lambda v: ours.softmax(v["x"])},
+        slow=("01_thread_per_row",),
+        goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "softmax_backward": Op(
+        cases=(
+            _rows(32_768, 4096),
+            _rows(32_768, 4096, "bfloat16"),
+            _rows(2048, 65_536),
+            _rows(256, 1024),
+            _rows(20_000, 1001),
+        ),
+        reference=softmax_backward,
+        peers={"torch": torch_softmax_backward},
+        shipped={"gridstride.ops": lambda v: torch.ops.gridstride.softmax_backward(v["dy"], v["y"])},
+        draw=probabilities,
+        slow=("01_thread_per_row",),
+        goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "cross_entropy": Op(
+        cases=(
+            _classes(2048, 128_256),
+            _classes(8192, 128_256, "bfloat16"),
+            _classes(8192, 50_257, "bfloat16"),
+            _classes(32_768, 4096),
+            _classes(256, 1000),
+        ),
+        reference=cross_entropy,
+        peers={"torch": torch_cross_entropy},
+        compiled={"compile": torch_cross_entropy},
+        shipped={"gridstride.ops": lambda v: ours.cross_entropy(v["logits"], v["labels"], reduction="none")},
+        draw=with_labels,
+        slow=("01_thread_per_row",),
+        goals=(Goal("copy", 0.95), Goal("copy", 0.95, "bfloat16")),
+    ),
+    "cross_entropy_backward": Op(
+        cases=(_classes(2048, 128_256), _classes(2048, 50_257), _classes(32_768, 4096), _classes(256, 1000)),
+        reference=cross_entropy_backward,
+        peers={"torch": torch_cross_entropy_backward},
+        shipped={
+            "gridstride.ops": lambda v: torch.ops.gridstride.cross_entropy_backward(
+                v["dloss"], v["logits"], v["labels"], v["lse"], int(v["ignore_index"])
+            )
+        },
+        draw=with_labels,
+        slow=("01_thread_per_row",),
+        goals=(Goal("copy", 0.95),),
+    ),
+    "layer_norm": Op(
+        cases=(
+            _rows(32_768, 4096, eps=1e-5),
+            _rows(32_768, 4096, "bfloat16", eps=1e-5),
+            _rows(2048, 65_536, eps=1e-5),
+            _rows(256, 1024, eps=1e-5),
+            _rows(20_000, 1001, eps=1e-5),
+        ),
+        reference=layer_norm,
+        peers={"torch": torch_layer_norm},
+        compiled={"compile": torch_layer_norm},
+        shipped={"gridstride.ops": lambda v: ours.layer_norm(v["x"], v["weight"], v["bias"], v["eps"])},
+        slow=("01_thread_per_row",),
+        goals=(Goal("copy", 0.98), Goal("copy", 0.98, "bfloat16")),
+    ),
+    "rms_norm": Op(
+        cases=(
+            Case(HALF_ROWS, numbers={"eps": 1e-5}),
+            Case(HALF_ROWS, "bfloat16", {"eps": 1e-5}),
+            Case({"N": 32_768, "W": 4096}, "float32", {"eps": 1e-5}),
+            Case({"N": 256, "W": 1024}, "bfloat16", {"eps": 1e-5}),
+        ),
+        reference=rms_norm,
+        peers={"torch": torch_rms_norm},
+        compiled={"compile": torch_rms_norm},
+        shipped={"gridstride.ops": lambda v: ours.add_rms_norm(v["residual"], v["delta"], v["weight"], v["eps"])},
+        draw=tiny_delta,
+        slow=("01_thread_per_row",),
+        goals=(Goal("copy", 0.98), Goal("copy", 0.98, "bfloat16"), Goal("copy", 0.98, "float32")),
+    ),
+    "rms_norm_backward": Op(
+        cases=(
+            Case({"rows": 32_768, "columns": 4096, "parts": 528}, numbers={"eps": 1e-5}),
+            Case({"rows": 32_768, "columns": 4096, "parts": 528}, "bfloat16", {"eps": 1e-5}),
+            Case({"rows": 256, "columns": 1024, "parts": 256}, numbers={"eps": 1e-5}),
+            Case({"rows": 20_000, "columns": 1001, "parts": 528}, numbers={"eps": 1e-5}),
+        ),
+        reference=rms_norm_backward,
+        peers={"torch": torch_rms_norm_backward},
+        shipped={
+            "gridstride.ops": lambda v: torch.ops.gridstride.rms_norm_backward(v["dy"], v["x"], v["weight"], v["eps"])[
+                0
+            ]
+        },
+        goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "silu_mul": Op(
+        cases=(
+            Case({"N": 16_384, "H": 8192}),
+            Case({"N": 16_384, "H": 8192}, "bfloat16"),
+            Case({"N": 64, "H": 3072}, "bfloat16"),
+        ),
+        reference=silu_mul,
+        peers={"torch": torch_silu_mul},
+        compiled={"compile": torch_silu_mul},
+        shipped={"gridstride.ops": lambda v: ours.silu_mul(v["gate_up"])},
+        goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "transpose": Op(
+        cases=(Case({"M": 16_384, "N": 16_384}), Case({"M": 8192, "N": 8192}), Case({"M": 5001, "N": 3003})),
+        reference=lambda v: {"out": v["in"].double().T},
+        peers={"torch": torch_transpose},
+        compiled={"compile": torch_transpose},
+        goals=(Goal("copy", 0.97),),
+    ),
+    "aos_to_soa": Op(
+        cases=(_flat(1 << 24), _flat(ODD)),
+        reference=lambda v: {"fields": v["records"].double().T},
+        peers={"torch": lambda v: v["records"].T.contiguous()},
+        goals=(Goal("copy", 0.97),),
+    ),
+    "reduction": Op(
+        cases=(_flat(1 << 28), _flat(SMALL, slow=True), _flat(ODD)),
+        reference=lambda v: {"total": v["total"].double() + v["x"].sum(dtype=torch.float64)},
+        peers={"torch": lambda v: v["x"].sum(), "CUB": Cub("cub_sum", "x", "total")},
+        draw=positive,
+        slow=("01_atomic",),
+        goals=(Goal("copy", 1.0),),
+    ),
+    "argmax": Op(
+        cases=(_flat(1 << 28), _flat(SMALL, slow=True), _flat(ODD)),
+        reference=lambda v: {"best": v["x"].argmax()[None]},
+        peers={"torch": lambda v: v["x"].argmax()},
+        slow=("01_one_block",),
+        goals=(Goal("copy", 0.98),),
+    ),
+    "scan": Op(
+        cases=(_flat(1 << 28), _flat(SMALL, slow=True), _flat(ODD)),
+        reference=lambda v: {"y": v["x"].cumsum(0, dtype=torch.float64)},
+        peers={"torch": lambda v: torch.cumsum(v["x"], 0, out=v["y"]), "CUB": Cub("cub_scan", "x", "y")},
+        draw=positive,
+        slow=("01_one_thread", "02_hillis_steele"),
+        goals=(Goal("copy", 0.95),),
+    ),
+    "histogram": Op(
+        cases=(_flat(1 << 28), _flat(SMALL, slow=True), _flat(ODD)),
+        reference=histogram,
+        peers={"torch.histc": torch_histc, "CUB": Cub("cub_histogram", "x", "counts")},
+        draw=no_counts_yet,
+        slow=("01_global_atomics",),
+        goals=(Goal("copy", 0.95),),
+    ),
+    "remove_mean": Op(
+        cases=(_flat(1 << 27), _flat(1 << 24), _flat(SMALL, slow=True)),
+        reference=lambda v: {"y": v["x"].double() - v["x"].double().mean()},
+        peers={"torch": torch_remove_mean},
+        compiled={"compile": torch_remove_mean},
+        slow=("01_one_block",),
+    ),
+    "grayscale": Op(
+        cases=(Case({"H": 16_384, "W": 16_384}), Case({"H": 1001, "W": 1999})),
+        reference=grayscale,
+        goals=(Goal("copy", 0.9),),
+    ),
+    "box_blur": Op(
+        cases=(Case({"H": 16_384, "W": 16_384}), Case({"H": 1001, "W": 1999})),
+        reference=box_blur,
+        peers={"torch": torch_pool},
+        goals=(Goal("copy", 0.9),),
+    ),
+    "convolution": Op(
+        cases=(
+            Case({"P": 8, "H": 4096, "W": 4096, "R": 2}),
+            Case({"P": 8, "H": 4096, "W": 4096, "R": 1}),
+            Case({"P": 2, "H": 4096, "W": 4096, "R": 5}),
+            Case({"P": 3, "H": 999, "W": 1001, "R": 2}),
+        ),
+        reference=convolution,
+        peers={"cuDNN": torch_conv2d},
+        goals=(Goal("copy", 0.9),),
+    ),
+    "matmul": Op(
+        cases=(
+            _square(4096, 4096, 4096),
+            _square(8192, 8192, 8192),
+            _square(1024, 1024, 1024, slow=True),
+            _square(2047, 2049, 1025),
+        ),
+        reference=lambda v: {"C": v["A"].double() @ v["B"].double()},
+        peers={"cuBLAS": lambda v: torch.mm(v["A"], v["B"], out=v["C"])},
+        slow=("01_naive", "02_coalesced", "03_shared_tile"),
+        goals=(Goal("cuBLAS", 1.10),),
+        bound="arithmetic",
+    ),
+    "matmul_half": Op(
+        cases=(
+            _square(4096, 4096, 4096),
+            _square(4096, 4096, 4096, "bfloat16"),
+            _square(8192, 8192, 8192),
+            _square(8192, 8192, 8192, "bfloat16"),
+            _square(2048, 2048, 2048),
+            _square(1024, 1024, 1024, slow=True),
+            _square(4000, 4104, 2056),
+        ),
+        reference=lambda v: {"C": v["A"].double() @ v["B"].double()},
+        peers={"cuBLAS": lambda v: torch.mm(v["A"], v["B"], out=v["C"])},
+        slow=("01_naive", "02_shared_tile"),
+        goals=(Goal("cuBLAS", 1.03), Goal("cuBLAS", 1.03, "bfloat16")),
+        bound="arithmetic",
+    ),
+    "linear_gelu": Op(
+        cases=(_square(4096, 4096, 4096), _square(1024, 1024, 1024, slow=True)),
+        reference=linear_gelu,
+        peers={"torch": torch_linear_gelu},
+        slow=("01_through_memory", "02_in_a_register"),
+        bound="arithmetic",
+    ),
+    "attention": Op(
+        cases=(
+            _attention(16, 1, 4096, 4096),
+            _attention(32, 1, 8192, 8192, causal=True),
+            _attention(32, 1, 8192, 8192, "bfloat16"),
+            _attention(32, 1, 8192, 8192, "bfloat16", causal=True),
+            _attention(8, 4, 2000, 2000, causal=True),
+        ),
+        error=attention_error,
+        peers={"cuDNN": sdpa("CUDNN_ATTENTION"), "flash": sdpa("FLASH_ATTENTION")},
+        slow=("01_thread_per_query", "02_shared_tile", "03_warp_tile"),
+        goals=(Goal("cuDNN", 1.05), Goal("cuDNN", 1.05, "bfloat16")),
+        bound="arithmetic",
+    ),
+}

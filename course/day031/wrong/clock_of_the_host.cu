@@ -1,0 +1,110 @@
+// The host's clock stands around the copies, without a wait for the last one. Calls that come back at once take next to
+// nothing, whatever the size: the copies that are measured have not begun. The numbers even rise a little with the
+// size.
+//
+// expect: wrong_result
+
+// bench COUNT SIZES TIMES HALF: how long one copy to the device takes, for
+// COUNT sizes in bytes, in three ways, and where latency ends for each.
+// SIZES is a file to read: 32-bit integers that rise. TIMES is written: 3
+// rows of COUNT floats, microseconds for one copy; then HALF: 3 floats, the
+// bytes at which half of a copy's time is its start. The rows are: pinned
+// and one behind the other, pinned and each waited for, pageable.
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+void read_numbers(const char* path, int* x, int n)
+{
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x, 4, n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d numbers\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+}
+
+void write_floats(const char* path, const float* x, int n)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x, 4, n, file) != (size_t)n) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+enum Way { QUEUED, WAITED, PAGEABLE, WAYS };
+
+const int COPIES = 20;
+
+void give(char* device, const char* host, size_t bytes, int way)
+{
+    if (way == QUEUED)
+        CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, 0));
+    else
+        CHECK(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+}
+
+// Microseconds for one copy.
+float measured(char* device, const char* host, size_t bytes, int way)
+{
+    give(device, host, bytes, way);
+    using clock = std::chrono::steady_clock;
+    const auto start = clock::now();
+    for (int k = 0; k < COPIES; ++k)
+        give(device, host, bytes, way);
+    const std::chrono::duration<float, std::micro> us = clock::now() - start;  // <- here
+    CHECK(cudaDeviceSynchronize());
+    return us.count() / COPIES;
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench COUNT SIZES TIMES HALF\n");
+        return 2;
+    }
+    const int count = atoi(argv[1]);
+    std::vector<int> sizes(count);
+    std::vector<float> times(WAYS * count), half(WAYS);
+    read_numbers(argv[2], sizes.data(), count);
+    const size_t most = sizes[count - 1];
+
+    char *device, *pinned, *pageable = (char*)malloc(most);
+    CHECK(cudaMalloc(&device, most));
+    CHECK(cudaMallocHost(&pinned, most));
+    memset(pageable, 1, most);
+    memset(pinned, 1, most);
+
+    for (int way = 0; way < WAYS; ++way) {
+        const char* host = way == PAGEABLE ? pageable : pinned;
+        float* row = &times[way * count];
+        for (int k = 0; k < count; ++k)
+            row[k] = measured(device, host, sizes[k], way);
+        const float of_a_byte = (row[count - 1] - row[0]) / (most - sizes[0]);
+        const float start = row[0] - of_a_byte * sizes[0];
+        half[way] = start / of_a_byte;
+    }
+
+    CHECK(cudaFree(device));
+    CHECK(cudaFreeHost(pinned));
+    free(pageable);
+
+    write_floats(argv[3], times.data(), WAYS * count);
+    write_floats(argv[4], half.data(), WAYS);
+    return 0;
+}

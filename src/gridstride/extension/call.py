@@ -1,0 +1,215 @@
+"""One call of an op: its tensors checked, what it gives allocated, the kernel launched where the tensors are."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gridstride.device.choice import asked_for
+from gridstride.device.physical import PhysicalGPU
+from gridstride.device.shape import shape as launch_shape
+from gridstride.extension.definition import ARGUMENT, IN_PLACE, INPUT, OUTPUT, Definition
+from gridstride.extension.shapes import ShapeSpec, Sizes
+
+if TYPE_CHECKING:
+    from gridstride.device.kernel import BoundKernel
+    from gridstride.protocol import Device, Shape
+
+_BYTES = frozenset({"int8", "uint8", "bool"})  # C has one kind: a kernel takes each of them for the others
+
+
+@dataclass(slots=True)
+class Given:
+    """What one call has: tensors, numbers and settled symbols by name, and the kernel for these dtypes."""
+
+    values: dict[str, Any]
+    sizes: Sizes
+    kernel: int
+
+
+class Call:
+    """The op as a function of its arguments, for each kind of tensor."""
+
+    def __init__(self, definition: Definition, cpu: Any) -> None:
+        self.definition = definition
+        self._cpu = cpu
+        self._inputs, self._written = definition.of(INPUT, IN_PLACE), definition.of(IN_PLACE)
+        self._outputs, self._arguments = definition.of(OUTPUT), definition.arguments
+        self._numbers = definition.of(ARGUMENT)
+        self._elements = {each.label: each.element for each in definition.parameters}
+        self._kernels: dict[tuple[torch.dtype, ...], int] = {}  # a cache: which one takes these dtypes
+        self._bound: dict[tuple[int, int], BoundKernel] = {}  # a cache: by the kernel's number and the GPU's
+        self._said = False
+
+    def fake(self, *args: Any) -> Any:
+        """The outputs without values: what tracing sees."""
+        return _result(self._allocate(self._check(args)))
+
+    def cuda(self, *args: Any) -> Any:
+        """On the tensors' GPU and PyTorch's current stream."""
+        given = self._check(args)
+        outputs = self._allocate(given)
+        wanted = self._shape(given, outputs)
+        if wanted is not None:
+            key = given.kernel, given.values[self._inputs[0]].device.index
+            bound = self._bound.get(key)
+            if bound is None:
+                bound = self._bound[key] = self.definition.kernels[key[0]].bound(PhysicalGPU(key[1]))
+            # Addresses: the tensors are checked, and a launch need not look at each of them again.
+            values = self._dense(given) | outputs
+            pack = [values[name] for name in self.definition.roles]
+            bound.launch(wanted, [ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in pack], None)
+        if self._written:
+            torch.autograd.graph.increment_version([given.values[name] for name in self._written])
+        return _result(outputs)
+
+    def cpu(self, *args: Any) -> Any:
+        """On the virtual GPU where one was asked for, else by the function that the user gave for it."""
+        device = asked_for()
+        if device is not None and device.kind == "virtual":
+            return self._virtual(device, args)
+        if self._cpu is not None:
+            return self._cpu(*args)
+        raise ValueError(
+            f"{self.definition.name}: {self._inputs[0]} is on the CPU, and the kernel is for CUDA tensors: pass "
+            '.cuda(), run it on the virtual GPU (with gs.use("virtual"): …), or give gs.torch_op a cpu= function'
+        )
+
+    def _virtual(self, device: Device, args: tuple[Any, ...]) -> Any:
+        given = self._check(args)
+        outputs = self._allocate(given)
+        wanted = self._shape(given, outputs)
+        if wanted is not None:
+            self._say(device)
+            values = self._dense(given) | outputs
+            with torch.no_grad():
+                bound = self.definition.kernels[given.kernel].bound(device)
+                bound.launch(wanted, [values[name] for name in self.definition.roles], None)
+        return _result(outputs)
+
+    def _say(self, device: Device) -> None:
+        """Once for each op: nobody should take these times for a GPU's."""
+        if not self._said:
+            self._said = True
+            warnings.warn(
+                f"{self.definition.name} runs on the {device.name}, which computes on the CPU: the results are the "
+                "kernel's, the time is not",
+                stacklevel=2,
+            )
+
+    # -- what goes in --------------------------------------------------------------------------------------------------
+    def _check(self, args: tuple[Any, ...]) -> Given:
+        """The arguments by name with all that follows from them; TypeError and ValueError name the tensor."""
+        definition, sizes = self.definition, Sizes()
+        values = dict(zip(self._arguments, args, strict=True))
+        given = Given(values, sizes, self._choose(values))
+        first = values[self._inputs[0]]
+        for name in self._inputs:
+            tensor = values[name]
+            if tensor.device != first.device:
+                where = f"{first.device} as {self._inputs[0]} is"
+                raise ValueError(f"{definition.name}: {name} is on {tensor.device}, not on {where}")
+            spec = definition.shapes.get(name)
+            if isinstance(spec, ShapeSpec):
+                try:
+                    spec.bind(tensor.shape, name, sizes)
+                except ValueError as error:
+                    raise ValueError(f"{definition.name}: {error}") from None
+        if self._written:
+            self._check_written(values)
+        sizes.values |= {name: values[name] for name in self._numbers}
+        values |= sizes.values
+        for name, scalar in definition.scalars.items():
+            values[name] = sizes.values[name] = scalar(values)
+        return given
+
+    def _choose(self, values: dict[str, Any]) -> int:
+        """The first kernel that takes these dtypes; TypeError names a tensor, and what there are kernels for."""
+        dtypes = tuple(values[name].dtype for name in self._inputs)
+        chosen = self._kernels.get(dtypes)
+        if chosen is None:
+            chosen = self._kernels[dtypes] = self._first_that_takes(dtypes)
+        return chosen
+
+    def _first_that_takes(self, dtypes: tuple[torch.dtype, ...]) -> int:
+        given = {name: str(dtype).removeprefix("torch.") for name, dtype in zip(self._inputs, dtypes, strict=True)}
+        taken = self.definition.dtypes
+        for number, each in enumerate(taken):
+            if all(_fits(dtype, each[name]) for name, dtype in given.items()):
+                return number
+        misfits = (name for name, dtype in given.items() if not any(_fits(dtype, each[name]) for each in taken))
+        wrong = next(misfits, self._inputs[0])
+        listed = " or ".join(", ".join(f"{name} {each[name]}" for name in given) for each in taken)
+        raise TypeError(f"{self.definition.name}: {wrong} is {given[wrong]}; there is a kernel for {listed}")
+
+    def _check_written(self, values: dict[str, Any]) -> None:
+        """What is written in place must be where it is, and out of autograd's sight."""
+        op = self.definition.name
+        wanting = [name for name in self._inputs if values[name].requires_grad and torch.is_grad_enabled()]
+        if wanting:
+            raise ValueError(
+                f"{op}: {wanting[0]} requires a gradient, and an op that writes {', '.join(self._written)} in place "
+                "has none: call it under torch.no_grad(), or let the kernel write to another array"
+            )
+        for name in self._written:
+            if not values[name].is_contiguous():
+                raise ValueError(f"{op}: {name} has strides {values[name].stride()}; in place it must be contiguous")
+
+    def _dense(self, given: Given) -> dict[str, Any]:
+        """The values with copies of inputs that are not contiguous, or begin between the vectors that are read."""
+        values = given.values.copy()
+        for name in self._inputs:
+            dense, element = values[name].resolve_conj().resolve_neg().contiguous(), self._elements[name]
+            misaligned = element > 1 and dense.data_ptr() % element
+            if misaligned and name in self._written:
+                raise ValueError(f"{self.definition.name}: {name} does not begin at a multiple of {element} bytes")
+            values[name] = dense.clone() if misaligned else dense
+        return values
+
+    # -- what comes out ------------------------------------------------------------------------------------------------
+    def _allocate(self, given: Given) -> dict[str, Tensor]:
+        first, outputs = given.values[self._inputs[0]], {}
+        for name in self._outputs:
+            spec = self.definition.shapes[name]
+            shape = spec.resolve(given.sizes) if isinstance(spec, ShapeSpec) else tuple(spec(given.values))
+            make = first.new_zeros if name in self.definition.zeroed else first.new_empty
+            outputs[name] = make(shape, dtype=torch_dtype(self.definition, given.kernel, name))
+        return outputs
+
+    def _shape(self, given: Given, outputs: dict[str, Tensor]) -> Shape | None:
+        """The launch; None where it would be of no blocks, and there is nothing to write."""
+        definition, known = self.definition, given.values | outputs
+        grid, block, shared = (definition.launch[name](known) for name in ("grid", "block", "shared"))
+        if 0 not in (grid if isinstance(grid, tuple | list) else (grid,)):
+            return launch_shape(grid, block, shared, cooperative=definition.cooperative, cluster=definition.cluster)
+        for name, tensor in outputs.items():
+            if tensor.numel() and name not in definition.zeroed:
+                raise ValueError(
+                    f"{definition.name}: grid is {grid}, and nothing would write the {tensor.numel()} elements of "
+                    f"{name}: launch a block, or name it in zeroed=(…)"
+                )
+        return None
+
+
+def torch_dtype(definition: Definition, kernel: int, name: str) -> torch.dtype:
+    """PyTorch's dtype of an array of a kernel; TypeError where there is none."""
+    spelled = definition.dtypes[kernel][name]
+    dtype = getattr(torch, spelled or "", None)
+    if not isinstance(dtype, torch.dtype):
+        kind = next(each.type for each in definition.parameters if each.label == name)
+        raise TypeError(f"{definition.name}: {name} is {kind}, for whose elements PyTorch has no dtype")
+    return dtype
+
+
+def _result(outputs: dict[str, Tensor]) -> Any:
+    made = tuple(outputs.values())
+    return made[0] if len(made) == 1 else made or None
+
+
+def _fits(dtype: str, taken: str | None) -> bool:
+    return taken in (None, dtype) or (taken in _BYTES and dtype in _BYTES)

@@ -1,0 +1,51 @@
+"""A definition as an op of PyTorch's: schema, CUDA and CPU kernels, fake tensors, autograd."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from gridstride.extension.call import Call, torch_dtype
+from gridstride.extension.definition import IN_PLACE, OUTPUT, Definition
+from gridstride.extension.gradient import Gradient, no_gradient
+
+_NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
+_libraries: dict[str, torch.library.Library] = {}
+"""What each op was registered by: a notebook's cell that is run again defines its op anew."""
+
+
+def register(definition: Definition, backward: Any, cpu: Any) -> Any:
+    """The op's overload; an earlier op of this name by `gs.torch_op` is replaced."""
+    name = definition.name
+    _check_name(name)
+    for number in range(len(definition.kernels)):
+        for each in definition.of(OUTPUT):
+            torch_dtype(definition, number, each)
+    if backward is not None and definition.of(IN_PLACE):
+        raise ValueError(f"{name}: {definition.of(IN_PLACE)[0]} is written in place, and such an op has no backward")
+    gradient = Gradient(definition, backward) if backward is not None else None
+    namespace, short = name.split("::")
+    if name in _libraries:
+        _libraries.pop(name)._destroy()
+    library = torch.library.Library(namespace, "FRAGMENT")
+    call = Call(definition, cpu)
+    library.define(f"{short}{definition.schema}", tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl(short, call.cuda, "CUDA")
+    library.impl(short, call.cpu, "CPU")
+    torch.library.register_fake(name, call.fake, lib=library)
+    if gradient is not None:
+        torch.library.register_autograd(name, gradient.give, setup_context=gradient.keep, lib=library)
+    elif not definition.of(IN_PLACE):
+        torch.library.register_autograd(name, no_gradient(name), lib=library)
+    _libraries[name] = library
+    return getattr(getattr(torch.ops, namespace), short).default
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f'{name!r} is no name of an op: it has a namespace of yours, as in "mine::gelu"')
+    namespace, short = name.split("::")
+    if name not in _libraries and hasattr(getattr(torch.ops, namespace), short):
+        raise ValueError(f"{name} is an op that something else has registered: give yours another name")

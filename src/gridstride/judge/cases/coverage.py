@@ -1,0 +1,331 @@
+"""What every verdict must have seen: classes of cases, and how many of a verdict's cases belong to each.
+
+Wrong kernels that pass are right on what was tried. So what is tried is not left to chance: the cases are built from
+this table, one or more for each class, and a kernel that was not run on all of them has no verdict.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from gridstride.judge.cases.branches import Branch, Combination, branches
+from gridstride.judge.cases.data import kinds
+from gridstride.judge.cases.size_conditions import SizeCondition
+from gridstride.judge.cases.sizes import (
+    BLOCKS,
+    ELONGATED,
+    TAILS,
+    VECTOR,
+    area,
+    areas,
+    crowded,
+    elongated,
+    free_sizes,
+    launch_tiles,
+    many_blocks,
+    size_classes,
+    whole_tiles,
+    widths,
+)
+from gridstride.judge.header import Launch
+from gridstride.judge.problem import Array, Case, Order, Parameter, Problem
+
+CHIPS = (1, 3)  # multiprocessors: a grid of few blocks, whose loops go round
+CROWDED = ("normal", "equal")  # data with which a block has as much work as it gets: all of it may meet in one place
+ORDERS: tuple[Order, ...] = get_args(Order)
+_UNALIGNED = (1, 2, 3)  # elements, or units of the problem's alignment, past an aligned address
+_EACH_KIND = 2  # cases with each kind of data
+
+
+@dataclass(frozen=True, slots=True)
+class CaseClass:
+    """A class of cases: `group` says in what they are alike, `holds` which cases belong to it."""
+
+    group: str
+    name: str
+    holds: Callable[[Case], bool]
+    at_least: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many cases of each class a verdict has seen."""
+
+    counts: Mapping[CaseClass, int]
+
+    @property
+    def missing(self) -> tuple[CaseClass, ...]:
+        """Classes of which too few were seen."""
+        return tuple(each for each, seen in self.counts.items() if seen < each.at_least)
+
+    def json(self) -> dict[str, dict[str, int]]:
+        """Counts by group and name."""
+        found: dict[str, dict[str, int]] = {}
+        for each, seen in self.counts.items():
+            found.setdefault(each.group, {})[each.name] = seen
+        return found
+
+
+def coverage(
+    problem: Problem,
+    cases: Iterable[Case],
+    launch: Launch | None = None,
+    *,
+    float_index: bool = False,
+    conditions: Iterable[SizeCondition] = (),
+) -> Coverage:
+    """What these cases have seen of what a verdict on the problem, or on a kernel launched so, must see."""
+    given = tuple(cases)
+    wanted = classes(problem, launch, float_index=float_index, conditions=conditions)
+    return Coverage({each: sum(map(each.holds, given)) for each in wanted})
+
+
+_WIDE_OF_EVERY_KIND = 1 << 18  # elements: cases of a larger size take a second or more each
+
+
+def kinds_when_wide(problem: Problem, most: int) -> tuple[str, ...]:
+    """The kinds of data that a size near its largest is run with."""
+    return problem.wide_data or ("normal", *(problem.special if most <= _WIDE_OF_EVERY_KIND else ()))
+
+
+def classes(
+    problem: Problem,
+    launch: Launch | None = None,
+    *,
+    float_index: bool = False,
+    conditions: Iterable[SizeCondition] = (),
+) -> Iterator[CaseClass]:
+    """Every class that the problem allows, those of the launch's own tiles and of the kernel's own branches too.
+
+    `float_index`: the kernel makes floats of whole numbers and whole numbers of floats, so that an index may have been
+    one. Only then need it be run where a float is no longer exact: elsewhere its arithmetic shows that it is.
+    `conditions` are what its text decides by.
+    """
+    for name, limit in free_sizes(problem).items():
+        for what, members in size_classes(limit, problem.tiles).items():
+            yield CaseClass(f"size {name}", what, _sized(name, members))
+    for a, b in elongated(problem):
+        yield CaseClass("shape", f"{a} at least {ELONGATED} × {b}", _longer(a, b))
+    for name, most in problem.widest.items():
+        near = _over(name, most - most // 16 - 1)
+        for kind in kinds_when_wide(problem, most):
+            yield CaseClass("width", f"{name} near {most:,}, {kind}", _both(near, _drawn(kind)))
+        for width in widths(most, float_index=float_index):
+            yield CaseClass("width", f"{name} over {width:,}", _over(name, width))
+    for a, b in areas(problem):
+        least = area(float_index)
+        yield CaseClass("width", f"{a} × {b} over {least:,}", _both_over(a, b, least))
+    for name in problem.zeros:
+        yield CaseClass("empty", f"{name} = 0", _sized(name, np.array([0])))
+        if placed(problem):
+            yield CaseClass("empty", f"{name} = 0, past aligned addresses", _both(_without(name), _moved))
+    for kind in kinds(problem):
+        yield CaseClass("data", kind, _drawn(kind), _EACH_KIND)
+        if placed(problem):
+            yield CaseClass("data", f"{kind}, past aligned addresses", _both(_drawn(kind), _moved))
+        for what, rule in (("in twos", _in_twos(problem)), ("powers of two", _powers_of_two(problem))):
+            yield CaseClass("data", f"{kind}, sizes {what}", _both(_both(_drawn(kind), rule), _still))
+    yield from _thin(problem)
+    for p in placed(problem):
+        for units in _UNALIGNED:
+            yield CaseClass("placement", f"{p.name} alone {_bytes(problem, p, units)} past", _alone(problem, p, units))
+    if len(placed(problem)) > 1:
+        yield CaseClass("placement", "every array elsewhere", _apart(problem))
+        for units in _UNALIGNED:
+            yield CaseClass("placement", f"every array {units} units past", _alike(problem, units))
+        for p in placed(problem) if len(placed(problem)) > 2 else ():
+            yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
+    for order in ORDERS:
+        yield CaseClass("order", order, _ordered(order), 3)
+    yield CaseClass("memory", "other data in the same memory, then in other memory", lambda case: case.again, 3)
+    if len(placed(problem)) > 1:
+        yield CaseClass("memory", "the last array first", lambda case: case.mirrored, 3)
+    for many in CHIPS:
+        yield CaseClass("grid", f"{many} SMs", _on_chip(many))
+    if launch:
+        yield from _of_a_launch(problem, launch)
+    for branch in branches(problem, conditions, launch):
+        yield from _of_a_branch(problem, branch)
+
+
+def _thin(problem: Problem) -> Iterator[CaseClass]:
+    """A size of 1 with every kind of data, and less than a vector of everything."""
+    free = free_sizes(problem)
+    for name, kind in itertools.product(free, kinds(problem) if len(free) > 1 else ("normal",)):
+        thin = _both(_narrow(name), _drawn(kind))
+        yield CaseClass("thin", f"{name} = 1, {kind}", _both(thin, _still))
+        if placed(problem):
+            yield CaseClass("thin", f"{name} = 1, {kind}, past aligned addresses", _both(thin, _moved))
+    if placed(problem):
+        yield CaseClass(
+            "thin", "less than a vector, every array past an aligned address", _both(_few(problem), _alike(problem, 1))
+        )
+    for p in placed(problem):
+        yield CaseClass(
+            "thin", f"less than a vector, {p.name} past an aligned address", _both(_few(problem), _displaced(p))
+        )
+
+
+def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
+    """Those of the launch's own tiles."""
+    for name, tile in launch_tiles(problem, launch).items():
+        for tail in (0, *TAILS):
+            yield CaseClass("launch", f"{name}: {_tail(tail)} {tile}", _past(name, tile, tail))
+    for name, tile in many_blocks(problem, launch).items():
+        yield CaseClass("launch", f"{name}: over {BLOCKS:,} blocks", _over(name, BLOCKS * tile))
+    for name in crowded(problem, launch):
+        most = problem.widest[name]
+        near = _both(_over(name, most - most // 16 - 1), _on_chip(1))
+        for kind in CROWDED:
+            if kind not in problem.without:
+                yield CaseClass("launch", f"{name} near {most:,} on one SM, {kind}", _both(near, _drawn(kind)))
+    if steps := whole_tiles(problem, launch):
+        yield CaseClass("launch", "whole tiles in every size", _whole(steps))
+        for name in problem.zeros:
+            rest = {other: step for other, step in steps.items() if other != name}
+            yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(rest)))
+
+
+def _of_a_branch(problem: Problem, branch: Branch | Combination) -> Iterator[CaseClass]:
+    """What the problem's other sizes see anyway: every kind of data, tail and place of an array."""
+    for kind in kinds(problem):
+        yield CaseClass("branch", f"{branch}, {kind}", _both(branch.holds, _drawn(kind)))
+    for residue in branch.residues:
+        yield CaseClass("branch", f"{branch}, {residue} mod {VECTOR}", _both(branch.holds, _residue(branch, residue)))
+    for p in placed(problem):
+        yield CaseClass("branch", f"{branch}, {p.name} alone past", _both(branch.holds, _alone(problem, p, 1)))
+    if len(placed(problem)) > 1:
+        yield CaseClass("branch", f"{branch}, every array past", _both(branch.holds, _alike(problem, 1)))
+
+
+# -- which cases belong to a class -------------------------------------------------------------------------------------
+_Rule = Callable[[Case], bool]
+
+
+def _in_twos(problem: Problem) -> _Rule:
+    wide = [name for name, limit in free_sizes(problem).items() if limit >= 2]
+    return lambda case: all(case.sizes[name] % VECTOR == 2 for name in wide)
+
+
+def _powers_of_two(problem: Problem) -> _Rule:
+    return lambda case: all(case.sizes[name].bit_count() == 1 for name in free_sizes(problem))
+
+
+def _sized(name: str, members: Array) -> _Rule:
+    wanted = frozenset(int(each) for each in members)
+    return lambda case: case.sizes[name] in wanted and not case.offsets
+
+
+def _residue(branch: Branch | Combination, residue: int) -> _Rule:
+    return lambda case: case.sizes[branch.name] % VECTOR == residue and not case.offsets
+
+
+def _longer(a: str, b: str) -> _Rule:
+    return lambda case: case.sizes[b] > 1 and case.sizes[a] >= ELONGATED * case.sizes[b]
+
+
+def _over(name: str, width: int) -> _Rule:
+    return lambda case: case.sizes[name] > width
+
+
+def _both_over(a: str, b: str, least: int) -> _Rule:
+    return lambda case: case.sizes[a] * case.sizes[b] > least and min(case.sizes[a], case.sizes[b]) > least**0.5 / 4
+
+
+def _both(one: _Rule, other: _Rule) -> _Rule:
+    return lambda case: one(case) and other(case)
+
+
+def _drawn(kind: str) -> _Rule:
+    return lambda case: case.data == kind
+
+
+def _ordered(order: Order) -> _Rule:
+    return lambda case: case.order == order
+
+
+def _on_chip(many: int) -> _Rule:
+    return lambda case: case.multiprocessors == many
+
+
+def _past(name: str, tile: int, tail: int) -> _Rule:
+    return lambda case: case.sizes[name] >= tile - 1 and case.sizes[name] % tile == tail % tile
+
+
+def _whole(steps: Mapping[str, int]) -> _Rule:
+    return lambda case: all(case.sizes[name] > 0 and case.sizes[name] % step == 0 for name, step in steps.items())
+
+
+def _tail(tail: int) -> str:
+    return {0: "a multiple of", -1: "one short of a multiple of"}.get(tail, f"{tail} past a multiple of")
+
+
+# -- placement ---------------------------------------------------------------------------------------------------------
+def placed(problem: Problem) -> tuple[Parameter, ...]:
+    """The arrays, which may each begin elsewhere."""
+    return tuple(p for p in problem.parameters if p.role != "scalar" and unit(problem, p) * _size(p) < 256)
+
+
+def unit(problem: Problem, parameter: Parameter) -> int:
+    """Elements by which the array may be moved away from an aligned address."""
+    return max(1, problem.alignment // _size(parameter))
+
+
+def _size(parameter: Parameter) -> int:
+    return np.dtype(parameter.dtype).itemsize
+
+
+def _bytes(problem: Problem, parameter: Parameter, units: int) -> str:
+    return f"{units * unit(problem, parameter) * _size(parameter)} bytes"
+
+
+def _alone(problem: Problem, parameter: Parameter, units: int) -> _Rule:
+    return lambda case: dict(case.offsets) == {parameter.name: units * unit(problem, parameter)}
+
+
+def _without(name: str) -> _Rule:
+    return lambda case: case.sizes[name] == 0
+
+
+def _moved(case: Case) -> bool:
+    return bool(case.offsets)
+
+
+def _still(case: Case) -> bool:
+    return not case.offsets
+
+
+def _narrow(name: str) -> _Rule:
+    return lambda case: case.sizes[name] == 1
+
+
+def _few(problem: Problem) -> _Rule:
+    sizes = free_sizes(problem)
+    return lambda case: max(case.sizes[name] for name in sizes) < VECTOR
+
+
+def _displaced(parameter: Parameter) -> _Rule:
+    return lambda case: parameter.name in case.offsets
+
+
+def _alike(problem: Problem, units: int) -> _Rule:
+    every = {p.name: units * unit(problem, p) for p in placed(problem)}
+    return lambda case: dict(case.offsets) == every
+
+
+def _all_but(problem: Problem, parameter: Parameter) -> _Rule:
+    others = {p.name for p in placed(problem)} - {parameter.name}
+    return lambda case: set(case.offsets) == others
+
+
+def _apart(problem: Problem) -> _Rule:
+    every = {p.name for p in placed(problem)}
+    return lambda case: set(case.offsets) == every and len(set(case.offsets.values())) > 1

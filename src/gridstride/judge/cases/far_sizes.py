@@ -1,0 +1,82 @@
+"""Sizes beyond those that every kernel is run at, up to the timed one: where this kernel's own numbers end.
+
+A count of 24 bits, a guard, a table or a capped grid is right up to a number, and that number stands in the kernel's
+text or follows from its launch. The size just past it is run once, on all cores and without the sanitizer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.problem import Case, Problem
+from gridstride.judge.symbols import ExpressionError, evaluate
+
+_LEAST, _MOST = 1 << 18, 1 << 31
+_ELEMENTS = 160 << 20  # of all arrays of a case together
+_SIZES = 3  # of one kernel
+_MARGIN = 1 << 10  # elements past a number
+_SMS = 132
+_EXPONENTIAL = range(3 << 22, (3 << 22) + 2)  # 1.5 * 2^23: expf adds it to round, whatever the size is
+_INTEGER = re.compile(r"(?<![\w.%$])(-?\d{6,10}|0[xX][0-9a-fA-F]{5,8})(?![\w.])")
+_FLOAT = re.compile(r"\b0[fF]([0-9a-fA-F]{8})\b")
+_DIRECTIVE = re.compile(r"^\s*(?:\.|//).*$", re.MULTILINE)
+
+
+def far_constants(ptx: str) -> tuple[int, ...]:
+    """Whole numbers above 2^18 among a text's constants, and what masks of so many bits hold one less than."""
+    code = _DIRECTIVE.sub("", ptx)
+    whole = {abs(int(text, 0)) for text in _INTEGER.findall(code)}
+    floats = {abs(struct.unpack(">f", bytes.fromhex(text))[0]) for text in _FLOAT.findall(code)}
+    whole |= {int(number) for number in floats if _LEAST < number < _MOST and number == int(number)}
+    masks = {number + 1 for number in whole if number & number + 1 == 0}
+    return tuple(sorted(n for n in whole | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
+
+
+def far_sizes(problem: Problem, launch: Launch, constants: Iterable[int]) -> Iterator[tuple[str, int]]:
+    """Sizes that go far alone, each with what it must pass: constants, and where the grid stops to grow."""
+    for name, most in problem.widest.items():
+        timed = problem.timed[name]
+        if timed > _LEAST:
+            ends = sorted({*constants, *_ends_of_growth(problem, launch, name)})
+            passed = [end for end in ends if most < end < timed and _elements(problem, name, end) <= _ELEMENTS]
+            yield from ((name, end) for end in passed[-_SIZES:])
+
+
+def _past(problem: Problem, name: str, end: int, draw: random.Random) -> int:
+    """A size past the end: two or four times as far where there is room: what is behind it decides something then."""
+    far = (many * end for many in (4, 2) if many * end < problem.timed[name])
+    size = next((size for size in far if _elements(problem, name, size) <= _ELEMENTS), end)
+    return size + draw.randint(1, _MARGIN)
+
+
+def far_cases(problem: Problem, launch: Launch, constants: Iterable[int], draw: random.Random) -> Iterator[Case]:
+    """One case past each of them."""
+    for name, end in far_sizes(problem, launch, constants):
+        sizes = {**dict.fromkeys(problem.largest, 1), name: _past(problem, name, end, draw)}
+        yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, once=True)
+
+
+def _ends_of_growth(problem: Problem, launch: Launch, name: str) -> Iterator[int]:
+    """The size from which on the grid is that of the timed size, with an eighth of its elements behind it."""
+
+    def blocks(value: int) -> int:
+        return prod(launch.shape({**problem.timed, name: value, MULTIPROCESSORS: _SMS}).grid)
+
+    try:
+        low, high, last = 1, problem.timed[name], blocks(problem.timed[name])
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if blocks(middle) == last else (middle, high)
+    except ExpressionError:
+        return
+    yield high + high // 8
+
+
+def _elements(problem: Problem, name: str, value: int) -> int:
+    sizes = {**dict.fromkeys(problem.largest, 1), name: value}
+    return sum(prod(evaluate(each, sizes) for each in p.shape) for p in problem.parameters if p.shape)

@@ -1,0 +1,1 @@
+"""From a kernel file to what its runs leave: compiled, launched, watched."""

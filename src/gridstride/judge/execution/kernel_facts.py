@@ -1,0 +1,62 @@
+"""What is known of a kernel once it is built, before it runs: by its PTX, by its compiler, and by what was matched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gridstride.compiler import Diagnostic
+from gridstride.judge.cases.far_sizes import far_constants
+from gridstride.judge.cases.size_conditions import SizeCondition, size_conditions
+from gridstride.judge.execution.divisions import Division, divisions
+
+_TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
+_FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|64)\.(?:f32|f16|bf16)\b")
+_NARROW = re.compile(r"\.(?:f16|bf16|f16x2|bf16x2|tf32|e4m3|e5m2|e4m3x2|e5m2x2)\b")
+_ATOMIC = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:atom|red)\.", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """`float_index`: the code makes floats of whole numbers and whole numbers of floats. An index that was a float in
+    between is exact up to 2^24 only; doubles hold every index. `atomics`: threads take turns in an order that is not
+    fixed, and so may sums that are rounded. `warnings` are the compiler's, `notes` what was taken for granted when it
+    was built. `divisions` are its lines that divide by what is not known when it is compiled. `by_name`: all its
+    parameters were found by their names, in whatever order they are. `conditions` are what its text decides by, over
+    the problem's parameters by place. `constants`: whole numbers in its text that a size may pass. `narrow`: it
+    computes in fewer bits than float32 somewhere.
+    """
+
+    float_index: bool = False
+    atomics: bool = False
+    warnings: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    divisions: tuple[Division, ...] = ()
+    by_name: bool = False
+    conditions: tuple[SizeCondition, ...] = ()
+    narrow: bool = True
+    constants: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(
+        ptx: str,
+        *,
+        warnings: tuple[Diagnostic, ...] = (),
+        notes: tuple[str, ...] = (),
+        places: Sequence[int | None] | None = None,
+    ) -> KernelFacts:
+        """Those of a module's text, with what its compiler said and what was assumed.
+
+        `places`: where each of the kernel's arguments stands among the problem's, None where it is none of them; the
+        same as there unless given.
+        """
+        float_index = bool(_TO_FLOAT.search(ptx) and _FROM_FLOAT.search(ptx))
+        conditions = size_conditions(ptx)
+        if places is not None:
+            conditions = tuple(own for each in conditions if (own := each.moved(places)))
+        atomics, narrow = bool(_ATOMIC.search(ptx)), bool(_NARROW.search(ptx))
+        return KernelFacts(
+            float_index, atomics, warnings, notes, divisions(ptx), conditions=conditions, narrow=narrow,
+            constants=far_constants(ptx),
+        )  # fmt: skip

@@ -1,0 +1,80 @@
+"""Cases with their data and what must come of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+from gridstride.judge.cases.data import partly, widened
+from gridstride.judge.problem import Case, Problem
+from gridstride.judge.reference.answers import answers, drawn
+from gridstride.judge.reference.tolerance import Expected, expect
+
+_OTHER_SEED = 1 << 20  # apart from the seeds of the public cases
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case with its data and what each output must be; made once, used for every kernel.
+
+    `then` is other data of the same shape, which the kernel finds in the same memory afterwards, and in other memory.
+    """
+
+    case: Case
+    inputs: dict[str, Any]
+    expected: dict[str, Expected]
+    then: Prepared | None = None
+
+
+class PreparedCases(Sequence[Prepared]):
+    """Cases whose data and expected results are made when they are asked for: a kernel that falls in the first case
+    waits for no other.
+    """
+
+    def __init__(self, each: Iterable[Callable[[], Prepared]]) -> None:
+        self._each = tuple(each)
+
+    @overload
+    def __getitem__(self, index: int) -> Prepared: ...
+    @overload
+    def __getitem__(self, index: slice) -> PreparedCases: ...
+    def __getitem__(self, index: int | slice) -> Prepared | PreparedCases:
+        if isinstance(index, slice):
+            return PreparedCases(self._each[index])
+        return self._each[index]()
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def __add__(self, others: PreparedCases) -> PreparedCases:
+        return PreparedCases((*self._each, *others._each))
+
+
+def prepare(problem: Problem, cases: Iterable[Case], *, keep: bool = True) -> PreparedCases:
+    """Data and expected results of each case, and of the data that comes after it where other data does. Those of one
+    kernel alone are made each time they are asked for (`keep` False): some take a gigabyte.
+    """
+    each = (functools.partial(_followed, problem, case) for case in cases)
+    return PreparedCases(map(functools.cache, each) if keep else each)
+
+
+def _followed(problem: Problem, case: Case) -> Prepared:
+    """Every other time what follows is data that differ in some places only; not where they must fit each other."""
+    inputs = drawn(problem, case)
+    one = _prepare(problem, case, inputs)
+    if not case.again:
+        return one
+    other = replace(case, seed=case.seed + _OTHER_SEED)
+    then = drawn(problem, other)
+    if case.seed // 2 % 2 and case.data not in problem.special and problem.arrange is None:
+        then = partly(problem, inputs, then, other.seed)
+    return replace(one, then=_prepare(problem, other, then))
+
+
+def _prepare(problem: Problem, case: Case, inputs: dict[str, Any]) -> Prepared:
+    wide = inputs if problem.bitwise else {name: widened(value) for name, value in inputs.items()}
+    values, magnitudes = answers(problem, case, wide)
+    expected = {p.name: expect(problem, case, p, values[p.name], magnitudes.get(p.name)) for p in problem.outputs}
+    return Prepared(case, inputs, expected)

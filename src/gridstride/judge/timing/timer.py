@@ -1,0 +1,340 @@
+"""Times kernels and their peers on a physical GPU, so that a figure can be believed.
+
+Work is timed with events on the judge's own stream. Inputs and outputs are rotated among sets that together exceed the
+L2 cache several times, so every launch finds it cold, and a kernel cannot live on what the launch before left there.
+A kernel and its peers take turns in one loop, so that clocks and heat are the same for all.
+
+A kernel could remember: that it was launched before, with which pointers, and what came of it. So before each of its
+batches its module is loaded anew, the sets change their data with each other, and outputs are poisoned; within a batch
+no set comes twice. Some pieces of what each batch left, drawn at random, are checked, and all of it after the last one.
+
+Rounds end when the interval that the median lies in is narrow, or the kernel's share of device time is used up. The
+host's clock is held against the events of every batch, as is when the whole device comes to rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import secrets
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from gridstride.device.choice import use
+from gridstride.judge.cases.data import generate, widened
+from gridstride.judge.execution.buffers import Buffers, Stock
+from gridstride.judge.execution.runnable import Runnable
+from gridstride.judge.header import LaunchShape
+from gridstride.judge.problem import Case, Invariant, Peer, Problem, Values
+from gridstride.judge.reference.pieces import Answer, answers
+from gridstride.judge.reference.tolerance import deviation
+from gridstride.judge.timing.clocks import Lap, disagreement, multiprocessor_mhz
+from gridstride.judge.timing.interval import interval, narrow
+from gridstride.protocol import Device, Event, Stream
+
+_L2_TIMES = 3  # sets of buffers together hold at least this many L2 caches
+_FEWEST_SETS = 2
+_WARM_UPS = 2
+_FEWEST, _MOST = 8, 50  # timed rounds; between the two a narrow interval ends them
+_BUDGET_MS = 400.0  # device time for one kernel's rounds
+_LAUNCHES_MS = 1.0  # a timed batch lasts at least this long, so that the gaps between launches do not count
+_MOST_LAUNCHES = 100  # of a peer, which is trusted with launches on the same set
+_PIECES = 2  # of each output that are checked after a batch; all of them after the last
+_AHEAD_MS = 0.5  # launches ahead of a batch last about this long: the host has lined the batch up by then
+_MOST_AHEAD = 20
+_SLOW_MS = 100.0  # a launch that takes longer is timed alone and fewer times: next to it, gaps and jitter are nothing
+_FEWEST_SLOW = 3
+
+Call = Callable[[int], object]  # runs on buffer set number i
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds per launch, with a cold L2: median, the interval that it lies in with 95 % probability, half the
+    distance between the quartiles; peers by name.
+
+    `right`: whether every timed output was right. `clocks`: how the device's clock and the host's contradict each
+    other, empty where they do not. `warm_ms`: the median over launches that follow each other on the same memory.
+    `multiprocessor_mhz`: the clock just before the rounds and after them.
+    """
+
+    median_ms: float
+    spread_ms: float
+    rounds: int
+    peers: Mapping[str, float]
+    right: bool
+    interval_ms: tuple[float, float]
+    clocks: str
+    warm_ms: float | None
+    multiprocessor_mhz: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """One draw of the timed case: data, what must come of it, and device memory to run on."""
+
+    inputs: dict[str, Any]
+    answers: dict[str, Answer]
+    stock: Stock
+    buffers: Buffers
+
+
+@dataclass(slots=True)
+class _Turns:
+    """One kernel or peer in the loop; `count` goes on from batch to batch, so that the sets keep changing."""
+
+    call: Call
+    launches: int
+    slow: bool
+    count: int
+    times: list[float]
+    laps: list[Lap] = field(default_factory=list)
+    typical_ms: float = 0.0  # of one launch, from warming up
+
+    def next_sets(self, launches: int, sets: int) -> list[int]:
+        """The sets of the next launches."""
+        numbers = [(self.count + each) % sets for each in range(launches)]
+        self.count += launches
+        return numbers
+
+    def last_sets(self, sets: int) -> list[int]:
+        """The sets of the last batch."""
+        return [(self.count - 1 - each) % sets for each in range(self.launches)]
+
+
+class _Own:
+    """The kernel that is judged, loaded anew for each batch, and the data that its sets hold meanwhile."""
+
+    def __init__(
+        self,
+        runnable: Runnable,
+        sets: Sequence[_Set],
+        shape: LaunchShape,
+        stream: Stream,
+        invariants: Mapping[str, Invariant],
+    ) -> None:
+        self._invariants = invariants
+        self._first, self._sets, self._shape, self._stream = runnable, sets, shape, stream
+        self._kernel = runnable.kernel
+        self._holds = list(range(len(sets)))  # set -> whose data is in it
+        self._draw = random.Random(secrets.randbits(64))
+        self.right = True
+
+    def renew(self) -> None:
+        """Nothing is as it was: the module's variables, the data of each set, and what outputs hold."""
+        self._kernel = self._first.renewed().kernel
+        self._draw.shuffle(self._holds)
+        for one, data in zip(self._sets, self._holds, strict=True):
+            one.buffers.refill(self._sets[data].stock)
+
+    def launch(self, number: int) -> None:
+        """Launch on a set."""
+        self._launch(self._sets[number].buffers)
+
+    def warm(self, spare: Buffers) -> None:
+        """Launch on memory that no timed launch has."""
+        self._launch(spare)
+
+    def _launch(self, buffers: Buffers) -> None:
+        self._kernel.launch(
+            grid=self._shape.grid,
+            block=self._shape.block,
+            args=tuple(buffers.arguments),
+            shared=self._shape.shared,
+            stream=self._stream,
+            **self._first.launch.together,
+        )
+
+    def check(self, numbers: Iterable[int], *, whole: bool) -> None:
+        """Look at what the launches left in these sets: at some pieces, or at all."""
+        for number in set(numbers):
+            drawn, buffers = self._sets[self._holds[number]], self._sets[number].buffers
+            answers = {name: each for name, each in drawn.answers.items() if name not in self._invariants}
+            if whole or self._invariants:
+                results = buffers.results()
+                self.right &= all(answer.holds(results[name]) for name, answer in answers.items())
+                wide = {name: widened(value) for name, value in drawn.inputs.items()} if self._invariants else {}
+                self.right &= not any(wrong(wide, results).any() for wrong in self._invariants.values())
+            else:
+                self.right &= all(self._sampled(buffers, name, answer) for name, answer in answers.items())
+
+    def _sampled(self, buffers: Buffers, name: str, answer: Answer) -> bool:
+        pieces = self._draw.sample(answer.pieces, min(_PIECES, len(answer.pieces)))
+        return not any(deviation(buffers.part(name, each.place), each.expected)[0].any() for each in pieces)
+
+
+class Timer:
+    """Buffers of the timed case and the peers, set up once for all rungs of a problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        device: Device,
+        *,
+        seed: int,
+        progress: Progress = lambda _: None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._problem, self._device, self._progress, self._clock = problem, device, progress, clock
+        self._sizes = problem.timed
+        self._stream: Stream = device.stream()
+        _, moved = problem.work(problem.timed)
+        count = max(_FEWEST_SETS, ceil(_L2_TIMES * device.properties.l2_bytes / max(moved, 1)))
+        progress(f"drawing {count} sets of data to time, and working out what must come of them")
+        self._sets = tuple(self._drawn(seed + number) for number in range(count))
+        self._spare = Buffers(device, problem, self._sizes, self._sets[0].inputs)
+        self._spare.fill(0)
+        self._peers = {name: call for name, peer in problem.peers.items() if (call := self._peer(peer))}
+
+    def time(self, runnable: Runnable) -> Timing:
+        """Time one kernel against the peers, and check what it computed while it was timed."""
+        for one in self._sets:
+            one.buffers.fill(0)
+        own = _Own(runnable, self._sets, runnable.shape(self._sizes), self._stream, self._problem.invariants)
+        with use(self._device):
+            turns = self._warmed_up(own)
+            before = multiprocessor_mhz(self._device)
+            self._rounds(own, turns)
+            after = multiprocessor_mhz(self._device)
+            warm = self._warm(own, turns[""]) if own.right else None
+        mine = turns.pop("")
+        times = mine.times
+        quartiles = statistics.quantiles(times if len(times) > 1 else times * 2, n=4)  # one: it was wrong at once
+        peers = {name: statistics.median(one.times) for name, one in turns.items()}
+        mhz = (before, after) if before is not None and after is not None else None
+        return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
+                      interval(times), disagreement(mine.laps), warm, mhz)  # fmt: skip
+
+    def _drawn(self, seed: int) -> _Set:
+        case = Case(self._sizes, "normal", seed, hidden=True)
+        inputs = generate(self._problem, case)
+        buffers = Buffers(self._device, self._problem, self._sizes, inputs)
+        stock = Stock(self._device, self._problem, self._sizes, inputs)
+        return _Set(inputs, answers(self._problem, case, inputs), stock, buffers)
+
+    def _warmed_up(self, own: _Own) -> dict[str, _Turns]:
+        """The peers by name and, under no name, the kernel; each has been launched."""
+        turns = {name: self._turns(call, None) for name, call in self._peers.items()}
+        return {**turns, "": self._turns(own.launch, own)}
+
+    def _rounds(self, own: _Own, turns: Mapping[str, _Turns]) -> None:
+        mine = turns[""]
+        fewest, most = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
+        each = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
+        many = f"{fewest} to {most}" if fewest < most else most
+        self._progress(f"timing, {many} rounds of {each}")
+        for one in turns.values():
+            one.times.clear()
+        last = False
+        while own.right and not last:
+            for one in turns.values():
+                one.times.append((self._own_batch(one, own) if one is mine else self._batch(one)) / one.launches)
+            done = len(mine.times)
+            last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
+        if own.right:
+            self._progress("checking what the timed launches left")
+            own.check(mine.last_sets(len(self._sets)), whole=True)
+
+    def _turns(self, call: Call, own: _Own | None) -> _Turns:
+        """Warm up, and find out how many launches one batch needs; `times` is left with the time of one."""
+        turns = _Turns(call, 1, False, 0, [])
+        for _ in range(_WARM_UPS):
+            turns.times.append(self._batch(turns))
+            turns.slow, turns.typical_ms = turns.times[-1] > _SLOW_MS, turns.times[-1]
+            if turns.slow:
+                break
+        enough = ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))
+        most = len(self._sets) if own is not None else max(len(self._sets), min(_MOST_LAUNCHES, enough))
+        turns.launches = 1 if turns.slow else most
+        return turns
+
+    def _own_batch(self, turns: _Turns, own: _Own) -> float:
+        """A batch of the judged kernel, of which nothing is left from the one before.
+
+        Some launches more go before it, on data of their own: code that was just loaded is in no cache yet, and while
+        they run the others line up behind them.
+        """
+        own.renew()
+        numbers = turns.next_sets(turns.launches, len(self._sets))
+        self._device.synchronize()
+        first = self._device.event()
+        begun = self._clock()
+        first.record(self._stream)
+        for _ in range(0 if turns.slow else max(1, min(_MOST_AHEAD, ceil(_AHEAD_MS / max(turns.typical_ms, 1e-3))))):
+            own.warm(self._spare)
+        start, end = self._recorded(own.launch, numbers)
+        launched = self._clock()
+        elapsed = end.elapsed_ms(start)
+        self._device.synchronize()  # not this stream alone: whatever else may be under way
+        idle = self._clock()
+        turns.laps.append(Lap(end.elapsed_ms(first), 1e3 * (idle - begun), 1e3 * (idle - launched)))
+        own.check(numbers, whole=turns.slow)
+        return elapsed
+
+    def _warm(self, own: _Own, turns: _Turns) -> float | None:
+        """Launches on one set after the other: what they need that fits L2 is there. What comes of them is not looked
+        at, so this figure is only shown.
+        """
+        if turns.slow:
+            return None
+        own.renew()
+        own.launch(0)
+        launches = max(1, min(_MOST_LAUNCHES, ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))))
+        return statistics.median(self._timed(own.launch, [0] * launches) / launches for _ in range(_FEWEST))
+
+    def _batch(self, turns: _Turns) -> float:
+        return self._timed(turns.call, turns.next_sets(turns.launches, len(self._sets)))
+
+    def _timed(self, call: Call, numbers: Sequence[int]) -> float:
+        start, end = self._recorded(call, numbers)
+        return end.elapsed_ms(start)
+
+    def _recorded(self, call: Call, numbers: Sequence[int]) -> tuple[Event, Event]:
+        """Events around launches on these sets."""
+        start, end = self._device.event(), self._device.event()
+        start.record(self._stream)
+        for number in numbers:
+            call(number)
+        end.record(self._stream)
+        return start, end
+
+    def _planned(self, batch_ms: float, *, slow: bool) -> tuple[int, int]:
+        """How many rounds at least and at most: what fits a kernel's share of device time, but enough for a median,
+        and for every set where they are slow.
+        """
+        fewest = max(_FEWEST_SLOW, len(self._sets)) if slow else _FEWEST
+        most = min(_MOST, max(fewest, ceil(_BUDGET_MS / max(batch_ms, 1e-3))))
+        return min(fewest, most), most
+
+    def _peer(self, peer: Peer) -> Call | None:
+        """The peer on its own copies of the data, on the judge's stream; None where its library is missing."""
+        try:
+            library = importlib.import_module(peer.library)
+        except ImportError:
+            return None
+        arrays = [_library_values(library, one.inputs, self._problem) for one in self._sets]
+        stream = library.cuda.ExternalStream(self._stream.handle)
+
+        def call(number: int) -> None:
+            with library.cuda.stream(stream):
+                peer.call(arrays[number])
+
+        return call
+
+
+def _library_values(library: Any, inputs: Values, problem: Problem) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for parameter in problem.parameters:
+        if parameter.role == "scalar":
+            values[parameter.name] = inputs[parameter.name]
+        elif not parameter.given:
+            shape = problem.shape(parameter, problem.timed)
+            values[parameter.name] = library.empty(shape, dtype=getattr(library, parameter.dtype), device="cuda")
+        else:
+            values[parameter.name] = library.from_numpy(inputs[parameter.name]).cuda()
+    return values

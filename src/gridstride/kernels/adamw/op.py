@@ -1,0 +1,136 @@
+"""gridstride::adamw_: one step of AdamW in place, and AdamW, the optimizer that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gridstride.kernels.torch_op import ceil_div, check, check_alike, element, launcher
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define(
+    "adamw_(Tensor(a!) param, Tensor grad, Tensor(b!) exp_avg, Tensor(c!) exp_avg_sq, int step, float lr, float beta1, "
+    "float beta2, float eps, float weight_decay) -> ()"
+)
+_THREADS, _PER_THREAD = 256, 8
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def adamw_(
+    param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, *, step: int, lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
+) -> None:  # fmt: skip
+    """One step of AdamW, the `step`-th from 1 on, in place and without a gradient of its own.
+
+    param and grad of one shape and dtype, the moments float32 (float64 where those are); all but grad contiguous.
+    """
+    with torch.no_grad():
+        torch.ops.gridstride.adamw_(param, grad, exp_avg, exp_avg_sq, step, lr, *betas, eps, weight_decay)
+
+
+def _check(param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int) -> None:
+    check(param.is_contiguous(), "param", param, "contiguous")
+    check_alike(grad, "grad", param, "param")
+    for name, each in zip(_MOMENTS, (exp_avg, exp_avg_sq), strict=True):
+        fits = each.shape == param.shape and each.dtype == _wide(param) and each.device == param.device
+        wanted = f"contiguous {_wide(param)} {tuple(param.shape)} on {param.device}"
+        check(fits and each.is_contiguous(), name, each, wanted)
+    if step < 1:
+        raise ValueError(f"step is {step}: the first step is 1, and its moments' corrections begin there")
+
+
+def _wide(param: Tensor) -> torch.dtype:
+    return torch.float64 if param.dtype == torch.float64 else torch.float32
+
+
+@torch.library.impl(_LIBRARY, "adamw_", "CUDA")
+def _cuda(
+    param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int, lr: float, beta1: float, beta2: float,
+    eps: float, weight_decay: float,
+) -> None:  # fmt: skip
+    _check(param, grad, exp_avg, exp_avg_sq, step)
+    run, n = launcher("adamw", "03_vectorised", param.device, ELEMENT=element(param)), param.numel()
+    if n:
+        numbers = lr, beta1, beta2, eps, weight_decay, 1.0 - beta1**step, 1.0 - beta2**step
+        grid = ceil_div(n, _THREADS * _PER_THREAD), 1, 1
+        run(grid, _THREADS, param, exp_avg, exp_avg_sq, grad.contiguous(), n, *numbers)
+        torch.autograd.graph.increment_version((param, exp_avg, exp_avg_sq))
+
+
+@torch.library.impl(_LIBRARY, "adamw_", "CPU")
+def _cpu(
+    param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int, lr: float, beta1: float, beta2: float,
+    eps: float, weight_decay: float,
+) -> None:  # fmt: skip
+    _check(param, grad, exp_avg, exp_avg_sq, step)
+    slope = grad.to(exp_avg.dtype)
+    exp_avg.mul_(beta1).add_(slope, alpha=1.0 - beta1)
+    exp_avg_sq.mul_(beta2).addcmul_(slope, slope, value=1.0 - beta2)
+    root = (exp_avg_sq / (1.0 - beta2**step)).sqrt_().add_(eps)
+    wide = param.to(exp_avg.dtype) * (1.0 - lr * weight_decay)
+    param.copy_(wide.addcdiv_(exp_avg, root, value=-lr / (1.0 - beta1**step)))
+
+
+@torch.library.register_fake("gridstride::adamw_")
+def _fake(
+    param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int, lr: float, beta1: float, beta2: float,
+    eps: float, weight_decay: float,
+) -> None:  # fmt: skip
+    _check(param, grad, exp_avg, exp_avg_sq, step)
+
+
+class AdamW(torch.optim.AdamW):
+    """torch.optim.AdamW with its state dict, a launch for each tensor; moments are float32 where parameters are less.
+
+    ValueError for amsgrad and maximize, also out of a state dict.
+    """
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step for each parameter that has a gradient; gives the closure's loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for name in ("amsgrad", "maximize"):
+                if group[name]:
+                    raise ValueError(f"{name} is {group[name]}: the kernel has none; torch.optim.AdamW has")
+            for param in group["params"]:
+                if param.grad is not None:
+                    self._step(param, group)
+        return loss
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """PyTorch's, but for moments, which it would round to the parameters' dtype."""
+        super().load_state_dict(state_dict)
+        saved = chain.from_iterable(group["params"] for group in state_dict["param_groups"])
+        here = chain.from_iterable(group["params"] for group in self.param_groups)
+        for number, param in zip(saved, here, strict=True):
+            for name in _MOMENTS if number in state_dict["state"] else ():
+                moment = state_dict["state"][number][name]
+                self.state[param][name] = moment.to(param.device, _wide(param), copy=True).contiguous()
+
+    def _step(self, param: Tensor, group: dict[str, Any]) -> None:
+        check(param.grad.layout is torch.strided, "grad", param.grad, "dense")
+        state = self.state[param]
+        if not state:
+            state["step"] = torch.zeros(())
+            for name in _MOMENTS:
+                state[name] = torch.zeros(param.shape, dtype=_wide(param), device=param.device)
+        state["step"] += 1
+        moments = (state[name] for name in _MOMENTS)
+        adamw_(
+            param, param.grad, *moments, step=int(state["step"]), lr=float(group["lr"]), betas=group["betas"],
+            eps=group["eps"], weight_decay=group["weight_decay"],
+        )  # fmt: skip

@@ -1,0 +1,17 @@
+// No correction: right after many steps, and in the first ones far too small or too large.
+//
+// entry: adamw_no_correction
+// block: 256
+// grid: ceil(n/256)
+// expect: wrong_result
+
+extern "C" __global__ void adamw_no_correction(
+    float* p, float* m, float* v, const float* g, long long n,
+    float lr, float beta1, float beta2, float eps, float decay, float correction1, float correction2)
+{
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    m[i] = beta1 * m[i] + (1.0f - beta1) * g[i];
+    v[i] = beta2 * v[i] + (1.0f - beta2) * g[i] * g[i];
+    p[i] = p[i] * (1.0f - lr * decay) - lr * m[i] / (sqrtf(v[i]) + eps);
+}

@@ -1,0 +1,149 @@
+"""gridstride::cross_entropy and gridstride::cross_entropy_backward: the loss of each row of logits, its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, once_differentiable
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -> (Tensor loss, Tensor lse)")
+_LIBRARY.define(
+    "cross_entropy_backward(Tensor dloss, Tensor logits, Tensor labels, Tensor lse, int ignore_index) -> Tensor dlogits"
+)
+_REDUCTIONS = ("none", "mean", "sum")
+_FEWEST, _MOST = 64, 1024  # threads of a row
+_EACH = 8  # vectors of 16 bytes that a thread has at least, while rows fill the GPU
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """torch.nn.functional.cross_entropy of logits [C], [N, C] or [N, C, …] and int64 labels [], [N] or [N, …].
+
+    In fp32 inside. A label that is neither a class nor `ignore_index` makes the loss NaN on a GPU, and an IndexError on
+    a CPU. ValueError for class weights, label smoothing, and targets that are probabilities, which have no kernel.
+    """
+    if weight is not None or label_smoothing:
+        given = "weight is a tensor" if weight is not None else f"label_smoothing is {label_smoothing}"
+        raise ValueError(f"{given}: the kernel has none; torch.nn.functional.cross_entropy has")
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(_REDUCTIONS)}")
+    _check_target(input, target)
+    rows = input.movedim(1, -1).flatten(0, -2) if input.dim() > 1 else input[None]
+    labels = target.reshape(-1)
+    loss, _ = torch.ops.gridstride.cross_entropy(rows, labels, ignore_index)
+    if reduction == "none":
+        return loss.view(target.shape).to(input.dtype)
+    total = loss.sum()
+    return (total if reduction == "sum" else total / (labels != ignore_index).sum()).to(input.dtype)
+
+
+def _check_target(input: Tensor, target: Tensor) -> None:
+    check(input.dim() > 0, "input", input, "logits [C], [N, C] or [N, C, …]")
+    shape = input.shape[:1] + input.shape[2:] if input.dim() > 1 else input.shape[:0]
+    check(target.dtype == torch.int64 and target.shape == shape, "target", target, f"labels int64 {tuple(shape)}")
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _threads(logits: Tensor) -> int:
+    """Of a row: a few vectors for each, and more where there are too few rows for all multiprocessors."""
+    rows, classes = logits.shape
+    vectors, threads = classes * logits.element_size() // 16, _FEWEST
+    each = _EACH if rows >= 2 * multiprocessors(logits.device) else 1
+    while threads < _MOST // (4 if each > 1 else 1) and vectors > threads * each:
+        threads *= 2
+    return threads
+
+
+def _check(logits: Tensor, labels: Tensor) -> None:
+    check(logits.dim() == 2 and 0 < logits.shape[1] < 1 << 31, "logits", logits, "[rows, classes], at least one class")
+    fits = labels.shape == logits.shape[:1] and labels.dtype == torch.int64 and labels.device == logits.device
+    check(fits, "labels", labels, f"int64 [{logits.shape[0]}] on {logits.device}")
+
+
+@torch.library.impl(_LIBRARY, "cross_entropy", "CUDA")
+def _cuda(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
+    loss, lse = _fake(logits, labels, ignore_index)
+    rows, classes = logits.shape
+    threads = _threads(logits)
+    run = launcher("cross_entropy", "04_vectorised", logits.device, ELEMENT=element(logits), THREADS=threads)
+    if rows:
+        given = logits.contiguous(), labels.contiguous()
+        run((rows, 1, 1), threads, *given, loss, lse, rows, classes, ignore_index)
+    return loss, lse
+
+
+@torch.library.impl(_LIBRARY, "cross_entropy_backward", "CUDA")
+def _backward_cuda(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, ignore_index: int) -> Tensor:
+    dlogits = _backward_fake(dloss, logits, labels, lse, ignore_index)
+    rows, classes = logits.shape
+    threads = _threads(logits)
+    run = launcher("cross_entropy_backward", "03_vectorised", logits.device, ELEMENT=element(logits), THREADS=threads)
+    if rows:
+        given = (each.contiguous() for each in (logits, labels, lse, dloss))
+        run((rows, 1, 1), threads, *given, dlogits, rows, classes, ignore_index)
+    return dlogits
+
+
+@torch.library.impl(_LIBRARY, "cross_entropy", "CPU")
+def _cpu(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
+    _check(logits, labels)
+    ignored, there = labels == ignore_index, (labels >= 0) & (labels < logits.shape[1])
+    wrong = torch.nonzero(~(ignored | there)).flatten()
+    if len(wrong):
+        row, classes = int(wrong[0]), logits.shape[1]
+        raise IndexError(
+            f"labels[{row}] is {int(labels[row])}: it is neither a class, 0 to {classes - 1}, nor ignore_index, "
+            f"{ignore_index}"
+        )
+    x = logits.to(_wide(logits))
+    loss = F.cross_entropy(x, labels, ignore_index=ignore_index, reduction="none")
+    return loss.masked_fill(ignored, 0.0), torch.logsumexp(x, 1).masked_fill(ignored, 0.0)
+
+
+@torch.library.impl(_LIBRARY, "cross_entropy_backward", "CPU")
+def _backward_cpu(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, ignore_index: int) -> Tensor:
+    _backward_fake(dloss, logits, labels, lse, ignore_index)
+    p = torch.exp(logits.to(_wide(logits)) - lse[:, None])
+    one = torch.arange(logits.shape[1], device=logits.device) == labels[:, None]
+    slopes = (p - one.to(p.dtype)) * dloss[:, None]
+    return slopes.masked_fill((labels == ignore_index)[:, None], 0.0).to(logits.dtype).contiguous()
+
+
+@torch.library.register_fake("gridstride::cross_entropy")
+def _fake(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
+    _check(logits, labels)
+    rows = logits.shape[:1]
+    return logits.new_empty(rows, dtype=_wide(logits)), logits.new_empty(rows, dtype=_wide(logits))
+
+
+@torch.library.register_fake("gridstride::cross_entropy_backward")
+def _backward_fake(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, ignore_index: int) -> Tensor:
+    _check(logits, labels)
+    for name, each in (("dloss", dloss), ("lse", lse)):
+        fits = each.shape == labels.shape and each.dtype == _wide(logits) and each.device == logits.device
+        check(fits, name, each, f"{_wide(logits)} [{labels.shape[0]}] on {logits.device}")
+    return torch.empty_like(logits, memory_format=torch.contiguous_format)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Tensor]) -> None:
+    logits, labels, ctx.ignore_index = inputs
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(logits, labels, output[1])
+
+
+def _gradient(ctx: Any, dloss: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+    return torch.ops.gridstride.cross_entropy_backward(dloss, *ctx.saved_tensors, ctx.ignore_index), None, None
+
+
+torch.library.register_autograd("gridstride::cross_entropy", _gradient, setup_context=_keep)
+once_differentiable("gridstride::cross_entropy_backward", "torch.nn.functional.cross_entropy")

@@ -1,0 +1,30 @@
+// Short labels: the low halves of 64-bit labels, so that 2^32 is taken for class 0 and not for none.
+//
+// entry: cross_entropy_short_labels
+// block: 32
+// grid: ceil(rows/32)
+// expect: wrong_result
+
+#include <math_constants.h>
+
+extern "C" __global__ void cross_entropy_short_labels(
+    const float* logits, const long long* labels, float* loss, float* lse, int rows, int classes,
+    long long ignore_index)
+{
+    const int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    const int label = (int)labels[row];
+    if (label == ignore_index) {
+        loss[row] = lse[row] = 0.0f;
+        return;
+    }
+    const float* x = logits + (long long)row * classes;
+    float largest = -CUDART_INF_F;
+    for (int i = 0; i < classes; ++i) largest = fmaxf(largest, x[i]);
+    const float base = largest == -CUDART_INF_F ? 0.0f : largest;
+    float sum = 0.0f;
+    for (int i = 0; i < classes; ++i) sum += expf(x[i] - base);
+    const float log_sum = logf(sum);
+    lse[row] = largest + log_sum;
+    loss[row] = label >= 0 && label < classes ? largest - x[label] + log_sum : CUDART_NAN_F;
+}

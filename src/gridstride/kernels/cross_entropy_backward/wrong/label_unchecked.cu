@@ -1,0 +1,22 @@
+// Label unchecked: the 1 is taken away at the label, wherever that is.
+//
+// entry: cross_entropy_backward_label_unchecked
+// block: 128
+// grid: rows
+// expect: out_of_bounds
+
+#include <math_constants.h>
+
+extern "C" __global__ void cross_entropy_backward_label_unchecked(
+    const float* logits, const long long* labels, const float* lse, const float* dloss,
+    float* dlogits, int rows, int classes, long long ignore_index)
+{
+    const int row = blockIdx.x;
+    const long long label = labels[row], start = (long long)row * classes;
+    const float slope = label >= 0 && label < classes ? dloss[row] : CUDART_NAN_F;
+    for (int i = threadIdx.x; i < classes; i += 128)
+        dlogits[start + i] = label == ignore_index ? 0.0f : slope * expf(logits[start + i] - lse[row]);
+    __syncthreads();
+    if (threadIdx.x == 0 && label != ignore_index)
+        dlogits[start + label] = slope * (expf(logits[start + label] - lse[row]) - 1.0f);  // <- here
+}

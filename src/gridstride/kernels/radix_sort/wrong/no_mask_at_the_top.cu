@@ -1,0 +1,42 @@
+// No mask at the top: a shifted int keeps its sign, and the counter of a large key lies before the first.
+//
+// entry: radix_sort_no_mask_at_the_top
+// block: 32
+// grid: 1
+// expect: out_of_bounds
+
+extern "C" __global__ void radix_sort_no_mask_at_the_top(
+    const unsigned int* keys, unsigned int* ordered, unsigned int* scratch, int n)
+{
+    __shared__ unsigned int next[256];  // where the next key of a digit goes
+    const int lane = threadIdx.x;
+    for (int pass = 0; pass < 4; ++pass) {
+        const unsigned int* from = pass == 0 ? keys : pass % 2 ? scratch : ordered;
+        unsigned int* to = pass % 2 ? ordered : scratch;
+        for (int d = lane; d < 256; d += 32) next[d] = 0;
+        __syncwarp();
+        for (int i = lane; i < n; i += 32) {
+            const int digit = pass == 3 ? (int)from[i] >> 24 : from[i] >> 8 * pass & 255;
+            atomicAdd(&next[digit], 1u);  // <- here
+        }
+        __syncwarp();
+        unsigned int sum = 0;
+        for (int d = 0; lane == 0 && d < 256; ++d) {
+            const unsigned int count = next[d];
+            next[d] = sum;
+            sum += count;
+        }
+        __syncwarp();
+        for (int first = 0; first < n; first += 32) {
+            const bool there = first + lane < n;
+            const unsigned int key = there ? from[first + lane] : 0xffffffffu;
+            const unsigned int digit = key >> 8 * pass & 255;
+            const unsigned int alike = __match_any_sync(~0u, there ? digit : 256);
+            const unsigned int earlier = alike & ((1u << lane) - 1);
+            if (there) to[next[digit] + __popc(earlier)] = key;
+            __syncwarp();
+            if (there && earlier == 0) next[digit] += __popc(alike);
+            __syncwarp();
+        }
+    }
+}

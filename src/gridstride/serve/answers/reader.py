@@ -1,0 +1,198 @@
+"""An answer's text, as it comes, to what is said, what is thought and which tools are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gridstride.serve.answers.formats import Format, Glue, Marks
+
+_NAME = r"(?P<name>[a-zA-Z0-9_.-]{1,64})"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallBegun:
+    """`index` counts the calls of an answer."""
+
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """More of a call's arguments, which are JSON when they are complete."""
+
+    index: int
+    text: str
+
+
+Event: TypeAlias = Said | Thought | CallBegun | Arguments
+
+
+class Reader:
+    """One answer. What could still become a mark is held back until it is one, or is none."""
+
+    def __init__(self, *, format: Format | None, thoughts: Marks | None, begun: bool) -> None:
+        """`format` None: nothing is called. `begun`: the prompt ends within thoughts."""
+        self._format, self._thoughts = format, thoughts
+        self._head = None if format is None else re.compile(_regex(format.head) + _NAME + _regex(format.middle))
+        self._text = ""  # not yet given
+        self._calls = 0
+        self._fresh = True  # nothing of what is given now has come
+        self._json = _JsonObject()
+        self._read: Callable[[bool], list[Event] | None] = self._begin
+        if thoughts is not None and begun:
+            self._read = self._think
+
+    @property
+    def calls(self) -> int:
+        """Begun so far."""
+        return self._calls
+
+    def push(self, text: str, *, last: bool = False) -> list[Event]:
+        """What is certain now. `last`: no more text comes."""
+        self._text += text
+        events: list[Event] = []
+        while (found := self._read(last)) is not None:
+            events += found
+        return events
+
+    # Each state takes from the text what it can and names the next one; None: it waits for more.
+    def _begin(self, last: bool) -> list[Event] | None:
+        text = self._text.lstrip()
+        marks = [] if self._thoughts is None else [self._thoughts.opening]
+        bare = self._format.bare if self._format is not None else ""
+        if marks and text.startswith(marks[0]):
+            self._text = text[len(marks[0]) :]
+            return self._then(self._think)
+        if bare and text.startswith(bare):
+            return self._then(self._call)
+        if not last and any(mark.startswith(text) for mark in [*marks, bare] if mark):
+            return None
+        return self._then(self._say)
+
+    def _think(self, last: bool) -> list[Event] | None:
+        assert self._thoughts is not None
+        closing = self._thoughts.closing
+        before, mark, after = self._text.partition(closing)
+        if mark:
+            self._text = after
+            return [*_some(Thought, self._opened(before.rstrip("\n"))), *self._then(self._answer)]
+        return self._give(Thought, closing, last)
+
+    def _answer(self, last: bool) -> list[Event] | None:
+        """After thoughts: what is said begins with no white space."""
+        self._text = self._text.lstrip()
+        bare = self._format.bare if self._format is not None else ""
+        if bare and self._text.startswith(bare):
+            return self._then(self._call)
+        if not last and (not self._text or bare.startswith(self._text)):
+            return None
+        return self._then(self._say)
+
+    def _say(self, last: bool) -> list[Event] | None:
+        if self._format is None:
+            return self._give(Said, "", last)
+        before, mark, after = self._text.partition(self._format.opening)
+        if mark:
+            self._text = after
+            return [*_some(Said, before.rstrip()), *self._then(self._call)]
+        return self._give(Said, self._format.opening, last)
+
+    def _call(self, last: bool) -> list[Event] | None:
+        assert self._format is not None
+        assert self._head is not None
+        found = self._head.search(self._text)
+        if found is None:
+            if not last or not self._text:
+                return None
+            unread, self._text = self._text, ""
+            return [] if self._calls else [Said(unread)]  # a text that was cut before the call had a name
+        self._text = self._text[found.end() :]
+        self._calls += 1
+        self._json = _JsonObject()
+        return [CallBegun(self._calls - 1, self._format.new_id(), found["name"]), *self._then(self._argue)]
+
+    def _argue(self, last: bool) -> list[Event] | None:
+        text = self._text if self._json.begun else self._text.lstrip()
+        if not text:
+            return None
+        end = self._json.take(text)
+        given, self._text = (text, "") if end is None else (text[:end], text[end:])
+        return [Arguments(self._calls - 1, given), *(self._then(self._call) if end is not None else ())]
+
+    def _give(self, kind: type[Said] | type[Thought], mark: str, last: bool) -> list[Event] | None:
+        """All that is no beginning of the mark, nor white space that may come before it."""
+        kept = 0 if last else _doubtful(self._text, mark)
+        given = self._text[: len(self._text) - kept]
+        if not given:
+            return None
+        self._text = self._text[len(given) :]
+        return _some(kind, self._opened(given) if kind is Thought else given)
+
+    def _opened(self, text: str) -> str:
+        """Thoughts without the ends of lines before them."""
+        text = text.lstrip("\n") if self._fresh else text
+        self._fresh = self._fresh and not text
+        return text
+
+    def _then(self, state: Callable[[bool], list[Event] | None]) -> list[Event]:
+        self._read = state
+        return []
+
+
+class _JsonObject:
+    """Where an object that comes in pieces ends."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self._depth = 0
+        self._quoted = self._escaped = False
+
+    def take(self, text: str) -> int | None:
+        """Characters of `text` up to the object's end; None where it goes on."""
+        self.begun = True
+        for place, char in enumerate(text):
+            if self._quoted:
+                self._quoted = self._escaped or char != '"'
+                self._escaped = char == "\\" and not self._escaped
+            elif char == '"':
+                self._quoted = True
+            elif char in "{[":
+                self._depth += 1
+            elif char in "}]":
+                self._depth -= 1
+                if self._depth <= 0:
+                    return place + 1
+        return None
+
+
+def _regex(glue: Glue) -> str:
+    return "".join(part if place % 2 == 0 else re.escape(part) for place, part in enumerate(glue))
+
+
+def _some(kind: type[Said] | type[Thought], text: str) -> list[Event]:
+    return [kind(text)] if text else []
+
+
+def _doubtful(text: str, mark: str) -> int:
+    """Length of the end of `text` that may belong to a mark, or be white space before one."""
+    if not mark:
+        return 0
+    sizes = range(min(len(mark) - 1, len(text)), 0, -1)
+    begun = next((size for size in sizes if mark.startswith(text[-size:])), 0)
+    before = text[: len(text) - begun]
+    return begun + len(before) - len(before.rstrip())

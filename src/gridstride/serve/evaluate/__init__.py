@@ -1,0 +1,1 @@
+"""How well a model knows texts: perplexity, and questions with several answers, from local files."""

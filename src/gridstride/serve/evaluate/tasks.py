@@ -1,0 +1,110 @@
+"""What a file asks: texts to be predicted, or questions with answers to choose from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+_QUESTION = ("prompt", "question", "context")
+_ANSWER = ("answer", "answerKey", "label")
+_BYTES_AT_MOST = 1 << 30  # of a file
+
+
+class TaskError(ValueError):
+    """A file that asks nothing that can be evaluated; file, line and field in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`choices` go on with the prompt; `answer` is the place of the right one."""
+
+    prompt: str
+    choices: tuple[str, ...]
+    answer: int
+
+
+Task: TypeAlias = "list[str] | list[Question]"
+
+
+def read(file: str | Path, limit: int | None = None) -> Task:
+    """The first `limit` texts or questions of a file: rows of JSON (.jsonl), else one text. TaskError otherwise."""
+    path = Path(file).expanduser()
+    try:
+        if path.stat().st_size > _BYTES_AT_MOST:
+            raise TaskError(f"{file} has {path.stat().st_size} bytes; at most {_BYTES_AT_MOST} are read")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TaskError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{file} is not text in UTF-8: {error.reason} at byte {error.start}") from error
+    if path.suffix != ".jsonl":
+        return [text] if text.strip() else _nothing(file)
+    rows = list(_rows(text, str(file), limit))
+    if not rows:
+        return _nothing(file)
+    if "choices" in rows[0][1]:
+        return [_question(row, at) for at, row in rows]
+    return [_text(row, at) for at, row in rows]
+
+
+def _nothing(file: str | Path) -> Task:
+    raise TaskError(f"{file} holds nothing to evaluate")
+
+
+def _rows(text: str, file: str, limit: int | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Rows with their place in words."""
+    found = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if limit is not None and found >= limit:
+            return
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise TaskError(f"{file}:{number} is not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise TaskError(f"{file}:{number} holds no object")
+        found += 1
+        yield f"{file}:{number}", row
+
+
+def _text(row: Mapping[str, Any], at: str) -> str:
+    text = row.get("text")
+    if not isinstance(text, str) or not text:
+        raise TaskError(f'{at}: "text" must be a text that is not empty, or "choices" those of a question')
+    return text
+
+
+def _question(row: Mapping[str, Any], at: str) -> Question:
+    prompt = next((row[name] for name in _QUESTION if name in row), None)
+    if not isinstance(prompt, str):
+        raise TaskError(f"{at}: one of {', '.join(_QUESTION)} must be a text")
+    choices, labels = _choices(row.get("choices"), at)
+    given = next((row[name] for name in _ANSWER if name in row), None)
+    return Question(prompt, tuple(choices), _answer(given, choices, labels, at))
+
+
+def _choices(given: Any, at: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The choices and their labels: a list, or ARC's object of `text` and `label`."""
+    texts, labels = (given.get("text"), given.get("label")) if isinstance(given, dict) else (given, None)
+    if not isinstance(texts, list) or len(texts) < 2 or not all(isinstance(each, str) and each for each in texts):
+        raise TaskError(f'{at}: "choices" must be a list of two or more texts')
+    if labels is None:
+        labels = [chr(ord("A") + place) for place in range(len(texts))]
+    if not isinstance(labels, list) or len(labels) != len(texts):
+        raise TaskError(f'{at}: "choices" needs as many labels as texts')
+    return texts, [str(label) for label in labels]
+
+
+def _answer(given: Any, choices: Sequence[str], labels: Sequence[str], at: str) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(choices):
+        return given
+    for known in (labels, choices):
+        if isinstance(given, str) and given in known:
+            return known.index(given)
+    shown = json.dumps(given, default=str)[:60]
+    raise TaskError(f"{at}: {' or '.join(_ANSWER)} is {shown}, which is no place, label or text of a choice")

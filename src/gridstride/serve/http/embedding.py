@@ -1,0 +1,70 @@
+"""Texts to vectors: prompts of which the engine gives the hidden state, a few hundred at a time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.http.errors import ApiError, sentence
+from gridstride.serve.http.state import Server
+from gridstride.serve.process.client import Group, Refused, Wanted
+
+_AT_ONCE = 256  # so that a request of thousands leaves room in the queue for others
+Vectors = NDArray[np.float32]
+
+
+async def embedded(server: Server, prompts: Sequence[tuple[int, ...]], *, param: str) -> Vectors:
+    """[prompts, width] vectors of length 1; ApiError, with `param` as the field, for what cannot be."""
+    ready = server.ready
+    if not ready.width:
+        raise ApiError("This engine gives no embeddings.", param="model", code="unsupported_model")
+    longest = min(ready.context, ready.blocks * ready.block_size)
+    for place, prompt in enumerate(prompts):
+        at = f"{param}[{place}]" if len(prompts) > 1 else param
+        if not prompt:
+            raise ApiError("The text has no token; at least one is needed.", param=at, code="invalid_value")
+        if len(prompt) > longest:
+            message = f"This model takes texts of {longest} tokens, but this one has {len(prompt)}."
+            raise ApiError(message, param=at, code="context_length_exceeded")
+        if max(prompt) >= ready.vocabulary or min(prompt) < 0:
+            message = f"Tokens of this model go from 0 to {ready.vocabulary - 1}."
+            raise ApiError(message, param=at, code="invalid_value")
+    size = max(1, min(_AT_ONCE, server.client.most))
+    found = [await _some(server, prompts[start : start + size]) for start in range(0, len(prompts), size)]
+    return normalised(np.concatenate(found))
+
+
+def normalised(vectors: Vectors) -> Vectors:
+    """Each of length 1; one of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Vectors = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+    return scaled
+
+
+async def _some(server: Server, prompts: Sequence[tuple[int, ...]]) -> Vectors:
+    sampling = Sampling(max_tokens=0, pool=server.settings.pooling)
+    id = uuid.uuid4().hex
+    wanted = [Wanted(f"{id}-{place}", prompt, sampling) for place, prompt in enumerate(prompts)]
+    group = server.client.submit(wanted)
+    try:
+        await group.accepted()
+        return await _taken(group, len(prompts))
+    except Refused as error:
+        raise ApiError(sentence(str(error)), code="invalid_value") from error
+    finally:
+        group.close_all()
+
+
+async def _taken(group: Group, count: int) -> Vectors:
+    found: dict[int, Vectors] = {}
+    while len(found) < count:
+        for place, update in await group.take():
+            if update.embedding is None:
+                raise ApiError(f"The request failed: {update.error}.", status=500, code="engine_error")
+            found[place] = np.frombuffer(update.embedding, np.float32)
+            group.close(place, "length")
+    return np.stack([found[place] for place in range(count)])

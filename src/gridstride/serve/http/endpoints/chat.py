@@ -1,0 +1,174 @@
+"""`/v1/chat/completions`."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Reader, Said, Thought
+from gridstride.serve.client.output import Piece
+from gridstride.serve.http import logprobs
+from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
+from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.generation import Generation, joined
+from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.requests.generate import ChatRequest
+from gridstride.serve.http.sampling import chat_max_tokens, sequences
+from gridstride.serve.http.sse import EventStream
+from gridstride.serve.http.state import Server, server_of
+
+router = APIRouter()
+Body = Annotated[ChatRequest, Depends(parsed(ChatRequest))]
+
+
+@router.post("/v1/chat/completions", response_model=None, openapi_extra=documented(ChatRequest))
+async def chat_completions(request: Request, body: Body) -> Response:
+    """The answer to a conversation, whole or as events."""
+    server = server_of(request)
+    server.check_model(body.model)
+    generation, how = await unless_gone(request.receive, begin(server, body))
+    answer = _Answer(server, body, how)
+    if body.stream:
+        return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+    try:
+        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+    finally:
+        generation.close()
+
+
+async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answering]:
+    """The answers' sequences, and how what comes of them is read."""
+    tools = offered(body, server.prepare.manner, server.ready)
+    prompt = await server.prepare.chat(body, tools)
+    how = answering(body, prompt, tools, server.prepare, server.ready)
+    wanted = sequences(
+        uuid.uuid4().hex,
+        body,
+        [prompt.tokens],
+        ready=server.ready,
+        defaults=server.settings.sampling,
+        param="messages",
+        max_tokens=chat_max_tokens(body),
+        logprobs=(body.top_logprobs or 0) if body.logprobs else None,
+        schema=how.schema,
+    )
+    try:
+        generation = await Generation.begin(
+            server, wanted, stop=body.stop, special=body.skip_special_tokens is False, shown=how.shown,
+            prompt_tokens=len(prompt.tokens), schema=how.at_fault,
+        )  # fmt: skip
+    except ApiError as error:
+        if error.param == "tools":
+            error.param = await server.prepare.run(partial(tool_at_fault, body, tools))
+        raise
+    return generation, how
+
+
+class _Answer:
+    """OpenAI's objects for one answer."""
+
+    def __init__(self, server: Server, body: ChatRequest, how: Answering) -> None:
+        self._body, self._how = body, how
+        self._tokenizer = server.prepare.tokenizer
+        self._choices = body.n or 1
+        self._readers = [how.reader() for _ in range(self._choices)]
+        self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
+
+    async def whole(self, generation: Generation) -> dict[str, Any]:
+        full = [Piece("")] * self._choices
+        async for pieces in generation.pieces():
+            for place, piece in pieces.items():
+                full[place] = joined(full[place], piece)
+        choices = [self._choice(place, piece) for place, piece in enumerate(full)]
+        made = self._head | {"object": "chat.completion", "choices": choices, "usage": generation.usage.body}
+        if self._body.prompt_logprobs is not None:
+            tokens, known = self._how.prompt, generation.prompts[0]
+            made["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, known)
+        return made
+
+    async def chunks(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
+        yield [self._chunk(place, {"role": "assistant", "content": ""}) for place in range(self._choices)]
+        async for pieces in generation.pieces():
+            yield [chunk for place, piece in pieces.items() for chunk in self._new(place, piece)]
+        if self._body.wants_usage:
+            yield [self._frame([]) | {"usage": generation.usage.body}]
+
+    def _new(self, place: int, piece: Piece) -> list[dict[str, Any]]:
+        """What is said and its end come in chunks of their own, as OpenAI's server sends them."""
+        reader = self._readers[place]
+        deltas = [_delta(event) for event in reader.push(piece.text, last=piece.finish is not None)]
+        if not deltas and self._body.logprobs and piece.tokens:
+            deltas = [{"content": ""}]
+        chunks = [self._chunk(place, delta, piece=None if number else piece) for number, delta in enumerate(deltas)]
+        if piece.finish is not None:
+            chunks.append(self._chunk(place, {}, finish=self._finish(reader, piece)))
+        return chunks
+
+    def _choice(self, place: int, piece: Piece) -> dict[str, Any]:
+        reader = self._readers[place]
+        return {
+            "index": place,
+            "message": message(reader.push(piece.text, last=True)),
+            "logprobs": self._logprobs(piece),
+            "finish_reason": self._finish(reader, piece),
+        }
+
+    def _finish(self, reader: Reader, piece: Piece) -> str | None:
+        """As OpenAI's server says it: a call that was asked for by its name is no reason to stop."""
+        called = reader.calls and piece.finish == "stop" and not self._how.named
+        return "tool_calls" if called else piece.finish
+
+    def _chunk(
+        self, place: int, delta: dict[str, Any], *, piece: Piece | None = None, finish: str | None = None
+    ) -> dict[str, Any]:
+        logprobs = None if piece is None else self._logprobs(piece)
+        return self._frame([{"index": place, "delta": delta, "logprobs": logprobs, "finish_reason": finish}])
+
+    def _frame(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        usage = {"usage": None} if self._body.wants_usage else {}
+        return self._head | {"object": "chat.completion.chunk", "choices": choices} | usage
+
+    def _logprobs(self, piece: Piece) -> dict[str, Any] | None:
+        return logprobs.of_chat(self._tokenizer, piece) if self._body.logprobs else None
+
+
+def message(events: Sequence[Event]) -> dict[str, Any]:
+    """A whole answer; `content` is null where nothing is said beside calls."""
+    said, thought = (_joined(events, kind) for kind in (Said, Thought))
+    calls = [
+        {"id": begun.id, "type": "function", "function": {"name": begun.name, "arguments": arguments(events, begun)}}
+        for begun in events
+        if isinstance(begun, CallBegun)
+    ]
+    made: dict[str, Any] = {"role": "assistant", "content": said if said or not calls else None, "refusal": None}
+    return made | ({"reasoning_content": thought} if thought else {}) | ({"tool_calls": calls} if calls else {})
+
+
+def arguments(events: Sequence[Event], begun: CallBegun) -> str:
+    """All of one call's."""
+    return "".join(each.text for each in events if isinstance(each, Arguments) and each.index == begun.index)
+
+
+def _joined(events: Sequence[Event], kind: type[Said] | type[Thought]) -> str:
+    return "".join(each.text for each in events if isinstance(each, kind))
+
+
+def _delta(event: Event) -> dict[str, Any]:
+    match event:
+        case Said(text):
+            return {"content": text}
+        case Thought(text):
+            return {"reasoning_content": text}
+        case CallBegun(index, id, name):
+            call = {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}
+            return {"tool_calls": [call]}
+        case Arguments(index, text):
+            return {"tool_calls": [{"index": index, "function": {"arguments": text}}]}

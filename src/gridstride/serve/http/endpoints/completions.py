@@ -1,0 +1,169 @@
+"""`/v1/completions`: text goes on, for one prompt or many."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from gridstride.serve.client.output import Piece
+from gridstride.serve.http import logprobs
+from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.generation import Generation, NoTokens, joined
+from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.requests.generate import CompletionRequest
+from gridstride.serve.http.sampling import binding_field, schema_of, sequences
+from gridstride.serve.http.sse import EventStream
+from gridstride.serve.http.state import Server, server_of
+
+router = APIRouter()
+Body = Annotated[CompletionRequest, Depends(parsed(CompletionRequest))]
+_MAX_TOKENS = 16  # OpenAI's default
+
+
+@router.post("/v1/completions", response_model=None, openapi_extra=documented(CompletionRequest))
+async def completions(request: Request, body: Body) -> Response:
+    """How the prompts go on, whole or as events."""
+    server = server_of(request)
+    server.check_model(body.model)
+    _check(body, server)
+    generation, prompts = await unless_gone(request.receive, _begin(server, body))
+    answer = _Answer(server, body, prompts)
+    if body.stream:
+        return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+    try:
+        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+    finally:
+        generation.close()
+
+
+def _check(body: CompletionRequest, server: Server) -> None:
+    """What fits no other field's rule."""
+    n = body.n or 1
+    if body.best_of is not None and body.best_of < n:
+        raise ApiError(f"'best_of' is {body.best_of}, but must be at least 'n', which is {n}.", param="best_of")
+    if body.stream and (body.best_of or n) > n:
+        raise ApiError("'best_of' above 'n' cannot be streamed: the best is known at the end.", param="best_of")
+    if body.echo and body.logprobs is not None and not server.ready.width:
+        raise ApiError("'echo' with 'logprobs' is not supported by this engine.", param="echo")
+
+
+async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, Prompts]:
+    """The generation, and the prompts."""
+    prompts = [p if isinstance(p, tuple) else await server.prepare.text(p) for p in body.prompt]
+    texts = [p if isinstance(p, str) else await server.prepare.decode(p) for p in body.prompt] if body.echo else []
+    each = body.best_of or body.n or 1
+    rank = each > (body.n or 1)
+    wanted = sequences(
+        uuid.uuid4().hex,
+        body,
+        prompts,
+        ready=server.ready,
+        defaults=server.settings.sampling,
+        param="prompt",
+        max_tokens=_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
+        logprobs=0 if body.logprobs is None and rank else body.logprobs,
+        schema=schema_of(body, server.ready),
+        each=each,
+        prompt_logprobs=body.logprobs if body.echo else None,
+    )
+    tokens = sum(map(len, prompts))
+    if body.max_tokens == 0 and not any(each.sampling.reads for each in wanted):
+        return NoTokens(len(wanted), prompt_tokens=tokens), Prompts(prompts, texts)
+    many = "prompt" if each == 1 else "n"
+    special = body.skip_special_tokens is False
+    begun = await Generation.begin(
+        server, wanted, stop=body.stop, special=special, prompt_tokens=tokens, many=many, schema=binding_field(body)
+    )
+    return begun, Prompts(prompts, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Of one request; `texts` where they are to be echoed."""
+
+    tokens: Sequence[tuple[int, ...]]
+    texts: Sequence[str]
+
+
+class _Answer:
+    """OpenAI's objects for one answer."""
+
+    def __init__(self, server: Server, body: CompletionRequest, prompts: Prompts) -> None:
+        self._body, self._prompts = body, prompts
+        self._read = bool(body.echo and body.logprobs is not None)  # log-probabilities of the echoes
+        self._tokenizer = server.prepare.tokenizer
+        self._n = body.n or 1
+        self._each = body.best_of or self._n
+        self._head = {
+            "id": f"cmpl-{uuid.uuid4().hex}",
+            "object": "text_completion",
+            "created": int(time.time()),
+            "model": body.model,
+        }
+
+    async def whole(self, generation: Generation) -> dict[str, Any]:
+        full = [Piece("")] * (len(self._body.prompt) * self._each)
+        async for pieces in generation.pieces():
+            for place, piece in pieces.items():
+                full[place] = joined(full[place], piece)
+        choices: list[dict[str, Any]] = []
+        for first in range(0, len(full), self._each):
+            for piece in self._best(full[first : first + self._each]):
+                choices.append(self._choice(len(choices), piece, 0, generation if self._body.echo else None))
+                if self._body.prompt_logprobs is not None:
+                    given = generation.prompts[first]
+                    tokens = self._prompts.tokens[first // self._each]
+                    choices[-1]["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, given)
+        return self._head | {"choices": choices, "usage": generation.usage.body}
+
+    async def chunks(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
+        given = [0] * (len(self._body.prompt) * self._n)  # characters of each choice so far
+        waiting = set(range(len(given))) if self._body.echo else set()
+        if waiting and not self._read:
+            yield [self._frame([self._choice(i, Piece(""), 0, generation)]) for i in sorted(waiting)]
+            waiting.clear()
+        async for pieces in generation.pieces():
+            chunks = []
+            for place, piece in pieces.items():
+                echo = generation if place in waiting else None
+                if echo or piece.text or piece.finish is not None or (piece.tokens and self._body.logprobs is not None):
+                    chunks.append(self._frame([self._choice(place, piece, given[place], echo)]))
+                waiting.discard(place)
+                given[place] += len(chunks[-1]["choices"][0]["text"]) if echo else len(piece.text)
+            yield chunks
+        if self._body.wants_usage:
+            yield [self._frame([]) | {"usage": generation.usage.body}]
+
+    def _best(self, pieces: list[Piece]) -> list[Piece]:
+        if len(pieces) == self._n:
+            return pieces
+        return sorted(pieces, key=lambda piece: logprobs.mean(piece.logprobs), reverse=True)[: self._n]
+
+    def _choice(self, place: int, piece: Piece, offset: int, echoed: Generation | None) -> dict[str, Any]:
+        """With `echoed` the prompt comes first, and what that generation knows of its tokens."""
+        echo = "" if echoed is None else self._prompts.texts[place // self._n]
+        prefix = logprobs.Prefix()
+        if self._read and echoed is not None:
+            number = place // self._n
+            tokens, known = self._prompts.tokens[number], echoed.prompts[number * self._each + place % self._n]
+            prefix = logprobs.of_prompt(self._tokenizer, tokens, known, count=self._body.logprobs or 0)
+        wanted = self._body.logprobs is not None
+        return {
+            "index": place,
+            "text": echo + piece.text,
+            "logprobs": logprobs.of_completion(self._tokenizer, piece, offset=offset, prefix=prefix)
+            if wanted
+            else None,
+            "finish_reason": piece.finish,
+        }
+
+    def _frame(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return self._head | {"choices": choices} | ({"usage": None} if self._body.wants_usage else {})

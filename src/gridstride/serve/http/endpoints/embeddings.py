@@ -1,0 +1,54 @@
+"""`/v1/embeddings`: texts as vectors."""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Depends, Request
+from numpy.typing import NDArray
+
+from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.embedding import embedded, normalised
+from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.requests.embeddings import EmbeddingRequest
+from gridstride.serve.http.state import Server, server_of
+
+router = APIRouter()
+
+
+@router.post("/v1/embeddings", openapi_extra=documented(EmbeddingRequest))
+async def embeddings(
+    request: Request, body: Annotated[EmbeddingRequest, Depends(parsed(EmbeddingRequest))]
+) -> dict[str, Any]:
+    """A vector of length 1 for each text."""
+    server = server_of(request)
+    server.check_model(body.model)
+    return await unless_gone(request.receive, _answer(server, body))
+
+
+async def _answer(server: Server, body: EmbeddingRequest) -> dict[str, Any]:
+    width = server.ready.width
+    if body.dimensions is not None and body.dimensions > width > 0:
+        message = f"'dimensions' is {body.dimensions}, but the model's vectors have {width}."
+        raise ApiError(message, param="dimensions", code="invalid_value")
+    prompts = [p if isinstance(p, tuple) else await server.prepare.text(p) for p in body.input]
+    vectors = await embedded(server, prompts, param="input")
+    if body.dimensions is not None:
+        vectors = normalised(vectors[:, : body.dimensions])
+    written = _base64 if body.encoding_format == "base64" else _numbers
+    data = [{"object": "embedding", "index": i, "embedding": written(each)} for i, each in enumerate(vectors)]
+    tokens = sum(map(len, prompts))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": body.model, "usage": usage}
+
+
+def _base64(vector: NDArray[np.float32]) -> str:
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
+def _numbers(vector: NDArray[np.float32]) -> list[float]:
+    found: list[float] = vector.tolist()
+    return found

@@ -1,0 +1,72 @@
+"""`/v1/rerank` and `/v1/score`: how near texts are to one another, by the cosine of their vectors."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Depends, Request
+
+from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.embedding import Vectors, embedded
+from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.requests.embeddings import RerankRequest, ScoreRequest
+from gridstride.serve.http.state import Server, server_of
+
+router = APIRouter()
+Rerank = Annotated[RerankRequest, Depends(parsed(RerankRequest))]
+Score = Annotated[ScoreRequest, Depends(parsed(ScoreRequest))]
+
+
+@router.post("/rerank", openapi_extra=documented(RerankRequest))
+@router.post("/v1/rerank", openapi_extra=documented(RerankRequest))
+@router.post("/v2/rerank", openapi_extra=documented(RerankRequest))
+async def rerank(request: Request, body: Rerank) -> dict[str, Any]:
+    """The documents, the nearest to the query first."""
+    server = server_of(request)
+    server.check_model(body.model)
+    query, tokens = await unless_gone(request.receive, _vectors(server, [body.query], "query"))
+    documents, more = await unless_gone(request.receive, _vectors(server, body.documents, "documents"))
+    scores = documents @ query[0]
+    order = np.argsort(-scores, kind="stable")[: body.top_n].tolist()
+    results = [
+        {"index": place, "relevance_score": float(scores[place])}
+        | ({} if body.return_documents is False else {"document": {"text": body.documents[place]}})
+        for place in order
+    ]
+    usage = {"prompt_tokens": tokens + more, "total_tokens": tokens + more}
+    return {"id": f"rerank-{uuid.uuid4().hex}", "model": body.model, "results": results, "usage": usage}
+
+
+@router.post("/score", openapi_extra=documented(ScoreRequest))
+@router.post("/v1/score", openapi_extra=documented(ScoreRequest))
+async def score(request: Request, body: Score) -> dict[str, Any]:
+    """A number from -1 to 1 for each pair."""
+    server = server_of(request)
+    server.check_model(body.model)
+    if len(body.text_1) not in (1, len(body.text_2)):
+        message = (
+            f"'text_1' has {len(body.text_1)} texts, 'text_2' {len(body.text_2)}: one and many, or as many of each."
+        )
+        raise ApiError(message, param="text_1", code="invalid_value")
+    first, tokens = await unless_gone(request.receive, _vectors(server, body.text_1, "text_1"))
+    second, more = await unless_gone(request.receive, _vectors(server, body.text_2, "text_2"))
+    scores = (first * second).sum(axis=-1).tolist()
+    usage = {"prompt_tokens": tokens + more, "total_tokens": tokens + more}
+    return {
+        "id": f"score-{uuid.uuid4().hex}",
+        "object": "list",
+        "created": int(time.time()),
+        "model": body.model,
+        "data": [{"index": place, "object": "score", "score": each} for place, each in enumerate(scores)],
+        "usage": usage,
+    }
+
+
+async def _vectors(server: Server, texts: list[str], param: str) -> tuple[Vectors, int]:
+    """The texts' vectors, and how many tokens they have together."""
+    prompts = [await server.prepare.text(text) for text in texts]
+    return await embedded(server, prompts, param=param), sum(map(len, prompts))

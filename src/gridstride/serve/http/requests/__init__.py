@@ -1,0 +1,1 @@
+"""What requests may say, and how their bodies are read."""

@@ -1,0 +1,1 @@
+"""One decoder in several processes, each with a part of every layer."""

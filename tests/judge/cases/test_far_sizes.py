@@ -1,0 +1,59 @@
+"""Sizes past the numbers of a kernel's own, and long rows that a block takes in turns."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from gridstride.judge.cases.far_sizes import far_cases, far_constants, far_sizes
+from gridstride.judge.cases.sizes import persistent
+from gridstride.judge.find import find
+from gridstride.judge.header import Launch
+
+ARGMAX, ADD, GELU, SOFTMAX = (find(name).problem for name in ("argmax", "vector_add", "gelu", "softmax"))
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("setp.gt.s32 %p1, %r1, 67108864;", (67108864,)),
+        ("and.b32 %r2, %r1, 16777215;", (16777215, 16777216)),
+        ("and.b32 %r2, %r1, 0xFFFFFF;", (16777215, 16777216)),
+        ("add.f32 %f2, %f1, 0f4B000000;", (8388608,)),  # 2^23: numbers below it are a float's mantissa
+        ("add.f32 %f2, %f1, 0f4B400000;", ()),  # 1.5 · 2^23: expf rounds by it
+        ("mul.f32 %f2, %f1, 0f3F8CCCCD;", ()),
+        ("add.s32 %r2, %r1, 4096;", ()),
+        (".loc 1 16777215 3", ()),
+        ("mov.b32 %r1, -1431655765;", (1431655765,)),
+    ],
+)
+def test_numbers_of_a_text_that_a_size_may_pass(line: str, found: tuple[int, ...]) -> None:
+    assert far_constants(f"\t{line}\n") == found
+
+
+def test_a_size_past_a_number_is_run_and_one_beyond_the_timed_size_is_not() -> None:
+    launch = Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
+    assert [*far_sizes(ARGMAX, launch, (1 << 24, 1 << 30))] == [("n", 1 << 24)]
+    (case,) = far_cases(ARGMAX, launch, (1 << 24,), random.Random(0))
+    assert case.once
+    assert case.sizes["n"] > 1 << 26  # four times as far: the largest element is mostly behind the number
+
+
+def test_a_grid_that_stops_to_grow_has_a_size_past_its_end() -> None:
+    capped = Launch(("min(ceil(n/256), 65535)", "1", "1"), ("256", "1", "1"))
+    ((name, size),) = far_sizes(ADD, capped, ())
+    assert (name, size // 1000) == ("n", 18873)  # 65,534 blocks and an eighth more
+    assert not [*far_sizes(ADD, Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1")), ())]
+    assert not [*far_sizes(ADD, Launch(("8*SMS", "1", "1"), ("256", "1", "1")), ())]
+
+
+def test_what_takes_more_than_a_gigabyte_is_left_out() -> None:
+    launch = Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
+    assert [end for _, end in far_sizes(GELU, launch, (1 << 26, 1 << 27))] == [1 << 26]
+
+
+def test_long_rows_are_taken_in_several_turns_on_one_multiprocessor() -> None:
+    turns = persistent(SOFTMAX, Launch(("min(rows, 4*SMS)", "1", "1"), ("256", "1", "1")))
+    assert {"rows": 12, "columns": SOFTMAX.widest["columns"]} in turns
+    assert persistent(SOFTMAX, Launch(("rows", "1", "1"), ("256", "1", "1"))) == []

@@ -1,0 +1,30 @@
+// right: last block adds up, fence before the ticket
+// grid: 64
+// block: 256
+__device__ float partial[64];
+__device__ unsigned ticket;
+__global__ void reduction(const float* x, float* total, int n)
+{
+    __shared__ float s[256];
+    __shared__ bool last;
+    float v = 0;
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 256 * gridDim.x) v += x[i];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    for (int d = 128; d; d >>= 1) {
+        if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = s[0];
+        __threadfence();
+        last = atomicInc(&ticket, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        __threadfence();
+        float sum = 0;
+        for (int k = 0; k < gridDim.x; ++k) sum += partial[k];
+        *total += sum;
+    }
+}

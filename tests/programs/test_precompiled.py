@@ -1,0 +1,73 @@
+"""Headers that are parsed once: where a file's own text begins, and that nothing else of a program changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from gridstride.programs.compile import Compiling, compile_all, execute
+from gridstride.programs.errors import BuildFailed
+from gridstride.programs.precompiled import PrecompiledHeaders, end_of_headers, header_words
+from gridstride.programs.sources import Options
+from gridstride.programs.toolchain import Toolchain
+
+TEXT = b"""# 1 "a.cu"
+# 1 "<built-in>"
+static char x;
+# 1 "a.cu"
+#define y
+# 61 "/cuda_runtime.h" 3
+typedef int z;
+# 17 "a.cu"
+int main() { }
+# 3 "/vector" 3
+template class v;
+# 20 "a.cu"
+"""
+
+
+def test_a_files_own_text_begins_behind_that_of_the_headers() -> None:
+    assert TEXT[end_of_headers(TEXT, "a.cu") :].startswith(b'# 17 "a.cu"\nint main')
+    assert end_of_headers(TEXT, "other.cu") == 0
+    assert end_of_headers(b'# 1 "a.cu"\nint main() { }\n', "a.cu") == 0
+
+
+def test_headers_are_compiled_with_the_files_own_words() -> None:
+    words = ["clang++", "-c", "-x", "c++", "-O2", "/k/a.cpp", "-o", "a.o"]
+    assert header_words(words, "/k/a.cpp") == ["clang++", "-x", "c++-header", "-O2"]
+
+
+@pytest.mark.timeout(600)
+def test_a_second_text_with_the_same_headers_goes_on_from_them(tools: Toolchain, tmp_path: Path) -> None:
+    ran: list[Sequence[str]] = []
+
+    def run(words: Sequence[str], folder: Path, more: Mapping[str, str]) -> tuple[int, str]:
+        ran.append(words)
+        return execute(words, folder, more)
+
+    (tmp_path / "kept").mkdir()
+    how = Compiling(run, PrecompiledHeaders(tmp_path / "kept"))
+    source = tmp_path / "a.cu"
+
+    def compile(text: str) -> bytes:
+        ran.clear()
+        source.write_text(f"#include <cstdio>\n{text}")
+        ((made,), _) = compile_all(tools, [source], Options(), arch="sm_90", progress=lambda _: None, how=how)
+        return made
+
+    main = '__global__ void k() {{ }}\nint main() {{ k<<<1, 1>>>(); return printf("{}"); }}\n'
+    first = compile(main.format("one"))
+    assert sum("c++-header" in words for words in ran) == 1
+    second = compile(main.format("two"))
+    assert sum("c++-header" in words for words in ran) == 0
+    assert "-include-pch" in ran[-1]
+    assert (b"one\0" in first, b"two\0" in second, b"one\0" in second) == (True, True, False)
+    assert compile(main.format("two") + "// a comment\n") == second  # nothing but the text is looked at
+    assert all("-E" in words or "--dryrun" in words for words in ran)
+    with pytest.raises(BuildFailed) as failed:  # cudafe++ takes it, clang does not
+        compile(main.format("three").replace("return", 'asm("nonsense %%" :: "?"(1)); return'))
+    assert "a.cu" in failed.value.output
+    assert "pch" not in failed.value.output
+    assert len(list((tmp_path / "kept").glob("*.pch"))) == 1

@@ -1,0 +1,63 @@
+"""Options of `gridstride serve` that change what requests meet: length, template, whose pages may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live import Live, real
+from templates import HERMES
+from tiny import write_model
+
+HI = [{"role": "user", "content": "hi"}]
+PAGE = "http://page.example:3000"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = write_model(tmp_path_factory.mktemp("served") / "tiny")
+    template = Path(tmp_path_factory.mktemp("template"), "mine.jinja")
+    template.write_text(HERMES + "{# mine #}{% if mood %}{{ mood }}{% endif %}")
+    words = f"--served-name fake --cache-memory 2MiB --max-model-len 60 --cors {PAGE} --api-key k".split()
+    with real(folder, *words, "--chat-template", str(template)) as live:
+        live.http.headers["authorization"] = "Bearer k"
+        yield live
+
+
+def test_a_request_is_no_longer_than_allowed(live: Live) -> None:
+    assert live.ready["context"] == live.ready["longest"] == 60
+    assert live.http.get("/v1/models").json()["data"][0]["max_model_len"] == 60
+    assert live.complete([70] * 50, max_tokens=10, ignore_eos=True).json()["usage"]["total_tokens"] == 60
+    error = live.complete([70] * 50, max_tokens=11).json()["error"]
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "max_tokens")
+    assert "maximum context length is 60 tokens" in error["message"]
+
+
+def test_the_template_given_stands_instead_of_the_folders(live: Live) -> None:
+    """It has tools, which the folder's own has not."""
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    body = {"messages": HI, "tools": tools, "chat_template_kwargs": {"mood": "calm", "chat_template": "no"}}
+    tokens = live.post("/tokenize", body).json()["tokens"]
+    text = live.post("/detokenize", {"tokens": tokens}).json()["prompt"]
+    assert '"name": "f"' in text
+    assert text.endswith("calm")
+
+
+def test_pages_of_the_origin_may_ask(live: Live) -> None:
+    """A browser asks first, without a key, whether it may."""
+    asked = {"Origin": PAGE, "Access-Control-Request-Method": "POST",
+             "Access-Control-Request-Headers": "authorization,content-type"}  # fmt: skip
+    before = live.http.options("/v1/chat/completions", headers=asked | {"Authorization": ""})
+    assert before.status_code == 200
+    assert before.headers["access-control-allow-origin"] == PAGE
+    assert "authorization" in before.headers["access-control-allow-headers"]
+    answer = live.http.get("/v1/models", headers={"Origin": PAGE})
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    refused = live.http.get("/v1/models", headers={"Origin": PAGE, "Authorization": "Bearer x"})
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, PAGE)
+
+
+def test_other_pages_may_not(live: Live) -> None:
+    answer = live.http.get("/v1/models", headers={"Origin": "http://other.example"})
+    assert "access-control-allow-origin" not in answer.headers
