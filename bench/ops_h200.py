@@ -140,7 +140,7 @@ def changed(file: KernelFile, settings: list[str]) -> KernelFile:
 def compiled(source: str, entry: str, filename: str, macros: tuple[str, ...]) -> Launcher:
     """A rung on the current GPU."""
     with gs.use(gs.PhysicalGPU(torch.cuda.current_device())):
-        return Launcher(gs.cuda(source, macros, filename=filename)[entry].bound().kernel)
+        return Launcher(gs.cuda(source, macros, filename=filename)[entry].bound())
 
 
 def rung_call(problem: Problem, file: KernelFile, case: Case, device: torch.device) -> Call:

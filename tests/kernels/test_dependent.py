@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import gridstride as gs
 from gridstride.compiler import compile_cuda
+from gridstride.device.kernel import BoundKernel
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels import torch_op
@@ -143,8 +144,9 @@ class Recorded:
 
 def test_what_waits_itself_is_launched_dependent_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Recorded()
-    run = torch_op.Launcher(kernel, waits=True)
-    for start in (run, run.serial, run.cooperative, torch_op.Launcher(kernel)):
+    bound = BoundKernel(gs.VirtualGPU(), kernel, (), "k")
+    run = torch_op.Launcher(bound, waits=True)
+    for start in (run, run.serial, run.cooperative, torch_op.Launcher(bound)):
         start((2, 1, 1), 64, shared=16)
     monkeypatch.setattr(torch_op, "DEPENDENT", False)
     run((2, 1, 1), 64, shared=16)

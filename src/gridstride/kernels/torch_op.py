@@ -26,18 +26,20 @@ import torch
 from torch import Tensor
 
 from gridstride.device.choice import use
+from gridstride.device.kernel import BoundKernel
 from gridstride.device.module import cuda
 from gridstride.device.physical import PhysicalGPU
 from gridstride.device.scalars import packer
 from gridstride.judge.header import read_kernel
-from gridstride.protocol import DeviceKernel, DeviceProperties, Shape
+from gridstride.protocol import DeviceProperties, Shape
 
 ELEMENTS = {torch.float16: "__half", torch.bfloat16: "__nv_bfloat16", torch.float32: "float"}
 """C++ names of the element types that the kernels are compiled for."""
 DEPENDENT = True
 """Whether rungs that wait for the kernels in front themselves are launched so; without it, benchmarks compare."""
 _WAIT = "griddepcontrol.wait"
-_CODES = {"f32": "f", "u32": "i", "s32": "i", "b32": "i", "u64": "Q", "s64": "q", "b64": "Q", "f64": "d"}
+_CODES = {"float32": "f", "float64": "d", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
+_POINTER = "Q"
 _MOST_KEPT = 4
 _KERNELS = Path(__file__).resolve().parent
 
@@ -50,10 +52,11 @@ class Launcher:
     `waits`: for the kernels in front, by itself; so that it need not be launched behind them.
     """
 
-    def __init__(self, kernel: DeviceKernel, *, waits: bool = False) -> None:
-        layouts = kernel.parameters
-        self._kernel, self._waits = kernel, waits
-        self._pack = packer([_CODES[p.type] for p in layouts], [p.offset for p in layouts], [p.size for p in layouts])
+    def __init__(self, kernel: BoundKernel, *, waits: bool = False) -> None:
+        layouts = [p.layout for p in kernel.parameters]
+        codes = [_POINTER if p.pointer else _CODES[str(p.dtype)] for p in kernel.parameters]
+        self._kernel, self._waits = kernel.kernel, waits
+        self._pack = packer(codes, [p.offset for p in layouts], [p.size for p in layouts])
 
     def __call__(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """Queue one launch; the caller answers for shapes, dtypes and memory."""
@@ -98,8 +101,7 @@ def _compiled(folder: str, rung: str, ordinal: int, macros: tuple[tuple[str, obj
     gpu = PhysicalGPU(ordinal)
     with use(gpu):
         module = cuda(file.source, [f"-D{name}={value}" for name, value in macros], filename=file.filename)
-        kernel = module[file.entry].bound().kernel
-        return Launcher(kernel, waits=_WAIT in module.ptx)
+        return Launcher(module[file.entry].bound(), waits=_WAIT in module.ptx)
 
 
 def element(x: Tensor) -> str:
