@@ -39,6 +39,6 @@ def test_numbers_arrive_as_their_c_types_hold_them(given: tuple[float, ...]) -> 
 def test_a_number_that_its_type_does_not_hold_is_refused(given: tuple[int, int]) -> None:
     with gs.use(gs.VirtualGPU()):
         run, out = numbers()
-        with pytest.raises(struct.error, match="requires|out of range"):
+        with pytest.raises(struct.error, match=r"requires|out of range"):
             run((1, 1, 1), 1, out.address, *given, 0, 0, 0, 0.0, 0.0)
         assert not out.numpy().any()
