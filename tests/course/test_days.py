@@ -66,12 +66,12 @@ def needs_compilers(lesson: Day, *figures: str) -> None:
             pytest.skip(str(missing))
 
 
-@functools.cache
+@functools.lru_cache(2)  # all days' would hold gigabytes
 def bench(number: int) -> Bench:
     return Bench(day(number))
 
 
-@functools.cache
+@functools.lru_cache(2)
 def cases(problem: str) -> tuple[Prepared, ...]:
     return prepare(find(problem).problem, public_cases(find(problem).problem))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from gridstride.judge.ladder import Ladder
 FILES = sorted(p for p in (Path(__file__).parent / "cheats").glob("*/*.cu") if p.parent.name != "timed")
 
 
-@cache
+@lru_cache(1)
 def ladder(problem: str) -> Ladder:
     return Ladder(find(problem), device=gs.VirtualGPU(time_limit=5.0), seed=7)
 
