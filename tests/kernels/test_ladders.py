@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Case
-from gridstride.judge.reference.prepared_cases import Prepared, prepare
+from gridstride.judge.reference.prepared_cases import PreparedCases, prepare
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.submission import check
 from gridstride.judge.verdict import Rejection
@@ -51,19 +52,19 @@ def impatient() -> VirtualGPU:
     return VirtualGPU("h200", time_limit=2.0)
 
 
-@pytest.fixture(scope="module")
-def cases() -> dict[str, tuple[Prepared, ...]]:
-    return {f.problem.name: prepare(f.problem, all_cases(f.problem, seed=20_240_229)) for f in FOLDERS}
+@functools.lru_cache(1)  # those of one ladder at a time: all of them are gigabytes
+def cases(folder: str) -> PreparedCases:
+    problem = find(folder).problem
+    return prepare(problem, all_cases(problem, seed=20_240_229))
 
 
 @pytest.mark.timeout(600)  # a hundred cases under the sanitizer, on a machine that may be busy
 @pytest.mark.parametrize(("folder", "file"), RUNGS, ids=name)
-def test_every_rung_is_right_and_safe(
-    folder: Folder, file: KernelFile, gpu: VirtualGPU, cases: dict[str, tuple[Prepared, ...]]
-) -> None:
-    result = verify(folder.problem, build(folder.problem, file, gpu), cases[folder.problem.name])
+def test_every_rung_is_right_and_safe(folder: Folder, file: KernelFile, gpu: VirtualGPU) -> None:
+    wanted = cases(folder.problem.name)
+    result = verify(folder.problem, build(folder.problem, file, gpu), wanted)
     assert result.findings == ()
-    assert result.cases == len(cases[folder.problem.name])
+    assert result.cases == len(wanted)
 
 
 @pytest.mark.timeout(300)
