@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, once_differentiable
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher, multiprocessors, once_differentiable
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -> (Tensor loss, Tensor lse)")
@@ -17,6 +17,8 @@ _LIBRARY.define(
 )
 _REDUCTIONS = ("none", "mean", "sum")
 _FEWEST, _MOST = 64, 1024  # threads of a row
+_PIECE_THREADS = 256
+_PIECE = _PIECE_THREADS * 2 * 16  # bytes of a row, whose gradient one block makes
 _EACH = 8  # vectors of 16 bytes that a thread has at least, while rows fill the GPU
 
 
@@ -86,11 +88,11 @@ def _cuda(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Te
 def _backward_cuda(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, ignore_index: int) -> Tensor:
     dlogits = _backward_fake(dloss, logits, labels, lse, ignore_index)
     rows, classes = logits.shape
-    threads = _threads(logits)
-    run = launcher("cross_entropy_backward", "03_vectorised", logits.device, ELEMENT=element(logits), THREADS=threads)
+    run = launcher("cross_entropy_backward", "04_pieces", logits.device, ELEMENT=element(logits))
     if rows:
         given = (each.contiguous() for each in (logits, labels, lse, dloss))
-        run((rows, 1, 1), threads, *given, dlogits, rows, classes, ignore_index)
+        pieces = ceil_div(classes * logits.element_size(), _PIECE)
+        run((rows * pieces, 1, 1), _PIECE_THREADS, *given, dlogits, rows, classes, ignore_index)
     return dlogits
 
 

@@ -14,9 +14,10 @@ from gridstride.kernels.torch_op import (
     check_alike,
     check_rows,
     element,
+    lanes_of_rows,
     launcher,
-    multiprocessors,
     once_differentiable,
+    properties,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -28,7 +29,10 @@ _LIBRARY.define("rms_norm_backward(Tensor dy, Tensor x, Tensor weight, float eps
 _THREADS, _MOST_THREADS = 128, 1024
 _FEW_ROWS = 4096
 _MOST_KEPT = 4  # vectors of 16 bytes that a thread holds in registers
-_BLOCKS = 4  # of the backward kernel, for each multiprocessor
+_BLOCKS = 4  # of the backward kernel, for each multiprocessor, at most
+_STAGES = 3  # rows of its ring
+_ON_THE_WAY = 48 << 10  # bytes of rings that keep a multiprocessor's share of the memory busy
+_RESERVED = 1024  # bytes of shared memory of a block beside it: the system's, and sums of warps
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
@@ -134,11 +138,15 @@ def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[T
     if not rows:
         return dx, dweight.zero_()
     dy, x, weight = dy.contiguous(), x.contiguous(), weight.contiguous()
-    lanes, kept = _lanes(width * x.element_size())
-    run = launcher("rms_norm_backward", "03_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
-    parts = min(rows, _BLOCKS * multiprocessors(x.device))
+    gpu, ring = properties(x.device), _STAGES * 2 * width * x.element_size()
+    ahead = gpu.compute_capability >= (9, 0) and ring + _RESERVED <= gpu.shared_per_block_optin
+    rung, shared = ("05_bulk_ring", ring) if ahead else ("04_prefetch", 0)
+    lanes, kept = lanes_of_rows(width * x.element_size(), most=2)
+    run = launcher("rms_norm_backward", rung, x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    blocks = min(max(1, _ON_THE_WAY // shared), _BLOCKS) if shared else _BLOCKS
+    parts = min(rows, blocks * gpu.multiprocessors)
     partial = torch.empty(parts, width, dtype=torch.float32, device=x.device)
-    run((parts, 1, 1), lanes, x, weight, dy, dx, partial, rows, width, parts, eps)
+    run((parts, 1, 1), lanes, x, weight, dy, dx, partial, rows, width, parts, eps, shared=shared)
     return dx, partial.sum(0).to(weight.dtype)
 
 

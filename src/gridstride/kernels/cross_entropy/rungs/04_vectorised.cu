@@ -1,7 +1,7 @@
-// 04 vectorised: 16 bytes per load and four loads on their way; the maximum of all sixteen logits goes first, so that
-//   the sum is scaled once for them.
+// 04 vectorised: 16 bytes per load and two loads on their way; the maximum of all eight logits goes first, so that the
+//   sum is scaled once for them.
 //
-// Moves: load instructions, to 1/4; exponentials, from two an element to little more than one; bytes in flight, by 16.
+// Moves: load instructions, to 1/4; exponentials, from two an element to little more than one; bytes in flight, by 8.
 // Mapping: one block per row; thread t -> vectors t, t + THREADS, t + 2 THREADS ..., UNROLL of them at a time. A row
 //   may begin between two multiples of 16 bytes, as most do of an odd number of classes (GPT-2 has 50,257): elements
 //   in front of the first multiple, and those behind the last whole vector, go one by one. Thread 0 writes.
@@ -21,7 +21,7 @@
 #define THREADS 256
 #endif
 
-constexpr int UNROLL = 4;  // vectors on their way for a thread
+constexpr int UNROLL = 2;  // vectors on their way for a thread
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);
 constexpr unsigned int ALL_LANES = 0xffffffffu;

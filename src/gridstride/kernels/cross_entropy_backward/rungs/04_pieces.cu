@@ -1,6 +1,6 @@
-// 04 pieces: a block has a piece of a row, four vectors a thread, and no loop.
+// 04 pieces: a block has a piece of a row, two vectors a thread, and no loop.
 //
-// Moves: nothing less; blocks, from one a row to one for 16 KiB of it. No sum joins a row's elements here, so that many
+// Moves: nothing less; blocks, from one a row to one for 8 KiB of it. No sum joins a row's elements here, so that many
 //   short blocks may have them: the last turn of long ones, which leaves multiprocessors idle, becomes short, and a
 //   block's first loads go out while others store.
 // Mapping: block p of a row -> vectors p * UNROLL * THREADS and up of its row; thread t -> each THREADS-th from t on. What
@@ -9,7 +9,7 @@
 //
 // entry: cross_entropy_backward_pieces
 // block: 256
-// grid: rows*ceil(classes/4096)
+// grid: rows*ceil(classes/2048)
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -22,7 +22,7 @@
 #define THREADS 256
 #endif
 
-constexpr int UNROLL = 4;  // vectors on their way for a thread
+constexpr int UNROLL = 2;  // vectors on their way for a thread
 constexpr int VECTOR = 16 / sizeof(ELEMENT);
 
 struct Vector {

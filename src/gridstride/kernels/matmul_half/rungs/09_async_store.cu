@@ -42,7 +42,7 @@ constexpr int CONSUMERS = 2;       // warpgroups that multiply
 constexpr int PRODUCERS = 128;     // threads of the one that brings the tiles
 constexpr int THREADS = PRODUCERS + 128 * CONSUMERS;
 constexpr int BLOCKS = 2;          // of a cluster
-constexpr int ROWS_OF_TILES = 4;   // of a cluster's, that are gone through together
+constexpr int ROWS_OF_TILES = 8;   // of a cluster's, that are gone through together
 constexpr int MOST_SMS = 256;
 
 struct Stage {

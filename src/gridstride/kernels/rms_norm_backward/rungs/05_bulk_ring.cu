@@ -6,9 +6,9 @@
 //   row of x and one of dy in two copies, when every thread has taken its share of the row that was in their place.
 //
 // entry: rms_norm_backward_bulk_ring
-// block: 512
+// block: 256
 // grid: parts
-// shared: 2*2*4*min(columns,4096)
+// shared: 3*2*4*min(columns,4096)
 // needs: 9.0
 
 #include <cuda_bf16.h>
@@ -18,13 +18,13 @@
 #define ELEMENT float
 #endif
 #ifndef LANES
-#define LANES 512  // threads of a row: a multiple of 32
+#define LANES 256  // threads of a row: a multiple of 32
 #endif
 #ifndef KEPT
-#define KEPT 2  // vectors per thread and array
+#define KEPT 4  // vectors per thread and array
 #endif
 
-constexpr int STAGES = 2;  // rows on their way
+constexpr int STAGES = 3;  // rows on their way
 constexpr int WARPS = LANES / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);
 
