@@ -98,6 +98,56 @@ def with_labels(v: Values) -> None:
         v["lse"].copy_(torch.logsumexp(v["logits"], 1))
 
 
+ADAMW = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "decay": 0.01}
+ADAMW_STEP = 10
+ADAMW_NUMBERS = {**ADAMW, "correction1": 1 - 0.9**ADAMW_STEP, "correction2": 1 - 0.999**ADAMW_STEP}
+
+
+def adamw(v: Values) -> dict[str, Tensor]:
+    w = wide(v)
+    mean = w["beta1"] * w["m"] + (1 - w["beta1"]) * w["g"]
+    square = w["beta2"] * w["v"] + (1 - w["beta2"]) * w["g"] ** 2
+    step = w["lr"] / w["correction1"] * mean / ((square / w["correction2"]).sqrt() + w["eps"])
+    return {"p": w["p"] * (1 - w["lr"] * w["decay"]) - step}
+
+
+def moments(v: Values) -> None:
+    """As after some steps on gradients of about 1."""
+    v["m"].mul_(0.1)
+    v["v"].square_().mul_(0.01).add_(1e-3)
+
+
+def dropout(v: Values) -> dict[str, Tensor]:
+    """The op on a CPU makes the same mask; PyTorch's peers have another, of which the share is all that can be held."""
+    y = torch.ops.gridstride.dropout(v["x"].cpu().float(), v["seed"].cpu(), v["drop"] / 2**32)
+    return {"y": y.double().to(v["x"].device)}
+
+
+def share_kept(v: Values, found: Tensor) -> float:
+    """How far from 1 the kept elements are in proportion to their inputs, and how far their share is from what it
+    should be, beyond five standard deviations.
+    """
+    x, there = v["x"].double(), (found != 0) | (v["x"] == 0)
+    scaled = (found.double() / x - v["scale"]).abs()[there & (v["x"] != 0)]
+    share, wanted = there.double().mean().item(), 1 - v["drop"] / 2**32
+    noise = 5 * (wanted * (1 - wanted) / max(1, found.numel())) ** 0.5
+    return max(scaled.max().item() if scaled.numel() else 0.0, max(0.0, abs(share - wanted) - noise))
+
+
+def words_of(keys: Tensor) -> Tensor:
+    """Unsigned words as int64: PyTorch sorts no uint32."""
+    return keys.view(torch.int32).long() & 0xFFFFFFFF
+
+
+def unordered(v: Values, found: Tensor) -> float:
+    """The share of places with another key than sorting gives: as signed numbers where they come back as such."""
+    if found.dtype == torch.int32:
+        got, expected = found, v["keys"].view(torch.int32).sort().values
+    else:
+        got, expected = words_of(found), words_of(v["keys"]).sort().values
+    return (got != expected).double().mean().item()
+
+
 def softmax_backward(v: Values) -> dict[str, Tensor]:
     y, dy = v["y"].double(), v["dy"].double()
     return {"dx": y * (dy - (y * dy).sum(-1, keepdim=True))}
@@ -188,6 +238,32 @@ def torch_rms_norm_backward(v: Values) -> Tensor:
         v["rstd"] = torch.ops.aten._fused_rms_norm(x, x.shape[-1:], v["weight"], v["eps"])[1]
     found = torch.ops.aten._fused_rms_norm_backward(v["dy"], x, x.shape[-1:], v["rstd"], v["weight"], [True, True])
     return found[0]
+
+
+def torch_adamw(v: Values) -> Tensor:
+    """PyTorch's fused step."""
+    if "step" not in v:
+        v["step"] = torch.full((), float(ADAMW_STEP), device=v["p"].device)
+    else:
+        v["step"].fill_(ADAMW_STEP)  # it counts by itself
+    torch._fused_adamw_(
+        [v["p"]], [v["g"]], [v["m"]], [v["v"]], [], [v["step"]], lr=v["lr"], beta1=v["beta1"], beta2=v["beta2"],
+        weight_decay=v["decay"], eps=v["eps"], amsgrad=False, maximize=False,
+    )  # fmt: skip
+    return v["p"]
+
+
+def our_adamw(v: Values) -> Tensor:
+    ours.adamw_(
+        v["p"], v["g"], v["m"], v["v"], step=ADAMW_STEP, lr=v["lr"], betas=(v["beta1"], v["beta2"]), eps=v["eps"],
+        weight_decay=v["decay"],
+    )  # fmt: skip
+    return v["p"]
+
+
+def torch_dropout(v: Values) -> Tensor:
+    """With a generator of its own; it writes a mask of bytes besides."""
+    return torch.native_dropout(v["x"], v["drop"] / 2**32, True)[0]
 
 
 def torch_gelu(v: Values) -> Tensor:
@@ -466,6 +542,29 @@ OPS: dict[str, Op] = {
         slow=("01_thread_per_row",),
         goals=(Goal("copy", 0.98), Goal("copy", 0.98, "bfloat16"), Goal("copy", 0.98, "float32")),
     ),
+    "adamw": Op(
+        cases=(
+            Case({"n": 1 << 26}, numbers=ADAMW_NUMBERS),
+            Case({"n": SMALL}, numbers=ADAMW_NUMBERS),
+            Case({"n": ODD}, numbers=ADAMW_NUMBERS),
+        ),
+        reference=adamw,
+        peers={"torch": torch_adamw},
+        shipped={"gridstride.ops": our_adamw},
+        draw=moments,
+        goals=(Goal("copy", 0.95),),
+    ),
+    "dropout": Op(
+        cases=tuple(
+            Case({"n": n}, dtype, {"drop": 1 << 29, "scale": 8 / 7})
+            for n, dtype in ((1 << 27, ""), (1 << 28, "bfloat16"), (SMALL, ""), (ODD, ""))
+        ),
+        reference=dropout,
+        peers={"torch": torch_dropout},
+        shipped={"gridstride.ops": lambda v: torch.ops.gridstride.dropout(v["x"], v["seed"], v["drop"] / 2**32)},
+        error=share_kept,
+        goals=(Goal("copy", 0.95), Goal("copy", 0.95, "bfloat16")),
+    ),
     "rms_norm_backward": Op(
         cases=(
             Case({"rows": 32_768, "columns": 4096, "parts": 528}, numbers={"eps": 1e-5}),
@@ -521,6 +620,15 @@ OPS: dict[str, Op] = {
         peers={"torch": lambda v: v["x"].argmax()},
         slow=("01_one_block",),
         goals=(Goal("copy", 0.98),),
+    ),
+    "radix_sort": Op(
+        cases=(_flat(1 << 26), _flat(SMALL, slow=True), _flat(ODD)),
+        reference=lambda v: {"ordered": words_of(v["keys"]).sort().values},
+        peers={"torch": lambda v: v["keys"].view(torch.int32).sort().values, "CUB": Cub("cub_sort", "keys", "ordered")},
+        shipped={"gridstride.ops": lambda v: ours.sort_keys(v["keys"].view(torch.int32))},
+        slow=("01_bit_by_bit",),
+        goals=(Goal("CUB", 1.0),),
+        error=unordered,
     ),
     "scan": Op(
         cases=(_flat(1 << 28), _flat(SMALL, slow=True), _flat(ODD)),

@@ -116,6 +116,8 @@ def drawn(op: Op, problem: Problem, case: Case, device: str = "cuda") -> Values:
         shape, dtype = problem.shape(p, case.sizes), dtype_of(p, case)
         if dtype.is_floating_point:
             values[p.name] = torch.randn(shape, device=device, dtype=dtype)
+        elif dtype == torch.uint32:  # of which PyTorch draws none
+            values[p.name] = torch.randint(-(1 << 31), 1 << 31, shape, device=device, dtype=torch.int32).view(dtype)
         else:
             values[p.name] = torch.randint(0, 256, shape, device=device, dtype=dtype)
     op.draw(values)
