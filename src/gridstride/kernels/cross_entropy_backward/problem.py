@@ -68,10 +68,15 @@ def _with(logits: Array, **others: Any) -> dict[str, Any]:
 
 
 def labels_out_of_range(v: Values, draw: Generator) -> dict[str, Any]:
-    """Labels next to both ends of the classes, far out, and -100 where something else is ignored."""
-    classes = v["logits"].shape[1]
-    edges = [-1, -100, 0, classes - 1, classes, classes + 1, 1 << 32, (1 << 32) + 1, -(1 << 63), v["ignore_index"]]
-    return {"labels": draw.choice(np.array(edges, np.int64), v["labels"].shape)}
+    """Labels next to both ends of the classes, far out, and -100 where something else is ignored. The first row's lies
+    in front of the logits and the last one's behind them, where reading is out of bounds.
+    """
+    classes, ignored = v["logits"].shape[1], v["ignore_index"]
+    edges = [-1, -100, 0, classes - 1, classes, classes + 1, 1 << 32, (1 << 32) + 1, -(1 << 63), ignored]
+    labels = draw.choice(np.array(edges, np.int64), v["labels"].shape)
+    labels[:1] = ignored if ignored < 0 else -1
+    labels[-1:] = classes + draw.integers(2)
+    return {"labels": labels}
 
 
 def ignored_rows_are_bad(v: Values, draw: Generator) -> dict[str, Any]:
