@@ -38,7 +38,9 @@ def test_the_kernel_for_each_kind_of_key(dtype: torch.dtype) -> None:
         kernel = gs.cuda(file.source, [f"-DKIND={DTYPES[dtype]}"])[file.entry]
         bits = [each.view(torch.int32).numpy().view("u4") for each in (given, ordered)]
         scratch = torch.empty(9001 + 1024 * 4, dtype=torch.int32).numpy().view("u4")
-        kernel.launch(grid=2, block=256, args=(*bits, scratch, 9001), cooperative=True)
+        shape = file.launch.shape({"n": 9001, "SMS": 132})
+        args = (*bits, scratch, 9001)
+        kernel.launch(grid=shape.grid, block=shape.block, args=args, shared=shape.shared, cooperative=True)
     assert_sorted(ordered, given)
 
 

@@ -10,7 +10,8 @@ from gridstride.kernels.torch_op import ceil_div, check, launcher, multiprocesso
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("sort_keys(Tensor keys) -> Tensor")
 _KINDS = {torch.int32: 1, torch.float32: 2}  # what the kernel is compiled with
-_THREADS, _TILE, _RESIDENT = 256, 4096, 4
+_THREADS, _TILE, _RESIDENT = 512, 8192, 2
+_SHARED = 4 * (_THREADS // 32 * 256 + _TILE + 256)  # bytes: counts of warps, a tile in order, where digits go
 _WORDS = 4 * 256  # passes and digits
 _MOST = 1 << 30  # keys: a tile's count shares a word with two flags
 
@@ -30,9 +31,9 @@ def _cuda(keys: Tensor) -> Tensor:
     if n:
         tiles = ceil_div(n, _TILE)
         scratch = torch.empty(n + _WORDS * (1 + tiles), dtype=torch.int32, device=keys.device)
-        run = launcher("radix_sort", "04_in_order", keys.device, KIND=_KINDS[keys.dtype])
+        run = launcher("radix_sort", "05_large_tiles", keys.device, KIND=_KINDS[keys.dtype])
         grid = min(tiles, _RESIDENT * multiprocessors(keys.device)), 1, 1
-        run.cooperative(grid, _THREADS, keys.contiguous(), ordered, scratch, n)
+        run.cooperative(grid, _THREADS, keys.contiguous(), ordered, scratch, n, shared=_SHARED)
     return ordered
 
 
