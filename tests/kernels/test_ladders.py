@@ -24,6 +24,7 @@ FOLDERS = [find(name) for name in problem_names()]
 LONG = {
     ("sample", "03_eight_ways"),
     ("radix_sort", "01_bit_by_bit"),
+    ("radix_sort", "05_large_tiles"),
     *(("attention", file.name) for file in find("attention").rungs()),
 }
 RUNGS = [

@@ -30,6 +30,7 @@ def test_it_sorts_as_pytorch_does(dtype: torch.dtype, n: int) -> None:
     assert_sorted(ops.sort_keys(keys(n, dtype)), keys(n, dtype))
 
 
+@pytest.mark.slow
 @every_dtype
 def test_the_kernel_for_each_kind_of_key(dtype: torch.dtype) -> None:
     given, ordered = keys(9001, dtype), torch.empty(9001, dtype=dtype)
