@@ -17,7 +17,7 @@ from tests.programs.conftest import Run
 from gridstride.programs.toolchain import Toolchain
 
 Array = np.ndarray[Any, Any]
-pytestmark = pytest.mark.slow  # the whole table in one run under the sanitizer: a minute of processor time
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the whole table in one run under the sanitizer
 SOURCE = Path(__file__).parent / "cublas_calls.cu"
 TYPES: dict[str, Any] = {"S": np.float32, "D": np.float64, "half": np.float16, "bf16": ml_dtypes.bfloat16}
 IN_C = {"S": "float", "D": "double", "half": "half", "bf16": "bf16"}

@@ -17,7 +17,7 @@ from tests.programs.conftest import Run
 from gridstride.programs.toolchain import Toolchain
 
 Array = np.ndarray[Any, Any]
-pytestmark = pytest.mark.slow  # the whole table in one run under the sanitizer
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the whole table in one run under the sanitizer
 SOURCE = Path(__file__).parent / "cufft_calls.cu"
 FORMS: dict[str, tuple[Any, Any]] = {
     "C2C": (np.complex64, np.complex64), "R2C": (np.float32, np.complex64), "C2R": (np.complex64, np.float32),
