@@ -3,7 +3,7 @@
     python bench/patch_h200.py [--out FOLDER] [--layers N] [--steps N] [--without-compile]
 
 The 0.6 B shape of Qwen 3 with random weights, bf16. A training step (forward, loss, backward, PyTorch's fused AdamW) on
-4 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, patched, patched under torch.compile;
+8 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, patched, patched under torch.compile;
 medians of rounds in which all take turns, events around each, memory at its highest. Then 200 steps on text that can be
 learned, eager and patched from the same weights and data. Writes patch_<chip>.json.
 """
@@ -31,7 +31,7 @@ SHAPE = {
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "max_position_embeddings": 8192,
     "tie_word_embeddings": True,
 }  # fmt: skip
-BATCH, LENGTH, PROMPT = 4, 1024, 8192
+BATCH, LENGTH, PROMPT = 8, 1024, 8192
 ROUNDS = 11
 WORDS = 2000  # different tokens of the text that is learned
 

@@ -11,24 +11,48 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gridstride.kernels.attention.op import attention
 from gridstride.kernels.modules import GELU, Dropout, LayerNorm, RMSNorm
 
-_ATTENTION = "gridstride"
-_LEFT = "_gridstride_left"  # the model's own attention, while ours is in its place
+_PATCHED = "_gridstride_patched"
 _INSTEAD = "_gridstride_instead_of"  # of a module of ours: the one whose place it has
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 # -- modules -----------------------------------------------------------------------------------------------------------
+class _InPlace(nn.Module):
+    """A module of ours in another one's place; the other one runs where a graph is compiled."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if torch.compiler.is_compiling():
+            found: Tensor = getattr(self, _INSTEAD)[0](input)
+            return found
+        return super().forward(input)
+
+
+class _RMSNorm(_InPlace, RMSNorm):
+    pass
+
+
+class _LayerNorm(_InPlace, LayerNorm):
+    pass
+
+
+class _GELU(_InPlace, GELU):
+    pass
+
+
+class _Dropout(_InPlace, Dropout):
+    pass
+
+
 def _rms_norm(module: nn.Module) -> nn.Module:
-    ours = RMSNorm(module.weight.shape[-1], eps=module.variance_epsilon, device="meta")
+    ours = _RMSNorm(module.weight.shape[-1], eps=module.variance_epsilon, device="meta")
     ours.weight = module.weight
     return ours
 
 
 def _layer_norm(module: nn.Module) -> nn.Module:
-    ours = LayerNorm(module.normalized_shape, module.eps, device="meta")
+    ours = _LayerNorm(module.normalized_shape, module.eps, device="meta")
     ours.weight, ours.bias = module.weight, module.bias
     return ours
 
@@ -42,10 +66,12 @@ class _Swap(NamedTuple):
 _SWAPS = (
     _Swap("RMS norm", ("LlamaRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm"), _rms_norm),
     _Swap("layer norm", ("LayerNorm",), _layer_norm),
-    _Swap("GELU", ("NewGELUActivation", "GELUTanh"), lambda module: GELU()),
-    _Swap("dropout", ("Dropout",), lambda module: Dropout(module.p)),
+    _Swap("GELU", ("NewGELUActivation", "GELUTanh"), lambda module: _GELU()),
+    _Swap("dropout", ("Dropout",), lambda module: _Dropout(module.p)),
 )
 _OF_CLASS = {name: swap for swap in _SWAPS for name in swap.named}
+_LEFT_OF_GPT2 = "attention, for which PyTorch takes the fastest kernel already"
+_LEFT = f"{_LEFT_OF_GPT2}; rotary embedding and gated SiLU, whose ops have no gradient"
 _TYPES = ("gpt2", "llama", "qwen2", "qwen3")  # config.model_type
 
 
@@ -58,17 +84,18 @@ class Patched:
 
     def __str__(self) -> str:
         swapped = ", ".join(f"{count} × {what}" for what, count in self.swapped.items())
-        return swapped + (f"; left: {self.left}" if self.left else "")
+        return f"{swapped}; left: {self.left}"
 
 
 def patch(model: nn.Module) -> Patched:
-    """Swap the norms, GELUs, dropouts, attention and loss of a transformers decoder for ours, in place.
+    """Swap the norms, GELUs, dropouts and loss of a transformers decoder for ours, in place.
 
     For Llama, Qwen 2, Qwen 3 and GPT-2. Parameters stay the same objects, state dicts the same; `unpatch` puts
-    everything back. ValueError for another model, and for one that is patched.
+    everything back. Under `torch.compile` the modules run as they were, since the compiler fuses them with their
+    neighbours, and the loss is ours. ValueError for another model, and for one that is patched.
     """
     _check(model)
-    if hasattr(model, _LEFT):
+    if hasattr(model, _PATCHED):
         raise ValueError(f"this {type(model).__name__} is patched already: unpatch(model) first")
     found: Counter[str] = Counter()
     for parent, name, child in list(_children(model)):
@@ -76,26 +103,19 @@ def patch(model: nn.Module) -> Patched:
         if swap is not None and not (isinstance(child, nn.Dropout) and child.p == 0.0):
             _put(parent, name, child, swap.make(child))
             found[swap.what] += 1
-    own = model.config._attn_implementation
-    if own == "sdpa":
-        _register_attention()
-        model.set_attn_implementation(_ATTENTION)
-        found["attention"] = model.config.num_hidden_layers
-    setattr(model, _LEFT, own)
+    setattr(model, _PATCHED, True)
     if "ForCausalLM" in str(getattr(model, "loss_type", "")) or type(model).__name__.endswith(
         ("CausalLM", "LMHeadModel")
     ):
         model.loss_function = causal_loss
         found["cross-entropy"] = 1
-    left = ["rotary embedding and gated SiLU, whose ops have no gradient"] * (model.config.model_type != "gpt2")
-    left += [f"attention, which is {own!r} and not 'sdpa'"] * (own != "sdpa")
-    return Patched(dict(found), "; ".join(left))
+    left = _LEFT_OF_GPT2 if model.config.model_type == "gpt2" else _LEFT
+    return Patched(dict(found), left)
 
 
 def unpatch(model: nn.Module) -> None:
     """Put back what `patch` took out: the very modules. ValueError for a model that is not patched."""
-    own = getattr(model, _LEFT, None)
-    if own is None:
+    if not hasattr(model, _PATCHED):
         raise ValueError(f"this {type(model).__name__} is not patched")
     for parent, name, child in list(_children(model)):
         if hasattr(child, _INSTEAD):
@@ -103,11 +123,9 @@ def unpatch(model: nn.Module) -> None:
             for parameter, value in child.named_parameters(recurse=False):
                 setattr(before, parameter, value)
             parent._modules[name] = before.train(child.training)
-    if own == "sdpa":
-        model.set_attn_implementation(own)
     if getattr(model, "_loss_function", None) is causal_loss:
         del model._loss_function
-    delattr(model, _LEFT)
+    delattr(model, _PATCHED)
 
 
 def _check(model: nn.Module) -> None:
@@ -130,35 +148,7 @@ def _put(parent: nn.Module, name: str, before: nn.Module, ours: nn.Module) -> No
     parent._modules[name] = ours.train(before.training)
 
 
-# -- attention and loss ------------------------------------------------------------------------------------------------
-def _register_attention() -> None:
-    """By the name that models look it up with; its masks are SDPA's, which are None where causal is all there is."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
-
-    AttentionInterface.register(_ATTENTION, _attention)
-    AttentionMaskInterface.register(_ATTENTION, sdpa_mask)
-
-
-def _attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, dropout: float = 0.0,
-    scaling: float | None = None, is_causal: bool | None = None, **others: Any,
-) -> tuple[Tensor, None]:  # fmt: skip
-    """As transformers calls it: [B, heads, Q, D] in, [B, Q, heads, D] out. PyTorch's own under a mask or dropout."""
-    if attention_mask is not None or dropout or others.get("position_bias") is not None:
-        from transformers.integrations.sdpa_attention import sdpa_attention_forward
-
-        given = {"dropout": dropout, "scaling": scaling, "is_causal": is_causal, **others}
-        found: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **given)
-        return found
-    queries = query.shape[2]
-    causal = queries > 1 and (getattr(module, "is_causal", True) if is_causal is None else is_causal)
-    if causal:
-        key, value = key[:, :, :queries], value[:, :, :queries]
-    out = attention(query, key, value, past=0 if causal else None, scale=scaling)
-    return out.transpose(1, 2).contiguous(), None
-
-
+# -- the loss ----------------------------------------------------------------------------------------------------------
 def causal_loss(
     logits: Tensor, labels: Tensor, vocab_size: int, num_items_in_batch: Tensor | int | None = None,
     ignore_index: int = -100, shift_labels: Tensor | None = None, **others: Any,

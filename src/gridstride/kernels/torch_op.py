@@ -41,6 +41,7 @@ _WAIT = "griddepcontrol.wait"
 _CODES = {"float32": "f", "float64": "d", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
 _POINTER = "Q"
 _MOST_KEPT = 4
+_PLAIN = (Tensor, torch.nn.Parameter)
 _KERNELS = Path(__file__).resolve().parent
 
 Dim3 = tuple[int, int, int]
@@ -102,6 +103,16 @@ def _compiled(folder: str, rung: str, ordinal: int, macros: tuple[tuple[str, obj
     with use(gpu):
         module = cuda(file.source, [f"-D{name}={value}" for name, value in macros], filename=file.filename)
         return Launcher(module[file.entry].bound(), waits=_WAIT in module.ptx)
+
+
+def plain(*tensors: Tensor) -> bool:
+    """Whether kernels may be launched without PyTorch's dispatcher: on CUDA tensors of no subclass, where nothing that
+    listens to the dispatcher (a compiler, fake tensors, a mode, a transform) is at work.
+    """
+    listening = torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack()
+    if listening or torch._C._are_functorch_transforms_active():
+        return False
+    return all(x.is_cuda and type(x) in _PLAIN for x in tensors)
 
 
 def element(x: Tensor) -> str:

@@ -17,6 +17,7 @@ from gridstride.kernels.torch_op import (
     lanes_of_rows,
     launcher,
     once_differentiable,
+    plain,
     properties,
 )
 
@@ -41,8 +42,27 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = Fal
     `fixed_weights`: the weight is read before the kernels in front of this one have ended, so nothing on the GPU may
     still be writing it.
     """
-    out: Tensor = torch.ops.gridstride.rms_norm(x, weight, eps, fixed_weights)
+    shorter = torch.is_grad_enabled() and plain(x, weight)
+    op = _Eager.apply if shorter else torch.ops.gridstride.rms_norm
+    out: Tensor = op(x, weight, eps, fixed_weights)
     return out
+
+
+class _Eager(torch.autograd.Function):
+    """The op with its gradient, without PyTorch's dispatcher, which takes as long as the kernel for a few rows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, fixed_weights: bool) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.eps = eps
+        return _rms_norm_cuda(x, weight, eps, fixed_weights)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        x, weight = ctx.saved_tensors
+        op = torch.ops.gridstride.rms_norm_backward if torch.is_grad_enabled() else _backward_cuda
+        dx, dweight = op(dy, x, weight, ctx.eps)
+        return dx, dweight, None, None
 
 
 def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
