@@ -257,11 +257,11 @@ PRINTED, ASSERTED = 0, 1
 HEAP = Layout(
     "heap",
     """start:i64 size:i64 units:i64 cursor:i64 owner:ptr bytes:ptr lock:i32 failed:i32 allocations:i64 frees:i64
-    live:i64 live_bytes:i64 asked:i64 unset:ptr origins:origin*""",
+    live:i64 live_bytes:i64 asked:i64 unset:ptr origins:origin* no_room:i64""",
 )
 """The device heap: `owner` says for each unit which unit its block starts at (plus 1; 0: none yet), `bytes` at a
 block's first unit how long it is (-1 - length once freed). `failed` counts requests that found no room, `asked` are the
-bytes of the others."""
+bytes of the others. `no_room`: the fewest units that were looked for in vain since something was freed, 0 for none."""
 
 HARDWARE_STACK = 1 << 10
 """Bytes of stack that a thread has for recursive calls: cudaLimitStackSize, unless told otherwise."""
