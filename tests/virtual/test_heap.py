@@ -111,7 +111,6 @@ def test_what_found_no_room_is_not_looked_for_again_until_something_is_freed() -
         assert gpu.heap.use().failed >= 400 * 256
 
 
-
 @pytest.mark.parametrize("observed", [False, True], ids=["fast", "observed"])
 @pytest.mark.parametrize("mistake", WRONG)
 def test_mistakes_with_blocks_are_findings(gpu: gs.VirtualGPU, mistake: str, observed: bool) -> None:

@@ -16,6 +16,7 @@ from gridstride.virtual.abi.mbarriers import (
     BLOCK_ORDER,
     CLUSTER_ORDER,
     COUNT_MASK,
+    GIVES_UP,
     MAY_FAIL,
     MAY_WAIT,
     MAY_YIELD,
@@ -168,6 +169,11 @@ def _test(m: Module) -> None:
                 b.store(b.load("i32", over) | bit, over)
             some = b.load("i32", over) != 0
             b.break_if(some | (mask == 0), done)
+            patience = warp.launch.patience_left
+            patient = ((flags & GIVES_UP) != 0) & b.compare("sgt", patience, i64(0))
+            with b.if_(patient):
+                warp.launch.patience_left = patience - 1
+            b.break_if(patient, done)  # whoever arrives, and copies, come later than it gives up
             b.store(i32(0), landed)
             with b.if_(warp.copies != NULL), b.lanes(mask) as lane:
                 place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
