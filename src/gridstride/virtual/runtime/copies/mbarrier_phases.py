@@ -138,7 +138,7 @@ def _arrive(m: Module) -> None:
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
         warp, site, mask, where, space, *columns, states, order = args
         with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_meet", warp)
+            b.call("void", "gs_race_order", warp)
         with b.lanes(mask) as lane:
             place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
             b.call("void", "gs_team_give", warp, place, NULL, (order & CLUSTER_ORDER) == 0)
@@ -190,7 +190,7 @@ def _test(m: Module) -> None:
                 warp.polled_site = site
                 _wait(b, warp, site, mask, allowed, left)
         with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_meet", warp)
+            b.call("void", "gs_race_order", warp)
         b.ret(b.load("i32", over))
 
 
