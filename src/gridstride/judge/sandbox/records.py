@@ -117,7 +117,8 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
     warnings = [warning_words(each) for each in facts.warnings]
     divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
     return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "keeps": facts.keeps,
-            "warnings": warnings, "notes": [*facts.notes], "divisions": divided, "constants": facts.constants[:_MOST_CONSTANTS],
+            "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
+            "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions]}  # fmt: skip
 
 
