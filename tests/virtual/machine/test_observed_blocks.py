@@ -25,7 +25,7 @@ def test_a_sample_does_not_stay_in_one_column(grid: tuple[int, int, int]) -> Non
     assert observed.count == len(counted) <= ALL_OBSERVED
 
 
-@pytest.mark.parametrize("order", OTHERS, ids=str)
+@pytest.mark.parametrize("order", [IN_TURN, *OTHERS], ids=str)
 @pytest.mark.parametrize("blocks", [1, 2, 100, 129, 1000, 4096, 5000, 65_537])
 def test_pairs_are_about_as_many_and_counted_right(order: Schedule, blocks: int) -> None:
     observed = in_pairs(blocks, order)
@@ -34,7 +34,7 @@ def test_pairs_are_about_as_many_and_counted_right(order: Schedule, blocks: int)
     assert last_started(order, blocks) in observed
 
 
-@pytest.mark.parametrize("order", OTHERS, ids=str)
+@pytest.mark.parametrize("order", [IN_TURN, *OTHERS], ids=str)
 def test_pairs_are_any_number_of_blocks_apart(order: Schedule) -> None:
     blocks = members(in_pairs(4096, order))
     apart = {b - a for a, b in itertools.combinations(blocks, 2)}
@@ -69,7 +69,7 @@ extern "C" __global__ void k(int n) {
 
 
 @pytest.mark.parametrize("update", ["slots[blockIdx.x % 1024] += n", "atomicAdd(&slots[blockIdx.x % 1024], n)"])
-@pytest.mark.parametrize("order", OTHERS, ids=str)
+@pytest.mark.parametrize("order", [IN_TURN, *OTHERS], ids=str)
 def test_a_place_that_blocks_1024_apart_update(order: Schedule, update: str) -> None:
     kernel = gs.cuda(SLOTS.replace("UPDATE", update))["k"]
     with gs.use(gs.VirtualGPU("h200")) as gpu, gpu.scheduled(order):

@@ -63,9 +63,11 @@ def lane_watched(schedule: Schedule, observed: ObservedBlocks) -> tuple[int, int
     among themselves those of the next do too, and looking lane by lane takes several times as long as all else. In turn
     the first and the last one, in other orders the one that starts last, which often does what is left to do, and any.
     """
-    end = (observed.blocks - 1) // observed.step * observed.step
+    end, last = (observed.blocks - 1) // observed.step * observed.step, last_started(schedule, observed.blocks)
+    last = last if last in observed else end
     if schedule == IN_TURN:
-        return 0, end
-    draw, last = random.Random(f"lanes {schedule} {observed.blocks}"), last_started(schedule, observed.blocks)
-    some = draw.randrange(observed.first, observed.first + observed.near) if observed.near else None
-    return last if last in observed else end, draw.randrange(0, end + 1, observed.step) if some is None else some
+        return 0, last
+    draw = random.Random(f"lanes {schedule} {observed.blocks}")
+    if observed.near:
+        return last, draw.randrange(observed.first, observed.first + observed.near)
+    return last, draw.randrange(0, end + 1, observed.step)

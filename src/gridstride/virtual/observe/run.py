@@ -16,7 +16,6 @@ from gridstride.virtual.findings.recorded import beside, reported
 from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, evenly, in_pairs
-from gridstride.virtual.machine.schedule import IN_TURN
 from gridstride.virtual.machine.session import Session
 from gridstride.virtual.machine.variant import Tables, Variant
 from gridstride.virtual.observe.counters import Counted, Counters
@@ -134,15 +133,13 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
 
 
 def _observed_blocks(grid: Dim3, team: int, device: Device) -> ObservedBlocks:
-    """Of a grid of clusters of `team` blocks: all under the sanitizer, else some. Where the order of blocks is another
-    than the usual one, races are what the run is made for.
+    """Of a grid of clusters of `team` blocks: all under the sanitizer, else some. Where somebody gives an order, races
+    are what the run is made for.
     """
     blocks = math.prod(grid)
     if device.sanitize:
         return ObservedBlocks(blocks)
-    if device.schedule in (None, IN_TURN):
-        return evenly(grid, team)
-    return in_pairs(blocks, device.schedule, team)
+    return evenly(grid, team) if device.schedule is None else in_pairs(blocks, device.schedule, team)
 
 
 def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
