@@ -152,7 +152,7 @@ def _too_much_local(kernel: Any, gpu: VirtualGPU) -> str:
     )
 
 
-_PATIENCE = 1 << 21  # rounds: who counts them mostly gives up after a thousand or a million
+_PATIENCE = 9 << 17  # rounds: who counts them mostly gives up after a thousand, or a million or 2^20
 _SCHEDULES: dict[Order | None, Schedule] = {
     None: IN_TURN,
     "reversed": replace(REVERSED, patience=_PATIENCE),
