@@ -88,6 +88,29 @@ WRONG = {
 }
 
 
+def test_what_found_no_room_is_not_looked_for_again_until_something_is_freed() -> None:
+    """Searching all of the heap for each of 10^5 requests took minutes."""
+    with gs.use(gs.VirtualGPU("h200", heap=64 << 20, workers=1, time_limit=10)) as gpu:
+        module = gs.cuda("""
+        __device__ char *kept;
+        extern "C" __global__ void fill(int *o) {
+            if (blockIdx.x == 0 && threadIdx.x == 0) kept = (char *)malloc(8 << 20);
+            while (malloc(12 << 20)) {}
+            if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) o[0] = malloc(1 << 20) != 0;  // less does fit
+        }
+        extern "C" __global__ void give(int *o) {
+            void *before = malloc(15 << 19);
+            free(kept);
+            o[1] = before != 0;
+            o[2] = malloc(15 << 19) != 0;
+        }""")
+        out = zeros(3)
+        module["fill"][400, 256](out)
+        module["give"][1, 1](out)
+        assert out.tolist() == [1, 0, 1]
+        assert gpu.heap.use().failed >= 400 * 256
+
+
 @pytest.mark.parametrize("observed", [False, True], ids=["fast", "observed"])
 @pytest.mark.parametrize("mistake", WRONG)
 def test_mistakes_with_blocks_are_findings(gpu: gs.VirtualGPU, mistake: str, observed: bool) -> None:

@@ -16,9 +16,10 @@ from gridstride.compiler.frontends import require, version_of
 from gridstride.compiler.python_function import Place, digest
 from gridstride.compiler.signature import Parameter, Signature
 from gridstride.compiler.triton_messages import explained, file_of, first_line
+from gridstride.compiler.triton_other import loads_without_other
 from gridstride.compiler.triton_tuned import tuned
 
-_CACHE_FORMAT = "2"  # of the entries; raise it when what is stored, or how Triton is called, changes
+_CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
 _ALIGNED = ":16"
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[(\d+(?:, ?\d+)*)\]>")
@@ -71,6 +72,8 @@ class TritonCode:
     scratch: int
     hidden: int
     boxes: Sequence[tuple[Sequence[int], int]] = ()
+    without_other: Sequence[str] = ()
+    """"line:column" of each masked load without `other`."""
 
 
 def triton_function(
@@ -264,6 +267,7 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
         scratch=getattr(known, "global_scratch_size", 0),
         hidden=_parameter_count(ptx) - sum(len(_parameters(*each)) for each in wanted.types.items()),
         boxes=[_box(each) for each in getattr(known, "tensordesc_meta", None) or ()],
+        without_other=list(loads_without_other(compiled.asm["ttir"])),
     )
 
 

@@ -286,6 +286,7 @@ class Ladder:
             float_index=facts.float_index,
             conditions=facts.conditions,
             constants=facts.constants,
+            keeps=facts.keeps,
             seed=self.seed,
         )
         return self.cases() + prepare(self.problem, own, keep=False)

@@ -89,8 +89,8 @@ class Case:
     how many elements after an aligned address an array begins, as a part of a larger array does; 0 for the others.
     `order` is in what order the second run's blocks and warps go; the first run's go in turn. `again`: other data
     follows in the same memory, then in other memory. `fresh`: the module is loaded anew, and the run in the other order
-    comes first. `once`: one run only; the longest cases have no second. `mirrored`: the arrays lie in memory in the
-    opposite order, the last parameter first.
+    comes first; `swapped`: it comes first, with the module as the cases before left it. `once`: one run only; the
+    longest cases have no second. `mirrored`: the arrays lie in memory in the opposite order, the last parameter first.
     """
 
     sizes: Sizes
@@ -104,6 +104,7 @@ class Case:
     fresh: bool = False
     once: bool = False
     mirrored: bool = False
+    swapped: bool = False
 
     def __str__(self) -> str:
         sizes = " ".join(f"{name}={value}" for name, value in self.sizes.items())

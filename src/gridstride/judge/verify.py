@@ -200,7 +200,7 @@ def _right_when_loaded_anew(problem: Problem, subject: Subject, one: Prepared, n
     """Whether what a launch left wrong is right where the module was just loaded, on the same data and in the same
     order of blocks: then the launches before are to blame, and what they left.
     """
-    case = replace(one.case, fresh=True, once=not ordered, again=False)
+    case = replace(one.case, fresh=True, once=not ordered, again=False, swapped=False)
     done = subject.attempt(problem.signature, case, [one.inputs])
     return bool(done.results) and compared(problem, one, name, done.results[0]).passed
 

@@ -130,6 +130,18 @@ def test_a_kernel_whose_indices_may_be_floats_is_run_where_floats_are_not_exact(
     assert kernel_cases(huge, launch, float_index=False, seed=3) == ()
 
 
+def test_what_a_kernel_may_keep_is_met_behind_one_small_launch_and_behind_three(doubling: Problem) -> None:
+    launch = Launch(("ceil(n/24)",), ("24",))
+    usual = kernel_cases(doubling, launch, float_index=False, seed=3)
+    more = kernel_cases(doubling, launch, float_index=False, keeps=True, seed=3)[len(usual) :]
+    small = [case.sizes["n"] <= 24 for case in more]
+    assert small == [False, True, False, False, True, False, False, True, True, True, False]
+    assert [number for number, case in enumerate(more) if case.swapped] == [2, 5, 10]
+    assert [more[number].order for number in (2, 5, 10)] == ["reversed", "in step", "reversed"]
+    assert len({case.sizes["n"] for case in more if case.sizes["n"] > 24}) == 1
+    assert all(case.once and not case.fresh for case in more)
+
+
 # -- a parameter that never changes ------------------------------------------------------------------------------------
 def scaled(doubling: Problem, **changes: object) -> Problem:
     parameters = (array("x", "float32", "n"), array("y", "float32", "n", role="out"), size("n"), scalar("factor"))

@@ -43,6 +43,28 @@ def sizes(condition: str) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("(n ^ 12345) - 1", 12345),
+        ("(777 ^ n) - 1", 777),
+        ("(n - 12345) | (12345 - n)", 12345),
+        ("m - 70000", 70000),
+        ("n + 12345", None),
+        ("n - 5", None),
+        ("n * 3 - 600", None),
+        ("(n ^ k) - 1", None),
+        ("(int)threadIdx.x - 500", None),
+    ],
+)
+def test_what_is_zero_for_one_size_alone_is_as_good_as_a_comparison(value: str, size: int | None) -> None:
+    ptx = gs.cuda(f"__global__ void f(long long* x, int n, long long m, unsigned k) {{ x[0] = {value}; }}").ptx
+    found = list(size_conditions(ptx))
+    assert {(each.comparison, *each.right) for each in found} == ({("eq", size)} if size else set())
+    for each in found:
+        assert truth(each, size or 0, (size or 0) + 1) == [True, False]
+
+
+@pytest.mark.parametrize(
     ("condition", "after"),
     [
         ("n > 65536", [65536]),

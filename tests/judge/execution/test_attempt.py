@@ -58,6 +58,8 @@ def test_which_order_comes_first_changes_with_each_input() -> None:
     case = Case({"n": 8}, "normal", 0)
     assert [step.ordered for step in steps(case, 2)] == [False, True, True]
     assert [step.ordered for step in steps(replace(case, fresh=True), 2)] == [True, False, False]
+    assert [step.ordered for step in steps(replace(case, once=True), 1)] == [False]
+    assert [step.ordered for step in steps(replace(case, once=True, swapped=True), 1)] == [True]
 
 
 def test_a_verdict_runs_on_one_core_so_that_it_is_the_same_each_time() -> None:

@@ -14,7 +14,7 @@ from gridstride.virtual.machine.schedule import (
     REVERSED,
     Schedule,
     Turns,
-    first_watched,
+    last_started,
     seeded,
     turns,
 )
@@ -215,7 +215,9 @@ def test_words_that_are_no_order_are_refused() -> None:
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3, 100])
-def test_orders_watch_both_ends_of_a_grid(blocks: int) -> None:
-    assert first_watched(IN_TURN, blocks, 2) == 0
-    assert first_watched(REVERSED, blocks, 2) == max(0, blocks - 2)
-    assert 0 <= first_watched(seeded(1), blocks, 2) <= max(0, blocks - 2)
+def test_the_block_that_starts_last(blocks: int) -> None:
+    assert last_started(IN_TURN, blocks) == blocks - 1
+    assert last_started(REVERSED, blocks) == 0
+    made = turns("seeded", blocks, seed=1, what="blocks")
+    places = [(made.step * i + made.first) % blocks for i in range(blocks)]
+    assert last_started(seeded(1), blocks) == (blocks - 1 - places[-1] if made.back else places[-1])

@@ -9,7 +9,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.observe.run import ALL_COUNTED, sample_step
+from gridstride.virtual.machine.observed_blocks import ALL_OBSERVED
 
 PATTERNS = """
 extern "C" __global__ void by_index(const int* where, const float* in, float* out) {
@@ -108,19 +108,11 @@ def test_lines_add_up_to_the_totals(module: Any) -> None:
 
 def test_a_small_grid_is_counted_whole_and_a_large_one_sampled(module: Any) -> None:
     out = gs.to_device(np.zeros(32, "f4"))
-    small = module["half_idle"].observe(ALL_COUNTED, 32)(out)
-    large = module["half_idle"].observe(ALL_COUNTED * 8, 32)(out)
+    small = module["half_idle"].observe(ALL_OBSERVED, 32)(out)
+    large = module["half_idle"].observe(ALL_OBSERVED * 8, 32)(out)
     assert small.counters.exact
     assert not large.counters.exact
     assert large.counters.global_requests == pytest.approx(8 * small.counters.global_requests, rel=0.01)
-
-
-@pytest.mark.parametrize("grid", [(64, 64, 1), (1000, 1, 1), (32, 32, 4), (129, 1, 1)])
-def test_a_sample_does_not_stay_in_one_column(grid: tuple[int, int, int]) -> None:
-    step = sample_step(grid)
-    columns = {index % grid[0] for index in range(0, grid[0] * grid[1] * grid[2], step)}
-    counted = len(range(0, grid[0] * grid[1] * grid[2], step))
-    assert len(columns) == min(grid[0], counted)
 
 
 def test_the_prediction_names_what_it_is_limited_by(module: Any) -> None:

@@ -37,12 +37,13 @@ from gridstride.judge.cases.sizes import (
     whole_tiles,
 )
 from gridstride.judge.header import Launch
-from gridstride.judge.problem import Case, Problem
+from gridstride.judge.problem import Case, Order, Problem
 
 _FAR = 65_537  # units between an aligned address and where an array begins, among those next to it
 _GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
 _AGAIN = 5  # every so many cases are followed by other data
 _FRESH = range(1, 1 + len(ORDERS))  # cases that begin in another order, with variables that know of no launch
+_BETWEEN: tuple[tuple[Order, int], ...] = (("reversed", 1), ("in step", 1), ("reversed", 3))  # launches of small sizes
 _QUICK = 1 << 21  # product of the sizes up to which a public shape is run with every kind of data
 _ONCE = 1 << 13  # a larger size is run once
 _PER_KIND = 2  # hidden cases with each kind of data, besides the public one
@@ -109,10 +110,12 @@ def kernel_cases(
     float_index: bool,
     conditions: Iterable[SizeCondition] = (),
     constants: Iterable[int] = (),
+    keeps: bool = False,
     seed: int,
 ) -> tuple[Case, ...]:
     """Cases next to the tiles of the kernel's own launch, where an index is too large for the float that it was, and at
-    both sides of what the kernel's text decides by.
+    both sides of what the kernel's text decides by; of one that `keeps` variables from launch to launch, a large size
+    behind others.
     """
     draw = random.Random(f"{problem.name} {seed} launch")
     made = []
@@ -142,7 +145,7 @@ def kernel_cases(
     for branch in branches(problem, conditions, launch):
         taken = _at_branch(draw, problem, branch)
         made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in taken]
-    return _ordered(made)
+    return (*_ordered(made), *(_left_over(draw, problem, launch) if keeps else ()))
 
 
 def drawn_cases(problem: Problem, *, seed: int, count: int) -> tuple[Case, ...]:
@@ -310,6 +313,20 @@ def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Itera
     sizes = {n: step * draw.randint(1, max(1, min(2, problem.largest[n] // step))) for n, step in steps.items()}
     for empty in ("", *problem.zeros) if steps else ():
         yield _strided(draw, problem, {name: 0 if name == empty else size for name, size in sizes.items()})
+
+
+def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[Case]:
+    """A large size, one or three small ones, and the large one in another order at once. What the first launch left for
+    blocks that the small ones lack is taken for new where launches are told apart by one bit, or by two.
+    """
+    for name, tile in launch_tiles(problem, launch).items():
+        most = problem.largest[name]
+        sizes = _alone(draw, problem, {name: draw.randint(most - most // 8, most)})
+        for order, between in _BETWEEN:
+            small = [_alone(draw, problem, {name: draw.randint(1, tile)}) for _ in range(between)]
+            for number, each in enumerate((sizes, *small, sizes)):
+                seed, last = draw.randrange(2**31), number == between + 1
+                yield Case(each, "normal", seed, hidden=True, order=order, once=True, swapped=last)
 
 
 def _few_blocks(draw: random.Random, problem: Problem) -> Iterator[Case]:

@@ -8,7 +8,7 @@ constants; a register that is set twice, or from a thread's place or from memory
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,11 +20,13 @@ _WORD = re.compile(r"-?\d+|0[xX][0-9a-fA-F]+U?")
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(.+?)\s*;", re.MULTILINE)
 _PARAMETER = re.compile(r"\[\w+_param_(\d+)\]")
 _ENTRY = re.compile(r"\.entry[^{]*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
+_PLACE = re.compile(r"p\d{1,2}")
 _VARIABLE = re.compile(r"p\d{1,2}|[gb][0-2]")
 _OF_LAUNCH = {f"%{register}.{axis}": f"{letter}{place}" for register, letter in (("nctaid", "g"), ("ntid", "b"))
               for place, axis in enumerate("xyz")}  # fmt: skip
 MOST_TOKENS = 32  # tokens of an expression: what people compare is shorter
 _MOST = 24  # conditions of a kernel that are looked at
+_LEAST_DIFFERENCE, _MOST_DIFFERENCES = 32, 4  # smaller sizes are all run, and a kernel has few others
 _GROWTH = 1.2  # from one size that is tried to the next
 _WIDER = {f"{sign}{bits}": 2 * bits for bits in (8, 16, 32) for sign in "su"}
 
@@ -130,7 +132,26 @@ def size_conditions(ptx: str) -> tuple[SizeCondition, ...]:
         sides = [_value(each, values) for each in operands.split(", ")[1:3]]
         if comparison in _COMPARISONS and kind in _TYPES and all(sides):
             found[SizeCondition(sides[0], comparison, kind, sides[1])] = None
-    return tuple(each for each in found if each.variables)
+    return tuple(each for each in (*found, *_differences(lines, values)) if each.variables)
+
+
+def _differences(lines: Sequence[tuple[str, str]], values: Mapping[str, tuple[Token, ...]]) -> Iterator[SizeCondition]:
+    """Where a parameter itself is held against a number by arithmetic, `n ^ 12345` or `n - 12345`: what is 0 for one
+    size alone, and may decide something, is as good as a comparison.
+    """
+    found: dict[SizeCondition, None] = {}
+    for opcode, operands in lines:
+        name, kind = opcode.split(".")[0], opcode.split(".")[-1].replace("b", "u")
+        given = [_value(each, values) for each in operands.split(", ")[1:]]
+        if name not in ("xor", "sub", "add") or len(given) != 2 or kind not in _TYPES:
+            continue
+        for one, other in (given, given[::-1]):
+            size = [each for each in one if not str(each).startswith("as.")]
+            if len(size) == 1 and _PLACE.fullmatch(str(size[0])) and len(other) == 1 and isinstance(other[0], int):
+                number = -other[0] if name == "add" else other[0]
+                if number > _LEAST_DIFFERENCE:
+                    found[SizeCondition(one, "eq", kind, (number,))] = None
+    yield from list(found)[:_MOST_DIFFERENCES]
 
 
 def changes(condition: Callable[[int], bool], most: int) -> list[int]:

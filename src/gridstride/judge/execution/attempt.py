@@ -85,14 +85,14 @@ def steps(case: Case, inputs: int) -> tuple[Step, ...]:
     data; what it keeps from every other launch, when the number of launches is odd.
     """
     if case.once:
-        return (Step(0, 0, False),)
+        return (Step(0, 0, case.swapped),)
     first = [Step(0, 0, ordered_first(case, 0) != second) for second in (False, True)]
     return (*first, *(Step(number, case.seed % 2, ordered_first(case, number)) for number in range(1, inputs)))
 
 
 def ordered_first(case: Case, number: int) -> bool:
     """Whether the case's order comes before that in turn in the runs on an input: the first (0) or other data (1)."""
-    return case.fresh != (number > 0)
+    return (case.fresh or case.swapped) != (number > 0)
 
 
 def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
@@ -152,7 +152,7 @@ def _path(kernel: Launchable, seen: Any) -> KernelPath:
 
 def _in_turn(kernel: Launchable, signature: Signature, case: Case, inputs: Sequence[Values]) -> tuple[Finding, ...]:
     """What is found in the first run of a case whose blocks go in another order first, had they gone in turn."""
-    return attempt(kernel, signature, replace(case, fresh=True, once=True), inputs[:1]).findings
+    return attempt(kernel, signature, replace(case, fresh=True, once=True, swapped=False), inputs[:1]).findings
 
 
 def _reading_only(device: Device, buffers: Buffers) -> AbstractContextManager[object]:

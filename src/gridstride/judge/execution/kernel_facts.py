@@ -16,6 +16,8 @@ _FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|6
 _NARROW = re.compile(r"\.(?:f16|bf16|f16x2|bf16x2|tf32|e4m3|e5m2|e4m3x2|e5m2x2)\b")
 _ATOMIC = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:atom|red)\.", re.MULTILINE)
 
+_VARIABLE = re.compile(r"^\s*(?:\.(?:visible|weak|extern|common)\s+)?\.global\s(?![^;]*\$str)", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
@@ -25,7 +27,8 @@ class KernelFacts:
     was built. `divisions` are its lines that divide by what is not known when it is compiled. `by_name`: all its
     parameters were found by their names, in whatever order they are. `conditions` are what its text decides by, over
     the problem's parameters by place. `constants`: whole numbers in its text that a size may pass. `narrow`: it
-    computes in fewer bits than float32 somewhere.
+    computes in fewer bits than float32 somewhere. `keeps`: its module has variables that one launch may leave for the
+    next.
     """
 
     float_index: bool = False
@@ -37,6 +40,7 @@ class KernelFacts:
     conditions: tuple[SizeCondition, ...] = ()
     narrow: bool = True
     constants: tuple[int, ...] = ()
+    keeps: bool = False
 
     @staticmethod
     def of(
@@ -58,5 +62,5 @@ class KernelFacts:
         atomics, narrow = bool(_ATOMIC.search(ptx)), bool(_NARROW.search(ptx))
         return KernelFacts(
             float_index, atomics, warnings, notes, divisions(ptx), conditions=conditions, narrow=narrow,
-            constants=far_constants(ptx),
+            constants=far_constants(ptx), keeps=bool(_VARIABLE.search(ptx)),
         )  # fmt: skip

@@ -152,10 +152,11 @@ def _too_much_local(kernel: Any, gpu: VirtualGPU) -> str:
     )
 
 
+_PATIENCE = 9 << 17  # rounds: who counts them mostly gives up after a thousand, or a million or 2^20
 _SCHEDULES: dict[Order | None, Schedule] = {
     None: IN_TURN,
-    "reversed": REVERSED,
-    "seeded": seeded(1),
+    "reversed": replace(REVERSED, patience=_PATIENCE),
+    "seeded": replace(seeded(1), patience=_PATIENCE),
     "in step": IN_STEP,
     "one at a time": replace(REVERSED, resident=1),  # who waits for the block before it waits for ever
 }

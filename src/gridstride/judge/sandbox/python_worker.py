@@ -146,6 +146,7 @@ def _without_a_driver(source: str) -> AbstractContextManager[None]:
 
 def _triton(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     from gridstride.compiler.triton import compile_triton, triton_function
+    from gridstride.compiler.triton_other import undefined_where_masked
     from gridstride.compiler.triton_tuned import tuned
 
     chosen = tuned(function, words["constants"], words["warps"])
@@ -161,7 +162,8 @@ def _triton(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if code.scratch or code.boxes:
         raise ValueError("a kernel that needs scratch memory or tensor descriptors cannot be judged")
     numbers = {name: int(value) for name, value in wanted.constants.items() if isinstance(value, int)}
-    return code.ptx, {"entry": code.entry, "threads": code.threads, "shared": code.shared,
+    ptx = undefined_where_masked(code.ptx, code.without_other)
+    return ptx, {"entry": code.entry, "threads": code.threads, "shared": code.shared,
             "hidden": code.hidden, "order": order, "own": own, "constants": numbers,
             "notes": [*chosen.notes, *notes]}  # fmt: skip
 

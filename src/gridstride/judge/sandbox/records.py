@@ -101,21 +101,24 @@ def _named(value: object, longest: int) -> str:
 def case_words(case: Case) -> dict[str, Any]:
     """What a worker must know of a case: not the seed that its data is drawn from."""
     return {"sizes": dict(case.sizes), "multiprocessors": case.multiprocessors, "offsets": dict(case.offsets),
-            "order": case.order, "once": case.once, "fresh": case.fresh, "mirrored": case.mirrored}  # fmt: skip
+            "order": case.order, "once": case.once, "fresh": case.fresh, "mirrored": case.mirrored,
+            "swapped": case.swapped}  # fmt: skip
 
 
 def case_of(words: Mapping[str, Any]) -> Case:
     """The case without its data."""
     return Case(words["sizes"], "", 0, multiprocessors=words["multiprocessors"], offsets=words["offsets"],
-                order=words["order"], once=words["once"], fresh=words["fresh"], mirrored=words["mirrored"])  # fmt: skip
+                order=words["order"], once=words["once"], fresh=words["fresh"], mirrored=words["mirrored"],
+                swapped=words["swapped"])  # fmt: skip
 
 
 def facts_words(facts: KernelFacts) -> dict[str, Any]:
     """What is known of a kernel once it is built."""
     warnings = [warning_words(each) for each in facts.warnings]
     divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
-    return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "warnings": warnings,
-            "notes": [*facts.notes], "divisions": divided, "constants": facts.constants[:_MOST_CONSTANTS],
+    return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "keeps": facts.keeps,
+            "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
+            "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions]}  # fmt: skip
 
 
@@ -129,7 +132,7 @@ def facts_of(words: Any) -> KernelFacts:
     constants = tuple(whole(each, 0, 1 << 31) for each in words["constants"][:_MOST_CONSTANTS])
     return KernelFacts(
         *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
-        constants=constants,
+        constants=constants, keeps=words["keeps"] is True,
     )  # fmt: skip
 
 

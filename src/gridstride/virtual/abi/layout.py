@@ -141,9 +141,10 @@ LAUNCH = Layout(
     output:ptr output_size:i64 output_used:i64 output_lost:i64 heap:heap* envreg:i32[2] launches:queue*
     warps_per_slot:i32 in_a_row:i64 apart:i64[8] next:i64 alone:i64[7] shadow:shadow*
     cluster:i32[3] cluster_size:i32 explicit_cluster:i32 objects:object*
-    unset:i64 unset_low:i64 unset_span:i64 origin:i32 lanes_from:i64 lanes_blocks:i64
+    unset:i64 unset_low:i64 unset_span:i64 origin:i32 lanes_all:i32 lanes_watched:i64[2]
+    near_first:i64 near:i64
     block_step:i64 block_first:i64 block_back:i32 warp_step:i32 warp_first:i32 warp_back:i32 warp_inverse:i32
-    lanes_back:i32 in_step:i32 alone_on_device:i32
+    lanes_back:i32 in_step:i32 alone_on_device:i32 patience:i64 patience_left:i64
      exited:i32 exited_site:i32 exited_size:i32 exited_address:i64""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
@@ -158,10 +159,12 @@ The i-th block to start is block (`block_step` · i + `block_first`) mod `blocks
 `block_back` is 1 (of clusters, the same); the warps of a block take turns likewise, and `warp_inverse` leads back from
 a warp's number to its turn. Where `lanes_back` is 1 the lanes of a warp do an atomic in reverse, and what else PTX
 leaves open is done the other way (Schedule); where `in_step` is 1 every warp lets all others come as far behind each
-access that may order something. Where `alone_on_device` is 1 one worker runs all blocks and the kernel
-reads no clock: if nothing changes, nothing ever will (stalls.py). Races within a warp are looked for in `lanes_blocks`
-of the observed blocks, from number `lanes_from` on. `exited` is 1 once the fast build has let an access go through to
-shared memory of a block that had ended, and the others say which.
+access that may order something; loops that may give up waiting go on for `patience_left` of their `patience` rounds
+before anybody else has a turn. Where `alone_on_device` is 1 one worker runs all blocks and the kernel
+reads no clock: if nothing changes, nothing ever will (stalls.py). Every `sample`-th block is observed (none where that
+is 0), and `near` blocks from `near_first` on (of clusters, the same). Races within a warp are looked for in those of
+`lanes_watched`, or in all observed ones where `lanes_all` is 1. `exited` is 1 once the fast build has let an access go
+through to shared memory of a block that had ended, and the others say which.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
 is set; 0 where nothing can be unset. `origin` says which kernel this is to those who ask where a heap block comes from.
 """
@@ -257,11 +260,11 @@ PRINTED, ASSERTED = 0, 1
 HEAP = Layout(
     "heap",
     """start:i64 size:i64 units:i64 cursor:i64 owner:ptr bytes:ptr lock:i32 failed:i32 allocations:i64 frees:i64
-    live:i64 live_bytes:i64 asked:i64 unset:ptr origins:origin*""",
+    live:i64 live_bytes:i64 asked:i64 unset:ptr origins:origin* no_room:i64""",
 )
 """The device heap: `owner` says for each unit which unit its block starts at (plus 1; 0: none yet), `bytes` at a
 block's first unit how long it is (-1 - length once freed). `failed` counts requests that found no room, `asked` are the
-bytes of the others."""
+bytes of the others. `no_room`: the fewest units that were looked for in vain since something was freed, 0 for none."""
 
 HARDWARE_STACK = 1 << 10
 """Bytes of stack that a thread has for recursive calls: cudaLimitStackSize, unless told otherwise."""
@@ -300,10 +303,14 @@ published (`pending`), each warp's `current` stamp, and when it last acquired wh
 A unit whose last write is before stamp `first` - 1 has not been written by this block; `unset` is 1 where a load met
 one."""
 
-LANE_SHADOW = Layout("lanes", "epoch:i32[32] met:i32[32] known:i32[32768]")
+LANE_SHADOW = Layout(
+    "lanes", "epoch:i32[32] met:i32[32] known:i32[32768] released:i32[1024] before:i32[1024] knowing:i32[32]"
+)
 """Head of a block's shadow for races within a warp; two entries for each unit follow (see
 runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, and for each lane
-32 numbers: up to which epoch it knows what each lane did."""
+32 numbers: up to which epoch it knows what each lane did. The others are for those that wait at an mbarrier
+(runtime/sanitize/lane_orders): `released[w * 32 + l]` is up to which epoch others may know what lane l of warp w did,
+`before[w * 32 + v]` the epoch of warp v up to which all lanes of warp w know, `knowing` which ones know more."""
 
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""

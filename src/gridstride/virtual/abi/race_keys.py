@@ -12,5 +12,8 @@ def pair_key(kind: int, site: int, other: int) -> int:
     return kind << 56 | site << 28 | other
 
 
+NOT_TOLD = 0x40
+"""Beside the lane of the other side in a finding: one of both warps had a single lane arrive or wait for it."""
+
 UNWATCHED = 0xFF
 """Instead of how strong an access is: races are looked for elsewhere."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.protocol import Dim3
 from gridstride.virtual.abi.finding_kinds import kinds_from
-from gridstride.virtual.abi.layout import FAULTS, HARDWARE_STACK, MAX_FINDINGS
+from gridstride.virtual.abi.layout import FAULTS, HARDWARE_STACK, LANES, MAX_FINDINGS
+from gridstride.virtual.abi.race_keys import NOT_TOLD
 from gridstride.virtual.findings import cluster_messages, warpgroup_messages
 from gridstride.virtual.findings.fault_messages import thread_of, warp_of
 from gridstride.virtual.findings.finding import Access, Finding
@@ -113,7 +114,7 @@ def _finding(of: Kernel, block: Dim3, record: Any, variant: Variant, packed: byt
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
-    them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]))
+    them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]) & (LANES - 1))
     at = cluster_messages.Place.of(int(record["address"]))
     elsewhere = ctaid if at.other is None else cluster_messages.block_of(ctaid, cluster, at.other)
     other = Access(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
@@ -176,6 +177,12 @@ def _race(note: _Note) -> _Words:
             f"{did} {_did(there)} in line {line}. That thread had returned before the barrier in line {passed.line}, "
             "and a barrier says nothing of threads that do not come to it: all threads of the block must come to the "
             "__syncthreads(), also those that have nothing to do after it"
+        )
+    elif int(record["other_lane"]) & NOT_TOLD:
+        message = (
+            f"{did} {_did(there)} in line {line}, and one lane arrived at an mbarrier or waited at it for its whole "
+            "warp: that says nothing of the other lanes. Is a __syncwarp() missing before the one arrives, or after it "
+            "has waited?"
         )
     else:
         message = f"{did} {_did(there)} in line {line} with no barrier between: is a __syncthreads() missing?"

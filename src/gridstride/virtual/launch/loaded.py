@@ -26,7 +26,8 @@ from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.machine import graph_conditions, grid_barrier
 from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.launch_queue import LaunchQueue
-from gridstride.virtual.machine.schedule import IN_TURN, fill, first_watched
+from gridstride.virtual.machine.observed_blocks import ObservedBlocks, lane_watched
+from gridstride.virtual.machine.schedule import IN_TURN, fill
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
 from gridstride.virtual.machine.summary import Entry, Placed, summary
 from gridstride.virtual.machine.variant import Tables, Variant, build, digest
@@ -55,11 +56,6 @@ MANY_WARPS = 64
 
 MOST_PARAMETERS, MOST_PARAMETERS_BEFORE = 32_764, 4_352
 """Bytes of parameters that a kernel may have, from PTX 8.1 on and before (PTX ISA, "Kernel Function Parameters")."""
-
-WATCHED_LANES = 2
-"""Observed blocks of a launch in which races within a warp are looked for where there is no seed: what the warps of one
-block do among themselves those of the next do too, and looking lane by lane takes several times as long as all else.
-"""
 
 
 def resident_blocks(chip: Chip, shape: Shape, shared: int, title: str, *, team: int = 1) -> int:
@@ -273,10 +269,10 @@ class VirtualKernel:
         self.refresh(session)
         return session
 
-    def prepare(self, variant: Variant, shape: Shape, sample: int = 0) -> Session:
+    def prepare(self, variant: Variant, shape: Shape, observed: ObservedBlocks | None = None) -> Session:
         """A session with everything filled in that does not change from launch to launch.
 
-        `sample`: every so many blocks one is observed; 0 on the fast build.
+        `observed`: which blocks are; None on the fast build.
         """
         if self._exact and shape.block != self._exact:
             asked, given = (" x ".join(map(str, each)) for each in (self._exact, shape.block))
@@ -292,11 +288,13 @@ class VirtualKernel:
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         workers = workers if device.schedule is None else 1
         counters = tables.extra.get("size", 0)
-        shift = tables.extra["unit"].bit_length() - 1 if sample else -1
+        shift = tables.extra["unit"].bit_length() - 1 if observed else -1
         bytes_given = self.parameter_bytes
-        demand = Demand(warps, slots, extent, workers, counters, sample, shift, size, tables.spins, bytes_given)
+        demand = Demand(
+            warps, slots, extent, workers, counters, observed is not None, shift, size, tables.spins, bytes_given
+        )
         session = Session(tables, demand, device.rooms)
-        if sample:
+        if observed:
             session.watch(device.touched, device.model.l1_lines(threads, extent))
         record = session.launch
         record["cluster"], record["cluster_size"] = team, size
@@ -305,10 +303,10 @@ class VirtualKernel:
         record["warps_per_block"], record["threads_per_block"], record["blocks"] = warps, threads, total
         record["shared_size"], record["local_size"] = extent, tables.local_size
         record["in_a_row"] = 1 if slots > 1 else max(1, min(MOST_IN_A_ROW, total // (workers * 32)))
-        watched = WATCHED_LANES if device.seed is None else total
-        record["lanes_blocks"] = watched
-        observed = -(-total // (size or 1) // max(1, sample))
-        record["lanes_from"] = first_watched(device.schedule or IN_TURN, observed, watched)
+        if observed:
+            record["sample"], record["near_first"], record["near"] = observed.step, observed.first, observed.near
+            record["lanes_all"] = device.seed is not None
+            record["lanes_watched"] = lane_watched(device.schedule or IN_TURN, observed)
         fill(record, device.schedule or IN_TURN, total // (size or 1), warps)
         record["alone_on_device"] = workers == 1 and not tables.timed
         record["multiprocessors"] = device.properties.multiprocessors
@@ -321,7 +319,7 @@ class VirtualKernel:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(shape.block)
         record["tids"] = session.thread_table.ctypes.data
-        if sample:
+        if observed:
             record["shadow"] = device.shadow.open(tables.extra["global_unit"])
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data

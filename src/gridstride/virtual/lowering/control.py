@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from gridstride.virtual.abi.layout import FAULT, LAUNCH, SPINNING, WARP
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis.uniformity import bits_of, last_of, leaves, parts, waits
+from gridstride.virtual.lowering.bounded_wait import patient
 from gridstride.virtual.lowering.calls import call, return_registers
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.subwarp_calls import split_call
@@ -342,6 +343,10 @@ class Flow:
         b.branch(b.compare("slt", left, constant("i32", 0)), tired, on)
         b.start(tired)
         b.store(constant("i32", SPIN_BUDGET), self.budget)
+        if self.code.bounded_waits.issuperset((index, t) for t in chosen if (index, t) in self.code.spin_edges):
+            weary = b.new_label("weary")
+            b.branch(patient(cx, SPIN_BUDGET + 1), on, weary)
+            b.start(weary)
         b.put(cx.warp, WARP, "site", cx.program.site_of_loop(cx, index))
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
         spinning = {t for t in chosen if (index, t) in self.code.spin_edges}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gridstride.virtual.abi.layout import FAULT, HARDWARE_STACK, WARP
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.lowering.analysis.bounded_waits import gives_up
 from gridstride.virtual.lowering.analysis.inline import inline_waiting, waiting_functions
 from gridstride.virtual.lowering.analysis.latches import with_latches
 from gridstride.virtual.lowering.analysis.normalise import SyncEffects, normal, spins
@@ -71,17 +72,21 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
     position = graph.position
     blocks = [list(graph.blocks[i].instructions) for i in graph.order]
     successors = [tuple(position[s] for s in graph.blocks[i].successors) for i in graph.order]
-    spin_edges = set()
+    spin_edges, bounded = set(), set()
     for loop in graph.loops:
         inside = [ins for m in loop.members for ins in graph.blocks[m].instructions]
         if _waits(inside, effects) or _idle(inside, live.registers(live.live_in[loop.header])):
-            spin_edges |= {(position[a], position[z]) for a, z in loop.back_edges}
+            edges = {(position[a], position[z]) for a, z in loop.back_edges}
+            spin_edges |= edges
+            if gives_up(graph, loop, live.registers(live.live_in[loop.header]), effects.spin):
+                bounded |= edges
     code = Code(
         blocks=blocks,
         successors=successors,
         live_in=[set(live.registers(live.live_in[i])) for i in graph.order],
         registers=function.registers,
         spin_edges=spin_edges,
+        bounded_waits=bounded,
         reads=read,
         writes=written,
         uniform_params=kernel_params if function.kind == "entry" else frozenset(),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gridstride.virtual.machine.memory.shadow import Shadow
     from gridstride.virtual.machine.memory.touched import Touched
     from gridstride.virtual.machine.memory.uninitialised_map import Unset
+    from gridstride.virtual.machine.observed_blocks import ObservedBlocks
     from gridstride.virtual.machine.schedule import Schedule
     from gridstride.virtual.machine.session import Session
     from gridstride.virtual.machine.variant import Variant
@@ -96,7 +97,7 @@ class Kernel(Protocol):
     @property
     def required_cluster(self) -> Dim3 | None: ...
     def variant(self, block: Dim3, *, observed: bool = False) -> Variant: ...
-    def prepare(self, variant: Variant, shape: Shape, sample: int = 0) -> Session: ...
+    def prepare(self, variant: Variant, shape: Shape, observed: ObservedBlocks | None = None) -> Session: ...
     def refresh(self, session: Session) -> None: ...
     def run(
         self, session: Session, variant: Variant, shape: Shape, packed: bytes, *, limit: float | None = None

@@ -30,7 +30,8 @@ class Schedule:
     leaves open is done in another way than hardware usually does it: elect.sync elects the highest lane, %warpid counts
     from the last slot down, discard.L2 loses what lies there, and mbarrier.try_wait fails now and then. `in_step`: as
     many blocks as can be are on the GPU from the start, and behind each atomic, fence or ordered access of a warp all
-    others come as far, where the observed build runs. ValueError for other words.
+    others come as far, where the observed build runs. `patience`: so many rounds in all of loops that wait and may give
+    up go by before anybody else has a turn: whoever gives up before that does so here. ValueError for other words.
     """
 
     blocks: str = "in_turn"
@@ -39,6 +40,7 @@ class Schedule:
     lanes: str = "in_turn"
     in_step: bool = False
     seed: int = 0
+    patience: int = 0
 
     def __post_init__(self) -> None:
         for name, known in (("blocks", ORDERS), ("warps", ORDERS), ("lanes", ORDERS[:2])):
@@ -46,8 +48,9 @@ class Schedule:
                 raise ValueError(f"Schedule: {name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
         if self.resident is not None and not _whole(self.resident, 1):
             raise ValueError(f"Schedule: resident is a number of blocks, 1 or more, or None, not {self.resident!r}")
-        if not _whole(self.seed, 0):
-            raise ValueError(f"Schedule: seed is a whole number, 0 or more, not {self.seed!r}")
+        for name in ("seed", "patience"):
+            if not _whole(getattr(self, name), 0):
+                raise ValueError(f"Schedule: {name} is a whole number, 0 or more, not {getattr(self, name)!r}")
 
     def __str__(self) -> str:
         """The order in words, as a verdict says it: "blocks in turn, one at a time"."""
@@ -109,13 +112,11 @@ def fill(record: Any, schedule: Schedule, blocks: int, warps: int) -> None:
         record[f"block_{name}"], record[f"warp_{name}"] = getattr(of_blocks, name), getattr(of_warps, name)
     record["warp_inverse"] = pow(of_warps.step, -1, warps) if warps > 1 else 0
     record["lanes_back"], record["in_step"] = schedule.lanes == "reversed", schedule.in_step
+    record["patience"] = schedule.patience
 
 
-def first_watched(schedule: Schedule, blocks: int, most: int) -> int:
-    """Of so many blocks the first of the `most` in which races within a warp are looked for: those that start first in
-    turn and in reverse, and any where the order is drawn. So several orders see several ends of a grid.
-    """
-    last = max(0, blocks - most)
-    if schedule.blocks == "seeded":
-        return random.Random(f"lanes {schedule.seed} {blocks}").randint(0, last)
-    return last if schedule.blocks == "reversed" else 0
+def last_started(schedule: Schedule, blocks: int) -> int:
+    """The block, or cluster, that starts when all others have."""
+    made = turns(schedule.blocks, blocks, seed=schedule.seed, what="blocks")
+    last = (made.step * (blocks - 1) + made.first) % blocks
+    return blocks - 1 - last if made.back else last

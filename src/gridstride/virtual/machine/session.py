@@ -86,9 +86,9 @@ class Demand:
     shared: int
     workers: int
     counters: int = 0
-    sample: int = 0
+    observed: bool = False
     race_shift: int = -1
-    """Counters per worker; every `sample`-th block is observed; log2 of the bytes a race is found at, -1 for none."""
+    """Counters per worker; whether blocks are observed; log2 of the bytes a race is found at, -1 for none."""
     cluster: int = 0
     """Blocks in a cluster whose blocks know of it; 0 where blocks run on their own. `slots` is a multiple of it."""
     spins: bool = False
@@ -125,12 +125,12 @@ class Session:
         self.launch["params"] = self.params_address
         self.launch["warps_per_slot"] = per_slot
         stack = stack_size(tables)
-        self.findings = np.zeros(MAX_FINDINGS if demand.sample else 0, FINDING.dtype())
+        self.findings = np.zeros(MAX_FINDINGS if demand.observed else 0, FINDING.dtype())
         self.shadows: list[Array] = []
         self.clusters: list[Array] = []
         self.caches: list[Array] = []
         self._rented: list[mmap.mmap] = []
-        self.launch["findings"], self.launch["sample"] = self.findings.ctypes.data, demand.sample
+        self.launch["findings"] = self.findings.ctypes.data
         for index, room in enumerate(rooms[: demand.workers]):
             self._fill(index, room, tables, fibers, stack)
             if demand.race_shift >= 0:
@@ -153,7 +153,7 @@ class Session:
         record["shared"], record["shared_stride"] = self._rent(room, "shared", demand.slots * shared), shared
         record["local"] = self._rent(room, "local", fibers_of_slots * local)
         record["local_stride"] = local
-        if demand.sample and local:
+        if demand.observed and local:
             record["local_unset"] = self._rent(room, "local_unset", fibers_of_slots * local)
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
         if tables.extra and any(p.name.startswith(("cp.", "st.async")) for p in tables.sites):
@@ -208,6 +208,7 @@ class Session:
         launch["abort"] = 0
         launch["faulted"] = 0
         launch["exited"] = 0
+        launch["patience_left"] = launch["patience"]
         launch["output_used"] = launch["output_lost"] = 0
         for blocks in self.blocks:
             blocks["active"] = 0

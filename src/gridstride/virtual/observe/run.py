@@ -15,6 +15,7 @@ from gridstride.virtual.findings.read_only_writes import read_only_writes
 from gridstride.virtual.findings.recorded import beside, reported
 from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.memory.heap import HeapUse
+from gridstride.virtual.machine.observed_blocks import ObservedBlocks, evenly, in_pairs
 from gridstride.virtual.machine.session import Session
 from gridstride.virtual.machine.variant import Tables, Variant
 from gridstride.virtual.observe.counters import Counted, Counters
@@ -24,20 +25,6 @@ from gridstride.virtual.observe.predict import Prediction
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device, Kernel
-
-ALL_COUNTED = 128
-"""Blocks up to which every one is counted; of larger grids about this many are, spread evenly."""
-
-
-def sample_step(grid: Dim3, team: int = 1) -> int:
-    """Every how many blocks one is counted: never a multiple of a row, or one column of blocks would stand for all.
-
-    Where clusters of `team` blocks are counted whole, the grid is one of clusters.
-    """
-    step = -(-grid[0] * grid[1] * grid[2] * team // ALL_COUNTED)
-    while step > 1 and math.gcd(step, grid[0] * grid[1]) > 1:
-        step += 1
-    return step
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +109,8 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
     cluster = cluster_of(kernel, shape) if variant.tables.clusters else (1, 1, 1)
     team = math.prod(cluster)
     clusters_of_grid = (grid[0] // cluster[0], grid[1] // cluster[1], grid[2] // cluster[2])
-    sample = 1 if device.sanitize else sample_step(clusters_of_grid, team)
-    session = kernel.prepare(variant, shape, sample)
+    observed = _observed_blocks(clusters_of_grid, team, device)
+    session = kernel.prepare(variant, shape, observed)
     kernel.refresh(session)
     _watch_unset(session, variant, device)
     if root and variant.tables.launches:
@@ -134,7 +121,7 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
         kernel.run(session, variant, shape, packed, limit=limit)
     except KernelFault as fault:
         stopped = fault.findings
-    counted = _counted(session, variant, -(-total // team // sample) * team, total, device)
+    counted = _counted(session, variant, observed.count * team, total, device)
     found = stopped + beside(stopped, reported(kernel, block, session, variant, packed))
     found += read_only_writes(kernel, (grid, block), variant, packed)
     device.shadow.close(device.touched.bytes)
@@ -143,6 +130,16 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
     run = Run(kernel.title, device.chip, grid, block, extent, found, model, kernel.module.pieces[0].source,
               device.heap.use(before), kernel.module.texts, stopped=bool(stopped))  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
+
+
+def _observed_blocks(grid: Dim3, team: int, device: Device) -> ObservedBlocks:
+    """Of a grid of clusters of `team` blocks: all under the sanitizer, else some. Where somebody gives an order, races
+    are what the run is made for.
+    """
+    blocks = math.prod(grid)
+    if device.sanitize:
+        return ObservedBlocks(blocks)
+    return evenly(grid, team) if device.schedule is None else in_pairs(blocks, device.schedule, team)
 
 
 def _watch_unset(session: Session, variant: Variant, device: Device) -> None:

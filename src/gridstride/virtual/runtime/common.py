@@ -48,6 +48,13 @@ def block_in_turn(b: Builder, launch: Record, i: Value, count: Value) -> Value:
     return permuted(b, i, count, step, first, b.resize(launch.block_back, "i64"))
 
 
+def is_observed(b: Builder, launch: Record, index: Value) -> Value:
+    """An i1: the block, or cluster, is one of those observed; none is where `sample` is 0."""
+    every = b.resize(launch.sample, "i64")
+    spread = index % b.intrinsic("umax", every, i64(1)) == 0
+    return (every != 0) & (spread | (index - launch.near_first < launch.near))  # unsigned: those before are beyond
+
+
 def permuted(b: Builder, i: Value, count: Value, step: Value, first: Value, back: Value) -> Value:
     """The i-th of a permutation (Turns in machine/schedule.py)."""
     moved = (i * step + first) % count

@@ -66,6 +66,8 @@ class Code:
     """For a block with a barrier, those where lanes that wait have gone around it; worked out as it is asked for."""
     without: dict[int, frozenset[int]] = field(default_factory=dict)
     """For a block with a barrier, those that there is a way to without it; worked out as it is asked for."""
+    bounded_waits: set[tuple[int, int]] = field(default_factory=set)
+    """Those of the spin edges whose loop may give up."""
 
 
 @dataclass(slots=True)

@@ -16,10 +16,13 @@ def meet(cx: Lowering, ins: Instruction) -> None:
     """Ahead of each instruction: some bring the lanes of a warp together, those with a member mask in join_members."""
     if ins.opcode in _MASKED or (ins.opcode in ("bar", "barrier") and "warp" in ins.modifiers):
         return
-    if "sync" in ins.modifiers or ISA[ins.opcode].meets:
+    if ins.opcode == "mbarrier" and ins.modifiers[0] in _OF_LANES:
+        cx.b.call("void", f"gs_lanes_{_OF_LANES[ins.modifiers[0]]}", cx.warp, cx.active())
+    elif "sync" in ins.modifiers or ISA[ins.opcode].meets:
         cx.b.call("void", "gs_lanes_sync", cx.warp)
 
 
+_OF_LANES = {"arrive": "release", "arrive_drop": "release", "test_wait": "wait", "try_wait": "wait"}
 _MASKED = frozenset(["shfl", "vote", "match", "redux", "elect"])
 
 

@@ -16,6 +16,7 @@ from gridstride.virtual.abi.mbarriers import (
     BLOCK_ORDER,
     CLUSTER_ORDER,
     COUNT_MASK,
+    GIVES_UP,
     MAY_FAIL,
     MAY_WAIT,
     MAY_YIELD,
@@ -137,7 +138,7 @@ def _arrive(m: Module) -> None:
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
         warp, site, mask, where, space, *columns, states, order = args
         with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_meet", warp)
+            b.call("void", "gs_race_order", warp)
         with b.lanes(mask) as lane:
             place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
             b.call("void", "gs_team_give", warp, place, NULL, (order & CLUSTER_ORDER) == 0)
@@ -168,6 +169,11 @@ def _test(m: Module) -> None:
                 b.store(b.load("i32", over) | bit, over)
             some = b.load("i32", over) != 0
             b.break_if(some | (mask == 0), done)
+            patience = warp.launch.patience_left
+            patient = ((flags & GIVES_UP) != 0) & b.compare("sgt", patience, i64(0))
+            with b.if_(patient):
+                warp.launch.patience_left = patience - 1
+            b.break_if(patient, done)  # whoever arrives, and copies, come later than it gives up
             b.store(i32(0), landed)
             with b.if_(warp.copies != NULL), b.lanes(mask) as lane:
                 place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
@@ -184,7 +190,7 @@ def _test(m: Module) -> None:
                 warp.polled_site = site
                 _wait(b, warp, site, mask, allowed, left)
         with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_meet", warp)
+            b.call("void", "gs_race_order", warp)
         b.ret(b.load("i32", over))
 
 

@@ -18,6 +18,7 @@ def emit_heap(m: Module) -> None:
     """gs_malloc, gs_free, and gs_heap_check for the bounds check."""
     _live(m)
     _find(m)
+    _room(m)
     _malloc(m)
     _free(m)
     _check(m)
@@ -85,6 +86,22 @@ def _find(m: Module) -> None:
         b.ret(i64(-1))
 
 
+def _room(m: Module) -> None:
+    """The first of `need` free units in a row, from the cursor on and round; -1 where there are none. As many as were
+    looked for in vain are not looked for again until something is freed: a kernel may ask until it gets them.
+    """
+    with m.function("i64", "gs_heap_room", "heap* heap", "i64 need") as (b, (heap, need)):
+        units, no_room = heap.units, heap.no_room
+        with b.if_((need > units) | ((no_room != 0) & (need >= no_room))):
+            b.ret(i64(-1))
+        for start in (heap.cursor, i64(0)):
+            first = b.call("i64", "gs_heap_find", heap, start, units, need)
+            with b.if_(b.compare("sge", first, i64(0))):
+                b.ret(first)
+        heap.no_room = need
+        b.ret(i64(-1))
+
+
 def _malloc(m: Module) -> None:
     """The address of a fresh block for each lane, 0 where the heap has no room; 32 sizes and results."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr sizes", "ptr results")
@@ -98,13 +115,7 @@ def _malloc(m: Module) -> None:
             with _locked(b, heap):
                 fits = size <= heap.size
                 need = _units(b, b.select(fits, size, i64(0)))
-                cursor = heap.cursor
-                ahead = b.call("i64", "gs_heap_find", heap, cursor, units, need)
-                found = b.alloca("i64")
-                b.store(b.select(fits, ahead, i64(-1)), found)
-                with b.if_(fits & b.compare("slt", ahead, i64(0))):
-                    b.store(b.call("i64", "gs_heap_find", heap, i64(0), units, need), found)
-                first = b.load("i64", found)
+                first = b.call("i64", "gs_heap_room", heap, b.select(fits, need, units + 1))
                 missing = b.compare("slt", first, i64(0))
                 _add(b, heap, "failed", b.resize(missing, "i32"))
                 with b.if_(~missing):
@@ -174,6 +185,7 @@ def _release(b: Builder, heap: Record, distance: Value, wrong: Value) -> None:
     with b.if_(alive):
         b.store(i32(0), wrong)
         b.store(-1 - size, entry)
+        heap.no_room = 0
         for name, by in (("frees", i64(1)), ("live", i64(-1)), ("live_bytes", 0 - size)):
             _add(b, heap, name, by)
 

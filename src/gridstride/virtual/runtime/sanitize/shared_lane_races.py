@@ -9,8 +9,11 @@ know what each of them knew (`known`). Volatile accesses order nothing between l
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import FAULT, LANE_SHADOW, LANES
+from gridstride.virtual.abi.race_keys import NOT_TOLD
 from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
+from gridstride.virtual.runtime.sanitize import lane_orders
+from gridstride.virtual.runtime.sanitize.lane_orders import block_lanes, emit_lane_orders
 from gridstride.virtual.runtime.sanitize.uninitialised_reads import _units
 
 SEVERAL = 0x80
@@ -25,24 +28,19 @@ def emit_lanes(m: Module) -> None:
         now = b.load(vector, place, align=4)
         b.store(now, lanes.field("met"), align=4)
         b.store(now + 1, place, align=4)
+        lane_orders.begin(b, lanes, now)
+    emit_lane_orders(m)
     with m.function("void", "gs_lanes_sync", "warp* warp") as (b, (warp,)):
         b.call("void", "gs_lanes_meet", warp)
-        lanes = _shadow(b, warp)
+        lanes = block_lanes(b, warp)
         place = _epoch(b, lanes, warp)
         now = b.load("i32", place)
         b.store(now, lanes.field("met", b.resize(warp.warp, "i64")))
+        lane_orders.release_all(b, lanes, warp, now)
         b.store(now + 1, place)
     _join(m)
     for kind in ("load", "store"):
         _access(m, kind)
-
-
-def _shadow(b: Builder, warp: Record) -> Record:
-    """The block's record; the function returns where it has none."""
-    lanes = warp.block.lanes
-    with b.if_(lanes == NULL):
-        b.ret()
-    return lanes
 
 
 def _epoch(b: Builder, lanes: Record, warp: Record) -> Value:
@@ -67,9 +65,10 @@ def _join(m: Module) -> None:
             b.ret()
         b.terminated = False
         b.call("void", "gs_lanes_meet", warp)
-        lanes = _shadow(b, warp)
+        lanes = block_lanes(b, warp)
         place, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
         now = b.load("i32", place)
+        lane_orders.joined(b, lanes, warp, mask)
         b.store(constant(vector, 0), joined)
         with b.lanes(mask) as lane:
             row = b.load(vector, _row(b, lanes, warp, lane), align=4)
@@ -101,7 +100,7 @@ def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
 def _access(m: Module, kind: str) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", f"gs_lanes_{kind}", *head) as (b, (warp, site, mask, address, size)):
-        lanes = _shadow(b, warp)
+        lanes = block_lanes(b, warp)
         race = warp.block.race
         epoch, own = b.load("i32", _epoch(b, lanes, warp)), warp.warp
         if kind == "store":
@@ -134,11 +133,12 @@ def _against(
     other = who & (LANES - 1)
     met = b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
     known = b.load("i32", b.offset(_row(b, lanes, warp, lane), b.resize(other, "i64") * 4))
-    now = b.load("i32", entry) > b.intrinsic("umax", met, known)
-    now &= ((who >> 8) & (LANES - 1)) == warp.warp
+    epoch, them = b.load("i32", entry), (who >> 8) & (LANES - 1)
+    now, ours = epoch > b.intrinsic("umax", met, known), them == warp.warp
     several = (who & SEVERAL) != 0
     apart = (other != lane) | several
-    with b.if_(now & apart):
+    told_by_one = lane_orders.not_told(b, lanes, warp, lane, (them, other, epoch)) & ~ours
+    with b.if_((now & apart & ours) | told_by_one):
         where = unit << b.resize(race.shift, "i64")
         matters = constant("i1", True)
         if writes:
@@ -147,8 +147,8 @@ def _against(
             matters = silent ^ matters
         with b.if_(matters):
             # Where the lane itself was the last of several readers, another one stands for them.
-            them = b.select(other == lane, other ^ 1, other)
-            them = (warp.warp << 8) | them
+            one = b.select(told_by_one, other | NOT_TOLD, b.select(other == lane, other ^ 1, other))
+            them = (them << 8) | one
             there = who >> 16
             b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, there, them, where)
 

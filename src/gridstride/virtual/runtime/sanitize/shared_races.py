@@ -87,17 +87,22 @@ def _race_clocks(m: Module) -> None:
 def _race_meet(m: Module) -> None:
     """gs_race_meet: release to, and acquire from, one clock for the whole block. gs_race_release and gs_race_fence, for
     all blocks: release alone. A fence acquires nothing by itself: what a thread has read before it does, and an atomic,
-    a volatile or an ordered access has read it. One clock for all of those: order is never missed, a race may be.
+    a volatile or an ordered access has read it. gs_race_order: the same as the first for some lanes alone
+    (lane_orders.py). One clock for all of those: order is never missed, a race may be.
     """
-    for name, device in (("gs_race_meet", False), ("gs_race_release", False), ("gs_race_fence", True)):
+    names = ("gs_race_meet", "gs_race_release", "gs_race_fence", "gs_race_order")
+    for name in names:
+        device, acquires = name == "gs_race_fence", name in ("gs_race_meet", "gs_race_order")
         with m.function("void", name, "warp* warp") as (b, (warp,)):
+            if name != "gs_race_order":
+                b.call("void", "gs_lanes_publish", warp)
             race = warp.block.race
             with b.if_(race != NULL):
                 own = warp.warp
                 row, released = row_of(b, race, own), race.field("released")
                 type_ = wide("i32")
                 both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
-                learnt = both if name == "gs_race_meet" else b.load(type_, row, align=4)
+                learnt = both if acquires else b.load(type_, row, align=4)
                 b.store(both, released, align=4)
                 b.store(learnt, row, align=4)
                 ahead = b.call("i32", "gs_stamps_take", race, i32(1))
@@ -106,7 +111,7 @@ def _race_meet(m: Module) -> None:
                 others = b.intrinsic("umax", b.load("i32", time), race.released_at)
                 if device:
                     b.call("void", "gs_race_publish", race, own, after)
-                if name == "gs_race_meet":
+                if acquires:
                     b.store(others, time)
                 race.released_at = others
                 b.store(b.insert(learnt, ahead, own), row, align=4)

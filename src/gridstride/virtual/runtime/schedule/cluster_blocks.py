@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from gridstride.virtual.abi.layout import BLOCK, CLUSTER, FAULT, LAUNCH, WAITING
 from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
-from gridstride.virtual.runtime.common import block_in_turn, can_run, i32, i64, increment, warp_at
+from gridstride.virtual.runtime.common import block_in_turn, can_run, i32, i64, increment, is_observed, warp_at
 
 _FINISHED, _SPUN = 0, 1
 """What `gs_run_block` gives back (scheduler.py)."""
@@ -113,10 +113,8 @@ def _start(m: Module) -> None:
 
 def _observe(b: Builder, worker: Record, launch: Record, cluster: Record, group: Value, index: Value) -> None:
     """Gives the cluster its shadow where it is one of those observed."""
-    every, races = b.resize(launch.sample, "i64"), worker.team_race
-    chosen = index % b.intrinsic("umax", every, i64(1)) == 0
-    chosen &= every != 0
-    with b.if_(chosen & (races != NULL)):
+    races = worker.team_race
+    with b.if_(is_observed(b, launch, index) & (races != NULL)):
         race = b.offset(races, group * worker.team_race_stride)
         cluster.race = race
         b.call("void", "gs_team_begin", race)

@@ -26,6 +26,7 @@ from gridstride.virtual.runtime.common import (
     i32,
     i64,
     increment,
+    is_observed,
     permuted,
     switch,
     to_scheduler,
@@ -212,20 +213,17 @@ def _unset_local(b: Builder, worker: Record, warp: Record, number: Value, observ
 
 
 def _observe_block(b: Builder, worker: Record, block: Record, launch: Record, index: Value, slot: Value) -> Value:
-    """1 where this block is one of those counted: every `sample`-th, none where that is 0."""
-    every = b.resize(launch.sample, "i64")
-    some = b.intrinsic("umax", every, i64(1))
-    chosen = index % some == 0
-    chosen &= every != 0
+    """1 where this block is one of those counted."""
+    chosen = is_observed(b, launch, index)
     with b.if_(chosen):
         race = worker.race
         with b.if_(race != NULL):
             mine = b.offset(race, slot * worker.race_stride)
             block.race = mine
             b.call("void", "gs_race_begin", mine, launch.shadow, index)
-            lanes, most = worker.lanes, launch.lanes_blocks
+            lanes, two = worker.lanes, launch.lanes_watched
             block.lanes = NULL
-            watched = index // some - launch.lanes_from < most  # unsigned: those before are beyond
+            watched = (launch.lanes_all != 0) | (index == two[0]) | (index == two[1])
             with b.if_(watched & (lanes != NULL)):
                 own = b.offset(lanes, slot * worker.lanes_stride)
                 block.lanes = own

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.mbarriers import BLOCK_ORDER, CLUSTER_ORDER, COUNT_MASK, MAY_FAIL, MAY_WAIT, MAY_YIELD
+from gridstride.virtual.abi.mbarriers import (
+    BLOCK_ORDER,
+    CLUSTER_ORDER,
+    COUNT_MASK,
+    GIVES_UP,
+    MAY_FAIL,
+    MAY_WAIT,
+    MAY_YIELD,
+)
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis import memory_operands
+from gridstride.virtual.lowering.analysis.bounded_waits import CLOCKS
+from gridstride.virtual.lowering.bounded_wait import in_bounded_wait, innermost_wait
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import addressing
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
@@ -74,7 +84,8 @@ def _wait(cx: Lowering, ins: Instruction, where: Value, kind: Value, which: Oper
     else:
         state = cx.vector(which, "b64")
         phase = b.op("lshr", state, constant(state.type, 63))
-    flags = MAY_WAIT if _only_polls(cx) else 0
+    bounded = in_bounded_wait(cx)
+    flags = GIVES_UP if bounded else MAY_WAIT if _only_polls(cx) else 0
     if ins.modifiers[0] == "try_wait" and cx.code.spin_edges:
         flags |= MAY_YIELD
     if ins.modifiers[0] == "try_wait":
@@ -87,19 +98,15 @@ def _wait(cx: Lowering, ins: Instruction, where: Value, kind: Value, which: Oper
     cx.set(ins.operands[0], b.compare("ne", over, constant("i32", 0)) if uniform else b.bitcast(over, wide("i1")))
 
 
-_CLOCKS = ("clock", "globaltimer")
-
-
 def _only_polls(cx: Lowering) -> bool:
     """True in a loop that does nothing but ask for one phase, so that its warp may as well be held until that ends."""
-    around = [(z, a) for a, z in cx.code.spin_edges if z <= cx.block <= a]
-    if not around:
+    wait = innermost_wait(cx)
+    if wait is None:
         return False
-    start = max(z for z, _ in around)
-    end = max(a for z, a in around if z == start)
+    start, end = wait
     body = [ins for block in cx.code.blocks[start : end + 1] for ins in block]
     others = [ins for ins in body if not _writes_registers_alone(ins)]
-    timed = any(isinstance(o, Special) and o.name.startswith(_CLOCKS) for ins in body for o in ins.operands)
+    timed = any(isinstance(o, Special) and o.name.startswith(CLOCKS) for ins in body for o in ins.operands)
     return len(others) == 1 and others[0] is cx.ins and not timed
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from gridstride.virtual.abi.layout import LANES, LAUNCH, SPINNING, WARP
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.bounded_wait import in_bounded_wait, patient
 from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import cluster_addresses
@@ -179,6 +180,8 @@ def sleep(cx: Lowering, ins: Instruction) -> None:
         return  # a kernel without waiting loops may run its warps on one stack, where none can give way
     b = cx.b
     anyone = b.compare("ne", cx.active(), constant("i32", 0))
+    if in_bounded_wait(cx):
+        anyone = b.op("and", anyone, b.op("xor", patient(cx, 1), constant("i1", True)))
     with b.if_(anyone):
         b.put(cx.warp, WARP, "site", cx.program.site(cx))
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
