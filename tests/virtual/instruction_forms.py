@@ -6,7 +6,7 @@ its own: p pred, h b16, t b32, w b64, q b128; T, D, U those that hold
 the last, first and second type of the name. `#n` is a literal, anything else stands as it is. `global` and `smem`
 are variables. Patterns reach past what the ISA has, so that what does not exist is refused too.
 
-    python bench/instruction_forms.py record    # asks ptxas; needs the CUDA toolkit
+    python bench/ptxas_forms.py record    # asks ptxas; needs the CUDA toolkit
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.loaded import VirtualKernel, VirtualModule
+from gridstride.virtual.machine import tiers
 from gridstride.virtual.machine.memory.heap import Heap
 from gridstride.virtual.machine.memory.images import VirtualImage
 from gridstride.virtual.machine.memory.printf_buffer import Output
@@ -423,6 +424,10 @@ class Board:
         else:
             self._limits[name] = value[0]
         return Status.SUCCESS
+
+    def settle(self) -> None:
+        """The program is about to end."""
+        tiers.settle()
 
     def finish(self) -> None:
         """The program has ended by itself: what it did is reported, and what it never gave back under the sanitizer."""

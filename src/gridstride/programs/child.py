@@ -49,6 +49,7 @@ def main(order: dict[str, Any]) -> None:
     from gridstride.programs.board import Board
     from gridstride.programs.reports import Reports
     from gridstride.virtual.gpu import VirtualGPU
+    from gridstride.virtual.machine import tiers
 
     runtime = ctypes.CDLL(order["runtime"], mode=ctypes.RTLD_GLOBAL)
     reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
@@ -61,6 +62,8 @@ def main(order: dict[str, Any]) -> None:
     if order["predict"]:
         board.predict(shown=order["timeline"], pictured=order["pictures"])
     runtime.gs_set_board(ctypes.byref(board.record))
+    runtime.gs_settle_at_exit.restype = None
+    tiers.before_compiling.append(runtime.gs_settle_at_exit)
     runtime.gs_set_device_name(device.properties.name.encode())
     sys.stdout = ProgramOutput(runtime, board.activity)
     words = [os.fsencode(word) for word in order["arguments"]]

@@ -53,6 +53,7 @@ CALLBACKS: dict[str, Any] = {
     "surface": ctypes.CFUNCTYPE(_INT, _PTR, ctypes.POINTER(_U64)),
     "destroy_object": ctypes.CFUNCTYPE(_INT, _U64),
     "finish": ctypes.CFUNCTYPE(None),
+    "settle": ctypes.CFUNCTYPE(None),
     "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64, _I64, _I64),
     "waited": ctypes.CFUNCTYPE(None, _I64, _U64),
     "graph_call": ctypes.CFUNCTYPE(None, _I64, _I64),

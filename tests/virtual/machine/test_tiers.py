@@ -16,7 +16,7 @@ from gridstride.compiler.nvrtc import compile_cuda
 from gridstride.protocol import Shape
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.loaded import VirtualKernel
-from gridstride.virtual.machine import variant
+from gridstride.virtual.machine import tiers, variant
 from gridstride.virtual.machine.tiers import Replacement
 from gridstride.virtual.machine.variant import Variant
 
@@ -134,6 +134,34 @@ def test_blocks_that_start_after_the_replacement_run_the_new_code(monkeypatch: p
                 break
             threading.Event().wait(0.01)
     assert launch["entry"][0] == code.kernel
+
+
+def test_who_ends_the_process_waits_for_what_is_being_compiled_and_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiers, "_ENDING", threading.Event())
+    begun, waits, made = threading.Event(), threading.Event(), []
+    monkeypatch.setattr(tiers, "before_compiling", [begun.set])
+
+    def compile() -> Any:
+        assert waits.wait(20)
+        made.append(1)
+        return SimpleNamespace(kernel=7)
+
+    replacement = Replacement(0.0, compile, lambda code: None)
+    with replacement.watch(np.zeros(1, [("entry", np.uint64)])):
+        assert begun.wait(20), "whoever ends the process by exit() is told before the compiler is at work"
+    ending = threading.Thread(target=tiers.settle)
+    ending.start()
+    ending.join(0.1)
+    assert ending.is_alive()
+    waits.set()
+    ending.join(20)
+    assert (made, ending.is_alive()) == ([1], False)
+    late = Replacement(0.0, compile, lambda code: None)
+    late._replace()
+    assert made == [1]
+    assert not late.done.is_set()
 
 
 def test_code_that_runs_shortly_is_not_replaced() -> None:

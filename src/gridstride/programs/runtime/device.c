@@ -244,8 +244,13 @@ PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
     *(void **)&start = dlsym(library, "main");
     if (start == NULL)
         return "it has no main()";
-    exit(start(count, arguments, environ));
+    int status = start(count, arguments, environ);
+    gs_board.settle();
+    exit(status);
 }
+
+/* Code is about to be compiled in the background: the program may call exit() meanwhile, from anywhere. */
+PUBLIC void gs_settle_at_exit(void) { atexit(gs_board.settle); }
 
 PUBLIC struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind kind) {
     return (struct cudaChannelFormatDesc){x, y, z, w, kind};

@@ -99,6 +99,7 @@ typedef struct {
     int (*surface)(const Image *image, uint64_t *handle);
     int (*destroy_object)(uint64_t handle);
     void (*finish)(void); /* when the program has ended by itself */
+    void (*settle)(void); /* before destructors run: no code is compiled in the background from then on */
     /* Before bytes move; `kind` is a cudaMemcpyKind but never the default, or COPY_TO_PEER. */
     int (*copy)(uint64_t bytes, int64_t kind, uint64_t stream, int64_t pageable, int64_t waits, uint64_t to,
                 uint64_t from, /* addresses are 0 where the bytes do not lie together */

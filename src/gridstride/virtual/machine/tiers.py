@@ -44,6 +44,21 @@ if hasattr(os, "register_at_fork"):
         before=_COMPILING.acquire, after_in_parent=_COMPILING.release, after_in_child=_COMPILING.release
     )
 
+_ENDING = threading.Event()
+
+before_compiling: list[Callable[[], None]] = []
+"""Called on the thread that is about to compile better code. Python waits for that thread when it ends; where C's
+exit() ends the process, one of these sees to it that `settle` is called before LLVM's destructors are."""
+
+
+def settle() -> None:
+    """Waits for the better code that is being compiled, and has no other begun: LLVM must not be at work when it is
+    taken down.
+    """
+    _ENDING.set()
+    with _COMPILING:
+        pass
+
 
 def fits(code: engine.Code, frames: Mapping[str, int]) -> bool:
     """True where the functions' frames are no larger than what warps have stack for."""
@@ -89,8 +104,10 @@ class Replacement:
     def _replace(self) -> None:
         self._begun = True
         with _COMPILING:
-            if self.done.is_set():
+            if self.done.is_set() or _ENDING.is_set():
                 return  # another launch of the kernel has had it done
+            for call in before_compiling:
+                call()
             code = self._compile()
             self._install(code)
             self.done.set()

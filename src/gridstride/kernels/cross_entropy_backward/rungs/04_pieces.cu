@@ -3,9 +3,9 @@
 // Moves: nothing less; blocks, from one a row to one for 8 KiB of it. No sum joins a row's elements here, so that many
 //   short blocks may have them: the last turn of long ones, which leaves multiprocessors idle, becomes short, and a
 //   block's first loads go out while others store.
-// Mapping: block p of a row -> vectors p * UNROLL * THREADS and up of its row; thread t -> each THREADS-th from t on. What
-//   lies in front of the row's first multiple of 16 bytes is the first block's, what is behind its last whole vector
-//   the last one's. Where logits and dlogits lie at different distances from one, elements go one by one.
+// Mapping: block p of a row -> vectors p * UNROLL * THREADS and up of its row; thread t -> each THREADS-th from t on.
+//   What lies in front of the row's first multiple of 16 bytes is the first block's, what is behind its last whole
+//   vector the last one's. Where logits and dlogits lie at different distances from one, elements go one by one.
 //
 // entry: cross_entropy_backward_pieces
 // block: 256

@@ -1,5 +1,5 @@
-// 05 large tiles: 512 threads have 8,192 keys, so that half as many tiles look back; the next tile's keys are on their way
-//   meanwhile. Lanes of one digit find each other by ballots.
+// 05 large tiles: 512 threads have 8,192 keys, so that half as many tiles look back; the next tile's keys are on their
+//   way meanwhile. Lanes of one digit find each other by ballots.
 //
 // Moves: counts that are published and looked at, to half; waiting within a warp.
 // Mapping: as before; threads 0 to 255 have a digit each.
@@ -44,8 +44,8 @@ __device__ __forceinline__ unsigned int bits_of(unsigned int ranked)
     return ranked ^ (ranked >> 31 ? 0x80000000u : 0xffffffffu);
 }
 
-// The lanes that are there with this digit: each ballot leaves those with the same bit. Eight of them take less than one
-// __match_any_sync, which goes through the different digits of a warp one after the other.
+// The lanes that are there with this digit: each ballot leaves those with the same bit. Eight of them take less than
+// one __match_any_sync, which goes through the different digits of a warp one after the other.
 __device__ __forceinline__ unsigned int equals(unsigned int digit, bool there)
 {
     unsigned int alike = __ballot_sync(ALL_LANES, there);

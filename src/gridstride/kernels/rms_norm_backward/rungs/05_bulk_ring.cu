@@ -2,8 +2,8 @@
 //
 // Moves: nothing less; bytes on their way, to STAGES rows of x and dy for each block, for which no register waits.
 //   Rows whose width is no whole number of vectors are read once, too, element by element.
-// Mapping: LANES threads have a row; lane l -> vectors l, l + LANES and so on, up to KEPT of them. One thread asks for a
-//   row of x and one of dy in two copies, when every thread has taken its share of the row that was in their place.
+// Mapping: LANES threads have a row; lane l -> vectors l, l + LANES and so on, up to KEPT of them. One thread asks for
+//   a row of x and one of dy in two copies, when every thread has taken its share of the row that was in their place.
 //
 // entry: rms_norm_backward_bulk_ring
 // block: 256

@@ -13,8 +13,13 @@ from gridstride.virtual.abi.race_keys import NOT_TOLD
 from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize import lane_orders
+from gridstride.virtual.runtime.sanitize.clocks import row_of
 from gridstride.virtual.runtime.sanitize.lane_orders import block_lanes, emit_lane_orders
+from gridstride.virtual.runtime.sanitize.shared_races import plane_of
 from gridstride.virtual.runtime.sanitize.uninitialised_reads import _units
+
+WRITTEN, READ = 0, 1
+"""The planes of a unit."""
 
 SEVERAL = 0x80
 """Beside a reader's lane: others of its warp have read the unit in the same epoch."""
@@ -92,7 +97,7 @@ def _join(m: Module) -> None:
 
 
 def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
-    """A unit's entry: epoch, then site << 16 | warp << 8 | lane, of the last write (plane 0) or read (1)."""
+    """A unit's entry: epoch, then site << 16 | warp << 8 | lane, of the last write or read."""
     index = unit * 2 + plane
     return b.offset(b.offset(lanes, LANE_SHADOW.size), index * 8)
 
@@ -107,13 +112,12 @@ def _access(m: Module, kind: str) -> None:
             race.storing_bytes = size
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
-            written = _entry(b, lanes, unit, 0)
-            _against(b, warp, race, written, lanes, site, lane, unit, writes=kind == "store")
+            _against(b, warp, race, WRITTEN, lanes, site, lane, unit, writes=kind == "store")
             if kind == "store":
-                _against(b, warp, race, _entry(b, lanes, unit, 1), lanes, site, lane, unit, writes=False)
+                _against(b, warp, race, READ, lanes, site, lane, unit, writes=False)
         me = (site << 16) | (own << 8)
         with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
-            entry = _entry(b, lanes, unit, int(kind == "load"))
+            entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
                 _at_once(b, warp, race, entry, epoch, (site, lane, mask), address, unit)
             _note(b, entry, epoch, me | lane, kind)
@@ -126,9 +130,11 @@ def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value
 
 
 def _against(
-    b: Builder, warp: Record, race: Record, entry: Value, lanes: Record, site: Value, lane: Value, unit: Value, *,
+    b: Builder, warp: Record, race: Record, plane: int, lanes: Record, site: Value, lane: Value, unit: Value, *,
     writes: bool,
 ) -> None:  # fmt: skip
+    entry, hidden = _entry(b, lanes, unit, plane), b.alloca("i1")
+    b.store(constant("i1", False), hidden)
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
     met = b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
@@ -138,6 +144,12 @@ def _against(
     several = (who & SEVERAL) != 0
     apart = (other != lane) | several
     told_by_one = lane_orders.not_told(b, lanes, warp, lane, (them, other, epoch)) & ~ours
+    with b.if_(told_by_one):
+        # What is unordered between the warps is reported as that: only what their order hides is the lanes'.
+        then = b.load("i32", plane_of(b, race, "written" if plane == WRITTEN else "read", unit))
+        known = b.load("i32", b.offset(row_of(b, race, warp.warp), b.resize(them, "i64") * 4))
+        b.store(then <= known, hidden)
+    told_by_one &= b.load("i1", hidden)
     with b.if_((now & apart & ours) | told_by_one):
         where = unit << b.resize(race.shift, "i64")
         matters = constant("i1", True)

@@ -1,7 +1,7 @@
 """The instruction list against ptxas: which forms exist, which the virtual GPU executes.
 
-python bench/instruction_forms.py record     # asks ptxas for sm_90a and writes the fixture; needs the CUDA toolkit
-python bench/instruction_forms.py compare    # the virtual GPU against the fixture, anywhere
+python bench/ptxas_forms.py record     # asks ptxas for sm_90a and writes the fixture; needs the CUDA toolkit
+python bench/ptxas_forms.py compare    # the virtual GPU against the fixture, anywhere
 """
 
 from __future__ import annotations
