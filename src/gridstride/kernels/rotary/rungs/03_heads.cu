@@ -1,7 +1,7 @@
 // 03 heads: a thread keeps its angles for HEADS heads of the token, whose vectors are all on their way at once.
 //
 // Moves: loads of the tables, from one for each vector of results to one for HEADS of them.
-// Mapping: thread t of block b -> a pair of vectors in HEADS heads; all groups of heads of a token, then the next one's.
+// Mapping: thread t of block b -> a pair of vectors in HEADS heads; all groups of heads of a token, then the next.
 //   Where an array does not begin at a multiple of 16 bytes, or the tables' rows are no whole number of vectors, a
 //   thread does its numbers one by one.
 //
