@@ -25,6 +25,8 @@ LONG = {
     ("sample", "03_eight_ways"),
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "05_large_tiles"),
+    ("rms_norm_backward", "04_prefetch"),
+    ("skinny_gemm", "08_push"),
     *(("attention", file.name) for file in find("attention").rungs()),
 }
 RUNGS = [
