@@ -177,6 +177,29 @@ def silu_mul(v: Values) -> dict[str, Tensor]:
     return {"out": F.silu(gate) * up}
 
 
+def swiglu(v: Values) -> dict[str, Tensor]:
+    return {"out": F.silu(v["gate"].double()) * v["up"].double()}
+
+
+def swiglu_backward(v: Values) -> dict[str, Tensor]:
+    gate, up, dout = (v[name].double() for name in ("gate", "up", "dout"))
+    return {"dgate": torch.ops.aten.silu_backward(dout * up, gate), "dup": dout * F.silu(gate)}
+
+
+def rotary(v: Values) -> dict[str, Tensor]:
+    w = wide(v)
+    low, high = w["x"].chunk(2, dim=-1)
+    c, s = turns(w, low.shape[-1])
+    return {"y": torch.cat((low * c - high * s, high * c + low * s), -1)}
+
+
+def turns(v: Values, half: int) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of each row."""
+    rows = torch.arange(v["x"].shape[0], device=v["x"].device) % v["cosine"].shape[0]
+    cosine, sine = (v[name][rows, None, :half] for name in ("cosine", "sine"))
+    return cosine, sine * v["direction"]
+
+
 def box_blur(v: Values) -> dict[str, Tensor]:
     pooled = F.avg_pool2d(v["image"].double()[None, None], 5, stride=1, padding=2, count_include_pad=False)
     return {"blurred": pooled[0, 0]}
@@ -285,6 +308,30 @@ def torch_transpose(v: Values) -> Tensor:
 def torch_silu_mul(v: Values) -> Tensor:
     gate, up = v["gate_up"].chunk(2, dim=-1)
     return F.silu(gate) * up
+
+
+def torch_swiglu(v: Values) -> Tensor:
+    return F.silu(v["gate"]) * v["up"]
+
+
+def torch_swiglu_backward(v: Values) -> Tensor:
+    """The kernels that autograd runs: SiLU again, its product, the product's other side and SiLU's gradient."""
+    v["dup"].copy_(F.silu(v["gate"]) * v["dout"])
+    return torch.ops.aten.silu_backward(v["dout"] * v["up"], v["gate"])
+
+
+def torch_rotary(v: Values) -> Tensor:
+    """As transformers write it, with angles that are ready."""
+    if "angles" not in v:
+        v["angles"] = tuple(each.repeat(1, 1, 2) for each in turns(v, v["x"].shape[-1] // 2))
+    (c, s), (low, high) = v["angles"], v["x"].chunk(2, dim=-1)
+    return v["x"] * c + torch.cat((-high, low), -1) * s
+
+
+def our_rotary(v: Values) -> Tensor:
+    """Rows of x in sequences as long as the tables."""
+    x = v["x"].unflatten(0, (-1, v["cosine"].shape[0]))
+    return ours.rotary(x, v["cosine"][None], v["sine"][None]).flatten(0, 1)
 
 
 def torch_remove_mean(v: Values) -> Tensor:
@@ -398,6 +445,13 @@ def probabilities(v: Values) -> None:
     v["y"].copy_(v["y"].softmax(-1))
 
 
+def angles(v: Values) -> None:
+    """Cosines and sines of angles, the same in both halves of a row."""
+    at = torch.rand(v["cosine"].shape[0], v["x"].shape[-1] // 2, device=v["x"].device).repeat(1, 2)
+    v["cosine"].copy_(at.cos())
+    v["sine"].copy_(at.sin())
+
+
 # -- the table ---------------------------------------------------------------------------------------------------------
 def _rows(rows: int, columns: int, dtype: str = "", **numbers: float) -> Case:
     return Case({"rows": rows, "columns": columns}, dtype, numbers)
@@ -413,6 +467,10 @@ def _flat(n: int, dtype: str = "", *, slow: bool = False) -> Case:
 
 def _square(m: int, n: int, k: int, dtype: str = "", *, slow: bool = False) -> Case:
     return Case({"M": m, "N": n, "K": k}, dtype, slow=slow)
+
+
+def _turned(tokens: int, heads: int, context: int, dtype: str = "") -> Case:
+    return Case({"N": tokens, "H": heads, "C": context, "gap": 32}, dtype, {"direction": 1.0})
 
 
 def _attention(heads: int, group: int, queries: int, keys: int, dtype: str = "", *, causal: bool = False) -> Case:
@@ -592,6 +650,30 @@ OPS: dict[str, Op] = {
         compiled={"compile": torch_silu_mul},
         shipped={"gridstride.ops": lambda v: ours.silu_mul(v["gate_up"])},
         goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "swiglu": Op(
+        cases=(_flat(1 << 27), _flat(1 << 27, "bfloat16"), _flat(SMALL, "bfloat16"), _flat(ODD)),
+        reference=swiglu,
+        peers={"torch": torch_swiglu},
+        compiled={"compile": torch_swiglu},
+        shipped={"gridstride.ops": lambda v: ours.swiglu(v["gate"], v["up"])},
+        goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "swiglu_backward": Op(
+        cases=(_flat(1 << 26), _flat(1 << 26, "bfloat16"), _flat(SMALL, "bfloat16"), _flat(ODD)),
+        reference=swiglu_backward,
+        peers={"torch": torch_swiglu_backward},
+        shipped={"gridstride.ops": lambda v: torch.ops.gridstride.swiglu_backward(v["dout"], v["gate"], v["up"])[0]},
+        goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "rotary": Op(
+        cases=(_turned(65_536, 16, 8192), _turned(65_536, 16, 8192, "bfloat16"), _turned(8192, 8, 1024, "bfloat16")),
+        reference=rotary,
+        peers={"torch": torch_rotary},
+        compiled={"compile": torch_rotary},
+        shipped={"gridstride.ops": our_rotary},
+        draw=angles,
+        goals=(Goal("copy", 0.95), Goal("copy", 0.95, "bfloat16")),
     ),
     "transpose": Op(
         cases=(Case({"M": 16_384, "N": 16_384}), Case({"M": 8192, "N": 8192}), Case({"M": 5001, "N": 3003})),

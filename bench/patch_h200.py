@@ -3,9 +3,10 @@
     python bench/patch_h200.py [--out FOLDER] [--layers N] [--steps N] [--without-compile]
 
 The 0.6 B shape of Qwen 3 with random weights, bf16. A training step (forward, loss, backward, PyTorch's fused AdamW) on
-8 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, patched, patched under torch.compile;
-medians of rounds in which all take turns, events around each, memory at its highest. Then 200 steps on text that can be
-learned, eager and patched from the same weights and data. Writes patch_<chip>.json.
+8 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, and patched without it; medians of
+rounds in which all take turns, events around each, memory at its highest. Then 200 steps on text that can be learned,
+eager and patched from the same weights and data. Prints and keeps each part as soon as it is measured, in
+patch_<chip>.json.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import copy
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ SHAPE = {
     "tie_word_embeddings": True,
 }  # fmt: skip
 BATCH, LENGTH, PROMPT = 8, 1024, 8192
-ROUNDS = 11
+ROUNDS = 9
 WORDS = 2000  # different tokens of the text that is learned
 
 
@@ -40,7 +41,8 @@ def model(shape: dict[str, Any], device: str) -> nn.Module:
     from transformers import AutoModelForCausalLM, Qwen3Config
 
     torch.manual_seed(0)
-    made = AutoModelForCausalLM.from_config(Qwen3Config(**shape), dtype=torch.bfloat16)
+    with torch.device(device):
+        made: nn.Module = AutoModelForCausalLM.from_config(Qwen3Config(**shape), dtype=torch.bfloat16)
     return made.to(device)
 
 
@@ -102,9 +104,8 @@ def variants(shape: dict[str, Any], device: str, compiled: bool) -> dict[str, tu
     print(ops.patch(patched))
     found: dict[str, tuple[nn.Module, Callable[..., Any]]] = {"eager": (eager, eager), "patched": (patched, patched)}
     if compiled:
-        for name in ("eager", "patched"):
-            own = copy.deepcopy(found[name][0])
-            found[f"{name}, compiled".replace("eager, ", "")] = own, torch.compile(own, dynamic=False)
+        own = copy.deepcopy(eager)
+        found["compiled"] = own, torch.compile(own, dynamic=False)
     return found
 
 
@@ -139,20 +140,36 @@ def learned(shape: dict[str, Any], device: str, steps: int, size: tuple[int, int
     return losses
 
 
-def measured(words: argparse.Namespace) -> dict[str, Any]:
+def measured(words: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """Parts of the record, as they are measured."""
     shape = {**SHAPE, "num_hidden_layers": words.layers}
+    yield "shape", shape
     models = variants(shape, "cuda", not words.without_compile)
     prompt = torch.randint(0, shape["vocab_size"], (1, PROMPT), device="cuda")
-    apart = logits_apart(models, prompt[:, :LENGTH])
+    yield "logits_apart", logits_apart(models, prompt[:, :LENGTH])
     for its, _ in models.values():
         its.eval()
-    passes = in_turn({n: lambda call=call: prompt_pass(call, prompt) for n, (_, call) in models.items()}, ROUNDS)
+    yield "prompt", in_turn({n: lambda call=call: prompt_pass(call, prompt) for n, (_, call) in models.items()}, ROUNDS)
     tokens = torch.randint(0, shape["vocab_size"], (BATCH, LENGTH), device="cuda")
     runs = {name: Training(its, call) for name, (its, call) in models.items()}
-    steps = in_turn({name: lambda run=run: run.step(tokens) for name, run in runs.items()}, ROUNDS)
+    yield "training", in_turn({name: lambda run=run: run.step(tokens) for name, run in runs.items()}, ROUNDS)
     del models, runs
-    losses = learned(shape, "cuda", words.steps, (BATCH, LENGTH))
-    return {"shape": shape, "logits_apart": apart, "prompt": passes, "training": steps, "losses": losses}
+    yield "losses", learned(shape, "cuda", words.steps, (BATCH, LENGTH))
+
+
+def said(part: str, found: Any) -> list[str]:
+    """A part of the record, in lines."""
+    if part in ("prompt", "training"):
+        return [
+            f"{part:9} {name:18} {each['ms']:8.2f} ms  {each['gib']:6.2f} GiB above the weights"
+            for name, each in found.items()
+        ]
+    if part == "losses":
+        return [
+            f"loss {name:8} {losses[0]:.4f} -> {statistics.mean(losses[-10:]):.4f} (mean of the last ten)"
+            for name, losses in found.items()
+        ]
+    return [f"{part}: {found}"]
 
 
 def main() -> int:
@@ -163,13 +180,6 @@ def main() -> int:
     parser.add_argument("--without-compile", action="store_true")
     words = parser.parse_args()
     need_gpu("bench/patch_h200.py")
-    found = measured(words)
-    for what in ("prompt", "training"):
-        for name, each in found[what].items():
-            print(f"{what:9} {name:18} {each['ms']:8.2f} ms  {each['gib']:6.2f} GiB above the weights")
-    print("logits apart:", {name: f"{value:.2e}" for name, value in found["logits_apart"].items()})
-    for name, losses in found["losses"].items():
-        print(f"loss {name:8} {losses[0]:.4f} -> {statistics.mean(losses[-10:]):.4f} (mean of the last ten)")
     chip = "h100" if "H100" in torch.cuda.get_device_name() else "h200"
     about = {
         "gpu": torch.cuda.get_device_name(),
@@ -177,7 +187,11 @@ def main() -> int:
         "tokens": [BATCH, LENGTH],
         "prompt_tokens": PROMPT,
     }
-    save(f"patch_{chip}", {**about, **found}, folder=words.out)
+    found: dict[str, Any] = {}
+    for part, value in measured(words):
+        found[part] = value
+        print("\n".join(said(part, value)), flush=True)
+        save(f"patch_{chip}", {**about, **found}, folder=words.out)
     return 0
 
 

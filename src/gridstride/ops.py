@@ -1,8 +1,8 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
-softmax, RMS norm, cross-entropy and dropout have gradients of ours, layer norm and attention have PyTorch's; the other
-ops of decoding have none.
+gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy and dropout have gradients of ours, layer norm and
+attention have PyTorch's; the ops of decoding have none.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.patch import Patched, patch, unpatch
 from gridstride.kernels.radix_sort.op import sort_keys
 from gridstride.kernels.rms_norm.op import add_rms_norm, rms_norm
+from gridstride.kernels.rotary.op import rotary
 from gridstride.kernels.rotary_cache.op import rotary_cache
 from gridstride.kernels.sample.op import sample
 from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm.op import skinny_gemm
 from gridstride.kernels.softmax.op import softmax
+from gridstride.kernels.swiglu.op import swiglu
 
 __all__ = [
     "GELU",
@@ -44,11 +46,13 @@ __all__ = [
     "paged_attention",
     "patch",
     "rms_norm",
+    "rotary",
     "rotary_cache",
     "sample",
     "silu_mul",
     "skinny_gemm",
     "softmax",
     "sort_keys",
+    "swiglu",
     "unpatch",
 ]

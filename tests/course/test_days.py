@@ -42,7 +42,11 @@ WORKED_PROGRAMS = [
     if "int main(" in path.read_text()
 ]  # fmt: skip
 WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
-FIGURES = [(each, name) for each in DAYS for name in each.figures]
+LONG = ("day040",)
+"""Days whose figures come from programs that run for a minute."""
+FIGURES = [
+    pytest.param(each, name, marks=[pytest.mark.slow] * (each.name in LONG)) for each in DAYS for name in each.figures
+]
 
 
 def name(case: object) -> str:

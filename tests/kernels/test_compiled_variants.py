@@ -113,6 +113,35 @@ def test_gelu_and_its_gradient_in_halves(gpu: VirtualGPU, size: int, unroll: int
     assert_near(dx, find("gelu_backward").problem.reference(wide)["dx"], "__half")
 
 
+@pytest.mark.parametrize("size", [1, 4096, 10_007])
+def test_gated_silu_and_its_gradient_in_halves(gpu: VirtualGPU, size: int) -> None:
+    gate, up, dout = (draw("__half", size, seed=seed) for seed in range(3))
+    out, dgate, dup = (np.full_like(gate, 7) for _ in range(3))
+    launch(gpu, "swiglu", "03_unrolled", ceil_div(size, 4096), 256, gate, up, out, size, ELEMENT="__half")
+    wide = {name: each.astype(float) for name, each in (("gate", gate), ("up", up), ("dout", dout))}
+    assert_near(out, find("swiglu").problem.reference(wide)["out"], "__half")
+    args = (gate, up, dout, dgate, dup, size)
+    launch(gpu, "swiglu_backward", "03_unrolled", ceil_div(size, 2048), 256, *args, ELEMENT="__half")
+    expected = find("swiglu_backward").problem.reference(wide)
+    assert_near(dgate, expected["dgate"], "__half")
+    assert_near(dup, expected["dup"], "__half")
+
+
+@every_element
+@pytest.mark.parametrize(("rows", "table", "gap"), [(6, 6, 64), (6, 2, 0), (5, 1, 3)])
+def test_rotary_with_heads_of_128(gpu: VirtualGPU, element: str, rows: int, table: int, gap: int) -> None:
+    x, angle = draw(element, rows, 3, 128), draw("float", table, 64 + gap, seed=1)
+    cosine, sine = (each(angle.astype(float)).astype(x.dtype) for each in (np.cos, np.sin))
+    y, args = np.full_like(x, 7), (rows, 3, table, gap)
+    blocks = ceil_div(rows * 64 * x.itemsize, 16 * 256)  # the three heads are one thread's
+    macros = {"ELEMENT": element, "HEAD_WIDTH": 128}
+    launch(gpu, "rotary", "03_heads", blocks, 256, x, cosine, sine, y, *args, -1.0, **macros)
+    low, high = np.split(x.astype(float), 2, axis=-1)
+    at = np.arange(rows) % table
+    c, s = (each.astype(float)[at, None, :64] for each in (cosine, sine))
+    assert_near(y, np.concatenate((low * c + high * s, high * c - low * s), -1), element)
+
+
 @every_element
 @pytest.mark.parametrize(("classes", "threads"), [(1, 64), (75, 64), (1001, 128), (2048, 256), (5003, 1024)])
 def test_cross_entropy_and_its_gradient(gpu: VirtualGPU, element: str, classes: int, threads: int) -> None:

@@ -23,8 +23,11 @@ from gridstride.virtual.gpu import VirtualGPU
 FOLDERS = [find(name) for name in problem_names()]
 LONG = {
     ("sample", "03_eight_ways"),
+    ("paged_attention", "01_thread_per_head"),
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "05_large_tiles"),
+    ("rms_norm_backward", "04_prefetch"),
+    ("skinny_gemm", "08_push"),
     *(("attention", file.name) for file in find("attention").rungs()),
 }
 RUNGS = [

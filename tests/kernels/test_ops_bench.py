@@ -18,8 +18,9 @@ from gridstride.judge.find import find
 BENCH = Path(__file__).parents[2] / "bench"
 OPS = (
     "vector_add saxpy gelu gelu_backward softmax softmax_backward cross_entropy cross_entropy_backward layer_norm "
-    "rms_norm adamw dropout rms_norm_backward silu_mul transpose aos_to_soa reduction argmax radix_sort scan histogram "
-    "remove_mean grayscale box_blur convolution matmul matmul_half linear_gelu attention"
+    "rms_norm adamw dropout rms_norm_backward silu_mul swiglu swiglu_backward rotary transpose aos_to_soa reduction "
+    "argmax radix_sort scan histogram remove_mean grayscale box_blur convolution matmul matmul_half linear_gelu "
+    "attention"
 ).split()
 
 

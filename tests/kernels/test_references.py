@@ -200,6 +200,30 @@ def test_gelu_and_its_slope() -> None:
     np.testing.assert_allclose(reference("gelu_backward", x=x, dy=dy)["dx"], dy * slopes, rtol=1e-8, atol=1e-9)
 
 
+def test_gated_silu_and_its_slopes() -> None:
+    gate, up, dout = DRAW.uniform(-4, 4, 9), DRAW.standard_normal(9), DRAW.standard_normal(9)
+    step = 1e-6
+
+    def out(g: float, u: float) -> float:
+        return g / (1 + math.exp(-g)) * u
+
+    pairs = list(zip(gate.tolist(), up.tolist(), strict=True))
+    np.testing.assert_allclose(reference("swiglu", gate=gate, up=up)["out"], [out(g, u) for g, u in pairs])
+    found = reference("swiglu_backward", gate=gate, up=up, dout=dout)
+    slopes = [(out(g + step, u) - out(g - step, u)) / (2 * step) for g, u in pairs]
+    np.testing.assert_allclose(found["dgate"], dout * slopes, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(found["dup"], dout * [out(g, 1.0) for g in gate.tolist()])
+
+
+def test_a_turn_of_complex_numbers_and_the_turn_back() -> None:
+    x, angle = DRAW.standard_normal((6, 3, 64)), DRAW.uniform(0, 7, (2, 40))
+    tables = {"cosine": np.cos(angle), "sine": np.sin(angle)}
+    y = reference("rotary", x=x, **tables, direction=1.0)["y"]
+    turned = (x[..., :32] + 1j * x[..., 32:]) * np.exp(1j * np.tile(angle[:, None, :32], (3, 1, 1)))
+    np.testing.assert_allclose(y, np.concatenate((turned.real, turned.imag), -1))
+    np.testing.assert_allclose(reference("rotary", x=y, **tables, direction=-1.0)["y"], x)
+
+
 def softmax(row: list[float]) -> list[float]:
     powers = [math.exp(v - max(row)) for v in row]
     return [power / sum(powers) for power in powers]

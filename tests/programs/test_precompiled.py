@@ -47,7 +47,6 @@ def test_a_second_text_with_the_same_headers_goes_on_from_them(tools: Toolchain,
         ran.append(words)
         return execute(words, folder, more)
 
-    (tmp_path / "kept").mkdir()
     how = Compiling(run, PrecompiledHeaders(tmp_path / "kept"))
     source = tmp_path / "a.cu"
 
@@ -71,3 +70,9 @@ def test_a_second_text_with_the_same_headers_goes_on_from_them(tools: Toolchain,
     assert "a.cu" in failed.value.output
     assert "pch" not in failed.value.output
     assert len(list((tmp_path / "kept").glob("*.pch"))) == 1
+    how = Compiling(run, PrecompiledHeaders(tmp_path / "kept"))  # as another process finds them
+    compile(main.format("four"))
+    assert sum("c++-header" in words for words in ran) == 0
+    (kept,) = (tmp_path / "kept").glob("*.pch")
+    kept.write_bytes(b"spoilt")
+    assert b"five\0" in compile(main.format("five"))

@@ -1,7 +1,12 @@
-"""A Hugging Face decoder on our ops, and back: modules are swapped for ours that hold the same parameters."""
+"""A Hugging Face decoder on our ops, and back: modules are swapped for ours that hold the same parameters, and the
+middles of feed-forward layers and of attention run through our ops.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import types
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gridstride.kernels.modules import GELU, Dropout, LayerNorm, RMSNorm
+from gridstride.kernels.rotary.op import rotary
+from gridstride.kernels.swiglu.op import swiglu
 
 _PATCHED = "_gridstride_patched"
 _INSTEAD = "_gridstride_instead_of"  # of a module of ours: the one whose place it has
@@ -70,8 +77,67 @@ _SWAPS = (
     _Swap("dropout", ("Dropout",), lambda module: _Dropout(module.p)),
 )
 _OF_CLASS = {name: swap for swap in _SWAPS for name in swap.named}
-_LEFT_OF_GPT2 = "attention, for which PyTorch takes the fastest kernel already"
-_LEFT = f"{_LEFT_OF_GPT2}; rotary embedding and gated SiLU, whose ops have no gradient"
+_LEFT = "attention, for which PyTorch takes the fastest kernel already"
+
+
+# -- forwards ----------------------------------------------------------------------------------------------------------
+_ROTARY = "apply_rotary_pos_emb"  # what transformers' attention calls
+
+
+def _gated(module: nn.Module, x: Tensor) -> Tensor:
+    """A gated feed-forward layer."""
+    if torch.compiler.is_compiling():
+        found: Tensor = type(module).forward(module, x)
+    else:
+        found = module.down_proj(swiglu(module.gate_proj(x), module.up_proj(x)))
+    return found
+
+
+def _turning(module: nn.Module, *args: Any, **options: Any) -> Any:
+    """Attention whose queries and keys our op turns."""
+    forward = type(module).forward
+    return (forward if torch.compiler.is_compiling() else _with_our_rotary(forward))(module, *args, **options)
+
+
+@functools.cache
+def _with_our_rotary(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The same code, in which one name of its module stands for a function of ours; other models keep theirs."""
+    inner = inspect.unwrap(forward)
+    theirs = inner.__globals__[_ROTARY]
+    known = {**inner.__globals__, _ROTARY: functools.partial(_turned_both, theirs)}
+    ours = types.FunctionType(inner.__code__, known, inner.__name__, inner.__defaults__, inner.__closure__)
+    ours.__kwdefaults__ = inner.__kwdefaults__
+    return ours
+
+
+def _turned_both(
+    theirs: Callable[..., Any], q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: Any, **options: Any
+) -> Any:
+    """Queries and keys [B, H, S, D]; what our op has not is theirs: other axes, other dtypes, a part of a head."""
+    usual = not (args or options) and cos.dtype == q.dtype == k.dtype and cos.shape[-1] == q.shape[-1]
+    if not usual or (q.is_cuda and q.shape[-1] * q.element_size() % 32):
+        return theirs(q, k, cos, sin, *args, **options)
+    return tuple(rotary(x.transpose(1, 2), cos, sin).transpose(1, 2) for x in (q, k))
+
+
+class _Forward(NamedTuple):
+    what: str
+    named: tuple[str, ...]  # classes of transformers
+    ours: Callable[..., Any]
+    fits: Callable[[nn.Module], bool]
+
+
+_FORWARDS = (
+    _Forward(
+        "gated SiLU", ("LlamaMLP", "Qwen2MLP", "Qwen3MLP"), _gated,
+        lambda module: type(module.act_fn).__name__ in ("SiLU", "SiLUActivation"),
+    ),
+    _Forward(
+        "rotary embedding", ("LlamaAttention", "Qwen2Attention", "Qwen3Attention"), _turning,
+        lambda module: _ROTARY in inspect.unwrap(type(module).forward).__code__.co_names,
+    ),
+)  # fmt: skip
+_FORWARD_OF_CLASS = {name: each for each in _FORWARDS for name in each.named}
 _TYPES = ("gpt2", "llama", "qwen2", "qwen3")  # config.model_type
 
 
@@ -88,7 +154,7 @@ class Patched:
 
 
 def patch(model: nn.Module) -> Patched:
-    """Swap the norms, GELUs, dropouts and loss of a transformers decoder for ours, in place.
+    """Put our ops into a transformers decoder, in place: norms, GELUs, dropouts, gated SiLUs, rotary embedding, loss.
 
     For Llama, Qwen 2, Qwen 3 and GPT-2. Parameters stay the same objects, state dicts the same; `unpatch` puts
     everything back. Under `torch.compile` the modules run as they were, since the compiler fuses them with their
@@ -103,14 +169,14 @@ def patch(model: nn.Module) -> Patched:
         if swap is not None and not (isinstance(child, nn.Dropout) and child.p == 0.0):
             _put(parent, name, child, swap.make(child))
             found[swap.what] += 1
+        found.update(_redirect(child))
     setattr(model, _PATCHED, True)
     if "ForCausalLM" in str(getattr(model, "loss_type", "")) or type(model).__name__.endswith(
         ("CausalLM", "LMHeadModel")
     ):
         model.loss_function = causal_loss
         found["cross-entropy"] = 1
-    left = _LEFT_OF_GPT2 if model.config.model_type == "gpt2" else _LEFT
-    return Patched(dict(found), left)
+    return Patched(dict(found), _LEFT)
 
 
 def unpatch(model: nn.Module) -> None:
@@ -118,6 +184,8 @@ def unpatch(model: nn.Module) -> None:
     if not hasattr(model, _PATCHED):
         raise ValueError(f"this {type(model).__name__} is not patched")
     for parent, name, child in list(_children(model)):
+        if getattr(vars(child).get("forward"), "func", None) in (_gated, _turning):
+            del child.forward
         if hasattr(child, _INSTEAD):
             (before,) = getattr(child, _INSTEAD)
             for parameter, value in child.named_parameters(recurse=False):
@@ -139,6 +207,15 @@ def _children(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
     """Every module below with its parent and its name there."""
     for parent in model.modules():
         yield from ((parent, name, child) for name, child in parent.named_children())
+
+
+def _redirect(module: nn.Module) -> list[str]:
+    """What a module does by our ops from now on; one whose forward somebody has set already keeps that."""
+    each = _FORWARD_OF_CLASS.get(type(module).__name__)
+    if each is None or "forward" in vars(module) or not each.fits(module):
+        return []
+    module.forward = functools.partial(each.ours, module)
+    return [each.what]
 
 
 def _put(parent: nn.Module, name: str, before: nn.Module, ours: nn.Module) -> None:

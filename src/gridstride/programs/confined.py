@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from gridstride.compiler.cache import cache_root
 from gridstride.judge.finding_kinds import KINDS
 from gridstride.judge.sandbox import landlock, scratch
 from gridstride.judge.sandbox.client import CannotJudge
@@ -66,7 +67,7 @@ class ProgramRoom:
         self._root = Path(os.path.realpath(tempfile.mkdtemp(prefix="gridstride-")))
         self.data = self._root / "data"
         """The program's own folder: its files are put here, and what it writes is found here."""
-        for name in ("data", "built", "cache", "scratch", "precompiled", "server"):
+        for name in ("data", "built", "cache", "scratch", "server"):
             (self._root / name).mkdir()
         self._server = ForkServer(str(self._root / "server"))
         self._built: Built | None = None
@@ -92,7 +93,7 @@ class ProgramRoom:
         """Compile and link one file; MissingToolchain, BuildFailed."""
         from gridstride.virtual.chips import chip
 
-        headers = PrecompiledHeaders(self._root / "precompiled")
+        headers = PrecompiledHeaders(cache_root() / "precompiled")
         room = CompilerRoom(toolchain(), file.resolve(), self._server, (headers.folder,))
         arch = chip(self.chip).properties.arch
         how = Compiling(room.execute, headers)

@@ -43,6 +43,7 @@ def warm_up() -> None:
     from gridstride.compiler.bindings import load
     from gridstride.programs import board, reports  # noqa: F401
     from gridstride.virtual import gpu  # noqa: F401
+    from gridstride.virtual.lowering.observed import counting  # noqa: F401
     from gridstride.virtual.machine import engine
 
     load()

@@ -1,13 +1,16 @@
 """The headers of a program's host part, parsed once: what cudafe++ writes begins with them, 80,000 lines, every time.
 
 clang keeps the parsed beginning of a file (`-x c++-header`) and goes on from there. The beginning is told by its text,
-so that a file which includes something else gets one of its own.
+so that a file which includes something else gets one of its own. They outlive the process, as other caches do: the
+first save of the next sitting is judged as quickly as the others. What is missing or spoilt costs time, nothing else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import tempfile
 import threading
 from collections.abc import Sequence
 from hashlib import sha256
@@ -17,14 +20,15 @@ from gridstride.programs.nvcc import Execute, Plan, Step
 
 _MARKER = re.compile(rb'^# \d+ "([^"\n]*)"', re.M)
 _WORTH_IT = 200_000  # bytes of text that is parsed in less time than a precompiled header is loaded
-_MOST = 2  # of 16 MB each
+_MOST = 6  # of 16 MB each
 
 
 class PrecompiledHeaders:
-    """Kept in a folder that compilers may read and not write."""
+    """Kept in a folder that compilers may read and not write; it may be shared with other processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
         self._one_at_a_time = threading.Lock()
 
     def used_in(self, plan: Plan, source: str, execute: Execute, folder: Path) -> Plan:
@@ -52,20 +56,32 @@ class PrecompiledHeaders:
     def _kept(self, words: Sequence[str], text: bytes, plan: Plan, execute: Execute, folder: Path) -> Path | None:
         key = sha256(b"\0".join([*map(os.fsencode, words), text])).hexdigest()[:32]
         headers, kept = self.folder / f"{key}.hpp", self.folder / f"{key}.pch"
-        if not kept.is_file():
-            headers.write_bytes(text)  # which clang looks for again when it goes on from them
-            target = folder / "headers.pch"
-            status, _ = execute([*words, str(headers), "-o", str(target)], folder, plan.environment)
-            # A beginning that clang does not take by itself is compiled with the rest: nothing is lost but time.
-            kept.write_bytes(target.read_bytes() if not status and target.is_file() else b"")
-            self._remove_oldest()
-        return kept if kept.stat().st_size else None
+        try:
+            if not kept.is_file():
+                if not headers.is_file():
+                    self._write(headers, text)  # which clang looks for again, as it was, when it goes on from them
+                target = folder / "headers.pch"
+                status, _ = execute([*words, str(headers), "-o", str(target)], folder, plan.environment)
+                # A beginning that clang does not take by itself is compiled with the rest: nothing is lost but time.
+                self._write(kept, target.read_bytes() if not status and target.is_file() else b"")
+                self._remove_oldest()
+            os.utime(kept)
+            return kept if kept.stat().st_size else None
+        except OSError:  # no room, no right to write, or another process has removed it
+            return None
+
+    def _write(self, path: Path, data: bytes) -> None:
+        """The whole file appears at once: another process may be looking."""
+        with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
+            file.write(data)
+        os.replace(file.name, path)
 
     def _remove_oldest(self) -> None:
         files = sorted(self.folder.glob("*.pch"), key=lambda each: each.stat().st_mtime_ns)
         for each in files[:-_MOST]:
-            each.unlink()
-            each.with_suffix(".hpp").unlink()
+            with contextlib.suppress(OSError):
+                each.unlink()
+                each.with_suffix(".hpp").unlink()
 
 
 def end_of_headers(text: bytes, source: str) -> int:

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +29,7 @@ SONAME = "libcudart.so.13"
 _PER_THREAD = re.compile(r"\b(cuda\w+)\s+__CUDART_API_(PTDS|PTSZ)\(")
 _INTERNAL_PER_THREAD = {"__cudaLaunchKernel": "ptsz"}
 
+_HEADERS = ("cuda_runtime_api.h", "cuda.h", "nvJitLink.h")
 _HEAD = r"""#include "runtime.h"
 #define STUB(name) PUBLIC cudaError_t stub_##name(void) __asm__(#name)
 #if defined(__x86_64__)
@@ -48,14 +50,7 @@ def functions() -> dict[str, dict[str, str]]:
 
 def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> bytes:
     """The shared object; BuildFailed where zig refuses it."""
-    header, driver = (_text(tools.cuda / "include" / name) for name in ("cuda_runtime_api.h", "cuda.h"))
-    table = driver_functions()
-    twins = driver_twins(table, driver) | older_symbols(driver)[0]
-    stubs = {
-        "functions.c": generated(functions(), header, twins),
-        "driver_functions.c": generated_driver(table, driver),
-        "jit_link_functions.c": generated_jit_link(_text(tools.cuda / "include" / "nvJitLink.h")),
-    }
+    stubs = _stubs(*(_text(tools.cuda / "include" / name) for name in _HEADERS))
     files = sorted([*RUNTIME.glob("*.[ch]"), *DRIVER.glob("*.[ch]")])
     texts = [tools.identity, *stubs.values(), *(path.read_text() for path in files)]
     key = f"libcudart {sha256(chr(0).join(texts).encode()).hexdigest()}"
@@ -80,6 +75,18 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
         data = target.read_bytes()
     cache.put(key, data)
     return data
+
+
+@lru_cache(maxsize=2)
+def _stubs(header: str, driver: str, jit_link: str) -> Mapping[str, str]:
+    """The files that follow from the headers: a sixth of a second, which a process that builds often spends once."""
+    table = driver_functions()
+    twins = driver_twins(table, driver) | older_symbols(driver)[0]
+    return {
+        "functions.c": generated(functions(), header, twins),
+        "driver_functions.c": generated_driver(table, driver),
+        "jit_link_functions.c": generated_jit_link(jit_link),
+    }
 
 
 def _text(header: Path) -> str:

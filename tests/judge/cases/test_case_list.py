@@ -179,3 +179,12 @@ def test_every_kind_of_data_of_a_shipped_problem_differs_from_normal_data(name: 
     for kind in problem.special:
         other = generate(problem, Case(shape, kind, 7))
         assert any(np.asarray(other[key]).tobytes() != np.asarray(normal[key]).tobytes() for key in normal), kind
+
+
+def test_a_small_size_is_run_at_its_largest_and_the_others_are_large_enough_for_it_to_matter() -> None:
+    """A filter of 35 taps over an image of three rows has most of its weights outside."""
+    problem = find("convolution").problem
+    for seed in range(5):
+        far = [case for case in all_cases(problem, seed=seed) if case.sizes["R"] == problem.widest["R"]]
+        assert far
+        assert all(min(case.sizes["H"], case.sizes["W"]) > 2 * case.sizes["R"] for case in far)

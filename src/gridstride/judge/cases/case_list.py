@@ -29,6 +29,7 @@ from gridstride.judge.cases.sizes import (
     elongated,
     free_sizes,
     launch_tiles,
+    least_near,
     many_blocks,
     middling,
     persistent,
@@ -131,7 +132,7 @@ def kernel_cases(
         most = problem.widest[name]
         for kind in CROWDED:
             if kind not in problem.without:
-                size = draw.randint(most - most // 16, most)
+                size = draw.randint(least_near(most), most)
                 alone = Case(_alone(draw, problem, {name: size}), kind, draw.randrange(2**31), multiprocessors=1)
                 made.append(replace(alone, hidden=True, once=True))
     for sizes in persistent(problem, launch):
@@ -349,10 +350,11 @@ def _wide(draw: random.Random, problem: Problem) -> Iterator[Case]:
         for width in passed[:-1]:
             size = draw.randint(width + 1, min(most, width + width // 16 + WARP))
             yield Case(_alone(draw, problem, {name: size}), "normal", 0, once=size > _ONCE)
-        least = max([most - most // 16, *(width + 1 for width in passed[-1:])])
+        least = max([least_near(most), *(width + 1 for width in passed[-1:])])
         for kind in kinds_when_wide(problem, most):
             size = draw.randint(least, most)
-            yield Case(_alone(draw, problem, {name: size}), kind, 0, once=size > _ONCE)
+            sizes = _alone(draw, problem, {name: size}) if least_near(most) < most else _around(draw, problem, name)
+            yield Case(sizes, kind, 0, once=size > _ONCE)
 
 
 def _large(draw: random.Random, problem: Problem, least: int) -> Iterator[Case]:
@@ -397,6 +399,18 @@ def _alone(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> d
     """These sizes, and next to nothing of the others."""
     rest = {name: draw.randint(1, min(3, limit)) for name, limit in free_sizes(problem).items()}
     return _strided(draw, problem, {**rest, **given})
+
+
+def _around(draw: random.Random, problem: Problem, name: str) -> dict[str, int]:
+    """A small size at its largest, the others two to three times as large as far as they go: an image in which every
+    weight of a stencil of the largest radius counts.
+    """
+    most = problem.widest[name]
+    sizes = {
+        other: draw.randint(min(limit, 2 * most + 1), min(limit, 3 * most))
+        for other, limit in free_sizes(problem).items()
+    }
+    return _strided(draw, problem, {**sizes, name: most})
 
 
 def _strided(draw: random.Random, problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]:

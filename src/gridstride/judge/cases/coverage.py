@@ -27,6 +27,7 @@ from gridstride.judge.cases.sizes import (
     elongated,
     free_sizes,
     launch_tiles,
+    least_near,
     many_blocks,
     size_classes,
     whole_tiles,
@@ -115,7 +116,7 @@ def classes(
     for a, b in elongated(problem):
         yield CaseClass("shape", f"{a} at least {ELONGATED} × {b}", _longer(a, b))
     for name, most in problem.widest.items():
-        near = _over(name, most - most // 16 - 1)
+        near = _over(name, least_near(most) - 1)
         for kind in kinds_when_wide(problem, most):
             yield CaseClass("width", f"{name} near {most:,}, {kind}", _both(near, _drawn(kind)))
         for width in widths(most, float_index=float_index):
@@ -183,7 +184,7 @@ def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
         yield CaseClass("launch", f"{name}: over {BLOCKS:,} blocks", _over(name, BLOCKS * tile))
     for name in crowded(problem, launch):
         most = problem.widest[name]
-        near = _both(_over(name, most - most // 16 - 1), _on_chip(1))
+        near = _both(_over(name, least_near(most) - 1), _on_chip(1))
         for kind in CROWDED:
             if kind not in problem.without:
                 yield CaseClass("launch", f"{name} near {most:,} on one SM, {kind}", _both(near, _drawn(kind)))

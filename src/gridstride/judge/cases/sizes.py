@@ -27,6 +27,11 @@ _SMS = 132  # multiprocessors of the chip that a launch is timed on
 _MANY = 1 << 20  # multiprocessors, so that a grid is not bounded by them
 
 
+def least_near(most: int) -> int:
+    """From where on a size is near its largest; small ones are it, since kernels have room for so many and no more."""
+    return most - most // 16 if most > 2 * WARP else most
+
+
 def free_sizes(problem: Problem) -> dict[str, int]:
     """Sizes that are drawn by themselves, with the largest of each; strides follow the width of their rows."""
     return {name: limit for name, limit in problem.largest.items() if name not in problem.strides}

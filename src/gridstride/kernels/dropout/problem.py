@@ -37,17 +37,17 @@ def philox(counter: Array, key: int) -> Array:
     return np.stack(words, axis=1)
 
 
-def kept(n: int, seed: Array, drop: int) -> Array:
-    """Which of n elements are."""
+def words(n: int, seed: Array) -> Array:
+    """The random numbers of n elements."""
     key, start = (int(each) & 0xFFFFFFFFFFFFFFFF for each in seed)
     counters = np.arange(-(-n // 4), dtype=np.uint64) + np.uint64(start)
-    return philox(counters, key).reshape(-1)[:n] >= drop
+    return philox(counters, key).reshape(-1)[:n]
 
 
 def reference(v: Values) -> dict[str, Array]:
     """By the definition."""
     with np.errstate(all="ignore"):
-        return {"y": np.where(kept(len(v["x"]), v["seed"], v["drop"]), v["x"] * v["scale"], 0.0)}
+        return {"y": np.where(words(len(v["x"]), v["seed"]) >= v["drop"], v["x"] * v["scale"], 0.0)}
 
 
 def numbers(share: float) -> dict[str, Any]:
@@ -71,6 +71,21 @@ def carries(v: Values, draw: Generator) -> dict[str, Any]:
 def small_seeds(v: Values, draw: Generator) -> dict[str, Any]:
     """Keys and counters that fit 32 bits."""
     return {"seed": draw.integers(0, 1 << 16, 2), **numbers(0.5)}
+
+
+def at_a_word(v: Values, draw: Generator) -> dict[str, Any]:
+    """`drop` is one of the elements' random numbers: that element is kept."""
+    return _next_to_a_word(v, draw, 0)
+
+
+def above_a_word(v: Values, draw: Generator) -> dict[str, Any]:
+    """`drop` is one above one of the elements' random numbers, which a float does not tell apart."""
+    return _next_to_a_word(v, draw, 1)
+
+
+def _next_to_a_word(v: Values, draw: Generator, above: int) -> dict[str, Any]:
+    found = words(len(v["x"]), v["seed"])
+    return {"drop": min(int(draw.choice(found)) + above, 2**32 - 1)} if len(found) else {}
 
 
 def torch_dropout(v: Values) -> object:
@@ -98,7 +113,12 @@ problem = Problem(
     public=({"n": 4096}, {"n": 1000}, {"n": 4099}, {"n": 1}),
     largest={"n": 20_000},
     widest={"n": 300_000},
-    special={"carries": carries, "small seeds": small_seeds},
+    special={
+        "carries": carries,
+        "small seeds": small_seeds,
+        "drop at a word": at_a_word,
+        "drop above a word": above_a_word,
+    },
     tiles=(32, 256, 1024, 2048),
     observed={"n": 1 << 16},
     timed={"n": 1 << 26},

@@ -1,0 +1,104 @@
+"""gridstride::rotary: the two halves of each head turned by the angles of its position, and back for the gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher, plain
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define("rotary(Tensor x, Tensor cosine, Tensor sine, bool back=False) -> Tensor")
+_THREADS, _HEADS = 256, 4  # heads of a thread
+_MOST_ROWS = 1 << 31
+
+
+def rotary(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tensor:
+    """low cos - high sin and high cos + low sin of the halves of each head of x [..., S, H, D]; `back` turns back.
+
+    cosine and sine [..., S, D/2] are of x's dtype; so may be rows of D numbers whose halves are the same, as
+    transformers have them. Their leading axes are x's, or 1. They have no gradient.
+    """
+    shorter = torch.is_grad_enabled() and plain(x, cosine, sine)
+    out: Tensor = (_Eager.apply if shorter else torch.ops.gridstride.rotary)(x, cosine, sine, back)
+    return out
+
+
+class _Eager(torch.autograd.Function):
+    """The op with its gradient, without PyTorch's dispatcher, which takes as long as the kernel for a few rows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cosine: Tensor, sine: Tensor, back: bool) -> Tensor:
+        _keep(ctx, (x, cosine, sine, back), x)
+        return _cuda(x, cosine, sine, back)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
+        cosine, sine = ctx.saved_tensors
+        op = rotary if torch.is_grad_enabled() else _cuda
+        return op(dy, cosine, sine, not ctx.back), None, None, None
+
+
+def _check(x: Tensor, cosine: Tensor, sine: Tensor) -> int:
+    """How many rows the tables have."""
+    check(x.dim() >= 3 and x.shape[-1] % 2 == 0 and x.shape[-1] > 0, "x", x, "[..., S, H, D] with an even D")
+    rows, half = x.shape[:-2], x.shape[-1] // 2
+    check(rows.numel() < _MOST_ROWS, "x", x, "less than 2^31 tokens")
+    for name, table in (("cosine", cosine), ("sine", sine)):
+        lead = tuple(table.shape[:-1])
+        fits = lead == tuple(rows) or (
+            lead[-1:] == tuple(rows[-1:]) and len(lead) <= len(rows) and set(lead[:-1]) <= {1}
+        )
+        fits = fits and table.shape[-1] in (half, 2 * half) and table.dtype == x.dtype and table.device == x.device
+        check(
+            fits, name, table, f"{x.dtype} {(*rows, half)} or {(*rows, 2 * half)} on {x.device}, leading axes may be 1"
+        )
+        check(not table.requires_grad, name, table, "what has a gradient: the op has none for it")
+    check(cosine.shape == sine.shape, "sine", sine, f"{tuple(cosine.shape)}, as cosine is")
+    return cosine.shape[:-1].numel()
+
+
+@torch.library.impl(_LIBRARY, "rotary", "CUDA")
+def _cuda(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tensor:
+    table_rows = _check(x, cosine, sine)
+    heads, width = x.shape[-2:]
+    vector = 16 // x.element_size()
+    check(width % (2 * vector) == 0, "x", x, f"heads of a multiple of {2 * vector} numbers on a GPU")
+    x, out = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
+    run = launcher("rotary", "03_heads", x.device, ELEMENT=element(x), HEAD_WIDTH=width, HEADS=_HEADS)
+    if x.numel():
+        rows = x.numel() // (heads * width)
+        blocks = ceil_div(rows * ceil_div(heads, _HEADS) * (width // 2 // vector), _THREADS)
+        tables, gap = (cosine.contiguous(), sine.contiguous()), cosine.shape[-1] - width // 2
+        run((blocks, 1, 1), _THREADS, x, *tables, out, rows, heads, table_rows, gap, -1.0 if back else 1.0)
+    return out
+
+
+@torch.library.impl(_LIBRARY, "rotary", "CPU")
+def _cpu(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tensor:
+    _check(x, cosine, sine)
+    half, wide = x.shape[-1] // 2, torch.float64 if x.dtype == torch.float64 else torch.float32
+    low, high = x.to(wide).split(half, dim=-1)
+    c, s = (table[..., :half].to(wide).unsqueeze(-2) for table in (cosine, sine))
+    s = -s if back else s
+    return torch.cat((low * c - high * s, high * c + low * s), dim=-1).to(x.dtype)
+
+
+@torch.library.register_fake("gridstride::rotary")
+def _fake(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tensor:
+    _check(x, cosine, sine)
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, bool], output: Tensor) -> None:
+    _, cosine, sine, ctx.back = inputs
+    ctx.save_for_backward(cosine, sine)
+
+
+def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
+    return torch.ops.gridstride.rotary(dy, *ctx.saved_tensors, not ctx.back), None, None, None
+
+
+torch.library.register_autograd("gridstride::rotary", _gradient, setup_context=_keep)

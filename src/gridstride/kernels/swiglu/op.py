@@ -1,0 +1,102 @@
+"""gridstride::swiglu, silu(gate) * up of two tensors, and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gridstride.kernels.torch_op import ceil_div, check_alike, element, launcher, once_differentiable, plain
+
+_LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
+_LIBRARY.define("swiglu(Tensor gate, Tensor up) -> Tensor")
+_LIBRARY.define("swiglu_backward(Tensor dout, Tensor gate, Tensor up) -> (Tensor, Tensor)")
+_THREADS = 256  # of both kernels
+_UNROLL = 2  # vectors of a thread, forward
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """gate / (1 + e^-gate) * up of each element, in fp32 inside; tensors of one shape and dtype."""
+    shorter = torch.is_grad_enabled() and plain(gate, up)
+    out: Tensor = (_Eager.apply if shorter else torch.ops.gridstride.swiglu)(gate, up)
+    return out
+
+
+class _Eager(torch.autograd.Function):
+    """The op with its gradient, without PyTorch's dispatcher, which takes as long as the kernel for a few rows."""
+
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
+        ctx.save_for_backward(gate, up)
+        return _cuda(gate, up)
+
+    @staticmethod
+    def backward(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
+        op = torch.ops.gridstride.swiglu_backward if torch.is_grad_enabled() else _backward_cuda
+        found: tuple[Tensor, Tensor] = op(dout, *ctx.saved_tensors)
+        return found
+
+
+def _blocks(x: Tensor, unroll: int) -> tuple[int, int, int]:
+    return ceil_div(x.numel() * x.element_size(), 16 * _THREADS * unroll), 1, 1
+
+
+@torch.library.impl(_LIBRARY, "swiglu", "CUDA")
+def _cuda(gate: Tensor, up: Tensor) -> Tensor:
+    out = _fake(gate, up)
+    run = launcher("swiglu", "03_unrolled", gate.device, ELEMENT=element(gate), UNROLL=_UNROLL)
+    if gate.numel():
+        run(_blocks(gate, _UNROLL), _THREADS, gate.contiguous(), up.contiguous(), out, gate.numel())
+    return out
+
+
+@torch.library.impl(_LIBRARY, "swiglu_backward", "CUDA")
+def _backward_cuda(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
+    dgate, dup = _backward_fake(dout, gate, up)
+    run = launcher("swiglu_backward", "03_unrolled", gate.device, ELEMENT=element(gate))
+    if gate.numel():
+        given = (gate.contiguous(), up.contiguous(), dout.contiguous())
+        run(_blocks(gate, 1), _THREADS, *given, dgate, dup, gate.numel())
+    return dgate, dup
+
+
+@torch.library.impl(_LIBRARY, "swiglu", "CPU")
+def _cpu(gate: Tensor, up: Tensor) -> Tensor:
+    check_alike(up, "up", gate, "gate")
+    return F.silu(gate.contiguous()) * up
+
+
+@torch.library.impl(_LIBRARY, "swiglu_backward", "CPU")
+def _backward_cpu(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
+    _backward_fake(dout, gate, up)
+    wide = torch.float64 if gate.dtype == torch.float64 else torch.float32
+    d, g, u = (each.to(wide).contiguous() for each in (dout, gate, up))
+    s = torch.sigmoid(g)
+    return (d * u * s * (1.0 + g * (1.0 - s))).to(gate.dtype), (d * g * s).to(gate.dtype)
+
+
+@torch.library.register_fake("gridstride::swiglu")
+def _fake(gate: Tensor, up: Tensor) -> Tensor:
+    check_alike(up, "up", gate, "gate")
+    return torch.empty_like(gate, memory_format=torch.contiguous_format)
+
+
+@torch.library.register_fake("gridstride::swiglu_backward")
+def _backward_fake(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
+    check_alike(dout, "dout", gate, "gate")
+    return _fake(gate, up), _fake(gate, up)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _gradient(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
+    found: tuple[Tensor, Tensor] = torch.ops.gridstride.swiglu_backward(dout, *ctx.saved_tensors)
+    return found
+
+
+torch.library.register_autograd("gridstride::swiglu", _gradient, setup_context=_keep)
+once_differentiable("gridstride::swiglu_backward", "torch.nn.functional.silu")
