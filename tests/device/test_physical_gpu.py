@@ -258,12 +258,15 @@ def test_nothing_stays_allocated_after_a_refusal(gpu, module):
 
     big = np.ones(1 << 24, np.float32)
     module["saxpy"][1, 32](32, 1.0, big, big)
-    before = free_memory()
-    with pytest.raises(gs.LaunchError):
-        module["saxpy"][1, 32](2.5, 1.0, big, big)
-    with pytest.raises(gs.LaunchError):
-        module["saxpy"][1, 2000](32, 1.0, big, big)
-    assert before - free_memory() < big.nbytes  # other processes have a little, too
+    lost = []
+    for _ in range(5):  # other processes take memory, too, at one time or another; what is lost here is so every time
+        before = free_memory()
+        with pytest.raises(gs.LaunchError):
+            module["saxpy"][1, 32](2.5, 1.0, big, big)
+        with pytest.raises(gs.LaunchError):
+            module["saxpy"][1, 2000](32, 1.0, big, big)
+        lost.append(before - free_memory())
+    assert min(lost) < big.nbytes
 
 
 FAULT = """
