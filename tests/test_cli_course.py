@@ -85,6 +85,14 @@ def test_learn_opens_the_first_day_and_copies_its_lab(run: Run, mine: Path) -> N
     assert run("learn", "day005", "--json").json["day"] == 5
 
 
+def test_learn_brings_the_lessons_own_files_and_leaves_those_alone_that_are_there(run: Run, mine: Path) -> None:
+    (mine / "day005" / "worked").mkdir(parents=True)
+    (mine / "day005" / "worked" / "direct.cu").write_text("mine")
+    assert f"The lesson's own files: {mine / 'day005' / 'worked'}" in run("learn", "5").out
+    assert (mine / "day005" / "worked" / "direct.cu").read_text() == "mine"
+    assert "__global__" in (mine / "day005" / "worked" / "reverse.cu").read_text()
+
+
 def test_learn_leaves_a_file_alone_that_is_there(run: Run, mine: Path) -> None:
     run("learn", "5")
     (mine / "day005/fields.cu").write_text("mine")

@@ -61,7 +61,7 @@ int main(int argc, char** argv)
 
     // 3. From a row: what does a byte cost, and what is left for the start?
     //    At which size are the two equal?
-    (void)most;
+    (void)most;  // only so that the compiler does not complain of it before you use it
 
     write_floats(argv[3], times.data(), WAYS * count);
     write_floats(argv[4], half.data(), WAYS);

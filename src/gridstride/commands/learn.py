@@ -22,7 +22,7 @@ def run(word: str | None, *, notebook: bool, as_json: bool) -> bool:
     """Show the lesson, copy the lab's file where there is none yet; or write both as a notebook."""
     from gridstride.course.markdown import for_terminal
     from gridstride.course.standing import standing
-    from gridstride.course.workspace import prepare_lab
+    from gridstride.course.workspace import prepare_lab, prepare_worked
 
     with opened() as progress:
         if word is None and not as_json and all_passed(progress):
@@ -32,19 +32,22 @@ def run(word: str | None, *, notebook: bool, as_json: bool) -> bool:
         if notebook:
             return _notebook(day, as_json=as_json)
         file, is_new = prepare_lab(day)
+        worked = prepare_worked(day)
         so_far = standing(day, progress)
     if as_json:
         emit({
             "day": day.number, "title": day.title, "part": day.part, "minutes": day.minutes,
             "concepts": list(day.concepts), "needs": list(day.needs), "sources": list(day.sources),
             "lesson": for_terminal(day.text), "lab": day.lab.title, "file": str(file), "copied": is_new,
-            "passed": so_far.passed,
+            "worked": worked and str(worked), "passed": so_far.passed,
         })  # fmt: skip
         return True
     console = stdout()
     with paged(console):
         _show_lesson(console, day, for_terminal(day.text))
     _show_lab(console, day, file, so_far, is_new=is_new)
+    if worked is not None:
+        console.print(f"\nThe lesson's own files: {worked}", style="dim", soft_wrap=True)
     return True
 
 

@@ -100,7 +100,8 @@ def _ask(asked: Asked, progress: Progress, *, own: Day | None) -> bool:
     right = done = 0
     for number, (day, question) in enumerate(asked, start=1):
         back = "" if day is own else f" (day {day.number}, again)"
-        console.print(f"{number}/{len(asked)}{back}  {question.ask.strip()}", style="bold")
+        console.print(f"{number}/{len(asked)}{back}  {question.ask.strip()}", style="bold", end="")
+        console.print(f"  ({question.id})", style="dim")
         for letter, choice in zip(LETTERS, question.choices, strict=False):
             console.print(f"  {letter}  {choice.text}")
         marked = None

@@ -199,8 +199,8 @@ def as_shown(value: float, like: str) -> str:
 
 
 def plain_number(value: float) -> str:
-    """A figure for a sentence: whole numbers with commas, others with four digits."""
-    if abs(value - round(value)) < 1e-9:
+    """A figure for a sentence: whole numbers and those above a thousand with commas, others with four digits."""
+    if abs(value - round(value)) < 1e-9 or abs(value) >= 1000:
         return f"{round(value):,}"
     return f"{value:.4g}"
 

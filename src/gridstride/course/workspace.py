@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from gridstride.course.errors import ProgressError
@@ -20,6 +21,21 @@ def workspace() -> Path:
 def progress_file() -> Path:
     """The database of progress in it."""
     return workspace() / "progress.sqlite"
+
+
+def prepare_worked(day: Day) -> Path | None:
+    """The lesson's own programs and kernels, copied beside the lab where they are not there yet; never overwritten."""
+    target = lab_path(day).parent / "worked"
+    try:
+        for source in sorted((day.folder / "worked").glob("*.*")):
+            target.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError), (target / source.name).open("xb") as copy:
+                copy.write(source.read_bytes())
+    except OSError as error:
+        raise ProgressError(
+            f"{target} cannot be written: {error.strerror}; set {VARIABLE} to another folder"
+        ) from error
+    return target if target.is_dir() else None
 
 
 def lab_path(day: Day) -> Path:

@@ -25,6 +25,9 @@ class Options:
     """Handed to nvcc as they are."""
 
 
+_FOR_THE_PROGRAM = ": what is for the program goes behind --, as in gridstride run prog.cu -- 1000"
+
+
 def sources(words: Sequence[str]) -> tuple[Path, ...]:
     """The files to compile; ProgramError for what is none."""
     files = [each for word in words for each in _files(Path(word))]
@@ -40,7 +43,7 @@ def _files(path: Path) -> list[Path]:
             raise ProgramError(f"the folder {path} has no .cu, .cpp, .cc, .cxx or .c file")
         return files
     if not path.exists():
-        raise ProgramError(f"there is no file {path}")
+        raise ProgramError(f"there is no file {path}{_FOR_THE_PROGRAM * (not path.suffix)}")
     if not path.is_file():
         raise ProgramError(f"{path} is a pipe or a device: write what is in it to a file first")
     if path.suffix not in (*CUDA_SUFFIXES, *HOST_SUFFIXES):
