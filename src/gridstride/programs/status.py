@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from gridstride.virtual.abi.finding_kinds import kinds_from
 from gridstride.virtual.findings.finding import Finding
 
 
@@ -43,6 +44,10 @@ _FAULTS = {
     "tensor_reduction": Status.LAUNCH_FAILURE, "exited_block": Status.LAUNCH_FAILURE,
     "too_many_groups": Status.LAUNCH_FAILURE, "out_of_memory": Status.LAUNCH_FAILURE,
 }  # fmt: skip
+
+
+if missing := kinds_from("ends") - _FAULTS.keys():
+    raise ImportError(f"status.py must say which status each fault is: see {', '.join(sorted(missing))}")
 
 
 def fault_status(finding: Finding) -> Status | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gridstride.virtual.lowering.analysis.memory_operands import space_of
-from gridstride.virtual.lowering.observed.instruction_classes import kind_of
+from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, kind_of
 from gridstride.virtual.ptx.isa import ISA, Class
 from gridstride.virtual.ptx.module import Instruction
 
@@ -16,12 +16,14 @@ MEMORY_LATENCIES = (40, 280, 600)
 
 _LATENCY = {
     "move": 2, "parameter": 0, "branch": 12, "control": 12, "barrier": 20, "special": 22, "convert": 6, "warp": 24,
-    "tensor": 33, "fp64": 8, "fp64_fma": 8, "texture": 500,
+    "tensor": 33, "fp64": 8, "fp64_fma": 8, "texture": 500, "fp32": 4, "fp32_fma": 4, "half": 4, "integer": 4,
+    "integer_fma": 4,
 }  # fmt: skip
 """Clocks from an instruction to one that needs its result, on Hopper: 4.3 for a multiply-add, 30 from
 one address in shared memory to the next measured on an H200 (bench/prediction.py), the others after Luo et al., arXiv
 2402.13499."""
-_ARITHMETIC = 4
+if unmatched := {*CLASSES, "memory"} ^ {*_LATENCY, "memory"}:
+    raise ImportError(f"dependency_chains.py must have one latency for each class: see {', '.join(sorted(unmatched))}")
 _SHARED = 24
 _LONG = 40  # division and correctly rounded roots are short programs
 
@@ -80,7 +82,7 @@ def _latency(ins: Instruction, memory: int) -> int:
     if _waits(ins):
         return memory
     if kind != "memory":
-        return _LATENCY.get(kind, _ARITHMETIC)
+        return _LATENCY[kind]
     space = space_of(ins)
     if space in ("shared", "local") or ins.opcode == "ldmatrix":
         return _SHARED

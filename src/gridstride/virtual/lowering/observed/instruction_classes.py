@@ -12,9 +12,13 @@ _COUNTED = {
     Class.CONVERT: "convert", Class.MOVE: "move", Class.MEMORY: "memory", Class.TEXTURE: "texture",
     Class.TENSOR: "tensor", Class.WARP: "warp", Class.BARRIER: "barrier", Class.BRANCH: "branch",
     Class.LEAVE: "control", Class.CALL: "control", Class.SPECIAL: "special", Class.ROOT: "special",
+    Class.ARITHMETIC: None, Class.MULTIPLY: None, Class.MULTIPLY_ADD: None, Class.DIVISION: None, Class.QUERY: None,
+    Class.OTHER: None,
 }  # fmt: skip
-"""What is counted by its opcode; all else is by its type."""
-_BY_OPCODE = {name: _COUNTED.get(row.kind) for name, row in ISA.items()}
+"""What is counted by its opcode; None for what is by its type."""
+if unmatched := {each.value for each in set(Class) - _COUNTED.keys()}:
+    raise ImportError(f"instruction_classes.py must say how each class is counted: see {', '.join(sorted(unmatched))}")
+_BY_OPCODE = {name: _COUNTED[row.kind] for name, row in ISA.items()}
 CLASSES = (
     *("parameter", "memory", "branch", "control", "barrier", "tensor", "texture", "special", "warp", "convert", "move"),
     *("fp32", "fp32_fma", "fp64", "fp64_fma", "half", "integer", "integer_fma"),
