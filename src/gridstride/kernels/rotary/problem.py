@@ -78,7 +78,7 @@ problem = Problem(
     arrange=arrange,
     public=(
         {"N": 6, "H": 4, "C": 6, "gap": 32},
-        {"N": 6, "H": 3, "C": 2, "gap": 1},
+        {"N": 37, "H": 3, "C": 5, "gap": 37},
         {"N": 1, "H": 1, "C": 1, "gap": 5},
     ),
     largest={"N": 40, "H": 5, "C": 20, "gap": 40},
