@@ -7,12 +7,22 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from gridstride.commands.terminal import interrupts_held
 
 
+@pytest.fixture
+def pythons_own_handler() -> Iterator[None]:
+    """Whatever a server of another test has left."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("pythons_own_handler")
 def test_a_held_interrupt_comes_at_the_end() -> None:
     reached = []
 
