@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from gridstride.device.choice import device as choose
-from gridstride.judge.cases.case_list import all_cases, kernel_cases
+from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import Coverage, coverage
+from gridstride.judge.cases.kernel_cases import kernel_cases
 from gridstride.judge.cases.path_cases import never_run, path_cases
 from gridstride.judge.execution.launch_limits import too_large_a_heap, too_many_registers
 from gridstride.judge.execution.runnable import RefusedError, Runnable, build

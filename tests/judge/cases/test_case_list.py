@@ -12,11 +12,11 @@ from gridstride.judge.cases.case_list import (
     all_cases,
     drawn_cases,
     hidden_cases,
-    kernel_cases,
     public_cases,
     unchanging,
 )
 from gridstride.judge.cases.data import generate, kinds
+from gridstride.judge.cases.kernel_cases import kernel_cases
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Problem, ProblemError, array, scalar, size

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridstride.judge import ladder as ladders
-from gridstride.judge.cases.case_list import all_cases, kernel_cases
+from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import classes, coverage
+from gridstride.judge.cases.kernel_cases import kernel_cases
 from gridstride.judge.cases.sizes import areas, launch_tiles, many_blocks, size_classes
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import Launch

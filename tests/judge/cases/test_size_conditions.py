@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride.judge.cases.branches import Combination, branches
-from gridstride.judge.cases.case_list import all_cases, kernel_cases
+from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import coverage
 from gridstride.judge.cases.data import kinds
+from gridstride.judge.cases.kernel_cases import kernel_cases
 from gridstride.judge.cases.size_conditions import SizeCondition, changes, size_conditions
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.find import find

@@ -1,0 +1,128 @@
+"""Cases that a kernel's own launch and text ask for: next to its tiles, at its branches, behind what it keeps."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from gridstride.judge.cases.branches import Branch, Combination, branches
+from gridstride.judge.cases.case_list import ONCE, large_cases, ordered
+from gridstride.judge.cases.coverage import CROWDED, placed, unit
+from gridstride.judge.cases.data import kinds
+from gridstride.judge.cases.drawn_sizes import alone, among, strided
+from gridstride.judge.cases.far_sizes import far_cases
+from gridstride.judge.cases.size_conditions import SizeCondition
+from gridstride.judge.cases.sizes import (
+    BLOCKS,
+    FLOAT_WIDTH,
+    TAILS,
+    WIDTHS,
+    crowded,
+    free_sizes,
+    launch_tiles,
+    least_near,
+    many_blocks,
+    persistent,
+    whole_tiles,
+)
+from gridstride.judge.header import Launch
+from gridstride.judge.problem import Case, Order, Problem
+
+_BETWEEN: tuple[tuple[Order, int], ...] = (("reversed", 1), ("in step", 1), ("reversed", 3))  # launches of small sizes
+
+
+def kernel_cases(
+    problem: Problem,
+    launch: Launch,
+    *,
+    float_index: bool,
+    conditions: Iterable[SizeCondition] = (),
+    constants: Iterable[int] = (),
+    keeps: bool = False,
+    seed: int,
+) -> tuple[Case, ...]:
+    """Cases next to the tiles of the kernel's own launch, where an index is too large for the float that it was, and at
+    both sides of what the kernel's text decides by; of one that `keeps` variables from launch to launch, a large size
+    behind others.
+    """
+    draw = random.Random(f"{problem.name} {seed} launch")
+    made = []
+    for name, tile in launch_tiles(problem, launch).items():
+        for tail in (0, *TAILS):
+            most = max(1, min(3, (problem.largest[name] - tail) // tile))
+            size = draw.randint(1, most) * tile + tail
+            made.append(Case(among(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True))
+    for name, tile in many_blocks(problem, launch).items():
+        size = draw.randint(BLOCKS * tile + 1, problem.widest[name])
+        made.append(Case(alone(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True, once=True))
+    for name in crowded(problem, launch):
+        most = problem.widest[name]
+        for kind in CROWDED:
+            if kind not in problem.without:
+                size = draw.randint(least_near(most), most)
+                one = Case(alone(draw, problem, {name: size}), kind, draw.randrange(2**31), multiprocessors=1)
+                made.append(replace(one, hidden=True, once=True))
+    for sizes in persistent(problem, launch):
+        made.append(Case(sizes, "normal", draw.randrange(2**31), multiprocessors=1, hidden=True, once=True))
+    for sizes in _whole_tiles(draw, problem, launch):
+        made.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
+    if float_index:
+        far = [*_far(draw, problem), *large_cases(draw, problem, FLOAT_WIDTH)]
+        made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
+    made += far_cases(problem, launch, constants, draw)
+    for branch in branches(problem, conditions, launch):
+        taken = _at_branch(draw, problem, branch)
+        made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in taken]
+    return (*ordered(made), *(_left_over(draw, problem, launch) if keeps else ()))
+
+
+def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[dict[str, int]]:
+    """Sizes without a tail anywhere, where a kernel may leave its guards out; the same with each that may be 0 as 0."""
+    steps = whole_tiles(problem, launch)
+    sizes = {n: step * draw.randint(1, max(1, min(2, problem.largest[n] // step))) for n, step in steps.items()}
+    for empty in ("", *problem.zeros) if steps else ():
+        yield strided(draw, problem, {name: 0 if name == empty else size for name, size in sizes.items()})
+
+
+def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[Case]:
+    """A large size, one or three small ones, and the large one in another order at once. What the first launch left for
+    blocks that the small ones lack is taken for new where launches are told apart by one bit, or by two.
+    """
+    for name, tile in launch_tiles(problem, launch).items():
+        most = problem.largest[name]
+        sizes = alone(draw, problem, {name: draw.randint(most - most // 8, most)})
+        for order, between in _BETWEEN:
+            small = [alone(draw, problem, {name: draw.randint(1, tile)}) for _ in range(between)]
+            for number, each in enumerate((sizes, *small, sizes)):
+                seed, last = draw.randrange(2**31), number == between + 1
+                yield Case(each, "normal", seed, hidden=True, order=order, once=True, swapped=last)
+
+
+def _far(draw: random.Random, problem: Problem) -> Iterator[Case]:
+    """One size where a float does not hold every index, for problems whose sizes go far at all."""
+    for name, most in problem.widest.items():
+        if most > WIDTHS[-1]:
+            far = FLOAT_WIDTH + draw.randint(1, 1 << 20)
+            yield Case(alone(draw, problem, {name: far}), "normal", 0, once=True)
+
+
+def _at_branch(draw: random.Random, problem: Problem, branch: Branch | Combination) -> Iterator[Case]:
+    """Sizes at which a kernel takes a way of its own, with every kind of data, tail and place of an array."""
+    usual = free_sizes(problem)
+
+    def case(kind: str, residue: int | None = None, offsets: Mapping[str, int] = {}) -> Case:
+        given = branch.drawn(draw, residue)
+        far = any(size > usual[name] for name, size in given.items())
+        sizes = alone(draw, problem, given) if far else among(draw, problem, given)
+        return Case(sizes, kind, 0, offsets=offsets, once=max(given.values()) > ONCE)
+
+    for kind in kinds(problem):
+        yield case(kind)
+    for residue in branch.residues:
+        yield case("normal", residue)
+    arrays = placed(problem)
+    for p in arrays:
+        yield case("normal", branch.residues[0], {p.name: unit(problem, p)})
+    if len(arrays) > 1:
+        yield case("normal", branch.residues[0], {p.name: unit(problem, p) for p in arrays})
