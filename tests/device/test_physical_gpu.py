@@ -230,8 +230,10 @@ def test_out_of_memory_is_said_and_passes(gpu, module):
 def test_ptx_of_a_newer_version_than_the_driver_loads_if_it_can(gpu, module):
     major, minor = gpu.newest_ptx
     newer = re.sub(r"\.version \d+\.\d+", f".version {major}.{minor + 1}", module.ptx)
+    bits = np.zeros(1, np.uint16)
     with gs.use(gpu):
-        gs.ptx(newer)["bfloat"][1, 1](np.zeros(1, np.uint16))
+        gs.ptx(newer)["bfloat"][1, 1](bits)
+    assert bits[0] == 0x80
 
 
 def test_ptx_that_does_not_compile_gives_the_drivers_log(gpu):

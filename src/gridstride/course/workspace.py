@@ -32,9 +32,7 @@ def prepare_worked(day: Day) -> Path | None:
             with suppress(FileExistsError), (target / source.name).open("xb") as copy:
                 copy.write(source.read_bytes())
     except OSError as error:
-        raise ProgressError(
-            f"{target} cannot be written: {error.strerror}; set {VARIABLE} to another folder"
-        ) from error
+        raise _cannot_be_written(target, error) from error
     return target if target.is_dir() else None
 
 
@@ -53,7 +51,9 @@ def prepare_lab(day: Day) -> tuple[Path, bool]:
     except FileExistsError:
         return target, False
     except OSError as error:
-        raise ProgressError(
-            f"{target} cannot be written: {error.strerror}; set {VARIABLE} to another folder"
-        ) from error
+        raise _cannot_be_written(target, error) from error
     return target, True
+
+
+def _cannot_be_written(target: Path, error: OSError) -> ProgressError:
+    return ProgressError(f"{target} cannot be written: {error.strerror}; set {VARIABLE} to another folder")

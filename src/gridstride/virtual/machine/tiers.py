@@ -105,7 +105,7 @@ class Replacement:
         self._begun = True
         with _COMPILING:
             if self.done.is_set() or _ENDING.is_set():
-                return  # another launch of the kernel has had it done
+                return  # another launch of the kernel has had it done, or nobody will run it any more
             for call in before_compiling:
                 call()
             code = self._compile()
