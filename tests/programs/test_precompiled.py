@@ -76,3 +76,12 @@ def test_a_second_text_with_the_same_headers_goes_on_from_them(tools: Toolchain,
     (kept,) = (tmp_path / "kept").glob("*.pch")
     kept.write_bytes(b"spoilt")
     assert b"five\0" in compile(main.format("five"))
+    assert not kept.exists()  # it is made anew, not tried again
+
+
+def test_where_nothing_can_be_kept_headers_are_compiled_with_the_rest(tools: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file in the folder's place")
+    (source := tmp_path / "a.cu").write_text('#include <cstdio>\nint main() { return printf("six"); }\n')
+    how = Compiling(execute, PrecompiledHeaders(tmp_path / "kept"))
+    ((made,), _) = compile_all(tools, [source], Options(), arch="sm_90", progress=lambda _: None, how=how)
+    assert b"six\0" in made

@@ -66,7 +66,7 @@ class DiskCache:
     def put(self, key: str, data: bytes) -> None:
         """Store the bytes; where the folder cannot be written they are not stored, and nothing else happens."""
         with contextlib.suppress(OSError):
-            self._write(self.path(key), _digest(data) + data)
+            write_whole(self.path(key), _digest(data) + data)
             if self._puts % _EVICT_EVERY == 0:
                 self._evict()
             self._puts += 1
@@ -75,18 +75,6 @@ class DiskCache:
         """Where the key's entry lies; keys are hashed, so any text will do."""
         name = blake2b(key.encode(errors="surrogatepass"), digest_size=20).hexdigest()
         return self.folder / name[:2] / name[2:]
-
-    def _write(self, path: Path, entry: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(entry)
-            os.replace(temporary, path)
-        except BaseException:  # an interrupt too must not leave the temporary file
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
 
     def _evict(self) -> None:
         entries = sorted(self._entries())
@@ -108,6 +96,20 @@ class DiskCache:
                 status = path.stat()
                 found.append((status.st_mtime, status.st_size, path))
         return found
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that appears all at once, since another process may be looking; OSError leaves nothing behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:  # an interrupt too must not leave the temporary file
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _digest(data: bytes) -> bytes:

@@ -126,12 +126,15 @@ def _compiled(plan: Plan, source: str, how: Compiling, folder: Path) -> tuple[in
     status, said = carry_out(plan, numbers, how.execute, folder)
     if status:
         return status, said
-    if how.headers is not None:
-        shorter = how.headers.used_in(plan, source, how.execute, folder)
-        status, more = carry_out(shorter, [last], how.execute, folder)
+    if how.headers is None:
+        status, more = carry_out(plan, [last], how.execute, folder)
+        return status, said + more
+    shorter = how.headers.used_in(plan, source, how.execute, folder)
+    status, more = carry_out(shorter, [last], how.execute, folder)
+    if status and shorter is not plan:
+        status, more = carry_out(plan, [last], how.execute, folder)  # what is wrong is said of the whole text
         if not status:
-            return status, said + more
-    status, more = carry_out(plan, [last], how.execute, folder)  # what is wrong is said of the whole text
+            how.headers.forget(shorter)
     return status, said + more
 
 

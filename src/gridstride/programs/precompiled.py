@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from gridstride.compiler.cache import write_whole
 from gridstride.programs.nvcc import Execute, Plan, Step
 
 _MARKER = re.compile(rb'^# \d+ "([^"\n]*)"', re.M)
@@ -28,7 +28,6 @@ class PrecompiledHeaders:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
         self._one_at_a_time = threading.Lock()
 
     def used_in(self, plan: Plan, source: str, execute: Execute, folder: Path) -> Plan:
@@ -59,22 +58,23 @@ class PrecompiledHeaders:
         try:
             if not kept.is_file():
                 if not headers.is_file():
-                    self._write(headers, text)  # which clang looks for again, as it was, when it goes on from them
+                    write_whole(headers, text)  # which clang looks for again, as it was, when it goes on from them
                 target = folder / "headers.pch"
                 status, _ = execute([*words, str(headers), "-o", str(target)], folder, plan.environment)
                 # A beginning that clang does not take by itself is compiled with the rest: nothing is lost but time.
-                self._write(kept, target.read_bytes() if not status and target.is_file() else b"")
+                write_whole(kept, target.read_bytes() if not status and target.is_file() else b"")
                 self._remove_oldest()
             os.utime(kept)
             return kept if kept.stat().st_size else None
-        except OSError:  # no room, no right to write, or another process has removed it
+        except OSError:  # no room, no right to write, a file in the folder's place, or another process has removed it
             return None
 
-    def _write(self, path: Path, data: bytes) -> None:
-        """The whole file appears at once: another process may be looking."""
-        with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
-            file.write(data)
-        os.replace(file.name, path)
+    def forget(self, plan: Plan) -> None:
+        """Remove what a plan went on from: compilers took the whole text, and not what lies here of it."""
+        words = plan.steps[-1].words
+        if "-include-pch" in words:
+            with contextlib.suppress(OSError):
+                Path(words[words.index("-include-pch") + 1]).unlink()
 
     def _remove_oldest(self) -> None:
         files = sorted(self.folder.glob("*.pch"), key=lambda each: each.stat().st_mtime_ns)
