@@ -138,8 +138,11 @@ def test_copies_and_pickles_are_patched_models_of_their_own(name: str, tokens: T
     for other in (copy.deepcopy(its), pickle.loads(pickle.dumps(its))):
         assert torch.equal(other(tokens).logits, expected)
         with torch.no_grad():
-            next(other.parameters()).zero_()
+            for each in other.parameters():
+                each.copy_(each.roll(1))
+        of_its_own = other(tokens).logits
         ops.unpatch(other)
+        torch.testing.assert_close(other(tokens).logits, of_its_own)
     assert torch.equal(its(tokens).logits, expected)
 
 

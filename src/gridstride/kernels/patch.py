@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gridstride.kernels.cross_entropy.op import losses
 from gridstride.kernels.modules import GELU, Dropout, LayerNorm, RMSNorm
 from gridstride.kernels.rotary.op import rotary
 from gridstride.kernels.swiglu.op import swiglu
@@ -234,7 +235,7 @@ def causal_loss(
     if shift_labels is None:
         shift_labels = F.pad(labels, (0, 1), value=ignore_index)[..., 1:]
     target = shift_labels.reshape(-1).to(logits.device)
-    each, _ = torch.ops.gridstride.cross_entropy(logits.reshape(-1, vocab_size), target, ignore_index)
+    each = losses(logits.reshape(-1, vocab_size), target, ignore_index)
     count = (target != ignore_index).sum() if num_items_in_batch is None else num_items_in_batch
     total: Tensor = each.sum() / (count.to(each.device) if isinstance(count, Tensor) else count)
     return total

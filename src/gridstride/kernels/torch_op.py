@@ -19,6 +19,7 @@ in front have ended, once every block of the last of them has come to `griddepco
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,46 @@ def lanes_of_rows(row_bytes: int, most: int = _MOST_KEPT) -> tuple[int, int]:
     vectors = max(1, ceil_div(row_bytes, 16))
     lanes = next((lanes for lanes in (32, 128, 256, 512) if vectors <= lanes * most), 1024)
     return lanes, min(ceil_div(vectors, lanes), _MOST_KEPT)
+
+
+def with_gradient(
+    name: str, cuda: Callable[..., Any], *, keep: Callable[..., None], gradient: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Register the gradient of the op `name`; the function to call the op by.
+
+    PyTorch's dispatcher takes as long as a kernel for a few rows: where nothing listens to it the call goes past it to
+    `cuda`, in an autograd function of its own where a gradient may be wanted. All inputs are given by position.
+
+    `keep(ctx, inputs, output)` saves what `gradient(ctx, *slopes)` needs, as `torch.library.register_autograd` has it.
+    """
+    torch.library.register_autograd(name, gradient, setup_context=keep)
+    namespace, _, op_name = name.partition("::")
+    op = getattr(getattr(torch.ops, namespace), op_name)
+
+    class Direct(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            output = cuda(*inputs)
+            keep(ctx, inputs, output)
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, *slopes: Tensor) -> Any:
+            return gradient(ctx, *slopes)
+
+    def call(*inputs: Any) -> Any:
+        if not plain(*(x for x in inputs if isinstance(x, Tensor))):
+            return op(*inputs)
+        return (Direct.apply if torch.is_grad_enabled() else cuda)(*inputs)
+
+    return call
+
+
+def of_gradient(op: Callable[..., Any], cuda: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
+    """What a gradient calls: `cuda` past PyTorch's dispatcher, or the op where a second derivative may be wanted or
+    something listens to the dispatcher.
+    """
+    return cuda if not torch.is_grad_enabled() and plain(*tensors) else op
 
 
 def once_differentiable(op: str, instead: str) -> None:

@@ -8,7 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, multiprocessors, once_differentiable
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check,
+    element,
+    launcher,
+    multiprocessors,
+    of_gradient,
+    once_differentiable,
+    with_gradient,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -> (Tensor loss, Tensor lse)")
@@ -39,11 +48,17 @@ def cross_entropy(
     _check_target(input, target)
     rows = input.movedim(1, -1).flatten(0, -2) if input.dim() > 1 else input[None]
     labels = target.reshape(-1)
-    loss, _ = torch.ops.gridstride.cross_entropy(rows, labels, ignore_index)
+    loss = losses(rows, labels, ignore_index)
     if reduction == "none":
         return loss.view(target.shape).to(input.dtype)
     total = loss.sum()
     return (total if reduction == "sum" else total / (labels != ignore_index).sum()).to(input.dtype)
+
+
+def losses(logits: Tensor, labels: Tensor, ignore_index: int) -> Tensor:
+    """The float32 loss of each row of logits [N, C] with int64 labels [N]; 0 where the label is to be ignored."""
+    loss: Tensor = _call(logits, labels, ignore_index)[0]
+    return loss
 
 
 def _check_target(input: Tensor, target: Tensor) -> None:
@@ -144,8 +159,9 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Te
 
 
 def _gradient(ctx: Any, dloss: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-    return torch.ops.gridstride.cross_entropy_backward(dloss, *ctx.saved_tensors, ctx.ignore_index), None, None
+    op = of_gradient(torch.ops.gridstride.cross_entropy_backward, _backward_cuda, dloss, *ctx.saved_tensors)
+    return op(dloss, *ctx.saved_tensors, ctx.ignore_index), None, None
 
 
-torch.library.register_autograd("gridstride::cross_entropy", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::cross_entropy", _cuda, keep=_keep, gradient=_gradient)
 once_differentiable("gridstride::cross_entropy_backward", "torch.nn.functional.cross_entropy")

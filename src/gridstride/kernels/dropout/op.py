@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher, of_gradient, with_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("dropout(Tensor x, Tensor seed, float p) -> Tensor")
@@ -30,7 +30,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, seed: Tensor | 
         return x
     if seed is None:
         seed = torch.randint(-(1 << 63), (1 << 63) - 1, (2,), dtype=torch.int64, device=x.device)
-    out: Tensor = torch.ops.gridstride.dropout(x, seed, p)
+    out: Tensor = _call(x, seed, p)
     return out
 
 
@@ -92,7 +92,7 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> Non
 
 def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
     (seed,) = ctx.saved_tensors
-    return torch.ops.gridstride.dropout(dy, seed, ctx.p), None, None
+    return of_gradient(torch.ops.gridstride.dropout, _cuda, dy, seed)(dy, seed, ctx.p), None, None
 
 
-torch.library.register_autograd("gridstride::dropout", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::dropout", _cuda, keep=_keep, gradient=_gradient)

@@ -8,7 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check_alike, element, launcher, once_differentiable
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check_alike,
+    element,
+    launcher,
+    of_gradient,
+    once_differentiable,
+    with_gradient,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("gelu(Tensor x) -> Tensor")
@@ -18,7 +26,7 @@ _THREADS = 256  # of both kernels
 
 def gelu(x: Tensor) -> Tensor:
     """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x³))) of each element, in fp32 inside; torch's `approximate="tanh"`."""
-    out: Tensor = torch.ops.gridstride.gelu(x)
+    out: Tensor = _call(x)
     return out
 
 
@@ -74,8 +82,9 @@ def _keep(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
 
 def _gradient(ctx: Any, dy: Tensor) -> Tensor:
     (x,) = ctx.saved_tensors
-    return torch.ops.gridstride.gelu_backward(dy, x)
+    dx: Tensor = of_gradient(torch.ops.gridstride.gelu_backward, _backward_cuda, dy, x)(dy, x)
+    return dx
 
 
-torch.library.register_autograd("gridstride::gelu", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::gelu", _cuda, keep=_keep, gradient=_gradient)
 once_differentiable("gridstride::gelu_backward", "torch.nn.functional.gelu")

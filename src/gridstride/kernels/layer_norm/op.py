@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, check_rows, element, lanes_of_rows, launcher
+from gridstride.kernels.torch_op import ceil_div, check, check_rows, element, lanes_of_rows, launcher, with_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("layer_norm(Tensor x, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)")
@@ -18,7 +18,7 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias over the last axis of x [..., C], in fp32 inside."""
-    out: Tensor = torch.ops.gridstride.layer_norm(x, weight, bias, eps)[0]
+    out: Tensor = _call(x, weight, bias, eps)[0]
     return out
 
 
@@ -91,4 +91,4 @@ def _gradient(
     return dx, dweight, dbias, None
 
 
-torch.library.register_autograd("gridstride::layer_norm", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient)

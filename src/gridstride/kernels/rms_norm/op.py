@@ -16,9 +16,10 @@ from gridstride.kernels.torch_op import (
     element,
     lanes_of_rows,
     launcher,
+    of_gradient,
     once_differentiable,
-    plain,
     properties,
+    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -42,27 +43,8 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = Fal
     `fixed_weights`: the weight is read before the kernels in front of this one have ended, so nothing on the GPU may
     still be writing it.
     """
-    shorter = torch.is_grad_enabled() and plain(x, weight)
-    op = _Eager.apply if shorter else torch.ops.gridstride.rms_norm
-    out: Tensor = op(x, weight, eps, fixed_weights)
+    out: Tensor = _call(x, weight, eps, fixed_weights)
     return out
-
-
-class _Eager(torch.autograd.Function):
-    """The op with its gradient, without PyTorch's dispatcher, which takes as long as the kernel for a few rows."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, fixed_weights: bool) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        ctx.eps = eps
-        return _rms_norm_cuda(x, weight, eps, fixed_weights)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        x, weight = ctx.saved_tensors
-        op = torch.ops.gridstride.rms_norm_backward if torch.is_grad_enabled() else _backward_cuda
-        dx, dweight = op(dy, x, weight, ctx.eps)
-        return dx, dweight, None, None
 
 
 def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
@@ -196,9 +178,10 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, float, bool], output: Tensor) 
 
 def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
     x, weight = ctx.saved_tensors
-    dx, dweight = torch.ops.gridstride.rms_norm_backward(dy, x, weight, ctx.eps)
+    op = of_gradient(torch.ops.gridstride.rms_norm_backward, _backward_cuda, dy, x, weight)
+    dx, dweight = op(dy, x, weight, ctx.eps)
     return dx, dweight, None, None
 
 
-torch.library.register_autograd("gridstride::rms_norm", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient)
 once_differentiable("gridstride::rms_norm_backward", "torch.nn.functional.rms_norm")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, plain
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher, of_gradient, with_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rotary(Tensor x, Tensor cosine, Tensor sine, bool back=False) -> Tensor")
@@ -21,24 +21,8 @@ def rotary(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tenso
     cosine and sine [..., S, D/2] are of x's dtype; so may be rows of D numbers whose halves are the same, as
     transformers have them. Their leading axes are x's, or 1. They have no gradient.
     """
-    shorter = torch.is_grad_enabled() and plain(x, cosine, sine)
-    out: Tensor = (_Eager.apply if shorter else torch.ops.gridstride.rotary)(x, cosine, sine, back)
+    out: Tensor = _call(x, cosine, sine, back)
     return out
-
-
-class _Eager(torch.autograd.Function):
-    """The op with its gradient, without PyTorch's dispatcher, which takes as long as the kernel for a few rows."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, cosine: Tensor, sine: Tensor, back: bool) -> Tensor:
-        _keep(ctx, (x, cosine, sine, back), x)
-        return _cuda(x, cosine, sine, back)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
-        cosine, sine = ctx.saved_tensors
-        op = rotary if torch.is_grad_enabled() else _cuda
-        return op(dy, cosine, sine, not ctx.back), None, None, None
 
 
 def _check(x: Tensor, cosine: Tensor, sine: Tensor) -> int:
@@ -98,7 +82,8 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, bool], output: Tensor)
 
 
 def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
-    return torch.ops.gridstride.rotary(dy, *ctx.saved_tensors, not ctx.back), None, None, None
+    op = of_gradient(torch.ops.gridstride.rotary, _cuda, dy, *ctx.saved_tensors)
+    return op(dy, *ctx.saved_tensors, not ctx.back), None, None, None
 
 
-torch.library.register_autograd("gridstride::rotary", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::rotary", _cuda, keep=_keep, gradient=_gradient)

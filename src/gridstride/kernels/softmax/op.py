@@ -14,8 +14,10 @@ from gridstride.kernels.torch_op import (
     element,
     lanes_of_rows,
     launcher,
+    of_gradient,
     once_differentiable,
     properties,
+    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -31,7 +33,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     if x.dim() == 0 or not -x.dim() <= dim < x.dim():
         raise ValueError(f"dim is {dim}, and x has {x.dim()} axes")
     if dim % x.dim() == x.dim() - 1:
-        out: Tensor = torch.ops.gridstride.softmax(x)
+        out: Tensor = _call(x)
         return out
     return softmax(x.movedim(dim, -1)).movedim(-1, dim)
 
@@ -97,8 +99,9 @@ def _keep(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
 
 def _gradient(ctx: Any, dy: Tensor) -> Tensor:
     (y,) = ctx.saved_tensors
-    return torch.ops.gridstride.softmax_backward(dy, y)
+    dx: Tensor = of_gradient(torch.ops.gridstride.softmax_backward, _backward_cuda, dy, y)(dy, y)
+    return dx
 
 
-torch.library.register_autograd("gridstride::softmax", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::softmax", _cuda, keep=_keep, gradient=_gradient)
 once_differentiable("gridstride::softmax_backward", "torch.softmax")

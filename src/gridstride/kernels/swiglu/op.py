@@ -8,7 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check_alike, element, launcher, once_differentiable, plain
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check_alike,
+    element,
+    launcher,
+    of_gradient,
+    once_differentiable,
+    with_gradient,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("swiglu(Tensor gate, Tensor up) -> Tensor")
@@ -19,24 +27,8 @@ _UNROLL = 2  # vectors of a thread, forward
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """gate / (1 + e^-gate) * up of each element, in fp32 inside; tensors of one shape and dtype."""
-    shorter = torch.is_grad_enabled() and plain(gate, up)
-    out: Tensor = (_Eager.apply if shorter else torch.ops.gridstride.swiglu)(gate, up)
+    out: Tensor = _call(gate, up)
     return out
-
-
-class _Eager(torch.autograd.Function):
-    """The op with its gradient, without PyTorch's dispatcher, which takes as long as the kernel for a few rows."""
-
-    @staticmethod
-    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
-        ctx.save_for_backward(gate, up)
-        return _cuda(gate, up)
-
-    @staticmethod
-    def backward(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
-        op = torch.ops.gridstride.swiglu_backward if torch.is_grad_enabled() else _backward_cuda
-        found: tuple[Tensor, Tensor] = op(dout, *ctx.saved_tensors)
-        return found
 
 
 def _blocks(x: Tensor, unroll: int) -> tuple[int, int, int]:
@@ -94,9 +86,10 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
 
 
 def _gradient(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
-    found: tuple[Tensor, Tensor] = torch.ops.gridstride.swiglu_backward(dout, *ctx.saved_tensors)
-    return found
+    op = of_gradient(torch.ops.gridstride.swiglu_backward, _backward_cuda, dout, *ctx.saved_tensors)
+    slopes: tuple[Tensor, Tensor] = op(dout, *ctx.saved_tensors)
+    return slopes
 
 
-torch.library.register_autograd("gridstride::swiglu", _gradient, setup_context=_keep)
+_call = with_gradient("gridstride::swiglu", _cuda, keep=_keep, gradient=_gradient)
 once_differentiable("gridstride::swiglu_backward", "torch.nn.functional.silu")
