@@ -61,7 +61,8 @@ def forwards() -> dict[str, Calls]:
             "PyTorch": lambda: F.rms_norm(x, (WIDTH,), weight, 1e-6),
         },
         "layer_norm": {
-            "direct": lambda: ops.layer_norm(x, weight, weight), "dispatched": lambda: own.layer_norm(x, weight, weight, 1e-5),
+            "direct": lambda: ops.layer_norm(x, weight, weight),
+            "dispatched": lambda: own.layer_norm(x, weight, weight, 1e-5),
             "PyTorch": lambda: F.layer_norm(x, (WIDTH,), weight, weight),
         },
         "swiglu": {
@@ -69,7 +70,8 @@ def forwards() -> dict[str, Calls]:
             "PyTorch": lambda: F.silu(x) * y,
         },
         "rotary": {
-            "direct": lambda: ops.rotary(turned, angles, angles), "dispatched": lambda: own.rotary(turned, angles, angles),
+            "direct": lambda: ops.rotary(turned, angles, angles),
+            "dispatched": lambda: own.rotary(turned, angles, angles),
         },
         "cross_entropy": {
             "direct": lambda: ops.cross_entropy(x, labels), "PyTorch": lambda: F.cross_entropy(x, labels),
