@@ -39,10 +39,23 @@ _LAUNCH_REFUSED = {
 def driver_present() -> bool:
     """Whether a CUDA driver library is on this machine; a millisecond, nothing imported."""
     try:
-        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        library()
     except OSError:
         return False
     return True
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The driver itself; OSError where there is none."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+def current_context() -> int:
+    """Address of the context that this thread works in; 0 where it has none."""
+    context = ctypes.c_void_p()
+    library().cuCtxGetCurrent(ctypes.byref(context))
+    return context.value or 0
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from gridstride.device.driver import bindings, check, core, newest_ptx, physical_count
+from gridstride.device.driver import bindings, check, core, current_context, newest_ptx, physical_count
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
 from gridstride.protocol import DeviceError, DeviceLost, DeviceProperties, NoDevice, Piece
@@ -145,7 +145,7 @@ class PhysicalGPU:
         """CUstream for work that names none: PyTorch's current stream, or 0, the default stream."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
-            return int(torch.cuda.current_stream(self.ordinal).cuda_stream)
+            return int(torch._C._cuda_getCurrentRawStream(self.ordinal))  # makes no object, unlike current_stream()
         return 0
 
     def check(self, result: tuple[Any, ...], doing: str) -> Any:
@@ -156,15 +156,20 @@ class PhysicalGPU:
             self._lost = str(lost)
             raise
 
+    @property
+    def is_current(self) -> bool:
+        """Whether this thread works in this GPU's context, and can."""
+        return not self._lost and current_context() == self._context_address
+
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make this GPU's context the thread's own for a moment; DeviceLost once a kernel ended it."""
         if self._lost:
             raise DeviceLost(self._lost)
-        driver = bindings()
-        if int(driver.cuCtxGetCurrent()[1]) == self._context_address:
+        if self.is_current:
             yield
             return
+        driver = bindings()
         check(driver.cuCtxPushCurrent(self._context), "switching to the GPU")
         try:
             yield

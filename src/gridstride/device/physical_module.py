@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 import threading
 import weakref
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.device.driver import bindings, failure
 from gridstride.device.entries import entry_parameters
 from gridstride.device.linker import link_module, needs_runtime
+from gridstride.device.physical_launch import Frame, attributes
 from gridstride.protocol import DeviceError, Dim3, LinkError, ParameterLayout, Piece, Shape, Stream
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class PhysicalKernel:
         self._module = module  # keeps the code loaded
         self._device = device
         self._function = function
+        self._handle = ctypes.c_void_p(int(function))
         self._frames = threading.local()
         self._opted_in = 0
         self._any_cluster = False
@@ -88,23 +89,28 @@ class PhysicalKernel:
 
     def launch(self, shape: Shape, packed: bytes, stream: Stream | None = None) -> None:
         """Queue the kernel on `stream` (None: the current one) and return; the driver copies `packed`."""
-        device, driver = self._device, bindings()
+        device = self._device
         handle = device.current_stream() if stream is None else stream.handle
-        with device.current():
-            self._prepare(shape.shared, shape.cluster or self.required_cluster, shape.dependent)
-            cluster = None if shape.cluster == self.required_cluster else shape.cluster  # else the kernel's own
-            pointers = self._pointers(packed)
-            if shape.cooperative or shape.dependent or cluster is not None:
-                config = _config(driver, shape, handle, cluster)
-                result = driver.cuLaunchKernelEx(config, self._function, pointers, 0)
-            else:
-                grid, block, shared = shape.grid, shape.block, shape.shared
-                result = driver.cuLaunchKernel(self._function, *grid, *block, shared, handle, pointers, 0)
-            if int(result[0]):
-                device.check(
-                    result,
-                    f"launching {self.name} with grid {shape.grid}, block {shape.block}, {shape.shared} dynamic bytes",
-                )
+        if device.is_current:
+            self._queue(shape, packed, handle)
+        else:
+            with device.current():
+                self._queue(shape, packed, handle)
+
+    def _queue(self, shape: Shape, packed: bytes, stream: int) -> None:
+        cluster = shape.cluster
+        if shape.shared or shape.dependent or cluster or self.required_cluster:
+            self._prepare(shape.shared, cluster or self.required_cluster, shape.dependent)
+            cluster = None if cluster == self.required_cluster else cluster  # else the kernel's own
+        try:
+            frame: Frame = self._frames.value
+        except AttributeError:
+            frame = self._frames.value = Frame(self.parameters)
+        more = attributes(shape.cooperative, shape.dependent, cluster)
+        code = frame.launch(self._handle, shape, packed, stream, more)
+        if code:
+            what = f"launching {self.name} with grid {shape.grid}, block {shape.block}, {shape.shared} dynamic bytes"
+            self._device.check((code,), what)
 
     def _required_cluster(self, attribute: Any) -> Dim3 | None:
         """What __cluster_dims__ says; None where it says nothing."""
@@ -129,48 +135,12 @@ class PhysicalKernel:
             self._set(attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, _ALL_SHARED)
             self._beside = True
 
-    def _pointers(self, packed: bytes) -> int:
-        """Address of the driver's array of parameter pointers, into a buffer of this thread that holds `packed`."""
-        try:
-            buffer, pointers = self._frames.value
-        except AttributeError:
-            buffer = ctypes.create_string_buffer(max(len(packed), 1))
-            base = ctypes.addressof(buffer)
-            table = (ctypes.c_void_p * max(len(self.parameters), 1))(*(base + each.offset for each in self.parameters))
-            pointers = ctypes.addressof(table)
-            self._frames.value, self._frames.table = (buffer, pointers), table
-        ctypes.memmove(buffer, packed, len(packed))
-        return int(pointers)
-
     def _attribute(self, which: Any) -> int:
         return int(self._device.check(bindings().cuFuncGetAttribute(which, self._function), f"inspecting {self.name}"))
 
     def _set(self, which: Any, value: int) -> None:
         result = bindings().cuFuncSetAttribute(self._function, which, value)
         self._device.check(result, f"launching {self.name} with {which.name} = {value}")
-
-
-@functools.lru_cache(maxsize=256)  # a launch only reads it; putting it together takes longer than one
-def _config(driver: Any, shape: Shape, stream: int, cluster: Dim3 | None) -> Any:
-    config, attributes = driver.CUlaunchConfig(), []
-    config.gridDimX, config.gridDimY, config.gridDimZ = shape.grid
-    config.blockDimX, config.blockDimY, config.blockDimZ = shape.block
-    config.sharedMemBytes, config.hStream = shape.shared, stream
-    if shape.cooperative:
-        attributes.append(driver.CUlaunchAttribute())
-        attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attributes[-1].value.cooperative = 1
-    if shape.dependent:
-        attributes.append(driver.CUlaunchAttribute())
-        attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        attributes[-1].value.programmaticStreamSerializationAllowed = 1
-    if cluster:
-        attributes.append(driver.CUlaunchAttribute())
-        attributes[-1].id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-        dimension = attributes[-1].value.clusterDim
-        dimension.x, dimension.y, dimension.z = cluster
-    config.attrs, config.numAttrs = attributes, len(attributes)
-    return config
 
 
 def _compile(device: PhysicalGPU, ptx: str, filename: str) -> Any:

@@ -62,24 +62,30 @@ class Launcher:
 
     def __call__(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """Queue one launch; the caller answers for shapes, dtypes and memory."""
-        self.launch(Shape(grid, (block, 1, 1), shared, dependent=self._waits and DEPENDENT), args)
+        self.launch(_shape(grid, block, shared, False, self._waits and DEPENDENT), args)
 
     def serial(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """The same, begun when all kernels in front have ended: for a rung that reads what they write too early."""
-        self.launch(Shape(grid, (block, 1, 1), shared), args)
+        self.launch(_shape(grid, block, shared, False, False), args)
 
     def cooperative(self, grid: Dim3, block: int, *args: Tensor | float | None, shared: int = 0) -> None:
         """The same, with all blocks on the GPU at once or an error."""
-        self.launch(Shape(grid, (block, 1, 1), shared, cooperative=True), args)
+        self.launch(_shape(grid, block, shared, True, False), args)
 
     def launch(self, shape: Shape, args: tuple[Tensor | float | None, ...]) -> None:
         """The same in any shape."""
-        self._kernel.launch(shape, self._pack(*(_word(value) for value in args)), None)
+        words = [value.data_ptr() if isinstance(value, Tensor) else 0 if value is None else value for value in args]
+        self._kernel.launch(shape, self._pack(*words), None)
+
+
+@functools.lru_cache(maxsize=1024)  # a model's layers launch a few shapes again and again
+def _shape(grid: Dim3, block: int, shared: int, cooperative: bool, dependent: bool) -> Shape:
+    return Shape(grid, (block, 1, 1), shared, cooperative=cooperative, dependent=dependent)
 
 
 def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> Launcher:
     """A rung compiled for the GPU of `device`, with `macros` defined; kept for the next call."""
-    return _compiled(folder, rung, _ordinal(device), tuple(sorted(macros.items())))
+    return _compiled(folder, rung, _ordinal(device), **macros)
 
 
 def properties(device: torch.device) -> DeviceProperties:
@@ -93,16 +99,19 @@ def multiprocessors(device: torch.device) -> int:
 
 
 def _ordinal(device: torch.device) -> int:
-    return int(torch.cuda.current_device()) if device.index is None else int(device.index)
+    index: int | None = device.index
+    return int(torch.cuda.current_device()) if index is None else index
 
 
 @functools.cache
-def _compiled(folder: str, rung: str, ordinal: int, macros: tuple[tuple[str, object], ...]) -> Launcher:
+def _compiled(folder: str, rung: str, ordinal: int, **macros: object) -> Launcher:
     file = read_kernel(_KERNELS / folder / "rungs" / f"{rung}.cu")
     assert file.entry is not None
     gpu = PhysicalGPU(ordinal)
     with use(gpu):
-        module = cuda(file.source, [f"-D{name}={value}" for name, value in macros], filename=file.filename)
+        module = cuda(
+            file.source, [f"-D{name}={value}" for name, value in sorted(macros.items())], filename=file.filename
+        )
         return Launcher(module[file.entry].bound(), waits=_WAIT in module.ptx)
 
 
@@ -113,7 +122,7 @@ def plain(*tensors: Tensor) -> bool:
     listening = torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack()
     if listening or torch._C._are_functorch_transforms_active():
         return False
-    return all(x.is_cuda and type(x) in _PLAIN for x in tensors)
+    return all([x.is_cuda and type(x) in _PLAIN for x in tensors])  # noqa: C419 (a generator takes as long again)
 
 
 def element(x: Tensor) -> str:
@@ -123,17 +132,18 @@ def element(x: Tensor) -> str:
     return ELEMENTS[x.dtype]
 
 
-def check(condition: bool, name: str, tensor: Tensor, wanted: str) -> None:
-    """ValueError that names the tensor, what it is and what it must be."""
+def check(condition: bool, name: str, tensor: Tensor, wanted: str | Callable[[], str]) -> None:
+    """ValueError that names the tensor, what it is and what it must be; a text that has to be made, by a function."""
     if not condition:
+        text = wanted if isinstance(wanted, str) else wanted()
         strides = "" if tensor.is_contiguous() else f" with strides {tuple(tensor.stride())}"
-        raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {wanted}")
+        raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {text}")
 
 
 def check_alike(tensor: Tensor, name: str, other: Tensor, of: str) -> None:
     """ValueError unless both have one shape, dtype and device."""
     alike = tensor.shape == other.shape and tensor.dtype == other.dtype and tensor.device == other.device
-    check(alike, name, tensor, f"{other.dtype} {tuple(other.shape)} on {other.device} as {of} is")
+    check(alike, name, tensor, lambda: f"{other.dtype} {tuple(other.shape)} on {other.device} as {of} is")
 
 
 def check_rows(x: Tensor, name: str) -> int:
@@ -207,7 +217,3 @@ def once_differentiable(op: str, instead: str) -> None:
 def ceil_div(a: int, b: int) -> int:
     """a / b, rounded up."""
     return -(-a // b)
-
-
-def _word(value: Tensor | float | None) -> Any:
-    return value.data_ptr() if isinstance(value, Tensor) else 0 if value is None else value

@@ -133,11 +133,11 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
     check(q.dim() == 4 and q.shape[-1] > 0, "q", q, "[B, heads, Q, D]")
     same = k.dim() == 4 and (k.shape[0], k.shape[3]) == (q.shape[0], q.shape[3])
     fits = same and k.dtype == q.dtype and k.device == q.device
-    check(fits, "k", k, f"{q.dtype} [{q.shape[0]}, kv_heads, K, {q.shape[3]}] on {q.device}")
+    check(fits, "k", k, lambda: f"{q.dtype} [{q.shape[0]}, kv_heads, K, {q.shape[3]}] on {q.device}")
     heads = k.shape[1] > 0 and q.shape[1] % k.shape[1] == 0
-    check(heads, "k", k, f"[B, kv_heads, K, D] with kv_heads a divisor of the {q.shape[1]} heads of q")
+    check(heads, "k", k, lambda: f"[B, kv_heads, K, D] with kv_heads a divisor of the {q.shape[1]} heads of q")
     alike = v.shape == k.shape and v.dtype == k.dtype and v.device == k.device
-    check(alike, "v", v, f"{k.dtype} {tuple(k.shape)} on {k.device} as k is")
+    check(alike, "v", v, lambda: f"{k.dtype} {tuple(k.shape)} on {k.device} as k is")
 
 
 once_differentiable("gridstride::attention", "gridstride.ops.attention, which takes PyTorch's kernels for gradients")

@@ -64,7 +64,9 @@ def losses(logits: Tensor, labels: Tensor, ignore_index: int) -> Tensor:
 def _check_target(input: Tensor, target: Tensor) -> None:
     check(input.dim() > 0, "input", input, "logits [C], [N, C] or [N, C, …]")
     shape = input.shape[:1] + input.shape[2:] if input.dim() > 1 else input.shape[:0]
-    check(target.dtype == torch.int64 and target.shape == shape, "target", target, f"labels int64 {tuple(shape)}")
+    check(
+        target.dtype == torch.int64 and target.shape == shape, "target", target, lambda: f"labels int64 {tuple(shape)}"
+    )
 
 
 def _wide(x: Tensor) -> torch.dtype:
@@ -84,7 +86,7 @@ def _threads(logits: Tensor) -> int:
 def _check(logits: Tensor, labels: Tensor) -> None:
     check(logits.dim() == 2 and 0 < logits.shape[1] < 1 << 31, "logits", logits, "[rows, classes], at least one class")
     fits = labels.shape == logits.shape[:1] and labels.dtype == torch.int64 and labels.device == logits.device
-    check(fits, "labels", labels, f"int64 [{logits.shape[0]}] on {logits.device}")
+    check(fits, "labels", labels, lambda: f"int64 [{logits.shape[0]}] on {logits.device}")
 
 
 @torch.library.impl(_LIBRARY, "cross_entropy", "CUDA")
@@ -148,7 +150,7 @@ def _backward_fake(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, i
     _check(logits, labels)
     for name, each in (("dloss", dloss), ("lse", lse)):
         fits = each.shape == labels.shape and each.dtype == _wide(logits) and each.device == logits.device
-        check(fits, name, each, f"{_wide(logits)} [{labels.shape[0]}] on {logits.device}")
+        check(fits, name, each, lambda: f"{_wide(logits)} [{labels.shape[0]}] on {logits.device}")
     return torch.empty_like(logits, memory_format=torch.contiguous_format)
 
 

@@ -42,7 +42,7 @@ def _numbers(p: float) -> tuple[int, float]:
 def _check(x: Tensor, seed: Tensor) -> None:
     check(x.is_floating_point(), "x", x, "of a floating-point dtype")
     fits = seed.dtype == torch.int64 and seed.shape == (2,) and seed.device == x.device
-    check(fits, "seed", seed, f"torch.int64 (2,) on {x.device}")
+    check(fits, "seed", seed, lambda: f"torch.int64 (2,) on {x.device}")
 
 
 @torch.library.impl(_LIBRARY, "dropout", "CUDA")

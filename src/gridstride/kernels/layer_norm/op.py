@@ -27,7 +27,7 @@ def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
     for name, given in (("weight", weight), ("bias", bias)):
         if given is not None:
             fits = given.shape == x.shape[-1:] and given.dtype == x.dtype and given.device == x.device
-            check(fits, name, given, f"{x.dtype} ({x.shape[-1]},) on {x.device}")
+            check(fits, name, given, lambda: f"{x.dtype} ({x.shape[-1]},) on {x.device}")
 
 
 @torch.library.impl(_LIBRARY, "layer_norm", "CUDA")

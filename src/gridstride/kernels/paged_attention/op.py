@@ -118,15 +118,20 @@ def _arrived(device: torch.device, least: int) -> Tensor:
 def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor) -> None:
     _, kv_heads, _, width = keys.shape
     fits = q.is_contiguous() and q.dim() == 3 and q.shape[2] == width and q.shape[1] % kv_heads == 0
-    check(fits, "q", q, f"contiguous [S, {kv_heads} * G, {width}]")
+    check(fits, "q", q, lambda: f"contiguous [S, {kv_heads} * G, {width}]")
     for name, cache in (("keys", keys), ("values", values)):
         same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
-        check(same, name, cache, f"contiguous {q.dtype} {tuple(keys.shape)}")
+        check(same, name, cache, lambda: f"contiguous {q.dtype} {tuple(keys.shape)}")
     for name, tensor in (("q", q), ("keys", keys), ("values", values)):
         check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
     rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
-    check(rows and tables.shape[0] == q.shape[0], "tables", tables, f"int32 [{q.shape[0]}, W], rows contiguous")
-    check(lengths.dtype == torch.int32 and lengths.shape == q.shape[:1], "lengths", lengths, f"int32 [{q.shape[0]}]")
+    check(rows and tables.shape[0] == q.shape[0], "tables", tables, lambda: f"int32 [{q.shape[0]}, W], rows contiguous")
+    check(
+        lengths.dtype == torch.int32 and lengths.shape == q.shape[:1],
+        "lengths",
+        lengths,
+        lambda: f"int32 [{q.shape[0]}]",
+    )
 
 
 @torch.library.impl(_LIBRARY, "paged_attention", "CPU")

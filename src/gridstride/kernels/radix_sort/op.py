@@ -45,7 +45,7 @@ def _cpu(keys: Tensor) -> Tensor:
 
 def _check(keys: Tensor) -> None:
     fits = keys.dim() == 1 and keys.dtype in _KINDS and keys.numel() < _MOST
-    check(fits, "keys", keys, f"{' or '.join(map(str, _KINDS))} [n], n below 2^30")
+    check(fits, "keys", keys, lambda: f"{' or '.join(map(str, _KINDS))} [n], n below 2^30")
 
 
 @torch.library.register_fake("gridstride::sort_keys")

@@ -61,14 +61,14 @@ def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *,
 def _check_weight(weight: Tensor, x: Tensor) -> None:
     check(x.dim() > 0, "x", x, "a tensor of rows: [..., W]")
     fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.device == x.device
-    check(fits, "weight", weight, f"{x.dtype} [{x.shape[-1]}] on {x.device}")
+    check(fits, "weight", weight, lambda: f"{x.dtype} [{x.shape[-1]}] on {x.device}")
 
 
 def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_weights: bool) -> Tensor:
     _check_weight(weight, x)
     if delta is not None:
-        wanted = f"contiguous {x.dtype} {tuple(x.shape)}"
-        check(delta.shape == x.shape and delta.dtype == x.dtype and delta.is_contiguous(), "delta", delta, wanted)
+        fits = delta.shape == x.shape and delta.dtype == x.dtype and delta.is_contiguous()
+        check(fits, "delta", delta, lambda: f"contiguous {x.dtype} {tuple(x.shape)}")
     out = torch.empty_like(x)
     width = x.shape[-1]
     rows = x.numel() // width if width else 0

@@ -13,6 +13,7 @@ _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rotary(Tensor x, Tensor cosine, Tensor sine, bool back=False) -> Tensor")
 _THREADS, _HEADS = 256, 4  # heads of a thread
 _MOST_ROWS = 1 << 31
+_LEADING = "leading axes may be 1"
 
 
 def rotary(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tensor:
@@ -36,11 +37,9 @@ def _check(x: Tensor, cosine: Tensor, sine: Tensor) -> int:
             lead[-1:] == tuple(rows[-1:]) and len(lead) <= len(rows) and set(lead[:-1]) <= {1}
         )
         fits = fits and table.shape[-1] in (half, 2 * half) and table.dtype == x.dtype and table.device == x.device
-        check(
-            fits, name, table, f"{x.dtype} {(*rows, half)} or {(*rows, 2 * half)} on {x.device}, leading axes may be 1"
-        )
+        check(fits, name, table, lambda: f"{x.dtype} {(*rows, half)} or {(*rows, 2 * half)} on {x.device}, {_LEADING}")
         check(not table.requires_grad, name, table, "what has a gradient: the op has none for it")
-    check(cosine.shape == sine.shape, "sine", sine, f"{tuple(cosine.shape)}, as cosine is")
+    check(cosine.shape == sine.shape, "sine", sine, lambda: f"{tuple(cosine.shape)}, as cosine is")
     return cosine.shape[:-1].numel()
 
 
@@ -49,7 +48,7 @@ def _cuda(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tensor
     table_rows = _check(x, cosine, sine)
     heads, width = x.shape[-2:]
     vector = 16 // x.element_size()
-    check(width % (2 * vector) == 0, "x", x, f"heads of a multiple of {2 * vector} numbers on a GPU")
+    check(width % (2 * vector) == 0, "x", x, lambda: f"heads of a multiple of {2 * vector} numbers on a GPU")
     x, out = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
     run = launcher("rotary", "03_heads", x.device, ELEMENT=element(x), HEAD_WIDTH=width, HEADS=_HEADS)
     if x.numel():

@@ -61,15 +61,17 @@ def _check(
     check(width % 64 == 0, "keys", keys, "[blocks, K, block_size, D] with D a multiple of 64")
     row = kv_heads * width
     whole = qkv.dim() == 2 and qkv.shape[1] % row == 0 and qkv.shape[1] >= 3 * row and qkv.is_contiguous()
-    check(whole, "qkv", qkv, f"contiguous [N, (G + 2) * {row}]")
+    check(whole, "qkv", qkv, lambda: f"contiguous [N, (G + 2) * {row}]")
     for name, cache in (("keys", keys), ("values", values)):
         fits = cache.dtype == qkv.dtype and cache.is_contiguous() and cache.shape == keys.shape
-        check(fits, name, cache, f"contiguous {qkv.dtype} {tuple(keys.shape)}")
+        check(fits, name, cache, lambda: f"contiguous {qkv.dtype} {tuple(keys.shape)}")
     for name, table in (("cosine", cosine), ("sine", sine)):
         fits = table.dtype == torch.float32 and table.is_contiguous() and table.shape[1] == width // 2
-        check(fits, name, table, f"contiguous float32 [context, {width // 2}]")
+        check(fits, name, table, lambda: f"contiguous float32 [context, {width // 2}]")
     for name, index in (("positions", positions), ("slots", slots)):
-        check(index.dtype == torch.int64 and index.shape == qkv.shape[:1], name, index, f"int64 [{qkv.shape[0]}]")
+        check(
+            index.dtype == torch.int64 and index.shape == qkv.shape[:1], name, index, lambda: f"int64 [{qkv.shape[0]}]"
+        )
 
 
 @torch.library.impl(_LIBRARY, "rotary_cache", "CPU")

@@ -81,7 +81,7 @@ def _check(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
     check(fits and weight.dtype == x.dtype and weight.is_contiguous(), "weight", weight, wanted)
     if bias is not None:
         right = bias.shape == weight.shape[:1] and bias.dtype == x.dtype and bias.is_contiguous()
-        check(right, "bias", bias, f"contiguous {x.dtype} [{len(weight)}]")
+        check(right, "bias", bias, lambda: f"contiguous {x.dtype} [{len(weight)}]")
 
 
 @torch.library.impl(_LIBRARY, "skinny_gemm", "CPU")
