@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.device.physical_module import _config as driver_config
-from gridstride.protocol import Shape
 
 
 @pytest.fixture
@@ -36,21 +32,6 @@ def test_launch_passes_everything_on(fake, kernel):
     assert launched.shape.cluster == (2, 1, 1)
     with pytest.raises(gs.LaunchError, match="is not a stream"):
         kernel.launch(grid=1, block=1, stream=stream)
-
-
-def test_what_a_launch_asks_for_becomes_the_drivers_attributes():
-    driver = pytest.importorskip("cuda.bindings.driver")
-    plain = Shape((4, 1, 1), (64, 1, 1), 1024)
-    names = {
-        "COOPERATIVE": replace(plain, cooperative=True),
-        "PROGRAMMATIC_STREAM_SERIALIZATION": replace(plain, dependent=True),
-    }
-    for name, asked in names.items():
-        config = driver_config(driver, asked, 0, None)
-        assert [each.id.name for each in config.attrs] == [f"CU_LAUNCH_ATTRIBUTE_{name}"]
-        assert (config.gridDimX, config.blockDimX, config.sharedMemBytes) == (4, 64, 1024)
-    early = driver_config(driver, names["PROGRAMMATIC_STREAM_SERIALIZATION"], 0, None).attrs[0].value
-    assert early.programmaticStreamSerializationAllowed == 1
 
 
 REFUSED = [
