@@ -1,7 +1,8 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
-gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy and dropout have gradients of ours, layer norm and
+gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too) and dropout have
+gradients of ours, layer norm and
 attention have PyTorch's; the ops of decoding have none.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from gridstride.kernels.adamw.op import AdamW, adamw_
 from gridstride.kernels.attention.op import attention, attention_kernel
+from gridstride.kernels.cross_entropy.linear import linear_cross_entropy
 from gridstride.kernels.cross_entropy.op import cross_entropy
 from gridstride.kernels.dropout.op import dropout
 from gridstride.kernels.gelu.op import gelu
@@ -43,6 +45,7 @@ __all__ = [
     "dropout",
     "gelu",
     "layer_norm",
+    "linear_cross_entropy",
     "paged_attention",
     "patch",
     "rms_norm",

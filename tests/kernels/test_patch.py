@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import Any
 
@@ -163,6 +164,62 @@ def test_a_loss_of_bfloat16_logits_is_in_float32(tokens: Tensor) -> None:
     torch.testing.assert_close(loss, expected, rtol=1e-3, atol=0)
     summed = its(tokens, labels=tokens, num_items_in_batch=torch.tensor(64)).loss
     torch.testing.assert_close(summed, loss * 32 / 64, rtol=1e-4, atol=0)
+
+
+# -- steps without logits ----------------------------------------------------------------------------------------------
+@every_model
+@pytest.mark.parametrize("more", [{}, {"num_items_in_batch": torch.tensor(64)}, {"ignore_index": 7}], ids=str)
+def test_a_step_without_logits_has_the_same_loss_and_gradients(name: str, tokens: Tensor, more: dict[str, Any]) -> None:
+    its = model(name)
+    for each in its.modules():
+        if isinstance(each, nn.Dropout):
+            each.p = 0.0
+    its.train()
+    labels = tokens.clone()
+    labels[0, :5] = more.get("ignore_index", -100)
+    found = []
+    for keep in (True, False):
+        ops.patch(its, keep_logits=keep)
+        its.zero_grad()
+        out = its(tokens, labels=labels, **more)
+        out.loss.backward()
+        found.append((out.loss.detach(), {n: p.grad.clone() for n, p in its.named_parameters()}))
+        assert (out.logits is None) is not keep
+        ops.unpatch(its)
+    torch.testing.assert_close(found[1], found[0])
+
+
+@every_model
+def test_logits_are_there_wherever_they_may_be_wanted(name: str, tokens: Tensor) -> None:
+    its = model(name)
+    ops.patch(its, keep_logits=False)
+    assert its(tokens, labels=tokens).logits is not None  # evaluation
+    its.train()
+    assert its(tokens).logits is not None
+    assert its(tokens, None, labels=tokens).logits is not None  # more than tokens, by position
+    assert its(tokens, labels=tokens, logits_to_keep=0).logits is not None
+    assert len(its(tokens, labels=tokens, return_dict=False)) > 1
+    with torch.no_grad():
+        assert its(tokens, labels=tokens).logits is not None
+    assert its(tokens, labels=tokens).logits is None
+    its.get_output_embeddings().register_forward_hook(lambda *given: None)
+    assert its(tokens, labels=tokens).logits is not None
+
+
+@every_model
+def test_a_model_without_logits_is_copied_and_put_back(name: str, tokens: Tensor) -> None:
+    its = model(name).train()
+    signature = inspect.signature(its.forward)
+    ops.patch(its, keep_logits=False)
+    assert inspect.signature(its.forward) == signature
+    for other in (copy.deepcopy(its), pickle.loads(pickle.dumps(its))):
+        assert other.forward.args[0] is other
+        ops.unpatch(other)
+        assert other(tokens, labels=tokens).logits is not None
+    compiled = torch.compile(its, backend="aot_eager", fullgraph=True)
+    assert compiled(tokens, labels=tokens, use_cache=False).logits is not None
+    ops.unpatch(its)
+    assert "forward" not in vars(its)
 
 
 def test_modes_and_hooks_stay(tokens: Tensor) -> None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gridstride.kernels.cross_entropy.op import losses
+from gridstride.kernels.causal_loss import causal_loss, without_logits
 from gridstride.kernels.modules import GELU, Dropout, LayerNorm, RMSNorm
 from gridstride.kernels.rotary.op import rotary
 from gridstride.kernels.swiglu.op import swiglu
@@ -154,12 +153,16 @@ class Patched:
         return f"{swapped}; left: {self.left}"
 
 
-def patch(model: nn.Module) -> Patched:
+def patch(model: nn.Module, *, keep_logits: bool = True) -> Patched:
     """Put our ops into a transformers decoder, in place: norms, GELUs, dropouts, gated SiLUs, rotary embedding, loss.
 
     For Llama, Qwen 2, Qwen 3 and GPT-2. Parameters stay the same objects, state dicts the same; `unpatch` puts
     everything back. Under `torch.compile` the modules run as they were, since the compiler fuses them with their
     neighbours, and the loss is ours. ValueError for another model, and for one that is patched.
+
+    Without `keep_logits` a training step with labels gives a loss and no logits (None), which are its largest tensor:
+    they are made, used and thrown away a piece at a time (`ops.linear_cross_entropy`). Evaluation, generation and
+    `torch.compile` keep them, and so does a head with a bias.
     """
     _check(model)
     if hasattr(model, _PATCHED):
@@ -177,6 +180,8 @@ def patch(model: nn.Module) -> Patched:
     ):
         model.loss_function = causal_loss
         found["cross-entropy"] = 1
+        if not keep_logits and "forward" not in vars(model):
+            _drop_logits(model)
     return Patched(dict(found), _LEFT)
 
 
@@ -185,8 +190,7 @@ def unpatch(model: nn.Module) -> None:
     if not hasattr(model, _PATCHED):
         raise ValueError(f"this {type(model).__name__} is not patched")
     for parent, name, child in list(_children(model)):
-        if getattr(vars(child).get("forward"), "func", None) in (_gated, _turning):
-            del child.forward
+        _restore_forward(child)
         if hasattr(child, _INSTEAD):
             (before,) = getattr(child, _INSTEAD)
             for parameter, value in child.named_parameters(recurse=False):
@@ -194,7 +198,19 @@ def unpatch(model: nn.Module) -> None:
             parent._modules[name] = before.train(child.training)
     if getattr(model, "_loss_function", None) is causal_loss:
         del model._loss_function
+    _restore_forward(model)
     delattr(model, _PATCHED)
+
+
+def _drop_logits(model: nn.Module) -> None:
+    forward: Any = functools.partial(without_logits, model)
+    forward.__signature__ = inspect.signature(model.forward)  # by it, trainers and generate see what a model takes
+    model.forward = forward
+
+
+def _restore_forward(module: nn.Module) -> None:
+    if getattr(vars(module).get("forward"), "func", None) in (_gated, _turning, without_logits):
+        del module.forward
 
 
 def _check(model: nn.Module) -> None:
@@ -224,18 +240,3 @@ def _put(parent: nn.Module, name: str, before: nn.Module, ours: nn.Module) -> No
         setattr(ours, hooks, getattr(before, hooks))
     setattr(ours, _INSTEAD, (before,))  # in a tuple: it is no child of ours
     parent._modules[name] = ours.train(before.training)
-
-
-# -- the loss ----------------------------------------------------------------------------------------------------------
-def causal_loss(
-    logits: Tensor, labels: Tensor, vocab_size: int, num_items_in_batch: Tensor | int | None = None,
-    ignore_index: int = -100, shift_labels: Tensor | None = None, **others: Any,
-) -> Tensor:  # fmt: skip
-    """transformers' loss of next tokens, in float32, without its float32 copy of the logits."""
-    if shift_labels is None:
-        shift_labels = F.pad(labels, (0, 1), value=ignore_index)[..., 1:]
-    target = shift_labels.reshape(-1).to(logits.device)
-    each = losses(logits.reshape(-1, vocab_size), target, ignore_index)
-    count = (target != ignore_index).sum() if num_items_in_batch is None else num_items_in_batch
-    total: Tensor = each.sum() / (count.to(each.device) if isinstance(count, Tensor) else count)
-    return total
