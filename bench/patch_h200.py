@@ -3,10 +3,10 @@
     python bench/patch_h200.py [--out FOLDER] [--layers N] [--steps N] [--without-compile]
 
 The 0.6 B shape of Qwen 3 with random weights, bf16. A training step (forward, loss, backward, PyTorch's fused AdamW) on
-8 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, and patched without it; medians of
-rounds in which all take turns, events around each, memory at its highest. Then 200 steps on text that can be learned,
-eager and patched from the same weights and data. Prints and keeps each part as soon as it is measured, in
-patch_<chip>.json.
+8 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, and patched without it, where a step
+keeps its logits and where it does not; medians of rounds in which all take turns, events around each, memory at its
+highest. Then 200 steps on text that can be learned, eager and patched from the same weights and data. Prints and keeps
+each part as soon as it is measured, in patch_<chip>.json.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ SHAPE = {
 }  # fmt: skip
 BATCH, LENGTH, PROMPT = 8, 1024, 8192
 ROUNDS = 9
+_PATCHED = {"patched": True, "without logits": False}  # whether a training step keeps them
 WORDS = 2000  # different tokens of the text that is learned
 
 
@@ -100,9 +101,11 @@ def in_turn(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, dic
 def variants(shape: dict[str, Any], device: str, compiled: bool) -> dict[str, tuple[nn.Module, Callable[..., Any]]]:
     """Name -> the model and what calls it, each with weights of its own."""
     eager = model(shape, device)
-    patched = copy.deepcopy(eager)
-    print(ops.patch(patched))
-    found: dict[str, tuple[nn.Module, Callable[..., Any]]] = {"eager": (eager, eager), "patched": (patched, patched)}
+    found: dict[str, tuple[nn.Module, Callable[..., Any]]] = {"eager": (eager, eager)}
+    for name, keep_logits in _PATCHED.items():
+        patched = copy.deepcopy(eager)
+        print(ops.patch(patched, keep_logits=keep_logits))
+        found[name] = patched, patched
     if compiled:
         own = copy.deepcopy(eager)
         found["compiled"] = own, torch.compile(own, dynamic=False)
@@ -130,10 +133,10 @@ def learned(shape: dict[str, Any], device: str, steps: int, size: tuple[int, int
     """The losses of so many steps, eager and patched, on the same text."""
     words = min(WORDS, shape["vocab_size"])
     losses: dict[str, list[float]] = {}
-    for name in ("eager", "patched"):
+    for name in ("eager", *_PATCHED):
         its = model(shape, device)
-        if name == "patched":
-            ops.patch(its)
+        if name in _PATCHED:
+            ops.patch(its, keep_logits=_PATCHED[name])
         run = Training(its, its)
         found = [run.step(text(step, size, words).to(device)) for step in range(steps)]
         losses[name] = [float(each) for each in found]
@@ -166,7 +169,7 @@ def said(part: str, found: Any) -> list[str]:
         ]
     if part == "losses":
         return [
-            f"loss {name:8} {losses[0]:.4f} -> {statistics.mean(losses[-10:]):.4f} (mean of the last ten)"
+            f"loss {name:14} {losses[0]:.4f} -> {statistics.mean(losses[-10:]):.4f} (mean of the last ten)"
             for name, losses in found.items()
         ]
     return [f"{part}: {found}"]
