@@ -25,7 +25,6 @@ Given = tuple[Tensor, Tensor, Tensor]
 @pytest.fixture(autouse=True)
 def _short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear, "_PIECE_BYTES", 1)  # 128 rows, then
-    monkeypatch.setattr(linear, "_BETWEEN", 40)
 
 
 def inputs(

@@ -22,7 +22,6 @@ _LIBRARY.define(
     "bool weight_slope) -> (Tensor loss, Tensor dhidden, Tensor dweight)"
 )
 _PIECE_BYTES = 512 << 20  # of logits at a time
-_BETWEEN = 16 << 20  # elements that are multiplied at a time
 _ROWS = 128  # a piece has a multiple of these: a tile of the products
 _REDUCTIONS = ("mean", "sum")
 
@@ -157,15 +156,8 @@ def _gradient(ctx: Any, dloss: Tensor, *_: Tensor) -> tuple[Tensor | None, Tenso
 
 
 def _times(slopes: Tensor, factor: Tensor) -> Tensor:
-    """slopes [R, C] * factor [], rounded once: PyTorch rounds a factor to the other's dtype first. Some rows at a time,
-    for what is in between is wider.
-    """
-    if slopes.dtype == factor.dtype:
-        return slopes * factor
-    out, rows = torch.empty_like(slopes), max(_BETWEEN // max(slopes.shape[1], 1), 1)
-    for given, into in zip(slopes.split(rows), out.split(rows), strict=True):
-        into.copy_(given.to(factor.dtype) * factor)
-    return out
+    """slopes * factor [], rounded once: a number without axes would be rounded to the short dtype first."""
+    return torch.mul(slopes, factor.reshape(1), out=torch.empty_like(slopes))
 
 
 _call = with_gradient("gridstride::linear_cross_entropy", _computed, keep=_keep, gradient=_gradient)
