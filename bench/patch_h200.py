@@ -5,8 +5,9 @@
 The 0.6 B shape of Qwen 3 with random weights, bf16. A training step (forward, loss, backward, PyTorch's fused AdamW) on
 8 × 1,024 tokens and a pass over a prompt of 8,192, eager, under torch.compile, and patched without it, where a step
 keeps its logits and where it does not; medians of rounds in which all take turns, events around each, memory at its
-highest. Then 200 steps on text that can be learned, eager and patched from the same weights and data. Prints and keeps
-each part as soon as it is measured, in patch_<chip>.json.
+highest, and the time of kernels alone, which a slow processor does not lengthen. Then 200 steps on text that can be
+learned, eager and patched from the same weights and data. Prints and keeps each part as soon as it is measured, in
+patch_<chip>.json.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import torch
 from common import RESULTS, need_gpu, save
 from torch import Tensor, nn
+from torch.profiler import ProfilerActivity, profile
 
 from gridstride import ops
 
@@ -82,12 +84,21 @@ def milliseconds(run: Callable[[], object]) -> float:
     return float(begin.elapsed_time(end))
 
 
+def busy(run: Callable[[], object]) -> float:
+    """Milliseconds of kernels alone: what a run takes where the processor keeps up with the GPU."""
+    with profile(activities=[ProfilerActivity.CUDA]) as record:
+        run()
+        torch.cuda.synchronize()
+    return float(sum(each.self_device_time_total for each in record.key_averages()) / 1e3)
+
+
 def in_turn(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, dict[str, float]]:
-    """Medians and the highest memory of each."""
+    """Medians, the time of kernels alone, and the highest memory of each."""
     laps: dict[str, list[float]] = {name: [] for name in runs}
-    memory = {}
+    memory, kernels = {}, {}
     for name, run in runs.items():
         run(), run()
+        kernels[name] = busy(run)
         torch.cuda.reset_peak_memory_stats()
         held = torch.cuda.memory_allocated()
         run()
@@ -95,7 +106,10 @@ def in_turn(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, dic
     for _ in range(rounds):
         for name, run in runs.items():
             laps[name].append(milliseconds(run))
-    return {name: {"ms": statistics.median(each), "gib": memory[name]} for name, each in laps.items()}
+    return {
+        name: {"ms": statistics.median(each), "kernels_ms": kernels[name], "gib": memory[name]}
+        for name, each in laps.items()
+    }
 
 
 def variants(shape: dict[str, Any], device: str, compiled: bool) -> dict[str, tuple[nn.Module, Callable[..., Any]]]:
@@ -164,7 +178,8 @@ def said(part: str, found: Any) -> list[str]:
     """A part of the record, in lines."""
     if part in ("prompt", "training"):
         return [
-            f"{part:9} {name:18} {each['ms']:8.2f} ms  {each['gib']:6.2f} GiB above the weights"
+            f"{part:9} {name:18} {each['ms']:8.2f} ms, kernels {each['kernels_ms']:8.2f} ms, "
+            f"{each['gib']:6.2f} GiB above the weights"
             for name, each in found.items()
         ]
     if part == "losses":
