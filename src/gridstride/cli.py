@@ -118,6 +118,32 @@ def explain(
 
 
 @app.command()
+def export(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="A name (`gridstride problems`) or a folder.")],
+    kernel: Annotated[
+        str | None,
+        typer.Option("--kernel", metavar="FILE|RUNG", help="Your own kernel, or a rung; the last rung by default."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Of the package; PROBLEM_op by default.")
+    ] = None,
+    folder: Annotated[
+        str | None, typer.Option("--in", metavar="DIR", help="Where to make the folder NAME; here by default.")
+    ] = None,
+    wheel: Annotated[
+        bool, typer.Option("--wheel", help="Build its wheel, too, by nvcc and c++ or those that come as wheels.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Make a PyTorch extension of a kernel.
+
+    A folder of its own: the kernel, its op in C++ by PyTorch's stable interface, fake tensors and gradient in Python, a
+    build and a test with recorded answers. Your own kernel is judged first.
+    """
+    return call("export", problem, kernel=kernel, name=name, folder=folder, wheel=wheel, as_json=as_json)
+
+
+@app.command()
 def problems(as_json: Json = False) -> int:
     """List the problems there are, with their rungs."""
     return call("problems", as_json=as_json)

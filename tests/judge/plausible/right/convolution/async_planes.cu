@@ -4,7 +4,7 @@
 #include <cuda_pipeline.h>
 __global__ void convolution(const float* image, const float* weights, float* filtered, int P, int H, int W, int R)
 {
-    __shared__ float tiles[2][8 + 14][32 + 14];
+    __shared__ float tiles[2][8 + 34][32 + 34];
     const int taps = 2 * R + 1, x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
     auto fetch = [&](int p, int slot) {
         for (int r = threadIdx.y; p < P && r < 8 + 2 * R; r += 8)

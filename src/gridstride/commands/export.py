@@ -1,0 +1,84 @@
+"""`gridstride export`: a judged kernel as a PyTorch extension of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridstride.commands.target import folder_of, import_the_judge, problems_said
+from gridstride.commands.terminal import WrongUse, emit, kernels_print_on_stderr, print_stderr, stdout
+
+if TYPE_CHECKING:
+    from gridstride.judge.find import Folder
+    from gridstride.judge.header import KernelFile
+
+
+def run(problem: str, *, kernel: str | None, name: str | None, folder: str | None, wheel: bool, as_json: bool) -> bool:
+    """Write the folder, and build its wheel where one is asked for."""
+    import_the_judge()
+    from gridstride.export.package import package, write
+    from gridstride.export.wheel import build, torch_folder
+
+    found = folder_of(problem)
+    with problems_said(), kernels_print_on_stderr():
+        chosen = _kernel(kernel, found)
+        if kernel is not None and Path(kernel).is_file() and not _passes(kernel, found):
+            return False
+    with _said(), kernels_print_on_stderr():
+        torch = torch_folder() if wheel else None
+        made = package(found, chosen, name)
+        target = Path(folder or ".") / made.name
+        files = write(made, target)
+        built = build(made, target, torch) if torch is not None else None
+    gradients = {each.name: each.backward for each in made.gradients}
+    if as_json:
+        emit({"package": made.name, "folder": str(target), "files": files, "kernel": chosen.name,
+              "ops": [op.name for op in made.ops], "gradients": gradients, "wheel": str(built or "")})  # fmt: skip
+        return True
+    console = stdout()
+    for file in files:
+        console.print(f"wrote {target / file}")
+    for op, backward in gradients.items():
+        console.print(f"\nThe gradient of {op} is {backward}, the last rung of its own ladder.")
+    if built is not None:
+        console.print(f"\nbuilt {built}\n\nInstall it with:  pip install {built}")
+    else:
+        console.print(f"\nBuild and install it with:  pip install --no-build-isolation {target}")
+    return True
+
+
+def _kernel(wanted: str | None, folder: Folder) -> KernelFile:
+    """A file, a rung by name or number, or the last rung."""
+    from gridstride.judge.submission import submission
+
+    if wanted is not None and Path(wanted).is_file():
+        return submission(wanted)
+    if not folder.rungs():
+        raise WrongUse(f"{folder.problem.name} has no rungs: name a file with --kernel")
+    return folder.rungs((wanted,) if wanted is not None else ())[-1]
+
+
+def _passes(file: str, folder: Folder) -> bool:
+    """Whether the judge passes a user's own file: another one is not exported."""
+    from gridstride.judge.submission import check
+
+    verdict = check(file, folder, device="virtual")
+    if verdict.verdict == "pass":
+        return True
+    problem = folder.problem.name
+    first = f": {verdict.findings[0].message}" if verdict.findings else ""
+    print_stderr(f"{file} is not exported, it does not pass {problem}{first}\n"
+                 f"Try:  gridstride check {file} --problem {problem}")  # fmt: skip
+    return False
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    from gridstride.export.errors import ExportError
+
+    try:
+        yield
+    except ExportError as error:
+        raise WrongUse(str(error)) from error

@@ -1,0 +1,177 @@
+"""An op's function in C++: sizes from tensors, tensors that are made, the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gridstride.export.expressions import as_cpp
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, word
+from gridstride.judge.header import MULTIPROCESSORS
+from gridstride.judge.problem import Parameter
+from gridstride.judge.symbols import names
+
+_SCALAR_TYPES = {
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "uint8": "Byte",
+    "int8": "Char", "int32": "Int", "uint32": "UInt32", "int64": "Long", "uint64": "UInt64",
+}  # fmt: skip
+"""PyTorch's names in C++."""
+_RANGED = "int32"  # a kernel's int, which a size may go beyond
+
+
+def parameters(op: OperatorSignature) -> str:
+    """Of the C++ function, in the order of the schema."""
+    tensors = [f"Tensor {each.name}" for each in op.given]
+    numbers = [f"{NUMERIC[dtype].boxed} {name}" for name, dtype in op.numbers]
+    return ", ".join((*tensors, *numbers))
+
+
+def returns(op: OperatorSignature) -> str:
+    """Its type."""
+    made = ["Tensor"] * len(op.made)
+    return "void" if not made else "Tensor" if len(made) == 1 else f"std::tuple<{', '.join(made)}>"
+
+
+def schema(op: OperatorSignature) -> str:
+    """As PyTorch reads it."""
+    tensors = [
+        f"Tensor({chr(97 + number)}!) {word(each.name)}" if each.written else f"Tensor {word(each.name)}"
+        for number, each in enumerate(op.given)
+    ]
+    numbers = [f"{NUMERIC[dtype].schema} {word(name)}" for name, dtype in op.numbers]
+    made = ["Tensor"] * len(op.made)
+    out = "()" if not made else "Tensor" if len(made) == 1 else f"({', '.join(made)})"
+    return f"{op.name}({', '.join((*tensors, *numbers))}) -> {out}"
+
+
+def body(op: OperatorSignature) -> Iterator[str]:
+    """The function's lines."""
+    yield f'const char* op = "{op.name}";'
+    first = op.given[0].name
+    if op.of_element:
+        lead = next(each.name for each in op.given if each.name in op.of_element)
+        yield f"const auto element = {lead}.scalar_type();"
+    for each in op.given:
+        yield f'expect(op, "{word(each.name)}", {each.name}, {_dtype(op, each)}, {first});'
+        yield f'expect_axes(op, "{word(each.name)}", {each.name}, {_least_axes(op, each)});'
+    yield from _sizes(op)
+    for each in op.given:
+        yield f'expect_shape(op, "{word(each.name)}", {each.name}, {_own_shape(op, each)});'
+    for each in op.arrays:
+        if not each.given:
+            yield f"Tensor {each.name} = {_made(op, each)};"
+    yield f"const int device = {first}.get_device_index();"
+    yield "const torch::stable::accelerator::DeviceGuard guard(device);"
+    yield from _launch(op)
+    made = [each.name for each in op.made]
+    if made:
+        yield f"return {made[0]};" if len(made) == 1 else f"return {{{', '.join(made)}}};"
+
+
+def _spelled(op: OperatorSignature) -> dict[str, str]:
+    return {each.name: each.name for each in op.sizes} | {MULTIPROCESSORS: MULTIPROCESSORS}
+
+
+def _dtype(op: OperatorSignature, each: Parameter) -> str:
+    return "element" if each.name in op.of_element else f"ScalarType::{_SCALAR_TYPES[each.dtype]}"
+
+
+def _least_axes(op: OperatorSignature, each: Parameter) -> int:
+    """One less where its first axis may be no axis at all: a row of numbers is one row."""
+    return len(each.shape) - (each.shape[0] in _leading(op))
+
+
+def _leading(op: OperatorSignature) -> dict[str, Size]:
+    return {each.name: each for each in op.sizes if each.leading}
+
+
+def _sizes(op: OperatorSignature) -> Iterator[str]:
+    for each in op.sizes:
+        if each.is_argument:
+            continue  # a parameter of the function has its name
+        array = next(p for p in op.given if p.name == each.array)
+        has = f"leading({each.array}, {len(array.shape)})" if each.leading else _extent(each)
+        if each.offset:
+            has = f"({has} - {each.offset})"
+        yield f"const int64_t {each.name} = {has}{f' / {each.scale}' if each.scale != 1 else ''};"
+
+
+def _extent(each: Size) -> str:
+    return f"{each.array}.size({each.array}.dim() - {each.axis})"
+
+
+def _own_shape(op: OperatorSignature, each: Parameter) -> str:
+    return f"{{{', '.join(as_cpp(extent, _spelled(op)) for extent in each.shape)}}}"
+
+
+def _made(op: OperatorSignature, each: Parameter) -> str:
+    """A tensor of an output's shape, or of scratch memory's."""
+    like = op.like(each)
+    first, lead = op.given[0].name, _leading(op).get(each.shape[0])
+    same = like is not None and (
+        like.dtype == each.dtype and (like.name in op.of_element) is (each.name in op.of_element)
+    )
+    if like is not None and same and each.role == "out":
+        return f"torch::stable::empty_like({like.name})"
+    sizes = _own_shape(op, each)
+    if lead is not None and each.role == "out":
+        array = next(p for p in op.given if p.name == lead.array)
+        rest = ", ".join(as_cpp(extent, _spelled(op)) for extent in each.shape[1:])
+        sizes = f"behind({lead.array}, {len(array.shape)}, {{{rest}}})"
+    return f"torch::stable::new_empty({first}, {sizes}, {_dtype(op, each)})"
+
+
+def _launch(op: OperatorSignature) -> Iterator[str]:
+    launch = op.launch
+    words = (*launch.grid, *launch.block, launch.shared)
+    if any(MULTIPROCESSORS in names(each) for each in words):
+        yield f"const int64_t {MULTIPROCESSORS} = attribute(cudaDevAttrMultiProcessorCount, device);"
+    if op.kernel.needs is not None:
+        major, minor = op.kernel.needs
+        yield "const int64_t capability = attribute(cudaDevAttrComputeCapabilityMajor, device) * 10 +"
+        yield "    attribute(cudaDevAttrComputeCapabilityMinor, device);"
+        needs = f"the kernel needs compute capability {major}.{minor}"
+        yield f'STD_TORCH_CHECK(capability >= {major}{minor}, op, ": {needs}");'
+    for name, words_of in (("grid", launch.grid), ("block", launch.block)):
+        values = [f'as_int(op, "{name}", {as_cpp(each, _spelled(op))})' for each in words_of]
+        yield f"const dim3 {name}({', '.join(values)});"
+    yield f"const size_t shared = {as_cpp(launch.shared, _spelled(op))};"
+    given = []
+    for each in op.problem.parameters:
+        given.append(f"&{each.name}_given")
+        if each.shape:
+            yield f"void* {each.name}_given = {each.name}.data_ptr();"
+        else:
+            yield f"{NUMERIC[each.dtype].kernel} {each.name}_given = {_number(each)};"
+    yield f"void* arguments[] = {{{', '.join(given)}}};"
+    yield from _kernel(op)
+    yield "if (grid.x && grid.y && grid.z)  // nothing is launched where there is nothing to do"
+    together = "true" if launch.cooperative else "false"
+    yield f"    launch(op, kernel, grid, block, shared, arguments, {together}, device);"
+
+
+def _number(each: Parameter) -> str:
+    kernel = NUMERIC[each.dtype].kernel
+    return f'as_int(op, "{each.name}", {each.name})' if each.dtype == _RANGED else f"static_cast<{kernel}>({each.name})"
+
+
+def _kernel(op: OperatorSignature) -> Iterator[str]:
+    if not op.of_element:
+        yield f"const void* kernel = reinterpret_cast<const void*>(&{namespace(op, None)}::{entry(op, None)});"
+        return
+    yield "const void* kernel = nullptr;"
+    for each in op.elements:
+        yield f"if (element == ScalarType::{_SCALAR_TYPES[each]})"
+        yield f"    kernel = reinterpret_cast<const void*>(&{namespace(op, each)}::{entry(op, each)});"
+    known = ", ".join(op.elements)
+    lead = next(each.name for each in op.given if each.name in op.of_element)
+    yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} has a dtype that is not one of {known}");'
+
+
+def entry(op: OperatorSignature, element: str | None) -> str:
+    """What an instance of the kernel is called: they would be one function to the linker."""
+    return f"{op.entry}_{element or op.name}"
+
+
+def namespace(op: OperatorSignature, element: str | None) -> str:
+    """Where the instance's helpers are."""
+    return f"{op.name}_{element or 'kernel'}"

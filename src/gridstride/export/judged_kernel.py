@@ -1,0 +1,64 @@
+"""A kernel of a problem as it compiles: its entry, its launch, and the dtypes that its element type may be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from gridstride.compiler import CompileError
+from gridstride.device.choice import use
+from gridstride.device.module import cuda
+from gridstride.export.errors import ExportError
+from gridstride.export.operator_signature import ELEMENTS, NUMERIC, OperatorSignature, signature
+from gridstride.judge.execution.runnable import RefusedError, build
+from gridstride.judge.find import Folder, find, problem_names
+from gridstride.judge.header import KernelFile
+from gridstride.judge.problem import Problem
+from gridstride.virtual.gpu import VirtualGPU
+
+_ELEMENT = re.compile(r"^#ifndef ELEMENT\b", re.MULTILINE)
+_INCLUDE = re.compile(r"^\s*#\s*include\s*([\"<][^\">]+[\">])", re.MULTILINE)
+
+
+def compiled(problem: Problem, kernel: KernelFile) -> OperatorSignature:
+    """The op of a kernel file; ExportError for one that does not compile, or that another file belongs to."""
+    if kernel.filename.endswith(".py"):
+        raise ExportError(f"{kernel.filename} is Python: kernels in CUDA C++ can be exported")
+    if quoted := [each for each in headers(kernel) if each.startswith('"')]:
+        raise ExportError(f"{kernel.filename} includes {quoted[0]}: what is exported is one file")
+    gpu = VirtualGPU("h200")
+    try:
+        runnable = build(problem, kernel, gpu)
+    except RefusedError as refused:
+        raise ExportError(f"{kernel.filename} cannot be run: {refused.finding.message}") from None
+    whole = replace(kernel, entry=runnable.kernel.name, launch=runnable.launch)
+    elements, of_element = _elements(problem, whole, gpu) if _ELEMENT.search(kernel.source) else ((), frozenset[str]())
+    return signature(problem, whole, elements=elements, of_element=of_element)
+
+
+def headers(kernel: KernelFile) -> tuple[str, ...]:
+    """What the file includes, as it is written."""
+    return tuple(dict.fromkeys(_INCLUDE.findall(kernel.source)))
+
+
+def backward_of(folder: Folder) -> Folder | None:
+    """The problem that is named for a problem's gradient, where there is one with a ladder."""
+    name = f"{folder.problem.name}_backward"
+    return find(name) if name in problem_names() else None
+
+
+def _elements(problem: Problem, kernel: KernelFile, gpu: VirtualGPU) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The dtypes for which it compiles, and the arrays that change with them."""
+    found: dict[str, list[str | None]] = {}
+    assert kernel.entry is not None
+    with use(gpu):
+        for element in ELEMENTS:
+            options = [f"-DELEMENT={NUMERIC[element].kernel}"]
+            try:
+                bound = cuda(kernel.source, options, filename=kernel.filename)[kernel.entry].bound()
+            except CompileError:
+                continue  # it has no code for that one
+            found[element] = [each.dtype for each in bound.parameters]
+    names = [each.name for each in problem.parameters]
+    of = {name for number, name in enumerate(names) if all(found[each][number] == each for each in found)}
+    return (tuple(found), frozenset(of)) if of else ((), frozenset())

@@ -1,0 +1,196 @@
+"""The folder of an exported kernel: C++ and Python, a build, a test with recorded answers."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridstride.export import cpp_source, python_source
+from gridstride.export.errors import ExportError
+from gridstride.export.judged_kernel import backward_of, compiled, headers
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature
+from gridstride.judge.find import Folder
+from gridstride.judge.header import KernelFile
+from gridstride.judge.problem import Case, Problem
+from gridstride.judge.reference.prepared_cases import prepare
+
+_TEMPLATES = Path(__file__).parent / "template"
+_MOST_ELEMENTS = 1 << 16  # of a case that is recorded
+_SEED = 20
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ARCHITECTURE = "9.0a"
+"""For kernels that need 9.0: their instructions are Hopper's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What is exported together: an op, and its gradient's where there is one."""
+
+    name: str
+    ops: tuple[OperatorSignature, ...]
+    gradients: tuple[python_source.Gradient, ...]
+
+    @property
+    def namespace(self) -> str:
+        """Of the ops in PyTorch."""
+        return self.name
+
+    @property
+    def needs(self) -> tuple[int, int] | None:
+        """The least compute capability that has all instructions."""
+        return max((each.kernel.needs for each in self.ops if each.kernel.needs), default=None)
+
+
+def package(folder: Folder, kernel: KernelFile, name: str | None = None) -> Package:
+    """An op of the kernel, with its problem's gradient by that ladder's last rung where names fit; ExportError."""
+    chosen = name or f"{folder.problem.name}_op"
+    if not _NAME.fullmatch(chosen):
+        raise ExportError(f"{chosen!r} is no name for a package: use lower-case letters, digits and _, a letter first")
+    op = compiled(folder.problem, kernel)
+    behind = backward_of(folder)
+    if behind is None or not behind.rungs():
+        return Package(chosen, (op,), ())
+    backward = compiled(behind.problem, behind.rungs()[-1])
+    gradient = python_source.gradient(op, backward)
+    return Package(chosen, (op, backward), (gradient,)) if gradient else Package(chosen, (op,), ())
+
+
+def write(what: Package, target: Path) -> list[str]:
+    """The files that are written below `target`, which must not be there; all of them appear, or nothing does."""
+    if target.exists():
+        raise ExportError(f"{target} is there already: choose another folder with --in")
+    files = dict(texts(what))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as room:
+            whole = Path(room) / "whole"
+            for name, data in files.items():
+                path = whole / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            os.rename(whole, target)
+    except OSError as error:
+        raise ExportError(f"{target} cannot be written: {error.strerror}") from error
+    return sorted(files)
+
+
+def texts(what: Package) -> Iterator[tuple[str, bytes]]:
+    """Path within the folder and contents of each file."""
+    values = _values(what)
+    for template, path in (
+        ("__init__.py.j2", f"{what.name}/__init__.py"), ("setup.py.j2", "setup.py"),
+        ("pyproject.toml.j2", "pyproject.toml"), ("README.md.j2", "README.md"), ("test_ops.py.j2", "tests/test_ops.py"),
+    ):  # fmt: skip
+        yield path, _environment().get_template(template).render(values).encode()
+    yield "csrc/launch.h", (_TEMPLATES / "launch.h").read_bytes()
+    for op, filled in zip(what.ops, values["ops"], strict=True):
+        yield f"csrc/{op.name}.cu", _environment().get_template("op.cu.j2").render(values, op=filled).encode()
+        yield f"csrc/{_file(op)}", op.kernel.source.encode()
+    yield "tests/cases.npz", _cases(what.ops)
+
+
+def _file(op: OperatorSignature) -> str:
+    return f"{op.name}.cuh"
+
+
+def _values(what: Package) -> dict[str, Any]:
+    """What the templates are filled with."""
+    return {
+        "package": what.name,
+        "namespace": what.namespace,
+        "ops": [_op_values(op) for op in what.ops],
+        "gradients": what.gradients,
+        "rounds_up": any("ceil_div(" in line for op in what.ops for line in python_source.fake(op)),
+        "gradient_table": {each.name: (each.backward, each.of) for each in what.gradients},
+        "arch": _ARCHITECTURE if what.needs else "",
+        "needs": ".".join(map(str, what.needs)) if what.needs else "",
+        "order": {op.name: _order(op) for op in what.ops},
+        "elements": {
+            op.name: {"arrays": sorted(op.of_element), "dtypes": list(op.elements)} for op in what.ops if op.of_element
+        },
+    }
+
+
+def _order(op: OperatorSignature) -> tuple[list[str], list[str]]:
+    arguments = [each.name for each in op.given] + [name for name, _ in op.numbers]
+    written = [each.name for each in op.given if each.written]
+    return arguments, written + [each.name for each in op.made]
+
+
+def _op_values(op: OperatorSignature) -> dict[str, Any]:
+    elements = op.elements if op.of_element else (None,)
+    title = op.problem.title.removesuffix(f", {op.elements[0]}") if op.of_element else op.problem.title
+    instances = [
+        {
+            "macro": NUMERIC[each].kernel if each else "",
+            "entry": cpp_source.entry(op, each),
+            "namespace": cpp_source.namespace(op, each),
+        }
+        for each in elements
+    ]
+    return {
+        "name": op.name, "title": title, "headers": headers(op.kernel), "file": _file(op), "entry": op.entry,
+        "instances": instances,
+        "returns": cpp_source.returns(op), "cpp_parameters": cpp_source.parameters(op),
+        "body": list(cpp_source.body(op)), "schema": cpp_source.schema(op), "made": bool(op.made),
+        "python_parameters": python_source.parameters(op), "python_returns": python_source.returns(op),
+        "shapes": python_source.shapes(op), "call": python_source.call(op), "fake": list(python_source.fake(op)),
+    }  # fmt: skip
+
+
+def _cases(ops: Sequence[OperatorSignature]) -> bytes:
+    """Inputs, float64 answers and what a result may be off, as NumPy keeps them."""
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for op in ops:
+        numbers = _order(op)[0]
+        for number, one in enumerate(prepare(op.problem, _small(op.problem), keep=False)):
+            values = {**one.case.sizes, **one.inputs}
+            arrays |= {f"{op.name}/{number}/in/{name}": np.asarray(values[name]) for name in numbers}
+            for name, expected in one.expected.items():
+                if name in op.problem.invariants:
+                    continue
+                arrays[f"{op.name}/{number}/out/{name}"] = np.asarray(expected.values)
+                if expected.bound is not None:
+                    arrays[f"{op.name}/{number}/bound/{name}"] = np.asarray(expected.bound)
+    data = io.BytesIO()
+    save: Any = np.savez_compressed  # its own parameters have types that hide those of the arrays
+    save(data, **arrays)
+    return data.getvalue()
+
+
+def _small(problem: Problem) -> list[Case]:
+    """The public cases that are small, or the smallest, each with ordinary and with the problem's own kinds of data."""
+    weight = {number: _elements(problem, sizes) for number, sizes in enumerate(problem.public)}
+    few = [number for number, count in weight.items() if count <= _MOST_ELEMENTS] or [
+        min(weight, key=weight.__getitem__)
+    ]
+    kinds = ("normal", *problem.special)
+    return [
+        Case(problem.public[number], kind, _SEED + number)
+        for number in few
+        for kind in (kinds if number == few[0] else kinds[:1])
+    ]
+
+
+def _elements(problem: Problem, sizes: Any) -> int:
+    return sum(prod(problem.shape(each, sizes)) for each in problem.parameters)
+
+
+@functools.cache
+def _environment() -> Any:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined, autoescape=False,
+    )  # fmt: skip

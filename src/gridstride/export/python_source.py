@@ -1,0 +1,149 @@
+"""An op in Python: its function, its fake tensors, its gradient by a backward op's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gridstride.export.expressions import as_python
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, word
+from gridstride.judge.problem import Parameter
+
+
+def parameters(op: OperatorSignature) -> str:
+    """Names and types, in the order of the schema."""
+    tensors = [f"{word(each.name)}: Tensor" for each in op.given]
+    return ", ".join((*tensors, *(f"{word(name)}: {NUMERIC[dtype].schema}" for name, dtype in op.numbers)))
+
+
+def returns(op: OperatorSignature) -> str:
+    """The type of what comes out."""
+    made = ["Tensor"] * len(op.made)
+    return "None" if not made else "Tensor" if len(made) == 1 else f"tuple[{', '.join(made)}]"
+
+
+def call(op: OperatorSignature) -> str:
+    """The arguments of the raw op."""
+    tensors = [
+        f'_ready("{op.name}", "{word(each.name)}", {word(each.name)}{", written=True" if each.written else ""})'
+        for each in op.given
+    ]
+    return ", ".join((*tensors, *(word(name) for name, _ in op.numbers)))
+
+
+def shapes(op: OperatorSignature) -> str:
+    """Each tensor with its dtype and its axes, in words."""
+    given = [_described(op, each) for each in op.given]
+    made = [_described(op, each) for each in op.made]
+    element = f"; T is {', '.join(op.elements[:-1])} or {op.elements[-1]}" if op.of_element else ""
+    return f"{', '.join(given)}{' -> ' if made else ''}{', '.join(made)}{element}"
+
+
+def _described(op: OperatorSignature, each: Parameter) -> str:
+    dtype = "T" if each.name in op.of_element else each.dtype
+    return f"{word(each.name)} {dtype} [{', '.join(each.shape)}]{' (written)' if each.role == 'inout' else ''}"
+
+
+def fake(op: OperatorSignature) -> Iterator[str]:
+    """The lines that make tensors of the right shapes."""
+    if not op.made:
+        yield "return None"
+        return
+    needed = [each for each in op.made if op.like(each) is None]
+    if needed:
+        yield from _sizes(op)
+    made = [_fake(op, each) for each in op.made]
+    yield f"return {', '.join(made)}"
+
+
+def _spelled(op: OperatorSignature) -> dict[str, str]:
+    return {each.name: word(each.name) for each in op.sizes}
+
+
+def _sizes(op: OperatorSignature) -> Iterator[str]:
+    for each in op.sizes:
+        if each.is_argument:
+            continue
+        array = word(each.array)
+        if each.leading:
+            axes = len(next(p for p in op.given if p.name == each.array).shape)
+            behind = f"[: {array}.dim() - {axes - 1}]" if axes > 1 else ""
+            yield f"{word(each.name)} = {array}.shape{behind}.numel()"
+        else:
+            less = f" - {each.offset}" if each.offset else ""
+            has = f"({array}.shape[-{each.axis}]{less})" if less else f"{array}.shape[-{each.axis}]"
+            yield f"{word(each.name)} = {has}{f' // {each.scale}' if each.scale != 1 else ''}"
+
+
+def _fake(op: OperatorSignature, each: Parameter) -> str:
+    like = op.like(each)
+    if like is not None:
+        return f"torch.empty_like({word(like.name)}, memory_format=torch.contiguous_format)"
+    first, lead = word(op.given[0].name), _lead(op, each)
+    extents = [as_python(extent, _spelled(op)) for extent in each.shape]
+    if lead is not None:
+        axes = len(next(p for p in op.given if p.name == lead.array).shape)
+        array = word(lead.array)
+        extents[0] = f"*{array}.shape[: {array}.dim() - {axes - 1}]" if axes > 1 else f"*{array}.shape"
+    lead_array = next((word(p.name) for p in op.given if p.name in op.of_element), first)
+    dtype = f"{lead_array}.dtype" if each.name in op.of_element else f"torch.{NUMERIC[each.dtype].torch}"
+    return f"{first}.new_empty(({', '.join(extents)},), dtype={dtype})"
+
+
+def _lead(op: OperatorSignature, each: Parameter) -> Size | None:
+    return next((size for size in op.sizes if size.leading and size.name == each.shape[0]), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """How an op's gradient is taken by another op: by the names of its parameters, as words of Python."""
+
+    name: str
+    backward: str
+    inputs: str
+    outputs: str
+    without: str
+    saved: str
+    unpacked: str
+    numbers: str
+    slopes: str
+    results: str
+    call: str
+    returned: str
+    of: dict[str, str]
+
+
+def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | None:
+    """None where the backward op asks for something that is no input, no result and no result's gradient."""
+    inputs, outputs = [each.name for each in op.given], [each.name for each in op.made]
+    numbers = [name for name, _ in op.numbers]
+    slopes = {f"d{name}": name for name in outputs}
+    asked = [each.name for each in backward.given]
+    made = {each.name: each.name.removeprefix("d") for each in backward.made}
+    known = {*inputs, *outputs, *slopes}
+    fits = set(asked) <= known and {name for name, _ in backward.numbers} <= set(numbers) and op.made
+    if not fits or not set(made.values()) <= set(inputs) or any(each.written for each in (*op.given, *backward.given)):
+        return None
+    saved = [name for name in asked if name not in slopes]
+    used = [name for name, _ in backward.numbers]
+    ready = [f"{name}.contiguous()" if name in slopes else word(name) for name in asked]
+    back = {source: result for result, source in made.items()}
+    return Gradient(
+        name=op.name,
+        backward=backward.name,
+        inputs=_unpacked([*map(word, inputs), *map(word, numbers)]),
+        outputs=", ".join(outputs),
+        without=", ".join(name for name in outputs if f"d{name}" not in asked),
+        saved=", ".join(map(word, saved)),
+        unpacked=_unpacked(list(map(word, saved))),
+        numbers=_unpacked(list(map(word, used))) if used else "",
+        slopes=", ".join(f"{name}: Tensor" for name in slopes),
+        results=", ".join(made),
+        call=", ".join([*ready, *map(word, used)]),
+        returned=", ".join([back.get(name, "None") for name in inputs] + ["None"] * len(numbers)),
+        of=made,
+    )
+
+
+def _unpacked(names: list[str]) -> str:
+    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
