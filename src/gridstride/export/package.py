@@ -24,7 +24,7 @@ from gridstride.judge.header import KernelFile
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.reference.prepared_cases import prepare
 
-_TEMPLATES = Path(__file__).parent / "template"
+_TEMPLATES = Path(__file__).parent / "templates"
 _MOST_ELEMENTS = 1 << 16  # of a case that is recorded
 _SEED = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

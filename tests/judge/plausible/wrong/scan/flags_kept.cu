@@ -1,7 +1,7 @@
 // grid: ceil(n/512)
 // block: 512
 // fault: device variable
-// kinds: wrong_result unrepeatable race
+// kinds: wrong_result unrepeatable race deadlock
 // Look-back whose tiles publish sum and flag in one word, as they should; nobody clears the words for the next launch.
 __device__ unsigned long long state[1 << 22];
 __global__ void scan(const float* __restrict__ x, float* __restrict__ y, int n)
