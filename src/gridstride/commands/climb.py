@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import tempfile
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print
 
 if TYPE_CHECKING:
     from gridstride.judge.find import Folder
+    from gridstride.judge.header import KernelFile
     from gridstride.judge.ladder import Ladder
     from gridstride.protocol import Device
 
@@ -59,8 +61,9 @@ def writable(path: str, *, option: str = "--report") -> Path:
 
 
 def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
-    """The ladder, climbed. With rungs picked by name the wrong kernels are left alone."""
+    """The ladder, climbed. With rungs picked by name the wrong kernels and the other languages are left alone."""
     from gridstride.judge.ladder import climb
+    from gridstride.judge.submission import judge_twins
 
     with problems_said():
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
@@ -73,14 +76,36 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
             detail=lambda text: steps[0].detail(text),
         )
         wrong = () if rungs else ladder.wrong
-        with kernels_print_on_stderr(), Progress(len(ladder) + len(wrong)) as progress:
+        twins = () if rungs else _twins_that_run(folder)
+        with kernels_print_on_stderr(), Progress(len(ladder) + len(twins) + len(wrong)) as progress:
             steps.append(progress)
             for _ in ladder:
+                pass
+            for _ in judge_twins(ladder, twins, progress=progress.step):
                 pass
             if wrong:
                 for _ in ladder.rejections():
                     pass
     return ladder
+
+
+def _twins_that_run(folder: Folder) -> tuple[KernelFile, ...]:
+    """Those whose language is installed, where Python can be locked in; it is said of the others that they are not
+    judged.
+    """
+    from gridstride.judge.sandbox.python_kernels import why_not
+    from gridstride.judge.submission import language, twins
+
+    found = twins(folder)
+    if not found:
+        return ()
+    missing = why_not()
+    there = tuple(each for each in found if not missing and importlib.util.find_spec(language(each)) is not None)
+    for each in found:
+        if each not in there:
+            reason = missing or f"{language(each)} is not installed"
+            print_stderr(f"{each.name} is left out: {reason}")
+    return there
 
 
 def _write_report(ladder: Ladder, target: Path, command: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.device.choice import device as choose
@@ -44,6 +44,14 @@ def quiet(_: str) -> None:
     """Progress that nobody hears of."""
 
 
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A kernel of the problem in another language, judged beside the rungs as a submission is."""
+
+    file: KernelFile
+    result: RungResult
+
+
 class Ladder:
     """Judges the kernels of one problem on one device.
 
@@ -71,6 +79,7 @@ class Ladder:
         self.seed = secrets.randbelow(2**31) if seed is None else seed
         self.results: list[RungResult] = []
         self.rejected: list[Rejection] = []
+        self.twins: list[Twin] = []
         self._progress, self._detail, self._on_case = progress, detail, cases
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
@@ -102,8 +111,9 @@ class Ladder:
 
     @property
     def passed(self) -> bool:
-        """Whether every rung judged so far passed and every wrong kernel was rejected for its fault."""
-        return all(r.verdict == "pass" for r in self.results) and all(r.match for r in self.rejected)
+        """Whether all that was judged so far passed, and every wrong kernel was rejected for its fault."""
+        judged = [*self.results, *(twin.result for twin in self.twins)]
+        return all(r.verdict == "pass" for r in judged) and all(r.match for r in self.rejected)
 
     def __len__(self) -> int:
         return len(self.files)
@@ -184,6 +194,7 @@ class Ladder:
             "device": self.device.kind,
             "chip": self.device.chip,
             "rungs": [result.json() for result in self.results],
+            "twins": [twin.result.json() for twin in self.twins],
             "wrong": [rejection.json() for rejection in self.rejected],
             "left_out": [file.name for file in self.left_out],
         }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gridstride.judge.find import Folder
 from gridstride.judge.header import HeaderError, KernelFile, read_kernel
-from gridstride.judge.ladder import Ladder, Progress, quiet
+from gridstride.judge.ladder import Ladder, Progress, Twin, quiet
 from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.verdict import RungResult
@@ -59,3 +60,29 @@ def check(
         return ladder.judge(file)
     finally:
         ladder.close()
+
+
+def twins(folder: Folder) -> tuple[KernelFile, ...]:
+    """The problem's kernels in Triton and Numba that lie beside its rungs; HeaderError when a header is wrong."""
+    return tuple(submission(path) for path in sorted((folder.path / "twins").glob("*.py")))
+
+
+def language(twin: KernelFile) -> str:
+    """The library that compiles a twin, as it is imported: its name begins with it."""
+    return twin.name.partition("_")[0]
+
+
+def judge_twins(ladder: Ladder, files: Sequence[KernelFile], *, progress: Progress = quiet) -> Iterator[RungResult]:
+    """Judge them on the ladder's device and its cases; Python is compiled in a worker under limits. The results join
+    the ladder's.
+    """
+    if not files:
+        return
+    boxed = Ladder(ladder.folder, device=ladder.device, seed=ladder.seed, progress=progress, sandbox=True)
+    try:
+        for file in files:
+            result = boxed.judge(file)
+            ladder.twins.append(Twin(file, result))
+            yield result
+    finally:
+        boxed.close()

@@ -52,9 +52,9 @@ def show(console: Console, ladder: Ladder, where: str) -> None:
 
 
 def _tables(ladder: Ladder, width: int) -> list[list[Text]]:
-    """The times where there are any, then the counters with what each rung gained."""
-    results = ladder.results
-    notes = gains(results)
+    """The times where there are any, then the counters with what each rung gained; other languages behind the rungs."""
+    results = [*ladder.results, *(twin.result for twin in ladder.twins)]
+    notes = gains(ladder.results)
     tables = []
     if any(result.time_ms is not None for result in results):
         header, cells = _timed(ladder.problem, ladder.device.properties, results)

@@ -176,17 +176,23 @@ def _l2(ladder: Ladder) -> float | None:
 def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
     files = {file.name: file for file in ladder.folder.rungs()}
     said = gains(ladder.results)
-    return [
+    rungs = [
         _rung(ladder, files[result.rung], result, said.get(result.rung, ""), cells(ladder, result, unit, speed))
         for result in ladder.results
     ]
+    # A twin's accesses are Triton's or Numba's to choose: no picture says whose line they are of.
+    twins = [_rung(ladder, each.file, each.result, "", cells(ladder, each.result, unit, speed), pictured=False)
+             for each in ladder.twins]  # fmt: skip
+    return [*rungs, *twins]
 
 
-def _rung(ladder: Ladder, file: KernelFile, result: RungResult, gain: str, cells: list[str]) -> RungView:
+def _rung(
+    ladder: Ladder, file: KernelFile, result: RungResult, gain: str, cells: list[str], *, pictured: bool = True
+) -> RungView:
     shown = source_lines(file.source, result.run, result.findings, file.filename)
     return RungView(
         result, headline(result.title), prose(file.source), gain, shown, elsewhere(shown, result.run), cells,
-        _pictures(ladder, file, result),
+        _pictures(ladder, file, result) if pictured else [],
     )  # fmt: skip
 
 

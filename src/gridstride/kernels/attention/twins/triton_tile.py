@@ -1,4 +1,4 @@
-# Attention in Triton, one program per tile of queries: what 04_mma.cu writes out, Triton's compiler arranges by itself.
+# Triton: one program per tile of queries; what 04_mma.cu writes out, its compiler arranges by itself.
 #
 # entry: attention
 # grid: ceil(Q/64)*G*H

@@ -1,4 +1,4 @@
-# Softmax in Triton, one program per row: what 04_registers.cu writes out, Triton's compiler arranges by itself.
+# Triton: one program per row; what 04_registers.cu writes out, its compiler arranges by itself.
 #
 # entry: softmax
 # grid: rows
