@@ -58,7 +58,10 @@ def found_on_device(finding: Mapping[str, Any], source: str) -> LabFinding:
     """A kernel's finding; of one in another file than `source`, such as a library's, its kernel and no line."""
     if finding["file"] is None or Path(finding["file"]).name == source:
         return LabFinding(finding["kind"], finding["message"], finding["line"])
-    message = f"{finding['message']} This is in kernel {finding['kernel']} of {Path(finding['file']).name}"
+    message = (
+        f"{finding['message']} This is in kernel {finding['kernel']} of {Path(finding['file']).name}, of a library "
+        "that the program calls: do the sizes and arrays that it is given fit each other?"
+    )
     return LabFinding(finding["kind"], message)
 
 
@@ -179,15 +182,17 @@ def last_lines(outcome: Outcome) -> tuple[str, ...]:
     return tuple(f"  | {plain(line)[:100]}" for line in lines if line.strip())
 
 
-def first_wrong(got: Any, expected: Any, wrong: Any) -> str:
+def first_wrong(pattern: str, got: Any, expected: Any, wrong: Any) -> str:
+    """The first wrong element in words, where the pattern's own do not have it already."""
     import numpy as np
 
     where = np.argwhere(wrong)
-    if not len(where):
+    if not len(where) or "should be" in pattern:
         return ""
     index = tuple(int(each) for each in where[0])
     place = "".join(f"[{each}]" for each in index)
-    return f" The first is {place}: {got[index]:g}, it should be {expected[index]:g}"
+    end = "" if pattern.endswith((".", "?")) else "."
+    return f"{end} The first is {place}: {got[index]:g}, it should be {expected[index]:g}"
 
 
 def not_built(output: str, message: str, text: str) -> LabFinding:

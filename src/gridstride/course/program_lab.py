@@ -244,8 +244,8 @@ class ProgramLab:
             if not comparison.passed:
                 expected = drawn.prepared.expected[p.name].values
                 pattern = describe(Evidence(got, expected, comparison.wrong, np.zeros_like(comparison.wrong)))
-                yield LabFinding("wrong_result", f"{p.name}: {pattern}{first_wrong(got, expected, comparison.wrong)}",
-                                 where=pattern.name)  # fmt: skip
+                first = first_wrong(str(pattern), got, expected, comparison.wrong)
+                yield LabFinding("wrong_result", f"{p.name}: {pattern}{first}", where=pattern.name)
                 return
 
 
