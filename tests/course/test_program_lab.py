@@ -24,6 +24,7 @@ from gridstride.course.program_findings import (
     found_on_device,
     ignored,
     lines_of,
+    not_all_copied,
     wrong_lines,
 )
 from gridstride.course.program_lab import ProgramLab
@@ -158,6 +159,12 @@ def test_the_first_wrong_element_is_said_once() -> None:
     assert first_wrong("1 of 2 elements is wrong", got, expected, got != expected).startswith(". The first is [1]: 3, ")
     assert first_wrong("element (1) is 3, should be 2", got, expected, got != expected) == ""
     assert first_wrong("0 of 2 elements are wrong", got, expected, got != got) == ""
+
+
+@pytest.mark.parametrize(("copied", "said"), [(0, False), (1000, True), (4000, False)])
+def test_a_result_of_which_a_part_was_copied_back_says_so(copied: int, said: bool) -> None:
+    outcome = Outcome(Ended(0, 0.1, activity={"to_host_bytes": copied}), "", "")
+    assert ("brought 1,000 bytes back" in not_all_copied("c", 4000, outcome)) == said
 
 
 def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:

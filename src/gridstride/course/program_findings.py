@@ -182,6 +182,15 @@ def last_lines(outcome: Outcome) -> tuple[str, ...]:
     return tuple(f"  | {plain(line)[:100]}" for line in lines if line.strip())
 
 
+def not_all_copied(name: str, size: int, outcome: Outcome) -> str:
+    """Why a result of `size` bytes may end in what the host had there, where copies brought fewer."""
+    back = int(outcome.ended.activity.get("to_host_bytes", 0))
+    if not 0 < back < size:
+        return ""
+    copied = f"Copies brought {back:,} bytes back from the device, and {name} has {size:,}"
+    return f". {copied}: a copy counts bytes, not elements"
+
+
 def first_wrong(pattern: str, got: Any, expected: Any, wrong: Any) -> str:
     """The first wrong element in words, where the pattern's own do not have it already."""
     import numpy as np
