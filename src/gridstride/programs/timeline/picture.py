@@ -114,8 +114,10 @@ def _sentences(told: Mapping[str, Any], start: float) -> list[str]:
             "the host had not given the device the next work yet"
         )
     said.append(
-        f"the host: {_us(told['host_us'])} us from its first call on, {_us(told['host_waited_us'])} of them waiting, "
-        "the rest in the runtime's calls (cudaMalloc, cudaFree, copies, launches); its own computing counts as nothing"
+        f"the host: {_us(told['host_us'])} us from its first call on, {_us(told['host_waited_us'])} of them waiting"
+    )
+    said.append(
+        "the host's other time is in its calls (cudaMalloc, copies, launches); its own computing is not counted"
     )
     for pair in told["pairs"]:
         one, other = (f"{_named(each)} in stream {each['stream']}" for each in (pair["first"], pair["second"]))
