@@ -202,6 +202,7 @@ ENDINGS = {
     "exit_status": ('puts("hm"); return 3;', "exit status 3, 0 was expected"),
     "timeout": ("for (;;) puts(argv[0]);", "it had not ended after 2 s; it had printed"),
     "compile_error": ("return x;", "use of undeclared identifier 'x'|identifier \"x\" is undefined"),
+    "too_much": ("for (int k = 0; k < 400000; ++k) puts(argv[0]);", "bytes more than are kept"),
     "no_result": ("return 0;", r"c.bin must hold 1,000 values of float32, 4,000 bytes: there is no such file"),
 }
 

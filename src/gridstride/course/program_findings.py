@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, str] = {
     "crash": "the program was ended by a signal",
-    "too_much": "the program took more memory, threads or disk than a lab has",
+    "too_much": "the program took more memory, threads or disk than a lab has, or printed more",
     "exit_status": "the program ended with another exit status",
     "no_result": "a file that the program was to write is missing, or of another length",
     "wrong_lines": "the lines that were printed are not those that must come",
@@ -121,13 +121,17 @@ def not_waited(launches: int) -> str:
     )
 
 
+def printed_too_much(lost: int) -> str:
+    """Of a program whose output did not fit."""
+    return f"the program printed {lost:,} bytes more than are kept: does a loop in it ever end?"
+
+
 def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
     """Lines that are missing or too many, or that come in another order where the lab has one."""
     in_turn = [line for rule in lab.lines for line in lines_of(rule, sizes)]
     expected, came = Counter(in_turn), Counter(outcome.stdout.splitlines())
     if outcome.lost:
-        message = f"the program printed {outcome.lost:,} bytes more than are kept: does a loop in it ever end?"
-        yield LabFinding("wrong_lines", message)
+        yield LabFinding("wrong_lines", printed_too_much(outcome.lost))
     elif came != expected:
         # How many must come is not told: it may be what the quiz asks for.
         differing = {"missing:": expected - came, "too often, or not expected:": came - expected}

@@ -25,6 +25,7 @@ from gridstride.course.program_findings import (
     not_all_copied,
     not_built,
     not_waited,
+    printed_too_much,
     wrong_lines,
 )
 from gridstride.course.program_lab_file import problem_of
@@ -208,6 +209,8 @@ class ProgramLab:
         if outcome.ended.status != drawn.run.status:
             message = f"the program ended with exit status {outcome.ended.status}, {drawn.run.status} was expected"
             yield LabFinding("exit_status", message, shown=last_lines(outcome))
+        if outcome.lost and not self.day.lab.lines:
+            yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))
         yield from self._wrong_results(drawn, outcome)
         if self.day.lab.lines:
             yield from wrong_lines(self.day.lab, drawn.sizes, outcome)
