@@ -116,9 +116,7 @@ def _sentences(told: Mapping[str, Any], start: float) -> list[str]:
     said.append(
         f"the host: {_us(told['host_us'])} us from its first call on, {_us(told['host_waited_us'])} of them waiting"
     )
-    said.append(
-        "the host's other time is in its calls (cudaMalloc, copies, launches); its own computing is not counted"
-    )
+    said.append("its other time is in calls (cudaMalloc, copies, launches); its own computing counts as nothing")
     for pair in told["pairs"]:
         one, other = (f"{_named(each)} in stream {each['stream']}" for each in (pair["first"], pair["second"]))
         said.append(f"nothing orders {one} and {other}: both touch the same {pair['bytes']:,} bytes")
