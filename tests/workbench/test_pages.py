@@ -123,7 +123,7 @@ def test_a_pass_leads_on_and_the_solution_has_the_width_of_the_page(visit: Visit
         user.find("Run").click()
         await user.should_see(f"On to day 2: {day(2).title}", retries=200)
         user.find("Show the solution").click()
-        await user.should_see("The solution", retries=20)
+        await user.should_see("The solution", retries=200)
         (below,) = _all(user, ui.element, "solution")
         assert below.parent_slot.parent is _all(user, ui.element, "page")[0]
         assert "resident_warps" in below.default_slot.children[1].props["innerHTML"]
