@@ -180,6 +180,16 @@ def test_a_quiz_goes_on_where_it_was_left_and_comes_back_to_what_was_wrong(run: 
     assert in_turn == [first.id, second.id, *(each.id for each in rest), fourth.id, third.id]
 
 
+def test_a_pass_says_what_the_quiz_has_left(run: Run, mine: Path) -> None:
+    right, other, *_ = [each for each in day(1).questions if each.answer]
+    wrong = next(letter for letter in "ab" if letter != other.answer)
+    run("quiz", "1", "--answer", f"{right.id}={right.answer}", "--answer", f"{other.id}={wrong}")
+    run("learn", "1")
+    shutil.copy(day(1).solution, mine / "day001/chips.toml")
+    missing = len(day(1).questions) - 2
+    assert f"{missing} not answered yet, 1 last answered wrong (gridstride quiz 1)" in run("watch", "1").out
+
+
 def test_questions_of_earlier_days_come_back(run: Run, mine: Path) -> None:
     run("quiz", "1", "--answer", "twice=a", "--answer", "limit=b")
     assert len(run("quiz", "5", "--json").json["questions"]) == len(day(5).questions)
