@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import sqlite3
@@ -168,6 +169,25 @@ def test_a_quiz_that_is_left_keeps_what_was_answered(run: Run) -> None:
     assert "626 load requests measured; you said 4,096" in outcome.out
     assert "0 of 1 right; the rest waits" in outcome.out
     assert run("progress", "--json").json["days"][0]["asked"] == 1
+
+
+def test_a_quiz_goes_on_where_it_was_left_and_comes_back_to_what_was_wrong(run: Run) -> None:
+    first, second, third, fourth, *rest = day(1).questions
+    wrong = next(letter for letter in "ab" if letter != fourth.answer)
+    run("quiz", "1", "--answer", f"{third.id}={third.answer}", "--answer", f"{fourth.id}={wrong}")
+    said = run("quiz", "1", typed="1\n" * 2 + "a\n" * 5).out
+    in_turn = [name for name in re.findall(r"\(([a-z-]+)\)", said) if name in {each.id for each in day(1).questions}]
+    assert in_turn == [first.id, second.id, *(each.id for each in rest), fourth.id, third.id]
+
+
+def test_a_pass_says_what_the_quiz_has_left(run: Run, mine: Path) -> None:
+    right, other, *_ = [each for each in day(1).questions if each.answer]
+    wrong = next(letter for letter in "ab" if letter != other.answer)
+    run("quiz", "1", "--answer", f"{right.id}={right.answer}", "--answer", f"{other.id}={wrong}")
+    run("learn", "1")
+    shutil.copy(day(1).solution, mine / "day001/chips.toml")
+    missing = len(day(1).questions) - 2
+    assert f"{missing} not answered yet, 1 last answered wrong (gridstride quiz 1)" in run("watch", "1").out
 
 
 def test_questions_of_earlier_days_come_back(run: Run, mine: Path) -> None:
@@ -372,8 +392,8 @@ def test_the_glossary_explains_a_term_in_the_plural_and_says_what_is_meant(run: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["learn", str(NOT_WRITTEN[0])], f"day {NOT_WRITTEN[0]} is not written yet: there are 1, "),
-        (["learn", "0"], "there is no day 0, the course has days 1 to 100: there are 1, "),
+        (["learn", str(NOT_WRITTEN[0])], f"day {NOT_WRITTEN[0]} is not written yet: there are 1 to "),
+        (["learn", "0"], "there is no day 0, the course has days 1 to 100: there are 1 to "),
         (["watch", "five"], "'five' is no day"),
         (["quiz", "1", "--answer", "twice=a", "--answer", "twice=b"], "twice is answered twice"),
         (["quiz", "1", "--answer", "twice"], "write ID=ANSWER"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course.bounds import KIND, exceeded
+from gridstride.course.bounds import KIND, exceeded, out_of_bounds
 from gridstride.course.content import day
 from gridstride.course.figures import observe_lab
 from gridstride.course.kernel_lab import KernelLab
@@ -38,6 +38,17 @@ def test_a_bound_is_the_most_that_may_be(lesson: Day) -> None:
     assert exceeded(bounded(lesson, "passes", 4096), run) == ()
     (finding,) = exceeded(bounded(lesson, "passes", 4095), run)
     assert finding.message == "4,096 passes over the banks, where this lab allows 4,095. Why that is."
+
+
+def test_a_bound_says_the_figures_that_it_comes_from() -> None:
+    counts = dict.fromkeys(("global_load_sectors", "max_active_blocks", "threads", "blocks", "barriers"), 1.0)
+    counts |= {"instructions": 2 * 524288.0, "shared_wavefronts": 524288.0, "global_lines": 0.0}
+    (roof,) = (bound for bound in day(20).lab.bounds if bound.figure == "roof")
+    (finding,) = (each for each in out_of_bounds(day(20), counts) if each.where == "roof")
+    assert roof.shows == ("instructions", "passes")
+    assert finding.message.startswith(
+        "25 % of peak that the counts allow (2 instructions per multiply-add and 1 pass per multi"
+    )
 
 
 def test_what_takes_all_lines_together_has_no_line(lesson: Day) -> None:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gridstride.course.bounds import out_of_bounds
@@ -19,9 +20,11 @@ from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
 from gridstride.course.program_findings import (
     ended_otherwise_modelled,
+    first_wrong,
     found_on_device,
     ignored,
     lines_of,
+    not_all_copied,
     wrong_lines,
 )
 from gridstride.course.program_lab import ProgramLab
@@ -131,7 +134,10 @@ def test_a_program_that_fails_only_where_its_work_takes_time_is_told_how_to_see_
 def test_a_finding_in_a_librarys_file_names_its_kernel_and_has_no_line_of_the_program() -> None:
     told = {"kind": "race", "message": "read past the end.", "line": 88, "file": "/x/gemm.cu", "kernel": "gemm"}
     found = found_on_device(told, "layer.cu")
-    assert (found.line, found.message) == (None, "read past the end. This is in kernel gemm of gemm.cu")
+    assert found.line is None
+    assert found.message.startswith(
+        "read past the end. This is in kernel gemm of gemm.cu, of a library that the program "
+    )
     assert found_on_device({**told, "file": "/y/layer.cu"}, "layer.cu").line == 88
     assert found_on_device({**told, "file": None}, "layer.cu").message == "read past the end."
 
@@ -146,6 +152,19 @@ def test_the_status_of_a_library_says_which_call_failed(launch: str, allocation:
     (found,) = ignored(run, Outcome(Ended(1, 0.1), "", f"layer: {allocation}"))
     assert found.kind == "error_ignored"
     assert "did not say so" in found.message
+
+
+def test_the_first_wrong_element_is_said_once() -> None:
+    got, expected = np.array([1.0, 3.0]), np.array([1.0, 2.0])
+    assert first_wrong("1 of 2 elements is wrong", got, expected, got != expected).startswith(". The first is [1]: 3, ")
+    assert first_wrong("element (1) is 3, should be 2", got, expected, got != expected) == ""
+    assert first_wrong("0 of 2 elements are wrong", got, expected, got != got) == ""
+
+
+@pytest.mark.parametrize(("copied", "said"), [(0, False), (1000, True), (4000, False)])
+def test_a_result_of_which_a_part_was_copied_back_says_so(copied: int, said: bool) -> None:
+    outcome = Outcome(Ended(0, 0.1, activity={"to_host_bytes": copied}), "", "")
+    assert ("brought 1,000 bytes back" in not_all_copied("c", 4000, outcome)) == said
 
 
 def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:
@@ -183,6 +202,7 @@ ENDINGS = {
     "exit_status": ('puts("hm"); return 3;', "exit status 3, 0 was expected"),
     "timeout": ("for (;;) puts(argv[0]);", "it had not ended after 2 s; it had printed"),
     "compile_error": ("return x;", "use of undeclared identifier 'x'|identifier \"x\" is undefined"),
+    "too_much": ("for (int k = 0; k < 400000; ++k) puts(argv[0]);", "bytes more than are kept"),
     "no_result": ("return 0;", r"c.bin must hold 1,000 values of float32, 4,000 bytes: there is no such file"),
 }
 

@@ -86,7 +86,7 @@ KERNELS = day(38).solution.read_text()
         ('limiter = "latency"', "limiter = 7", "unknown_word", "scan.limiter is 7"),
         ('limiter = "latency"', 'limiter = ""', "empty_cell", "scan.limiter is empty: what does"),
         ("busiest = 92", "busiest = 0.92", "wrong_value", "That is a fraction"),
-        ("busiest = 92", "busiest = 46", "wrong_value", "times what explain gives"),
+        ("busiest = 92", "busiest = 46", "wrong_value", "it is less than explain gives"),
         ("[scan]", "[scans]", "unknown_row", "did you mean scan?"),
     ],
 )

@@ -234,6 +234,10 @@ def test_json_is_all_there_is_on_stdout(program: Run) -> None:
     found = json.loads(done.stdout)
     assert {each["kind"] for each in found["findings"]} == {"race"}
     assert found["status"] == 0
+    assert {"instructions", "modelled_us"} & set(found["activity"]) == set()  # not measured without --predict
+    predicted = json.loads(program(RACE, "--predict", "--json").stdout)["activity"]
+    assert predicted["instructions"] > 0
+    assert predicted["modelled_us"] > 0
 
 
 def test_a_clean_program_has_no_findings(program: Run) -> None:

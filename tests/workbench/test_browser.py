@@ -20,7 +20,7 @@ from gridstride.course.progress import Progress
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATHS = (
     "/", "/day/1", "/day/5", "/day/5/lab", "/again", "/ladders", "/ladder/matmul", "/ladder/scan", "/glossary",
-    "/history", "/portfolio", "/chat", "/settings",
+    "/history", "/portfolio", "/chat", "/settings", "/day/34", "/day/34/lab",
 )  # fmt: skip
 WRONG = {1: ("bits.toml", "wrong value"), 2: ("swapped.cu", "wrong lines"), 3: ("no_guard.cu", "out of bounds")}
 """What is tried first on each day, and what must be found in it."""

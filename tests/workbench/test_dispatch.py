@@ -214,5 +214,6 @@ def test_what_a_broken_or_hostile_kernel_gets_is_a_finding_with_its_line(mine: P
         job = await ended(dispatcher, store, await dispatcher.add("a", "judge", 5, source))
         first = job.outcome["verdict"]["findings"][0]
         assert (first["kind"], first["line"]) == (kind, line)
+        assert "/gridstride-" not in f"{first['message']} {first['shown']}"
 
     served(mine, scenario)

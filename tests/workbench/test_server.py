@@ -21,6 +21,7 @@ from gridstride.course.progress import Progress
 from gridstride.workbench.jobs import Jobs
 
 pytestmark = pytest.mark.timeout(300)  # each test starts servers, some of them several
+PATHS = ("/", "/day/5", "/day/5/lab", "/ladders", "/ladder/matmul", "/history", "/glossary")
 PASSWORD = "correct horse"
 SITE = "<style>@media (prefers-color-scheme: dark) {}</style><h1>mine</h1>"
 
@@ -100,7 +101,7 @@ def test_pages_of_two_users_answer_while_runs_go_on(mine: Path) -> None:
     def read(url: str) -> None:
         with httpx.Client(base_url=url) as client:
             for _ in range(7):
-                for path in ("/", "/day/5", "/day/5/lab", "/ladder/matmul", "/history"):
+                for path in PATHS:
                     began = time.perf_counter()
                     assert client.get(path).status_code == 200
                     taken.setdefault(path, []).append(time.perf_counter() - began)
@@ -109,8 +110,8 @@ def test_pages_of_two_users_answer_while_runs_go_on(mine: Path) -> None:
         list(users.map(read, [url, url]))
         assert rows(mine, "SELECT count(*) FROM job WHERE ended IS NULL")[0][0] > 0
     limit = 0.3 * crowding()
-    slow = {path: statistics.median(times) for path, times in taken.items() if statistics.median(times) > limit}
-    assert slow == {}
+    nearly_all = {path: statistics.quantiles(times, n=10)[-1] for path, times in taken.items()}
+    assert {path: seconds for path, seconds in nearly_all.items() if seconds > limit} == {}
 
 
 def test_nothing_is_fetched_from_elsewhere(mine: Path) -> None:

@@ -42,7 +42,14 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
 
             emit({"questions": [question_json(*each) for each in asked]})
             return True
-        return _ask(asked, progress, own=None if repeat else day)
+        return _ask(_open_first(asked, progress), progress, own=None if repeat else day)
+
+
+def _open_first(asked: Asked, progress: Progress) -> Asked:
+    """A quiz that was left goes on where it was left: what nobody has answered, then what was answered wrong."""
+    last = {(each.day, each.question): each.right for each in progress.answers()}
+    order = {None: 0, False: 1, True: 2}
+    return sorted(asked, key=lambda each: order[last.get((each[0].number, each[1].id))])
 
 
 def _due(progress: Progress) -> Asked:
@@ -118,6 +125,8 @@ def _ask(asked: Asked, progress: Progress, *, own: Day | None) -> bool:
         done, right = done + 1, right + marked.right
         _show(console, marked)
     console.print(f"{right} of {done} right")
+    if own is not None and right < done:
+        console.print(f"gridstride quiz {own.number} asks those first that were not", style="dim")
     return right == done
 
 

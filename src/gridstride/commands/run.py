@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
-from gridstride.programs.activity import Call, failure
+from gridstride.programs.activity import KERNEL_COUNTS, Call, failure
 from gridstride.programs.errors import BuildFailed, ProgramError
 from gridstride.programs.fat_binary import NoPtx, ptx_of
 from gridstride.programs.memory_size import memory_size
@@ -61,7 +62,7 @@ def run(
         print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
     say_signal(ended)
     if as_json:
-        emit(_json(ended))
+        emit(_json(ended, predict=predict))
     return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
 
 
@@ -121,11 +122,16 @@ def not_built(failed: BuildFailed, as_json: bool) -> int:
     return FAILED
 
 
-def _json(ended: Ended) -> dict[str, Any]:
+def _json(ended: Ended, *, predict: bool) -> dict[str, Any]:
+    """For `--json`; counts of kernels and modelled times, which a run has with --predict alone, are not zeros else."""
+    from gridstride.programs.timeline.totals import Totals
+
+    absent = set() if predict else {*KERNEL_COUNTS, *(each.name for each in fields(Totals))}
+    activity = {name: value for name, value in ended.activity.items() if name not in absent}
     return {
         "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,
         "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
-        "activity": dict(ended.activity), **({"timeline": dict(ended.timeline)} if ended.timeline else {}),
+        "activity": activity, **({"timeline": dict(ended.timeline)} if ended.timeline else {}),
     }  # fmt: skip
 
 

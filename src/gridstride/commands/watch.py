@@ -52,10 +52,24 @@ def run(word: str | None, *, as_json: bool) -> bool:
                 last = verdict.passed and all_passed(progress)
                 _show(day, verdict, predictions(day, progress), last=last)
                 if verdict.passed:
+                    _say_what_the_quiz_has_left(day, progress)
                     if day.lab.kind == "program":
                         _show_heaviest(day, file)
                     return True
     return False
+
+
+def _say_what_the_quiz_has_left(day: Day, progress: Progress) -> None:
+    """Questions of the day that nobody has answered, or last answered wrong: a pass is not the whole day."""
+    from gridstride.course.standing import standing
+
+    so_far = standing(day, progress)
+    wrong, missing = so_far.asked - so_far.right, len(day.questions) - so_far.asked
+    said = [
+        f"{count} {word}" for count, word in ((missing, "not answered yet"), (wrong, "last answered wrong")) if count
+    ]
+    if said:
+        stdout().print(f"Of the day's questions: {', '.join(said)} (gridstride quiz {day.number})")
 
 
 def _show_heaviest(day: Day, file: Path) -> None:

@@ -28,13 +28,19 @@ def out_of_bounds(day: Day, counts: Mapping[str, float]) -> Iterator[LabFinding]
         value = evaluate(figure.value, counts)
         if bound.least <= value <= bound.most:
             continue
-        number = counted(value, figure.unit or bound.figure.replace("_", " "))
+        number = _count(day, bound.figure, counts)
         if value > bound.most:
             kind, allowed = KIND, f"this lab allows {plain_number(bound.most)}"
         else:
             kind, allowed = TOO_FEW, f"this lab asks for {plain_number(bound.least)} or more"
-        message = f"{number}, where {allowed}. {bound.why}"
+        of = " and ".join(_count(day, name, counts) for name in bound.shows)
+        message = f"{number}{of and f' ({of})'}, where {allowed}. {bound.why}"
         yield LabFinding(kind, message, where=bound.figure, shown=(f"{kind.replace('_', ' ')}: {message}",))
+
+
+def _count(day: Day, name: str, counts: Mapping[str, float]) -> str:
+    figure = day.figures[name]
+    return counted(evaluate(figure.value, counts), figure.unit or name.replace("_", " "))
 
 
 def _findings(day: Day, run: Any) -> Iterator[LabFinding]:

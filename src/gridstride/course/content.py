@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from gridstride.course.errors import LessonError, NoSuchDay
@@ -73,8 +74,19 @@ def day_number(word: str) -> int:
     return int(match[1])
 
 
+def _in_a_row(numbers: Iterable[int]) -> str:
+    """Numbers in words, those in a row as `1 to 40`."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ", ".join(f"{each[0]} to {each[-1]}" if len(each) > 1 else str(each[0]) for each in found)
+
+
 def _missing(number: int, known: tuple[int, ...]) -> str:
-    there = f"there are {', '.join(map(str, known))}"
+    there = f"there are {_in_a_row(known)}"
     if 1 <= number <= DAYS:
         return f"day {number} is not written yet: {there}"
     return f"there is no day {number}, the course has days 1 to {DAYS}: {there}"

@@ -72,14 +72,14 @@ def _bounds(table: Table, figures: Mapping[str, Figure]) -> tuple[Bound, ...]:
 
 def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
     bound = Bound(table.take("figure", str), table.take("most", float, math.inf), table.take("why", str),
-                  table.take("least", float, -math.inf))  # fmt: skip
+                  table.take("least", float, -math.inf), table.texts("shows", []))  # fmt: skip
     table.done()
     if math.isinf(bound.most) and math.isinf(bound.least):
         table.fail("a bound says what a figure may be at `most`, or must be at `least`")
     own = [name for name, figure in figures.items() if figure.run == LAB]
-    if bound.figure not in own:
-        message = f"{bound.figure!r} is no figure of the lab's run: there are {', '.join(own) or 'none'}"
-        table.fail(message, "figure")
+    for key, given in (("figure", (bound.figure,)), ("shows", bound.shows)):
+        for name in set(given) - set(own):
+            table.fail(f"{name!r} is no figure of the lab's run: there are {', '.join(own) or 'none'}", key)
     return bound
 
 

@@ -139,12 +139,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a figure of the learner's kernel may be at most or must be at least, and what it usually means where not."""
+    """What a figure of the learner's kernel may be at most or must be at least, and what it usually means where not.
+    `shows` are the figures that it comes from, which are said with it.
+    """
 
     figure: str
     most: float
     why: str
     least: float = -math.inf
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, str] = {
     "crash": "the program was ended by a signal",
-    "too_much": "the program took more memory, threads or disk than a lab has",
+    "too_much": "the program took more memory, threads or disk than a lab has, or printed more",
     "exit_status": "the program ended with another exit status",
     "no_result": "a file that the program was to write is missing, or of another length",
     "wrong_lines": "the lines that were printed are not those that must come",
@@ -58,7 +58,10 @@ def found_on_device(finding: Mapping[str, Any], source: str) -> LabFinding:
     """A kernel's finding; of one in another file than `source`, such as a library's, its kernel and no line."""
     if finding["file"] is None or Path(finding["file"]).name == source:
         return LabFinding(finding["kind"], finding["message"], finding["line"])
-    message = f"{finding['message']} This is in kernel {finding['kernel']} of {Path(finding['file']).name}"
+    message = (
+        f"{finding['message']} This is in kernel {finding['kernel']} of {Path(finding['file']).name}, of a library "
+        "that the program calls: do the sizes and arrays that it is given fit each other?"
+    )
     return LabFinding(finding["kind"], message)
 
 
@@ -118,13 +121,17 @@ def not_waited(launches: int) -> str:
     )
 
 
+def printed_too_much(lost: int) -> str:
+    """Of a program whose output did not fit."""
+    return f"the program printed {lost:,} bytes more than are kept: does a loop in it ever end?"
+
+
 def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
     """Lines that are missing or too many, or that come in another order where the lab has one."""
     in_turn = [line for rule in lab.lines for line in lines_of(rule, sizes)]
     expected, came = Counter(in_turn), Counter(outcome.stdout.splitlines())
     if outcome.lost:
-        message = f"the program printed {outcome.lost:,} bytes more than are kept: does a loop in it ever end?"
-        yield LabFinding("wrong_lines", message)
+        yield LabFinding("wrong_lines", printed_too_much(outcome.lost))
     elif came != expected:
         # How many must come is not told: it may be what the quiz asks for.
         differing = {"missing:": expected - came, "too often, or not expected:": came - expected}
@@ -179,15 +186,26 @@ def last_lines(outcome: Outcome) -> tuple[str, ...]:
     return tuple(f"  | {plain(line)[:100]}" for line in lines if line.strip())
 
 
-def first_wrong(got: Any, expected: Any, wrong: Any) -> str:
+def not_all_copied(name: str, size: int, outcome: Outcome) -> str:
+    """Why a result of `size` bytes may end in what the host had there, where copies brought fewer."""
+    back = int(outcome.ended.activity.get("to_host_bytes", 0))
+    if not 0 < back < size:
+        return ""
+    copied = f"Copies brought {back:,} bytes back from the device, and {name} has {size:,}"
+    return f". {copied}: a copy counts bytes, not elements"
+
+
+def first_wrong(pattern: str, got: Any, expected: Any, wrong: Any) -> str:
+    """The first wrong element in words, where the pattern's own do not have it already."""
     import numpy as np
 
     where = np.argwhere(wrong)
-    if not len(where):
+    if not len(where) or "should be" in pattern:
         return ""
     index = tuple(int(each) for each in where[0])
     place = "".join(f"[{each}]" for each in index)
-    return f" The first is {place}: {got[index]:g}, it should be {expected[index]:g}"
+    end = "" if pattern.endswith((".", "?")) else "."
+    return f"{end} The first is {place}: {got[index]:g}, it should be {expected[index]:g}"
 
 
 def not_built(output: str, message: str, text: str) -> LabFinding:

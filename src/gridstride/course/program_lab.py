@@ -22,8 +22,10 @@ from gridstride.course.program_findings import (
     found_on_device,
     ignored,
     last_lines,
+    not_all_copied,
     not_built,
     not_waited,
+    printed_too_much,
     wrong_lines,
 )
 from gridstride.course.program_lab_file import problem_of
@@ -207,7 +209,9 @@ class ProgramLab:
         if outcome.ended.status != drawn.run.status:
             message = f"the program ended with exit status {outcome.ended.status}, {drawn.run.status} was expected"
             yield LabFinding("exit_status", message, shown=last_lines(outcome))
-        yield from self._wrong_results(drawn)
+        if outcome.lost and not self.day.lab.lines:
+            yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))
+        yield from self._wrong_results(drawn, outcome)
         if self.day.lab.lines:
             yield from wrong_lines(self.day.lab, drawn.sizes, outcome)
         if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):
@@ -218,7 +222,7 @@ class ProgramLab:
             more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
             yield LabFinding("leak", f"{what}{more}. What is asked for with cudaMalloc is given back with cudaFree")
 
-    def _wrong_results(self, drawn: _Drawn) -> Iterator[LabFinding]:
+    def _wrong_results(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
         """What is wrong in the files that the program was to write."""
         import numpy as np
 
@@ -244,8 +248,9 @@ class ProgramLab:
             if not comparison.passed:
                 expected = drawn.prepared.expected[p.name].values
                 pattern = describe(Evidence(got, expected, comparison.wrong, np.zeros_like(comparison.wrong)))
-                yield LabFinding("wrong_result", f"{p.name}: {pattern}{first_wrong(got, expected, comparison.wrong)}",
-                                 where=pattern.name)  # fmt: skip
+                first = first_wrong(str(pattern), got, expected, comparison.wrong)
+                back = not_all_copied(p.name, size, outcome)
+                yield LabFinding("wrong_result", f"{p.name}: {pattern}{first}{back}", where=pattern.name)
                 return
 
 

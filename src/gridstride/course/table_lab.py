@@ -92,8 +92,12 @@ def _cell(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> L
         return None
     # What is right is not told: the slip, or how far off, is enough to find it.
     slip = next((each for each in column.slips if abs(given / right / each.value - 1) < _SAME), None)
-    source = "explain gives" if lab.kernels else "the chip's data give"
-    ratio = f"it is {plain_number(given / right)} times what {source}" if given > 0 else "it must be above 0"
+    if not given > 0:  # nor a NaN
+        ratio = "it must be above 0"
+    elif lab.kernels:  # the ratio would be the answer, and no kernel would have to be looked at for it
+        ratio = f"it is {'more' if given > right else 'less'} than explain gives"
+    else:
+        ratio = f"it is {plain_number(given / right)} times what the chip's data give"
     near = f"within {100 * column.tolerance:g} % is right" if column.tolerance else "it must be exact"
     why = f"{ratio}. {slip.why}" if slip else f"{ratio}; {near}"
     return LabFinding("wrong_value", f"{where} = {given:g} {column.unit}: {why}", line, where)

@@ -18,11 +18,14 @@ from nicegui import app as nicegui
 from nicegui import ui
 
 from gridstride.course.content import readable_days
+from gridstride.course.errors import LessonError
 from gridstride.course.portfolio.site_folder import NAME, PAGE
 from gridstride.course.workspace import progress_file, workspace
+from gridstride.judge.problem import ProblemError
 from gridstride.workbench.dispatch import Dispatcher, slots
 from gridstride.workbench.gate import LOCAL, Gate
 from gridstride.workbench.jobs import Jobs
+from gridstride.workbench.pages import glossary, ladders
 from gridstride.workbench.pages.frame import THEME, THEMES
 from gridstride.workbench.pages.routes import add_pages
 from gridstride.workbench.state import Workbench
@@ -88,6 +91,16 @@ def make_app(workbench: Workbench) -> FastAPI:
     return app
 
 
+def _read_ahead() -> None:
+    """What the first reader of these pages would wait for longer than a page may take."""
+    readable_days()
+    try:
+        glossary.sections()
+        ladders.ladder_rows()
+    except (LessonError, ProblemError):  # the pages say so
+        return
+
+
 def _coloured(page: str, request: Request) -> str:
     """A report in the colours that this browser's workbench has, where they are not the system's."""
     theme = request.cookies.get(THEME, "auto")
@@ -103,7 +116,7 @@ def serve(listener: socket.socket, url: str, key: Key, *, on_ready: Callable[[],
     address = listener.getsockname()[0].partition("%")[0]
     public = not ipaddress.ip_address(address).is_loopback
     store = Store(progress_file())
-    readable_days()  # read once, before the first page waits for it
+    _read_ahead()
     app = make_app(Workbench(store, Dispatcher(store, slots=slots()), url, public))
     gate = Gate(app, key.secret, key.hashed, None if public else LOCAL | {address})
     config = uvicorn.Config(gate, log_level=logging.WARNING, access_log=False, ws="wsproto", lifespan="on",

@@ -23,6 +23,7 @@ from typing import Any, TextIO
 from gridstride.course.content import all_days
 from gridstride.course.content import day as read_day
 from gridstride.course.lab_judge import Judge, judge_of
+from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.lesson import Day
 from gridstride.course.progress import Progress
 from gridstride.course.workspace import progress_file, workspace
@@ -92,9 +93,15 @@ class Bench:
         with self._file(day, source) as file:
             self._step("compiling")
             verdict = self._judge[1](file)
-        findings = [{**each.json(), "shown": list(each.shown)} for each in verdict.findings]
+        findings = [self._without_folder(each) for each in verdict.findings]
         return {"verdict": {**verdict.json(), "findings": findings, "chip": verdict.chip},
                 "printed": self._printed.taken()}  # fmt: skip
+
+    def _without_folder(self, finding: LabFinding) -> Mapping[str, Any]:
+        """A finding as JSON; the path by which a compiler names the file is the server's own."""
+        folder = f"{self._folder}/"
+        shown = [line.replace(folder, "") for line in finding.shown]
+        return {**finding.json(), "message": finding.message.replace(folder, ""), "shown": shown}
 
     def _explained(self, day: Day, source: str) -> Mapping[str, Any]:
         from gridstride.judge.explain import explain

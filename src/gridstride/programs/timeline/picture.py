@@ -114,9 +114,9 @@ def _sentences(told: Mapping[str, Any], start: float) -> list[str]:
             "the host had not given the device the next work yet"
         )
     said.append(
-        f"the host: {_us(told['host_us'])} us, {_us(told['host_waited_us'])} of them waiting; its own computing counts "
-        "as nothing"
+        f"the host: {_us(told['host_us'])} us from its first call on, {_us(told['host_waited_us'])} of them waiting"
     )
+    said.append("its other time is in calls (cudaMalloc, copies, launches); its own computing counts as nothing")
     for pair in told["pairs"]:
         one, other = (f"{_named(each)} in stream {each['stream']}" for each in (pair["first"], pair["second"]))
         said.append(f"nothing orders {one} and {other}: both touch the same {pair['bytes']:,} bytes")

@@ -99,7 +99,7 @@ def outside_a_cooperative_grid(found: Finding, module: Module) -> Finding:
         return found
     message = (
         "the blocks of this grid cannot wait for each other: grid.sync() needs a cooperative launch, "
-        "kernel.launch(…, cooperative=True)"
+        "`// cooperative: yes` at the top of a kernel's file, or kernel.launch(…, cooperative=True)"
     )
     return replace(found, message=message)
 

@@ -42,7 +42,7 @@ class Editor:
             self._state = ui.label("saved").classes("small soft").props('role="status"')
         self._notice = ui.element("div")
         self._editor = ui.codemirror(
-            text.text, language=_LANGUAGES.get(Path(day.lab.file).suffix), theme="vscodeLight", line_wrapping=False,
+            text.text, language=_LANGUAGES.get(Path(day.lab.file).suffix), theme="vscodeLight", line_wrapping=True,
             keymap={"Mod-Enter": self._run, "Mod-s": self._save_now},
         ).classes("editor")  # fmt: skip
         self._editor.on_value_change(lambda: self.on_change())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,7 +13,7 @@ from gridstride.course.content import day_number, day_numbers, readable_days
 from gridstride.course.lesson import Day, Question
 from gridstride.course.progress import AnswerRecord, Progress
 from gridstride.course.standing import DayStanding, asked_with, standing
-from gridstride.workbench.pages.prose import prose
+from gridstride.workbench.pages.prose import prepare, prose
 from gridstride.workbench.pages.quiz import card
 from gridstride.workbench.state import Workbench
 
@@ -39,6 +40,7 @@ async def build(workbench: Workbench, word: str) -> None:
     """The page."""
     lesson = await workbench.read(lambda progress: read(progress, word))
     day = lesson.day
+    await asyncio.to_thread(prepare, day)
     with ui.element("div").classes("soft eyebrow"):
         ui.label(f"Day {day.number} · {day.part} · {day.minutes} minutes")
         if day.needs:

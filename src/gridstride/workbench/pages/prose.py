@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from pathlib import Path
 
 from nicegui import ui
+from nicegui.elements.markdown import prepare_content
 
 from gridstride.course.content import day_numbers
+from gridstride.course.lesson import Day
 from gridstride.course.markdown import Link, for_reader
 
 _LANGUAGES = {".cu": "cuda", ".toml": "toml", ".py": "python"}
@@ -21,9 +24,17 @@ def prose(text: str) -> ui.markdown:
     return _reachable(ui.markdown(for_reader(text, _link), sanitize=False).classes("prose"))
 
 
-def meaning(text: str) -> ui.markdown:
-    """What a term means, with a link to the day that explains it where that is written."""
-    return prose(_DAY.sub(_day, text))
+def meaning(text: str) -> str:
+    """What a term means as HTML, with a link to the day that explains it where that is written."""
+    days = day_numbers()
+    page = prepare_content(for_reader(_DAY.sub(lambda match: _day(match, days), text), _link), extras="")
+    return f'<div class="prose nicegui-markdown">{_focusable(page)}</div>'
+
+
+def prepare(day: Day) -> None:
+    """Have the HTML of a day's texts ready: made on the page, it would keep every other page waiting for 0.1 s."""
+    for text in (day.text, *(each.ask.strip() for each in day.questions), *(each.answer for each in day.interviews)):
+        prepare_content(for_reader(text, _link), extras=" ".join(ui.markdown.default_extras))
 
 
 def code(text: str, language: str) -> ui.markdown:
@@ -38,11 +49,14 @@ def listing(text: str, file: str) -> ui.markdown:
 
 def _reachable(shown: ui.markdown) -> ui.markdown:
     """Listings and tables, which scroll where they are too wide, by keyboard too; a table's corner heads nothing."""
-    page: str = shown.props["innerHTML"]
+    shown.props["innerHTML"] = _focusable(shown.props["innerHTML"])
+    return shown
+
+
+def _focusable(page: str) -> str:
     for plain, marked in (("<th></th>", "<td></td>"), ("<pre>", '<pre tabindex="0">'), ("<table>", _TABLE)):
         page = page.replace(plain, marked)
-    shown.props["innerHTML"] = page
-    return shown
+    return page
 
 
 def _link(link: Link) -> str:
@@ -54,6 +68,6 @@ def _link(link: Link) -> str:
     return f"[{link.text}]({link.target})" if "://" in link.target or link.target.startswith("/") else link.text
 
 
-def _day(match: re.Match[str]) -> str:
+def _day(match: re.Match[str], days: Container[int]) -> str:
     number = int(match[1])
-    return f"([day {number}](/day/{number}))" if number in day_numbers() else f"(day {number}, not written yet)"
+    return f"([day {number}](/day/{number}))" if number in days else f"(day {number}, not written yet)"
