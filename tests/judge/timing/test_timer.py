@@ -187,3 +187,26 @@ def test_the_judged_kernel_is_loaded_anew_before_each_of_its_batches(
     monkeypatch.setattr(type(kernel.kernel), "renewed", lambda self: renewed.append(1) or self)
     timing = Timer(doubling, host, seed=5, clock=lambda: host.clock / 1000).time(kernel)
     assert len(renewed) == timing.rounds + 1  # and once for the launches on a warm L2
+
+
+def test_a_peer_has_launches_in_front_of_its_batches_as_the_kernel_has(
+    doubling: Problem, host: Any, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first launch after a pause waits for the host: no batch that is timed begins with it."""
+    timer = Timer(doubling, host, seed=5, clock=lambda: host.clock / 1000)
+    idle = True
+
+    def launch(number: int) -> None:
+        nonlocal idle
+        host.clock += 0.2 + 1.0 * idle
+        idle = False
+
+    def pause(device: Any) -> None:
+        nonlocal idle
+        idle = True
+
+    monkeypatch.setattr(type(host), "synchronize", pause)
+    timer._peers = {"peer": launch}
+    timing = timer.time(runs(twice, 0.2))
+    assert timing.median_ms == pytest.approx(0.2)
+    assert timing.peers["peer"] == pytest.approx(0.2)

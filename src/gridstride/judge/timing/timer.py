@@ -96,6 +96,11 @@ class _Turns:
     laps: list[Lap] = field(default_factory=list)
     typical_ms: float = 0.0  # of one launch, from warming up
 
+    @property
+    def ahead(self) -> int:
+        """Launches in front of a batch: the host has lined it up by the time that they have ended."""
+        return 0 if self.slow else max(1, min(_MOST_AHEAD, ceil(_AHEAD_MS / max(self.typical_ms, 1e-3))))
+
     def next_sets(self, launches: int, sets: int) -> list[int]:
         """The sets of the next launches."""
         numbers = [(self.count + each) % sets for each in range(launches)]
@@ -233,7 +238,8 @@ class Timer:
         last = False
         while own.right and not last:
             for one in turns.values():
-                one.times.append((self._own_batch(one, own) if one is mine else self._batch(one)) / one.launches)
+                took = self._own_batch(one, own) if one is mine else self._batch(one, one.ahead)
+                one.times.append(took / one.launches)
             done = len(mine.times)
             last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
         if own.right:
@@ -265,7 +271,7 @@ class Timer:
         first = self._device.event()
         begun = self._clock()
         first.record(self._stream)
-        for _ in range(0 if turns.slow else max(1, min(_MOST_AHEAD, ceil(_AHEAD_MS / max(turns.typical_ms, 1e-3))))):
+        for _ in range(turns.ahead):
             own.warm(self._spare)
         start, end = self._recorded(own.launch, numbers)
         launched = self._clock()
@@ -287,7 +293,14 @@ class Timer:
         launches = max(1, min(_MOST_LAUNCHES, ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))))
         return statistics.median(self._timed(own.launch, [0] * launches) / launches for _ in range(_FEWEST))
 
-    def _batch(self, turns: _Turns) -> float:
+    def _batch(self, turns: _Turns, ahead: int = 0) -> float:
+        """A batch, behind some launches that are not timed.
+
+        A peer has as many as the judged kernel: an idle GPU would wait for the host, which takes longer over a
+        library's call than the GPU over a small one.
+        """
+        for number in turns.next_sets(ahead, len(self._sets)):
+            turns.call(number)
         return self._timed(turns.call, turns.next_sets(turns.launches, len(self._sets)))
 
     def _timed(self, call: Call, numbers: Sequence[int]) -> float:
