@@ -50,7 +50,7 @@ def measured(timer: Timer, problem: Problem, device: Any, file: KernelFile) -> d
     """Milliseconds, and whether what was timed was right."""
     begun = time.perf_counter()
     timing = timer.time(build(problem, file, device))
-    floor = floor_ms(problem.work(problem.timed), Rates.of(device.properties))
+    floor = floor_ms(problem.work(problem.timed), Rates.of(device.properties, problem))
     return {"ms": timing.median_ms, "interval_ms": timing.interval_ms, "spread_ms": timing.spread_ms,
             "rounds": timing.rounds, "right": timing.right, "clocks": timing.clocks or "agree",
             "warm_ms": timing.warm_ms, "multiprocessor_mhz": timing.multiprocessor_mhz, "floor_ms": floor,

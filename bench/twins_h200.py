@@ -33,7 +33,7 @@ SEED = 11
 def measured(folder: Folder, gpu: gs.PhysicalGPU) -> Iterator[dict[str, Any]]:
     """The last rung that the GPU has the instructions of, then each twin."""
     problem = folder.problem
-    floor = floor_ms(problem.work(problem.timed), Rates.of(gpu.properties))
+    floor = floor_ms(problem.work(problem.timed), Rates.of(gpu.properties, problem))
     timer = Timer(problem, gpu, seed=SEED)
     rung = [each for each in folder.rungs() if each.runs_on(gpu.properties)][-1]
     ladder = Ladder(folder, device=gpu, seed=SEED, sandbox=True)

@@ -261,7 +261,7 @@ class Ladder:
             timing = self._timer.time(runnable)
         except DeviceError as error:  # a kernel that works for small sizes only may end the context at the timed one
             return replace(result, findings=(Finding("fault", f"at the timed size: {error}"),))
-        floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties))
+        floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties, self.problem))
         findings: tuple[Finding, ...] = ()
         if not timing.right:
             findings = (Finding("wrong_result", "the results of the timed launches were wrong"),)

@@ -67,7 +67,7 @@ def _tables(ladder: Ladder, width: int) -> list[list[Text]]:
 def _timed(problem: Problem, chip: DeviceProperties, results: Sequence[RungResult]) -> tuple[list[str], list[Cell]]:
     """Columns for what was measured on a physical GPU."""
     flops, moved = problem.work(problem.timed)
-    rates = Rates.of(chip)
+    rates = Rates.of(chip, problem)
     # What the roofline says the problem is about decides the unit that its speed is given in.
     arithmetic = flops / rates.flops > moved / rates.memory_bytes
     work, unit = (flops / 1e9, "TFLOP/s") if arithmetic else (moved / 1e6, "GB/s")
@@ -181,7 +181,7 @@ def _footnotes(ladder: Ladder) -> list[str]:
         f"access of a warp, 4 when 32 lanes read neighbouring floats; op: one {unit_of(problem).name} of a lane."
     ]
     if ladder.device.kind == "virtual":
-        floor = floor_ms(problem.work(problem.timed), Rates.of(ladder.device.properties))
+        floor = floor_ms(problem.work(problem.timed), Rates.of(ladder.device.properties, problem))
         notes.append(
             f"Times are predicted from the counters, for {_sizes(problem.timed)}, where the chip's own limit is "
             f"{floor:.3g} ms."

@@ -143,7 +143,7 @@ def _roofline(ladder: Ladder) -> Markup | None:
     points = [point for number, r in enumerate(results, 1) if (point := _point(ladder, r, number, flops))]
     if not points:
         return None
-    rates = Rates.of(ladder.device.properties)
+    rates = Rates.of(ladder.device.properties, ladder.problem)
     ceilings = [Ceiling("memory", 1e3 * rates.memory_bytes), Ceiling("L1", 1e3 * rates.sectors * _SECTOR)]
     if l2 := _l2(ladder):
         ceilings.insert(1, Ceiling("L2", l2))

@@ -27,7 +27,7 @@ class Speed:
     def on(ladder: Ladder) -> Speed:
         """The speed of the timed case on the ladder's device."""
         flops, moved = ladder.problem.work(ladder.problem.timed)
-        rates = Rates.of(ladder.device.properties)
+        rates = Rates.of(ladder.device.properties, ladder.problem)
         if flops / rates.flops > moved / rates.memory_bytes:
             return Speed("FLOP/s", flops, 1e3 * rates.flops)
         return Speed("B/s", moved, 1e3 * rates.memory_bytes)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import dataclass
 
+from gridstride.judge.problem import Problem
 from gridstride.protocol import DeviceProperties
+from gridstride.virtual.chips import chip as chip_named
+from gridstride.virtual.chips import names
 
 # CUDA C++ Programming Guide, "Arithmetic Instructions": results per clock and multiprocessor for 32-bit add, multiply
 # and multiply-add, by compute capability.
 _FP32_LANES = {(7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 7): 128, (8, 9): 128, (9, 0): 128, (10, 0): 128, (12, 0): 128}
 _SECTOR = 32  # bytes
 _L1_BYTES = 128  # per clock and multiprocessor, loads that hit L1: 123 seen on an H200 (bench/prediction.py, l1_read4)
+_SHORT = ("float16", "bfloat16")
 _TRANSFERS = 2  # per memory clock: double data rate, as the driver reports the clock
 
 
@@ -23,15 +29,28 @@ class Rates:
     sectors: float
 
     @staticmethod
-    def of(chip: DeviceProperties) -> Rates:
-        """Rates from the clock, the number of multiprocessors and the memory bus."""
+    def of(chip: DeviceProperties, problem: Problem | None = None) -> Rates:
+        """Rates from the clock, the number of multiprocessors and the memory bus.
+
+        A problem that is given 16-bit floats may be solved on tensor cores: its arithmetic has their rate.
+        """
         clocks = chip.clock_mhz * 1e3 * chip.multiprocessors
-        lanes = _FP32_LANES.get(chip.compute_capability, 128)
+        per_clock = _FP32_LANES.get(chip.compute_capability, 128)
+        if problem is not None and any(each.given and each.dtype in _SHORT for each in problem.parameters):
+            per_clock = _tensor_rate(chip.compute_capability)
         return Rates(
-            flops=2 * lanes * clocks,
+            flops=2 * per_clock * clocks,
             memory_bytes=chip.memory_clock_mhz * 1e3 * _TRANSFERS * chip.memory_bus_bits / 8,
             sectors=_L1_BYTES / _SECTOR * clocks,
         )
+
+
+@functools.cache
+def _tensor_rate(capability: tuple[int, int]) -> float:
+    """16-bit multiply-adds per clock and multiprocessor; without a limit where no chip here has the capability."""
+    known = (chip_named(name) for name in names())
+    return max((each.rates["tensor_f16_fma"] for each in known if each.properties.compute_capability == capability),
+               default=math.inf)  # fmt: skip
 
 
 def floor_ms(work: tuple[int, int], rates: Rates) -> float:
