@@ -35,7 +35,7 @@ class Rates:
         A problem that is given 16-bit floats may be solved on tensor cores: its arithmetic has their rate.
         """
         clocks = chip.clock_mhz * 1e3 * chip.multiprocessors
-        per_clock = _FP32_LANES.get(chip.compute_capability, 128)
+        per_clock: float = _FP32_LANES.get(chip.compute_capability, 128)
         if problem is not None and any(each.given and each.dtype in _SHORT for each in problem.parameters):
             per_clock = _tensor_rate(chip.compute_capability)
         return Rates(
