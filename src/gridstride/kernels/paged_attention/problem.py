@@ -72,6 +72,7 @@ def edges(v: Values, draw: Generator) -> dict[str, Any]:
     edge = [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 2 * BLOCK_SIZE, longest]
     lengths = draw.choice(edge, len(v["lengths"]))
     lengths[0] = 0
+    lengths[-1] = longest  # one is, each time: who has room for less falls where tables are widest
     return {"lengths": np.minimum(lengths, longest)}
 
 
@@ -149,6 +150,7 @@ problem = Problem(
         "nothing behind the ends": unused,
     },
     widest={"S": 300, "B": 10_000, "table_width": 300, "K": 9},
+    wide_data=("edges of lengths",),
     largest={"S": 4, "K": 3, "B": 60, "table_width": 24},
     tiles=(2, 4, 8, 16),
     observed={"S": 4, "K": 2, "B": 64, "table_width": 16},

@@ -124,13 +124,16 @@ def boundaries(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def greedy(v: Values, draw: Generator) -> dict[str, Any]:
-    """A temperature of 0 in every row; the largest logit, and its equals, anywhere or among the last tokens."""
+    """A temperature of 0 in every row; the largest logit, and its equals, anywhere or among the last tokens: there it
+    is alone in the first row, for indices that do not go that far.
+    """
     logits = np.round(np.clip(np.nan_to_num(v["logits"], nan=0.0), -64, 64))
     rows, tokens = logits.shape
-    for row in logits:
-        first = draw.integers(0, tokens) if draw.random() < 0.5 else max(0, tokens - draw.integers(1, 9))
+    for number, row in enumerate(logits):
+        last = number == 0 or draw.random() < 0.5
+        first = max(0, tokens - draw.integers(1, 9)) if last else draw.integers(0, tokens)
         row[draw.integers(first, tokens, 3)] = row.max()
-        row[first] = row.max() + draw.integers(0, 2)
+        row[first] = row.max() + (1 if number == 0 else draw.integers(0, 2))
     return {"logits": logits, "temperature": draw.choice([0.0, -0.0], rows)}
 
 

@@ -59,6 +59,16 @@ def _row(b: Builder, lanes: Record, warp: Record, lane: Value) -> Value:
     return b.offset(lanes.field("known"), number * (4 * LANES))
 
 
+def _met(b: Builder, lanes: Record, warp: Record) -> Value:
+    """The epoch in which all lanes of the warp last met."""
+    return b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
+
+
+def _known_of(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value) -> Value:
+    """Up to which epoch a lane knows another one."""
+    return b.load("i32", b.offset(_row(b, lanes, warp, lane), b.resize(other, "i64") * 4))
+
+
 def _join(m: Module) -> None:
     """gs_lanes_join: the lanes of a mask meet. gs_lanes_members: those of each mask that active lanes name; who is
     named counts, here or not, as the hardware waits for all.
@@ -120,7 +130,7 @@ def _access(m: Module, kind: str) -> None:
             entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
                 _at_once(b, warp, race, entry, epoch, (site, lane, mask), address, unit)
-            _note(b, entry, epoch, me | lane, kind)
+            _note(b, warp, lanes, entry, epoch, lane, me | lane, kind)
 
 
 def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
@@ -137,8 +147,7 @@ def _against(
     b.store(constant("i1", False), hidden)
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
-    met = b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
-    known = b.load("i32", b.offset(_row(b, lanes, warp, lane), b.resize(other, "i64") * 4))
+    met, known = _met(b, lanes, warp), _known_of(b, lanes, warp, lane, other)
     epoch, them = b.load("i32", entry), (who >> 8) & (LANES - 1)
     now, ours = epoch > b.intrinsic("umax", met, known), them == warp.warp
     several = (who & SEVERAL) != 0
@@ -187,13 +196,16 @@ def _at_once(
             b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, site, them, where)
 
 
-def _note(b: Builder, entry: Value, epoch: Value, who: Value, kind: str) -> None:
+def _note(
+    b: Builder, warp: Record, lanes: Record, entry: Value, epoch: Value, lane: Value, who: Value, kind: str
+) -> None:  # fmt: skip
     if kind == "load":
-        old = b.load("i32", b.offset(entry, 4))
-        number = (who >> 8) & (LANES - 1)
-        now = _same_warp(b, entry, epoch, old, number)
-        other = (old & (LANES - 1)) != (who & (LANES - 1))
-        several = other | ((old & SEVERAL) != 0)
-        who |= b.select(now & several, i32(SEVERAL), i32(0))
+        old, before = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
+        reader = old & (LANES - 1)
+        ours = ((old >> 8) & (LANES - 1)) == warp.warp
+        # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the reader before it.
+        told = b.intrinsic("umax", _met(b, lanes, warp), _known_of(b, lanes, warp, lane, reader))
+        several = (reader != lane) | ((old & SEVERAL) != 0)
+        who |= b.select(ours & (before > told) & several, i32(SEVERAL), i32(0))
     b.store(epoch, entry)
     b.store(who, b.offset(entry, 4))

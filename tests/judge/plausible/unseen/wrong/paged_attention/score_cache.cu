@@ -1,7 +1,7 @@
 // grid: S 2*K
 // block: 64
 // fault: fixed score cache
-// kinds: out_of_bounds
+// kinds: out_of_bounds wrong_result
 // Scores are kept in shared memory for 4096 tokens, and a table of 300 blocks holds 4800.
 #include <cuda_fp16.h>
 __global__ void paged_attention(const __half* q, const __half* keys, const __half* values, const int* tables, const int* lengths, __half* out, float* partial, int* arrived, int S, int K, int table_width, float scale)

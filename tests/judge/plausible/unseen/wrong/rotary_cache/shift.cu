@@ -1,7 +1,7 @@
 // grid: N (G+2)*K
 // block: 32
 // fault: block size no power of two
-// kinds: wrong_result
+// kinds: wrong_result out_of_bounds
 // Slots are taken apart by shift and mask; block_size may be 24.
 #include <cuda_fp16.h>
 __global__ void rotary_cache(const __half* qkv, const float* cosine, const float* sine, const __half* q_weight, const __half* k_weight, const long long* positions, const long long* slots, __half* q, __half* keys, __half* values, int N, int G, int K, int block_size, float eps)
