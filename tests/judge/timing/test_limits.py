@@ -49,7 +49,7 @@ def test_no_ladder_ends_below_its_limit(name: str) -> None:
     folder, gpu = find(name), gs.PhysicalGPU()
     rung = [each for each in folder.rungs() if each.runs_on(gpu.properties)][-1]
     ladder = Ladder(folder, device=gpu, seed=3)
-    timed = ladder._timed(RungResult(rung.name, rung.title), build(folder.problem, rung, gpu))
+    timed = ladder._timed(RungResult(rung=rung.name, title=rung.title), build(folder.problem, rung, gpu))
     assert timed.findings == ()
     assert timed.speed_of_light is not None
     assert 0.3 < timed.speed_of_light < 1.0
