@@ -81,7 +81,8 @@ def test_an_input_that_the_backward_op_gives_none_for_is_named() -> None:
     forward = package(folder, folder.rungs()[-1]).ops[0]
     backward = package(behind, behind.rungs()[-1]).ops[0]
     whole = python_source.gradient(forward, backward)
-    assert whole is not None and whole.missing == ()
+    assert whole is not None
+    assert whole.missing == ()
     dropped = next(iter(whole.of))
     kept = tuple(each for each in backward.problem.parameters if each.name != dropped)
     part = python_source.gradient(forward, replace(backward, problem=replace(backward.problem, parameters=kept)))

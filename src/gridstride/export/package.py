@@ -155,8 +155,9 @@ def _op_values(op: OperatorSignature) -> dict[str, Any]:
         "tensors": [word(each.name) for each in op.given],
         "body": list(cpp_source.body(op)), "schema": cpp_source.schema(op), "made": bool(op.made),
         "python_head": python_source.head(op, op.name), "fake_head": python_source.head(op, f"_{op.name}_fake"),
-        "python_parameters": ", ".join(python_source.parameters(op)), "python_returns": python_source.returns(op),
-        "described": sentence(f"{python_source.shapes(op)}.", indent=4), "usage": sentence(_usage(op), indent=4, further=4),
+        "python_parameters": ", ".join(python_source.parameters(op)),
+        "described": sentence(f"{python_source.shapes(op)}.", indent=4),
+        "usage": sentence(_usage(op), indent=4, further=4),
         "shapes": python_source.shapes(op), "call": python_source.call(op), "fake": list(python_source.fake(op)),
     }  # fmt: skip
 

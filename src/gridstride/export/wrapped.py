@@ -10,9 +10,10 @@ _MOST = 110  # columns
 
 
 def wrapped(head: str, items: Sequence[str], tail: str, *, indent: int = 0, last_comma: bool = True) -> str:
-    """`head`, the items with commas between them, `tail`; `indent`: of the line that it stands in, which has it already.
+    """`head`, the items with commas between them, `tail`.
 
-    `last_comma`: behind the last of the lines, as Python allows and C++ does not.
+    `indent`: of the line that it stands in, which has it already. `last_comma`: behind the last line, as
+    Python allows and C++ does not.
     """
     line = f"{head}{', '.join(items)}{tail}"
     if indent + len(line) <= _MOST or not items:
