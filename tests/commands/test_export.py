@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gridstride.cli import main
+from gridstride.export import wheel
+from gridstride.programs.errors import MissingToolchain
 
 OWN = """// grid: ceil(n/256)
 // block: 256
@@ -57,6 +59,46 @@ def test_a_kernel_that_does_not_pass_is_not_exported(capsys: pytest.CaptureFixtu
     assert "wrong.cu is not exported, it does not pass vector_add: " in said
     assert "Try:  gridstride check wrong.cu --problem vector_add" in said
     assert not Path("vector_add_op").exists()
+
+
+def test_without_a_compiler_nothing_is_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise MissingToolchain("whole programs are compiled with ziglang, which is not installed: pip install ziglang")
+
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(wheel, "toolchain", missing)
+    assert status("vector_add", "--wheel") == 2
+    said = capsys.readouterr().err
+    assert "there is no nvcc with a C++ compiler on PATH, and whole programs are compiled with ziglang" in said
+    assert not Path("vector_add_op").exists()
+
+
+@pytest.mark.slow
+def test_the_pages_way_from_a_kernel_to_an_extension(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command of docs/extensions.md; pip and what needs a GPU are tested in tests/export/test_on_a_gpu.py."""
+    page = (Path(__file__).parents[2] / "docs" / "extensions.md").read_text()
+    lines = page.partition("gridstride export` makes a folder")[2].split("```\n")[1].splitlines()
+    commands = [line.split("#")[0].split() for line in lines]
+    assert [words[0] for words in commands] == ["gridstride"] * 3 + ["pip", "python"]
+    starter, check, export = (words[1:] for words in commands[:3])
+    assert starter[-2:] == [">", "mine.cu"]
+    with pytest.raises(SystemExit, match="0"):
+        main(starter[:-2])
+    text = capsys.readouterr().out
+    body = "if (i < n) y[i] = 0.5f * x[i] * (1 + tanhf(0.7978845608f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));"
+    Path("mine.cu").write_text(text)
+    with pytest.raises(SystemExit, match="1"):
+        main(check)  # it is only a start
+    index = "const long long i = blockIdx.x * 256ll + threadIdx.x;"
+    Path("mine.cu").write_text(f"{text.partition('{')[0]}{{ {index} {body} }}\n")
+    with pytest.raises(SystemExit, match="0"):
+        main(export)  # which judges it once more
+    assert commands[3][-1] == "my_gelu"
+    assert Path("my_gelu/setup.py").is_file()
+    assert "my_gelu.gelu(" in lines[4]
+    assert "def gelu(x: Tensor) -> Tensor:" in Path("my_gelu/my_gelu/__init__.py").read_text()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.export.package import package, write
-from gridstride.export.wheel import build, torch_folder
+from gridstride.export.wheel import build, found, torch_folder
 from gridstride.judge.find import find
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -26,7 +26,7 @@ def test_a_wheel_passes_its_own_tests(problem: str, tmp_path: Path) -> None:
     folder = find(problem)
     made = package(folder, folder.rungs()[-1])
     write(made, tmp_path / "made")
-    wheel = build(made, tmp_path / "made", torch_folder())
+    wheel = build(made, tmp_path / "made", torch_folder(), found())
     with zipfile.ZipFile(wheel) as file:
         file.extractall(tmp_path / "site")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "made" / "tests")]

@@ -78,11 +78,10 @@ def test_what_a_compiler_says_is_told(gelu: Package, tmp_path: Path, monkeypatch
     write(gelu, tmp_path / "made")
     fails = (sys.executable, "-c", "import sys; print('ops.cu(3): error: no'); sys.exit(2)")
     broken = wheel.Compilers(fails, fails, (), dict(os.environ), "my compilers")
-    monkeypatch.setattr(wheel, "found", lambda: broken)
     with pytest.raises(
         ExportError, match=r"building with my compilers failed \(python[\d.]*\):\nops.cu\(3\): error: no"
     ):
-        wheel.build(gelu, tmp_path / "made", wheel.torch_folder())
+        wheel.build(gelu, tmp_path / "made", wheel.torch_folder(), broken)
     assert not (tmp_path / "made" / "dist").exists()
 
 
@@ -95,7 +94,7 @@ def test_the_compilers_that_come_as_wheels_build_one(
     pytest.importorskip("ziglang", reason="the extra `programs` is not installed")
     monkeypatch.setattr(wheel.shutil, "which", lambda _: None)
     write(gelu, tmp_path / "made")
-    path = wheel.build(gelu, tmp_path / "made", wheel.torch_folder())
+    path = wheel.build(gelu, tmp_path / "made", wheel.torch_folder(), wheel.found())
     assert path.name.startswith("gelu_op-0.1.0-py3-none-linux_")
     with zipfile.ZipFile(path) as file:
         records = [line.rsplit(",", 2) for line in file.read("gelu_op-0.1.0.dist-info/RECORD").decode().splitlines()]

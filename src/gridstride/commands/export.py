@@ -19,19 +19,19 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
     """Write the folder, and build its wheel where one is asked for."""
     import_the_judge()
     from gridstride.export.package import package, write
-    from gridstride.export.wheel import build, torch_folder
+    from gridstride.export.wheel import build, found, torch_folder
 
-    found = folder_of(problem)
+    ladder = folder_of(problem)
     with problems_said(), kernels_print_on_stderr():
-        chosen = _kernel(kernel, found)
-        if kernel is not None and Path(kernel).is_file() and not _passes(kernel, found):
+        chosen = _kernel(kernel, ladder)
+        if kernel is not None and Path(kernel).is_file() and not _passes(kernel, ladder):
             return False
     with _said(), kernels_print_on_stderr():
-        torch = torch_folder() if wheel else None
-        made = package(found, chosen, name)
+        tools = (torch_folder(), found()) if wheel else None  # before anything is written
+        made = package(ladder, chosen, name)
         target = Path(folder or ".") / made.name
         files = write(made, target)
-        built = build(made, target, torch) if torch is not None else None
+        built = build(made, target, *tools) if tools is not None else None
     gradients = {each.name: each.backward for each in made.gradients}
     if as_json:
         emit({"package": made.name, "folder": str(target), "files": files, "kernel": chosen.name,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gridstride.export.expressions import as_cpp
 from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, word
+from gridstride.export.wrapped import wrapped
 from gridstride.judge.header import MULTIPROCESSORS
 from gridstride.judge.problem import Parameter
 from gridstride.judge.symbols import names
@@ -18,11 +19,11 @@ _SCALAR_TYPES = {
 _RANGED = "int32"  # a kernel's int, which a size may go beyond
 
 
-def parameters(op: OperatorSignature) -> str:
-    """Of the C++ function, in the order of the schema."""
+def head(op: OperatorSignature) -> str:
+    """The C++ function's type, name and parameters, in the order of the schema."""
     tensors = [f"Tensor {each.name}" for each in op.given]
     numbers = [f"{NUMERIC[dtype].boxed} {name}" for name, dtype in op.numbers]
-    return ", ".join((*tensors, *numbers))
+    return wrapped(f"{returns(op)} {op.name}(", [*tensors, *numbers], ")", last_comma=False)
 
 
 def returns(op: OperatorSignature) -> str:
@@ -50,6 +51,7 @@ def body(op: OperatorSignature) -> Iterator[str]:
     if op.of_element:
         lead = next(each.name for each in op.given if each.name in op.of_element)
         yield f"const auto element = {lead}.scalar_type();"
+        yield from _kernel(op)
     for each in op.given:
         yield f'expect(op, "{word(each.name)}", {each.name}, {_dtype(op, each)}, {first});'
         yield f'expect_axes(op, "{word(each.name)}", {each.name}, {_least_axes(op, each)});'
@@ -62,9 +64,14 @@ def body(op: OperatorSignature) -> Iterator[str]:
     yield f"const int device = {first}.get_device_index();"
     yield "const torch::stable::accelerator::DeviceGuard guard(device);"
     yield from _launch(op)
+    if op.made:
+        yield f"return{_result(op)};"
+
+
+def _result(op: OperatorSignature) -> str:
+    """What stands behind `return`."""
     made = [each.name for each in op.made]
-    if made:
-        yield f"return {made[0]};" if len(made) == 1 else f"return {{{', '.join(made)}}};"
+    return "" if not made else f" {made[0]}" if len(made) == 1 else f" {{{', '.join(made)}}}"
 
 
 def _spelled(op: OperatorSignature) -> dict[str, str]:
@@ -142,11 +149,16 @@ def _launch(op: OperatorSignature) -> Iterator[str]:
             yield f"void* {each.name}_given = {each.name}.data_ptr();"
         else:
             yield f"{NUMERIC[each.dtype].kernel} {each.name}_given = {_number(each)};"
-    yield f"void* arguments[] = {{{', '.join(given)}}};"
-    yield from _kernel(op)
-    yield "if (grid.x && grid.y && grid.z)  // nothing is launched where there is nothing to do"
+    yield wrapped("void* arguments[] = {", given, "};", indent=4)
+    if not op.of_element:
+        yield f"const void* kernel = reinterpret_cast<const void*>(&{namespace(op, None)}::{entry(op, None)});"
+    yield "if (grid.x == 0 || grid.y == 0 || grid.z == 0) {  // nothing is launched where there is nothing to do"
+    for made in op.made:
+        yield f'    expect_empty(op, "{word(made.name)}", {made.name});'
+    yield f"    return{_result(op)};"
+    yield "}"
     together = "true" if launch.cooperative else "false"
-    yield f"    launch(op, kernel, grid, block, shared, arguments, {together}, device);"
+    yield f"launch(op, kernel, grid, block, shared, arguments, {together}, device);"
 
 
 def _number(each: Parameter) -> str:
@@ -155,16 +167,14 @@ def _number(each: Parameter) -> str:
 
 
 def _kernel(op: OperatorSignature) -> Iterator[str]:
-    if not op.of_element:
-        yield f"const void* kernel = reinterpret_cast<const void*>(&{namespace(op, None)}::{entry(op, None)});"
-        return
+    """The instance of the element type, and who has none: before other tensors are compared with it."""
     yield "const void* kernel = nullptr;"
     for each in op.elements:
         yield f"if (element == ScalarType::{_SCALAR_TYPES[each]})"
         yield f"    kernel = reinterpret_cast<const void*>(&{namespace(op, each)}::{entry(op, each)});"
-    known = ", ".join(op.elements)
+    known = ", ".join(_SCALAR_TYPES[each] for each in op.elements)
     lead = next(each.name for each in op.given if each.name in op.of_element)
-    yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} has a dtype that is not one of {known}");'
+    yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} is ", toString(element), ", not one of {known}");'
 
 
 def entry(op: OperatorSignature, element: str | None) -> str:

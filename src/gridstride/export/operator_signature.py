@@ -89,6 +89,16 @@ class OperatorSignature:
         return tuple(each for each in self.arrays if each.role == "out")
 
     @property
+    def written(self) -> tuple[Parameter, ...]:
+        """Tensors that are given and written in place."""
+        return tuple(each for each in self.given if each.written)
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether a gradient could be asked for: of a tensor of floating point that is made."""
+        return any(is_floating(each) for each in self.made)
+
+    @property
     def numbers(self) -> tuple[tuple[str, str], ...]:
         """Name and dtype of each number that the caller gives: sizes that no tensor tells, and the problem's own."""
         known = {each.name for each in self.sizes if not each.is_argument}
@@ -111,6 +121,11 @@ class OperatorSignature:
         """The kernel's name."""
         assert self.kernel.entry is not None
         return self.kernel.entry
+
+
+def is_floating(each: Parameter) -> bool:
+    """Whether its elements can have gradients."""
+    return NUMERIC[each.dtype].schema == "float"
 
 
 def word(name: str) -> str:

@@ -18,7 +18,8 @@ import numpy as np
 from gridstride.export import cpp_source, python_source
 from gridstride.export.errors import ExportError
 from gridstride.export.judged_kernel import backward_of, compiled, headers
-from gridstride.export.operator_signature import NUMERIC, OperatorSignature
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature, word
+from gridstride.export.wrapped import sentence, table
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
 from gridstride.judge.problem import Case, Problem
@@ -92,6 +93,7 @@ def texts(what: Package) -> Iterator[tuple[str, bytes]]:
         ("pyproject.toml.j2", "pyproject.toml"), ("README.md.j2", "README.md"), ("test_ops.py.j2", "tests/test_ops.py"),
     ):  # fmt: skip
         yield path, _environment().get_template(template).render(values).encode()
+    yield "LICENSE", (_TEMPLATES / "LICENSE").read_bytes()
     yield "csrc/launch.h", (_TEMPLATES / "launch.h").read_bytes()
     for op, filled in zip(what.ops, values["ops"], strict=True):
         yield f"csrc/{op.name}.cu", _environment().get_template("op.cu.j2").render(values, op=filled).encode()
@@ -110,21 +112,29 @@ def _values(what: Package) -> dict[str, Any]:
         "namespace": what.namespace,
         "ops": [_op_values(op) for op in what.ops],
         "gradients": what.gradients,
+        "without_gradient": _without_gradient(what),
+        "without_gradient_list": table(_without_gradient(what)),
+        "written": table({op.name: [each.name for each in op.written] for op in what.ops if op.written}),
         "rounds_up": any("ceil_div(" in line for op in what.ops for line in python_source.fake(op)),
-        "gradient_table": {each.name: (each.backward, each.of) for each in what.gradients},
+        "gradient_table": table({each.name: (each.backward, each.of) for each in what.gradients}),
         "arch": _ARCHITECTURE if what.needs else "",
         "needs": ".".join(map(str, what.needs)) if what.needs else "",
-        "order": {op.name: _order(op) for op in what.ops},
-        "elements": {
+        "order": table({op.name: _order(op) for op in what.ops}),
+        "elements": table({
             op.name: {"arrays": sorted(op.of_element), "dtypes": list(op.elements)} for op in what.ops if op.of_element
-        },
-    }
+        }),
+    }  # fmt: skip
+
+
+def _without_gradient(what: Package) -> list[str]:
+    """Ops through which a gradient could be asked for, and that have none."""
+    have = {each.name for each in what.gradients}
+    return [op.name for op in what.ops if op.has_slopes and not op.written and op.name not in have]
 
 
 def _order(op: OperatorSignature) -> tuple[list[str], list[str]]:
     arguments = [each.name for each in op.given] + [name for name, _ in op.numbers]
-    written = [each.name for each in op.given if each.written]
-    return arguments, written + [each.name for each in op.made]
+    return arguments, [each.name for each in (*op.written, *op.made)]
 
 
 def _op_values(op: OperatorSignature) -> dict[str, Any]:
@@ -141,11 +151,21 @@ def _op_values(op: OperatorSignature) -> dict[str, Any]:
     return {
         "name": op.name, "title": title, "headers": headers(op.kernel), "file": _file(op), "entry": op.entry,
         "instances": instances,
-        "returns": cpp_source.returns(op), "cpp_parameters": cpp_source.parameters(op),
+        "cpp_head": cpp_source.head(op), "written": [word(each.name) for each in op.written],
+        "tensors": [word(each.name) for each in op.given],
         "body": list(cpp_source.body(op)), "schema": cpp_source.schema(op), "made": bool(op.made),
-        "python_parameters": python_source.parameters(op), "python_returns": python_source.returns(op),
+        "python_head": python_source.head(op, op.name), "fake_head": python_source.head(op, f"_{op.name}_fake"),
+        "python_parameters": ", ".join(python_source.parameters(op)),
+        "described": sentence(f"{python_source.shapes(op)}.", indent=4),
+        "usage": sentence(_usage(op), indent=4, further=4),
         "shapes": python_source.shapes(op), "call": python_source.call(op), "fake": list(python_source.fake(op)),
     }  # fmt: skip
+
+
+def _usage(op: OperatorSignature) -> str:
+    """How it is called, in a line of documentation."""
+    returned = f" -> {python_source.returns(op)}" if op.made else ""
+    return f"{op.name}({', '.join(python_source.parameters(op))}){returned}"
 
 
 def _cases(ops: Sequence[OperatorSignature]) -> bytes:

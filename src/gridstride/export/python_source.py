@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridstride.export.expressions import as_python
-from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, word
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, is_floating, word
+from gridstride.export.wrapped import wrapped
 from gridstride.judge.problem import Parameter
 
 
-def parameters(op: OperatorSignature) -> str:
+def parameters(op: OperatorSignature) -> list[str]:
     """Names and types, in the order of the schema."""
     tensors = [f"{word(each.name)}: Tensor" for each in op.given]
-    return ", ".join((*tensors, *(f"{word(name)}: {NUMERIC[dtype].schema}" for name, dtype in op.numbers)))
+    return [*tensors, *(f"{word(name)}: {NUMERIC[dtype].schema}" for name, dtype in op.numbers)]
+
+
+def head(op: OperatorSignature, name: str) -> str:
+    """The line that opens a function of its parameters."""
+    return wrapped(f"def {name}(", parameters(op), f") -> {returns(op)}:")
 
 
 def returns(op: OperatorSignature) -> str:
@@ -23,12 +29,13 @@ def returns(op: OperatorSignature) -> str:
 
 
 def call(op: OperatorSignature) -> str:
-    """The arguments of the raw op."""
+    """The raw op with tensors that are ready for it."""
     tensors = [
         f'_ready("{op.name}", "{word(each.name)}", {word(each.name)}{", written=True" if each.written else ""})'
         for each in op.given
     ]
-    return ", ".join((*tensors, *(word(name) for name, _ in op.numbers)))
+    arguments = [*tensors, *(word(name) for name, _ in op.numbers)]
+    return wrapped(f"{'return ' if op.made else ''}_OPS.{op.name}(", arguments, ")", indent=4)
 
 
 def shapes(op: OperatorSignature) -> str:
@@ -53,7 +60,8 @@ def fake(op: OperatorSignature) -> Iterator[str]:
     if needed:
         yield from _sizes(op)
     made = [_fake(op, each) for each in op.made]
-    yield f"return {', '.join(made)}"
+    line = f"return {', '.join(made)}"
+    yield line if len(line) <= 110 else wrapped("return (", made, ")", indent=4)
 
 
 def _spelled(op: OperatorSignature) -> dict[str, str]:
@@ -87,7 +95,8 @@ def _fake(op: OperatorSignature, each: Parameter) -> str:
         extents[0] = f"*{array}.shape[: {array}.dim() - {axes - 1}]" if axes > 1 else f"*{array}.shape"
     lead_array = next((word(p.name) for p in op.given if p.name in op.of_element), first)
     dtype = f"{lead_array}.dtype" if each.name in op.of_element else f"torch.{NUMERIC[each.dtype].torch}"
-    return f"{first}.new_empty(({', '.join(extents)},), dtype={dtype})"
+    shape = f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
+    return f"{first}.new_empty({shape}, dtype={dtype})"
 
 
 def _lead(op: OperatorSignature, each: Parameter) -> Size | None:
@@ -111,6 +120,8 @@ class Gradient:
     call: str
     returned: str
     of: dict[str, str]
+    missing: tuple[tuple[int, str], ...]
+    """Inputs that could have a gradient and get none: where they stand among the arguments, and their names."""
 
 
 def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | None:
@@ -142,6 +153,11 @@ def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | N
         call=", ".join([*ready, *map(word, used)]),
         returned=", ".join([back.get(name, "None") for name in inputs] + ["None"] * len(numbers)),
         of=made,
+        missing=tuple(
+            (number, word(each.name))
+            for number, each in enumerate(op.given)
+            if is_floating(each) and each.name not in back
+        ),
     )
 
 

@@ -46,9 +46,8 @@ class Compilers:
     said: str
 
 
-def build(what: Package, folder: Path, torch: Path) -> Path:
+def build(what: Package, folder: Path, torch: Path, compilers: Compilers) -> Path:
     """The wheel, in the folder's `dist`; ExportError with what a compiler said. `torch`: PyTorch's own folder."""
-    compilers = found()
     with tempfile.TemporaryDirectory(prefix="gridstride-") as room:
         library = Path(room) / "_C.so"
         sources = [folder / "csrc" / f"{op.name}.cu" for op in what.ops]
@@ -130,7 +129,9 @@ def _pack(what: Package, folder: Path, library: bytes) -> Path:
         f"{info}/METADATA": (
             f"Metadata-Version: 2.4\nName: {what.name.replace('_', '-')}\nVersion: {_VERSION}\n"
             f"Summary: {title}, as an op of PyTorch\nRequires-Python: >=3.10\nRequires-Dist: torch>=2.10\n"
+            "License-File: LICENSE\n"
         ).encode(),
+        f"{info}/licenses/LICENSE": (folder / "LICENSE").read_bytes(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: gridstride\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
     }
     files[f"{info}/RECORD"] = "".join(_records(files, f"{info}/RECORD")).encode()

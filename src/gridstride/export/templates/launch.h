@@ -24,6 +24,7 @@
 namespace extension {
 
 using torch::headeronly::ScalarType;
+using torch::headeronly::toString;
 using torch::stable::Tensor;
 using Sizes = std::vector<int64_t>;
 
@@ -57,7 +58,7 @@ inline void expect(const char* op, const char* name, const Tensor& x, ScalarType
 {
     STD_TORCH_CHECK(x.is_cuda(), op, ": ", name, " is not on a GPU");
     STD_TORCH_CHECK(x.get_device_index() == first.get_device_index(), op, ": ", name, " is on another GPU");
-    STD_TORCH_CHECK(x.scalar_type() == dtype, op, ": ", name, " has another dtype than its kernel");
+    STD_TORCH_CHECK(x.scalar_type() == dtype, op, ": ", name, " is ", toString(x.scalar_type()), ", not ", toString(dtype));
     STD_TORCH_CHECK(x.is_contiguous(), op, ": ", name, " is not contiguous");
 }
 
@@ -72,6 +73,12 @@ inline void expect_shape(const char* op, const char* name, const Tensor& x, cons
     Sizes has = {leading(x, axes)};
     for (int64_t i = x.dim() - axes + 1; i < x.dim(); ++i) has.push_back(x.size(i));
     STD_TORCH_CHECK(has == own, op, ": ", name, " is ", text(has), ", not ", text(own));
+}
+
+// An output that no launch writes.
+inline void expect_empty(const char* op, const char* name, const Tensor& made)
+{
+    STD_TORCH_CHECK(made.numel() == 0, op, ": for these sizes no block is launched, and nothing would write ", name);
 }
 
 inline int as_int(const char* op, const char* name, int64_t value)
