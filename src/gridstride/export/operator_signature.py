@@ -95,8 +95,8 @@ class OperatorSignature:
 
     @property
     def has_slopes(self) -> bool:
-        """Whether a gradient could be asked for: of a tensor of floating point that is made."""
-        return any(is_floating(each) for each in self.made)
+        """Whether a gradient could be asked for: of something of floating point, to something that is, too."""
+        return any(map(is_floating, self.given)) and any(map(is_floating, self.made))
 
     @property
     def numbers(self) -> tuple[tuple[str, str], ...]:

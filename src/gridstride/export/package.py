@@ -152,7 +152,7 @@ def _op_values(op: OperatorSignature) -> dict[str, Any]:
         "name": op.name, "title": title, "headers": headers(op.kernel), "file": _file(op), "entry": op.entry,
         "instances": instances,
         "cpp_head": cpp_source.head(op), "written": [word(each.name) for each in op.written],
-        "tensors": [word(each.name) for each in op.given],
+        "refuse_gradients": python_source.refuse_gradients(op),
         "body": list(cpp_source.body(op)), "schema": cpp_source.schema(op), "made": bool(op.made),
         "python_head": python_source.head(op, op.name), "fake_head": python_source.head(op, f"_{op.name}_fake"),
         "python_parameters": ", ".join(python_source.parameters(op)),

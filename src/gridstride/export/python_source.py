@@ -38,6 +38,12 @@ def call(op: OperatorSignature) -> str:
     return wrapped(f"{'return ' if op.made else ''}_OPS.{op.name}(", arguments, ")", indent=4)
 
 
+def refuse_gradients(op: OperatorSignature) -> str:
+    """The check of an op that writes in place: autograd must not record it."""
+    tensors = [word(each.name) for each in op.given]
+    return wrapped("_refuse_gradients(", [f'"{op.name}"', *(f"{name}={name}" for name in tensors)], ")", indent=4)
+
+
 def shapes(op: OperatorSignature) -> str:
     """Each tensor with its dtype and its axes, in words."""
     given = [_described(op, each) for each in op.given]
