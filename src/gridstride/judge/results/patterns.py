@@ -256,7 +256,9 @@ def _precision(e: Evidence) -> Pattern | None:
     if not 0 < relative <= _COARSE:
         return None
     bits = -int(np.floor(np.log2(relative)))
-    text = f"{_where(e.wrong)} {_were(e.wrong)} right to {bits} bits only"
+    held = bits < np.finfo(e.got.dtype).nmant + 1  # of a small element beside large ones there may be more
+    how = f"right to {bits} bits only" if held else "small, and off in proportion to their own size"
+    text = f"{_where(e.wrong)} {_were(e.wrong)} {how}"
     if bits > _NARROW and e.got.dtype.itemsize > 2:
         mistake = (
             "Likely rounding errors that pile up (a running sum, a long chain of additions), cancellation, or a "

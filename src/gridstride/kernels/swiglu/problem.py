@@ -12,6 +12,8 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
+_LARGEST = 104.0  # beyond which e^-|g| is 0 in float32
+
 
 def silu(x: Array) -> Array:
     """x / (1 + e^-x)."""
@@ -21,6 +23,12 @@ def silu(x: Array) -> Array:
 def reference(v: Values) -> dict[str, Array]:
     """The formula, in float64."""
     return {"out": silu(v["gate"]) * v["up"]}
+
+
+def magnitude(v: Values) -> dict[str, Array]:
+    """The answer, and below zero that |g| times: e^-g is off by so many units where its argument was rounded by one."""
+    g = v["gate"]
+    return {"out": abs(silu(g) * v["up"]) * (1 + np.where(g < 0, np.minimum(-g, _LARGEST), 0))}
 
 
 def tails(v: Values, draw: Generator) -> dict[str, Any]:
@@ -53,6 +61,7 @@ problem = Problem(
         size("n", "int64"),
     ),
     reference=reference,
+    magnitude=magnitude,
     terms="2",
     zeros=("n",),
     public=({"n": 1024}, {"n": 1000}, {"n": 4099}, {"n": 1}),
