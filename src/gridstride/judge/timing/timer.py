@@ -15,25 +15,22 @@ host's clock is held against the events of every batch, as is when the whole dev
 from __future__ import annotations
 
 import importlib
-import random
-import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 from gridstride.device.choice import use
-from gridstride.judge.cases.data import generate, widened
+from gridstride.judge.cases.data import generate
 from gridstride.judge.execution.buffers import Buffers, Stock
 from gridstride.judge.execution.runnable import Runnable
-from gridstride.judge.header import LaunchShape
-from gridstride.judge.problem import Case, Invariant, Peer, Problem, Values
-from gridstride.judge.reference.pieces import Answer, answers
-from gridstride.judge.reference.tolerance import deviation
+from gridstride.judge.problem import Case, Peer, Problem, Values
+from gridstride.judge.reference.pieces import answers
 from gridstride.judge.timing.clocks import Lap, disagreement, multiprocessor_mhz
 from gridstride.judge.timing.interval import interval, narrow
+from gridstride.judge.timing.turns import Call, JudgedKernel, TimedSet, Turns
 from gridstride.protocol import Device, Event, Stream
 
 _L2_TIMES = 3  # sets of buffers together hold at least this many L2 caches
@@ -43,13 +40,9 @@ _FEWEST, _MOST = 8, 50  # timed rounds; between the two a narrow interval ends t
 _BUDGET_MS = 400.0  # device time for one kernel's rounds
 _LAUNCHES_MS = 1.0  # a timed batch lasts at least this long, so that the gaps between launches do not count
 _MOST_LAUNCHES = 100  # of a peer, which is trusted with launches on the same set
-_PIECES = 2  # of each output that are checked after a batch; all of them after the last
-_AHEAD_MS = 0.5  # launches ahead of a batch last about this long: the host has lined the batch up by then
-_MOST_AHEAD = 20
 _SLOW_MS = 100.0  # a launch that takes longer is timed alone and fewer times: next to it, gaps and jitter are nothing
 _FEWEST_SLOW = 3
 
-Call = Callable[[int], object]  # runs on buffer set number i
 Progress = Callable[[str], None]
 
 
@@ -72,105 +65,6 @@ class Timing:
     clocks: str
     warm_ms: float | None
     multiprocessor_mhz: tuple[float, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Set:
-    """One draw of the timed case: data, what must come of it, and device memory to run on."""
-
-    inputs: dict[str, Any]
-    answers: dict[str, Answer]
-    stock: Stock
-    buffers: Buffers
-
-
-@dataclass(slots=True)
-class _Turns:
-    """One kernel or peer in the loop; `count` goes on from batch to batch, so that the sets keep changing."""
-
-    call: Call
-    launches: int
-    slow: bool
-    count: int
-    times: list[float]
-    laps: list[Lap] = field(default_factory=list)
-    typical_ms: float = 0.0  # of one launch, from warming up
-
-    @property
-    def ahead(self) -> int:
-        """Launches in front of a batch: the host has lined it up by the time that they have ended."""
-        return 0 if self.slow else max(1, min(_MOST_AHEAD, ceil(_AHEAD_MS / max(self.typical_ms, 1e-3))))
-
-    def next_sets(self, launches: int, sets: int) -> list[int]:
-        """The sets of the next launches."""
-        numbers = [(self.count + each) % sets for each in range(launches)]
-        self.count += launches
-        return numbers
-
-    def last_sets(self, sets: int) -> list[int]:
-        """The sets of the last batch."""
-        return [(self.count - 1 - each) % sets for each in range(self.launches)]
-
-
-class _Own:
-    """The kernel that is judged, loaded anew for each batch, and the data that its sets hold meanwhile."""
-
-    def __init__(
-        self,
-        runnable: Runnable,
-        sets: Sequence[_Set],
-        shape: LaunchShape,
-        stream: Stream,
-        invariants: Mapping[str, Invariant],
-    ) -> None:
-        self._invariants = invariants
-        self._first, self._sets, self._shape, self._stream = runnable, sets, shape, stream
-        self._kernel = runnable.kernel
-        self._holds = list(range(len(sets)))  # set -> whose data is in it
-        self._draw = random.Random(secrets.randbits(64))
-        self.right = True
-
-    def renew(self) -> None:
-        """Nothing is as it was: the module's variables, the data of each set, and what outputs hold."""
-        self._kernel = self._first.renewed().kernel
-        self._draw.shuffle(self._holds)
-        for one, data in zip(self._sets, self._holds, strict=True):
-            one.buffers.refill(self._sets[data].stock)
-
-    def launch(self, number: int) -> None:
-        """Launch on a set."""
-        self._launch(self._sets[number].buffers)
-
-    def warm(self, spare: Buffers) -> None:
-        """Launch on memory that no timed launch has."""
-        self._launch(spare)
-
-    def _launch(self, buffers: Buffers) -> None:
-        self._kernel.launch(
-            grid=self._shape.grid,
-            block=self._shape.block,
-            args=tuple(buffers.arguments),
-            shared=self._shape.shared,
-            stream=self._stream,
-            **self._first.launch.together,
-        )
-
-    def check(self, numbers: Iterable[int], *, whole: bool) -> None:
-        """Look at what the launches left in these sets: at some pieces, or at all."""
-        for number in set(numbers):
-            drawn, buffers = self._sets[self._holds[number]], self._sets[number].buffers
-            answers = {name: each for name, each in drawn.answers.items() if name not in self._invariants}
-            if whole or self._invariants:
-                results = buffers.results()
-                self.right &= all(answer.holds(results[name]) for name, answer in answers.items())
-                wide = {name: widened(value) for name, value in drawn.inputs.items()} if self._invariants else {}
-                self.right &= not any(wrong(wide, results).any() for wrong in self._invariants.values())
-            else:
-                self.right &= all(self._sampled(buffers, name, answer) for name, answer in answers.items())
-
-    def _sampled(self, buffers: Buffers, name: str, answer: Answer) -> bool:
-        pieces = self._draw.sample(answer.pieces, min(_PIECES, len(answer.pieces)))
-        return not any(deviation(buffers.part(name, each.place), each.expected)[0].any() for each in pieces)
 
 
 class Timer:
@@ -200,7 +94,7 @@ class Timer:
         """Time one kernel against the peers, and check what it computed while it was timed."""
         for one in self._sets:
             one.buffers.fill(0)
-        own = _Own(runnable, self._sets, runnable.shape(self._sizes), self._stream, self._problem.invariants)
+        own = JudgedKernel(runnable, self._sets, runnable.shape(self._sizes), self._stream, self._problem.invariants)
         with use(self._device):
             turns = self._warmed_up(own)
             before = multiprocessor_mhz(self._device)
@@ -215,19 +109,19 @@ class Timer:
         return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
                       interval(times), disagreement(mine.laps), warm, mhz)  # fmt: skip
 
-    def _drawn(self, seed: int) -> _Set:
+    def _drawn(self, seed: int) -> TimedSet:
         case = Case(self._sizes, "normal", seed, hidden=True)
         inputs = generate(self._problem, case)
         buffers = Buffers(self._device, self._problem, self._sizes, inputs)
         stock = Stock(self._device, self._problem, self._sizes, inputs)
-        return _Set(inputs, answers(self._problem, case, inputs), stock, buffers)
+        return TimedSet(inputs, answers(self._problem, case, inputs), stock, buffers)
 
-    def _warmed_up(self, own: _Own) -> dict[str, _Turns]:
+    def _warmed_up(self, own: JudgedKernel) -> dict[str, Turns]:
         """The peers by name and, under no name, the kernel; each has been launched."""
         turns = {name: self._turns(call, None) for name, call in self._peers.items()}
         return {**turns, "": self._turns(own.launch, own)}
 
-    def _rounds(self, own: _Own, turns: Mapping[str, _Turns]) -> None:
+    def _rounds(self, own: JudgedKernel, turns: Mapping[str, Turns]) -> None:
         mine = turns[""]
         fewest, most = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
         each = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
@@ -246,9 +140,9 @@ class Timer:
             self._progress("checking what the timed launches left")
             own.check(mine.last_sets(len(self._sets)), whole=True)
 
-    def _turns(self, call: Call, own: _Own | None) -> _Turns:
+    def _turns(self, call: Call, own: JudgedKernel | None) -> Turns:
         """Warm up, and find out how many launches one batch needs; `times` is left with the time of one."""
-        turns = _Turns(call, 1, False, 0, [])
+        turns = Turns(call, 1, False, 0, [])
         for _ in range(_WARM_UPS):
             turns.times.append(self._batch(turns))
             turns.slow, turns.typical_ms = turns.times[-1] > _SLOW_MS, turns.times[-1]
@@ -259,7 +153,7 @@ class Timer:
         turns.launches = 1 if turns.slow else most
         return turns
 
-    def _own_batch(self, turns: _Turns, own: _Own) -> float:
+    def _own_batch(self, turns: Turns, own: JudgedKernel) -> float:
         """A batch of the judged kernel, of which nothing is left from the one before.
 
         Some launches more go before it, on data of their own: code that was just loaded is in no cache yet, and while
@@ -282,7 +176,7 @@ class Timer:
         own.check(numbers, whole=turns.slow)
         return elapsed
 
-    def _warm(self, own: _Own, turns: _Turns) -> float | None:
+    def _warm(self, own: JudgedKernel, turns: Turns) -> float | None:
         """Launches on one set after the other: what they need that fits L2 is there. What comes of them is not looked
         at, so this figure is only shown.
         """
@@ -293,7 +187,7 @@ class Timer:
         launches = max(1, min(_MOST_LAUNCHES, ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))))
         return statistics.median(self._timed(own.launch, [0] * launches) / launches for _ in range(_FEWEST))
 
-    def _batch(self, turns: _Turns, ahead: int = 0) -> float:
+    def _batch(self, turns: Turns, ahead: int = 0) -> float:
         """A batch, behind some launches that are not timed.
 
         A peer has as many as the judged kernel: an idle GPU would wait for the host, which takes longer over a
