@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.sandbox.python_kernels import why_not
-from gridstride.judge.submission import judge_twins, language, twins
+from gridstride.judge.submission import judge_twins, language, submission, twins
 from gridstride.virtual.gpu import VirtualGPU
 
 
-def test_twins_lie_beside_the_rungs_and_are_named_for_their_language() -> None:
+def test_twins_lie_beside_the_rungs_in_the_languages_that_they_import() -> None:
     assert [(each.name, language(each)) for each in twins(find("reduction"))] == [("numba_shared", "numba")]
     assert [language(each) for each in twins(find("matmul_half"))] == ["triton"]
     assert twins(find("transpose")) == ()
+
+
+def test_a_twin_of_any_name_is_in_the_language_that_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text((find("vector_add").path / "twins" / "triton_blocks.py").read_text())
+    assert language(submission(tmp_path / "mine.py")) == "triton"
 
 
 @pytest.mark.timeout(300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gridstride.device.choice import device as choose
@@ -25,7 +25,7 @@ from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing.limits import Rates, floor_ms
 from gridstride.judge.timing.memcheck import memcheck
 from gridstride.judge.timing.timer import Timer
-from gridstride.judge.verdict import Finding, Rejection, RungResult
+from gridstride.judge.verdict import Finding, Rejection, RungResult, Twin
 from gridstride.judge.verify import Verification, observe, refused_launch, totals, verify
 from gridstride.protocol import Device, DeviceError
 from gridstride.virtual.chips import names as chips
@@ -42,14 +42,6 @@ Progress = Callable[[str], None]
 
 def quiet(_: str) -> None:
     """Progress that nobody hears of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """A kernel of the problem in another language, judged beside the rungs as a submission is."""
-
-    file: KernelFile
-    result: RungResult
 
 
 class Ladder:

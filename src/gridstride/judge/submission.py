@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gridstride.judge.find import Folder
 from gridstride.judge.header import HeaderError, KernelFile, read_kernel
-from gridstride.judge.ladder import Ladder, Progress, Twin, quiet
+from gridstride.judge.ladder import Ladder, Progress, quiet
 from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.subject import Sandbox
-from gridstride.judge.verdict import RungResult
+from gridstride.judge.verdict import RungResult, Twin
 from gridstride.protocol import Device, DeviceProperties
 from gridstride.virtual.chips import chip as chip_named
 from gridstride.virtual.chips import names as chips
@@ -68,8 +68,8 @@ def twins(folder: Folder) -> tuple[KernelFile, ...]:
 
 
 def language(twin: KernelFile) -> str:
-    """The library that compiles a twin, as it is imported: its name begins with it."""
-    return twin.name.partition("_")[0]
+    """The library that compiles a twin, as it is imported."""
+    return parse_python(twin.source, filename=twin.filename).language
 
 
 def judge_twins(ladder: Ladder, files: Sequence[KernelFile], *, progress: Progress = quiet) -> Iterator[RungResult]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from gridstride.compiler import Diagnostic
+    from gridstride.judge.header import KernelFile
 
 from gridstride.judge.cases.coverage import Coverage
 from gridstride.judge.finding_kinds import is_fault
@@ -115,6 +116,14 @@ class RungResult:
         more = {"cases": self.cases, "coverage": covered, "repeatable": self.repeatable, "warnings": warned}
         return {**self.json(), **more, "sanitizers": list(self.sanitizers), "findings": findings,
                 "notes": list(self.notes)}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A kernel of the problem in another language, judged beside the rungs as a submission is."""
+
+    file: KernelFile
+    result: RungResult
 
 
 @dataclass(frozen=True, slots=True)
