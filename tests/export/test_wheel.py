@@ -55,6 +55,18 @@ def test_code_is_for_gpus_that_have_the_kernels_instructions(gelu: Package) -> N
     assert wheel.architecture_flags(needing(gelu, (9, 0))) == ["-gencode", "arch=compute_90a,code=sm_90a"]
 
 
+@pytest.mark.parametrize("folder", ["lib64", "lib/x86_64-linux-gnu", "targets/x86_64-linux/lib"])
+def test_a_toolkits_runtime_is_found_where_toolkits_have_it(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "libcudart_static.a").write_text("")
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setattr(wheel.shutil, "which", lambda name: str(tmp_path / "bin" / name))
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    assert wheel.found().runtime[0] == str(tmp_path / folder / "libcudart_static.a")
+
+
 def test_without_compilers_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingToolchain("whole programs are compiled with ziglang, which is not installed: pip install …")

@@ -29,6 +29,9 @@ ARCHITECTURES = ((7, 5), (8, 0), (9, 0))
 _HOPPER_ALONE = (9, 0)  # what a kernel that needs 9.0 uses is in no other GPU
 _LEAST_TORCH = (2, 10)
 _TARGET = "-DTORCH_TARGET_VERSION=0x020a000000000000"
+_FOLDERS = ("lib64", "lib", "lib/*", "targets/*/lib", "cuda*/lib64")
+_RUNTIMES = tuple(f"{folder}/libcudart_static.a" for folder in _FOLDERS)
+"""Below a toolkit's folder, as NVIDIA's, Debian's and conda's are laid out; the last for an nvcc in /usr/local/bin."""
 _AT_A_TIME = 2
 _SECONDS = 1800
 _VERSION = "0.1.0"
@@ -68,9 +71,8 @@ def found() -> Compilers:
     """The compilers of this machine: nvcc and c++ on PATH, else those of the extra `programs`; ExportError."""
     nvcc, host = shutil.which("nvcc"), shutil.which(os.environ.get("CXX", "c++"))
     if nvcc is not None and host is not None:
-        root = Path(nvcc).resolve().parent.parent
-        home = Path(os.environ.get("CUDA_HOME", root))
-        runtime = next((path for path in home.glob("**/libcudart_static.a")), None)
+        home = Path(os.environ.get("CUDA_HOME", Path(nvcc).resolve().parent.parent))
+        runtime = next((path for each in _RUNTIMES for path in sorted(home.glob(each))), None)
         if runtime is not None:
             return Compilers((nvcc, "-ccbin", host), (host,), (str(runtime), "-lrt"), os.environ, f"{nvcc} and {host}")
     try:
