@@ -24,7 +24,6 @@ from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.submission import twins
-from gridstride.judge.timing.limits import Rates, floor_ms
 from gridstride.judge.timing.timer import Timer
 
 SEED = 11
@@ -33,7 +32,6 @@ SEED = 11
 def measured(folder: Folder, gpu: gs.PhysicalGPU) -> Iterator[dict[str, Any]]:
     """The last rung that the GPU has the instructions of, then each twin."""
     problem = folder.problem
-    floor = floor_ms(problem.work(problem.timed), Rates.of(gpu.properties, problem))
     timer = Timer(problem, gpu, seed=SEED)
     rung = [each for each in folder.rungs() if each.runs_on(gpu.properties)][-1]
     ladder = Ladder(folder, device=gpu, seed=SEED, sandbox=True)
@@ -48,7 +46,6 @@ def measured(folder: Folder, gpu: gs.PhysicalGPU) -> Iterator[dict[str, Any]]:
             found = timer.time(runnable)
             yield {
                 "problem": problem.name, "kernel": file.name, "ms": found.median_ms, "right": found.right,
-                "of_limit": floor / found.median_ms,
                 "peers": {name: ms / found.median_ms for name, ms in found.peers.items()},
             }  # fmt: skip
     finally:
@@ -71,8 +68,7 @@ def main() -> int:
             rows.append(row)
             peers = "  ".join(f"{ratio:.2f}× {peer}" for peer, ratio in row["peers"].items())
             wrong = "" if row["right"] else "  WRONG"
-            print(f"{row['problem']:16}{row['kernel']:22}{row['ms']:9.4f} ms  {row['of_limit']:.2f} of the limit  "
-                  f"{peers}{wrong}", flush=True)  # fmt: skip
+            print(f"{row['problem']:16}{row['kernel']:22}{row['ms']:9.4f} ms  {peers}{wrong}", flush=True)  # fmt: skip
             save(f"twins_{gpu.chip}", {"gpu": gpu.name, "rows": rows}, folder=words.out)
     return 0
 
