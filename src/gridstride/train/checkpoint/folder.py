@@ -18,6 +18,7 @@ _OURS = (
     "config.toml",
     "checkpoints",
     "model",
+    "adapter",
     "log.jsonl",
     "result.json",
     "sample.txt",
@@ -26,7 +27,10 @@ _OURS = (
     "tensorboard",
 )
 # What cannot change when a run goes on: the weights or the order of the text would be others.
-_FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch")
+_FIXED = (
+    *("model", "data", "optimiser.kind", "run.seed", "run.batch"),
+    *(f"tune.{name}" for name in "base method objective rank alpha targets beta template".split()),
+)
 
 
 _SHOWN = 8  # names of runs in one message
@@ -47,6 +51,10 @@ class RunFolder:
     @property
     def model(self) -> Path:
         return self.path / "model"
+
+    @property
+    def adapter(self) -> Path:
+        return self.path / "adapter"
 
     @property
     def log(self) -> Path:
