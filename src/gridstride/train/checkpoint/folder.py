@@ -126,6 +126,8 @@ def begin(folder: RunFolder, config: settings.Config, *, anew: bool) -> None:
 def command(config: settings.Config, *words: str) -> str:
     """`gridstride train` with these words, for this very run: as a user can type it."""
     run, usual = config.run, settings.load().run
+    if config.tune.base and "--overwrite" in words:  # what it goes on from, and its rows, have no usual place
+        return shlex.join(["gridstride", "train", "--config", str(place(config).config), *words])
     named = [] if run.name == usual.name else ["--name", run.name]
     placed = [] if run.folder == usual.folder else ["--set", f"run.folder={run.folder}"]
     return shlex.join(["gridstride", "train", *named, *placed, *words])
