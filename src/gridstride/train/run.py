@@ -187,7 +187,7 @@ def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
 def _finished(trainer: Trainer, record: dict[str, Any], say: Say, stopped: Callable[[], bool]) -> bool:
     """What comes after training, beside the model; false where it was stopped."""
     folder = trainer.folder
-    if not trainer.task.finish(trainer.module, folder, record, say=say, stopped=stopped):
+    if not trainer.task.finish(trainer.parallel.objective, folder, record, say=say, stopped=stopped):
         return False
     record["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     record["ran_on"]["system"] = f"{platform.system()} {platform.machine()}"

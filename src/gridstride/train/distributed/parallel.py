@@ -42,6 +42,11 @@ class Parallel:
     rank: int
 
     @property
+    def objective(self) -> nn.Module:
+        """What was spread, without what was put around it."""
+        return self.model.module if isinstance(self.model, DistributedDataParallel) else self.model
+
+    @property
     def data_rank(self) -> int:
         """Which share of the rows is this rank's."""
         return self.rank // self.arrangement.tensor
