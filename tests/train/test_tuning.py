@@ -16,6 +16,7 @@ from torch.distributed.checkpoint import FileSystemReader
 from gridstride.models import adapter
 from gridstride.models import folder as models
 from gridstride.models.decoder import Decoder
+from gridstride.models.errors import ModelError
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.train import run as runs
 from gridstride.train.checkpoint.folder import RunFolder, opened
@@ -160,6 +161,24 @@ def test_a_run_leaves_a_record_and_answers(tmp_path: Path) -> None:
     separate = models.load(tmp_path / "base")
     adapter.apply(separate, adapter.read(folder / "adapter", tmp_path / "base"))
     torch.testing.assert_close(logits(models.load(folder / "model")), logits(separate), atol=1e-4, rtol=1e-4)
+
+
+def test_a_merged_folder_that_cannot_be_written_is_said_and_made_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise ModelError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(models, "save_state", full)
+        with pytest.raises(
+            TrainFailed, match=r"the disk is full. Mend that, then go on: gridstride train --name tuned"
+        ):
+            whole(tmp_path, "tune.merged=true", "run.steps=5")
+    assert (tmp_path / "runs" / "tuned" / "adapter").exists()
+    where = ("run.name=tuned", f"run.folder={tmp_path}/runs")
+    record = runs.train(runs.Wanted(changes=where, resume=True), Show(), say=lambda _: None)
+    assert models.load(record["merged"]).config.layers == 2
 
 
 def test_epochs_say_how_long_a_run_is(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gridstride.models.config import DecoderConfig
+from gridstride.models.errors import ModelError
 from gridstride.train import model
 from gridstride.train.checkpoint.checkpoints import Checkpoints
 from gridstride.train.checkpoint.folder import RunFolder, begin, command, compatible, opened, place
@@ -153,8 +154,10 @@ def _text_described(prepared: Prepared) -> str:
 
 def _model_described(trainer: Trainer) -> str:
     config = trainer.decoder.config
+    learned = sum(weight.numel() for weight in trainer.decoder.parameters() if weight.requires_grad)
+    some = "" if learned == config.parameters() else f", {learned / 1e6:.2f} M of updates learn"
     return (
-        f"{config.parameters() / 1e6:.1f} M parameters ({config.layers} layers of {config.width}), "
+        f"{config.parameters() / 1e6:.1f} M parameters ({config.layers} layers of {config.width}{some}), "
         f"{trainer.config.optimiser.kind}, {trainer.precision.name} on {trainer.device}"
     )
 
@@ -187,8 +190,11 @@ def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
 def _finished(trainer: Trainer, record: dict[str, Any], say: Say, stopped: Callable[[], bool]) -> bool:
     """What comes after training, beside the model; false where it was stopped."""
     folder = trainer.folder
-    if not trainer.task.finish(trainer.parallel.objective, folder, record, say=say, stopped=stopped):
-        return False
+    try:
+        if not trainer.task.finish(trainer.parallel.objective, folder, record, say=say, stopped=stopped):
+            return False
+    except ModelError as error:
+        raise TrainFailed(f"{error}. Mend that, then go on: {command(trainer.config, '--resume')}") from error
     record["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     record["ran_on"]["system"] = f"{platform.system()} {platform.machine()}"
     folder.write("sample.txt", "\n\n--------\n\n".join(record["samples"]) + "\n")
