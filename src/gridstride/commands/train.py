@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.terminal import WrongUse, emit, interrupts_held, stdout
-from gridstride.plain import plain
 
 if TYPE_CHECKING:
     from gridstride.commands.text.train_display import Display
@@ -201,7 +200,7 @@ def _show(record: dict[str, Any]) -> None:
 def _show_tuned(record: dict[str, Any]) -> None:
     console, base, result = stdout(), record["data"]["base"], record["result"]
     if record["samples"]:
-        console.print(plain(record["samples"][0].rstrip()), style="dim", markup=False)
+        console.print(record["samples"][0].rstrip(), style="dim")
         console.print()
     before, after = record["base_validation_loss"], record["validation_loss"]
     console.print(f"held out, nats per token: {before:.3f} before, {after:.3f} now", style="bold")
