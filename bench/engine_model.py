@@ -62,6 +62,7 @@ class Modelled:
     """A runner that computes nothing and adds up what a GPU would have taken."""
 
     context, vocabulary, block_size = int(SHAPE["context"]), int(SHAPE["vocabulary"]), BLOCK
+    adapters = 0
 
     def __init__(self, *, running: int, steps: int, op_by_op: bool) -> None:
         self.blocks, self.steps, self.steps_alone = running * 2 * HIGH // BLOCK + 64, steps, steps

@@ -40,6 +40,7 @@ class Nothing:
 
     steps = steps_alone = STEPS
     blocks, block_size, context, vocabulary = BLOCKS, BLOCK, CONTEXT, VOCABULARY
+    adapters = 0
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

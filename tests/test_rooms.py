@@ -64,7 +64,10 @@ FLOORS = {
         "finding_kinds verdict execution results sandbox timing verify gains ladder submission proof explain report"
     ).split(),
     "serve": "engine runner client process local answers http load evaluate".split(),
-    "train": "errors config optim data distributed model checkpoint evaluate report trainer loop run digits".split(),
+    "train": (
+        "errors config optim data distributed model checkpoint task evaluate report trainer pretraining tuning loop "
+        "run digits"
+    ).split(),
 }
 """In the order of the house's list: each imports only what stands before it, and itself."""
 

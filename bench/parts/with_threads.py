@@ -24,12 +24,13 @@ def training(seconds: float) -> float:
     from gridstride.train.checkpoint.folder import opened
     from gridstride.train.config import run_config
     from gridstride.train.data.prepare import prepare
+    from gridstride.train.pretraining import Pretraining
 
     with TemporaryDirectory() as folder:
         config = run_config.load(changes=(f"run.folder={folder}", "data.limit_mb=1", "run.precision=fp32"))
         data = config.data
         text = prepare(data.source, vocabulary=data.vocabulary, validation_share=0.04, limit_mb=data.limit_mb)
-        made = trainer.Trainer(config, opened(config, resume=False, overwrite=False), text)
+        made = trainer.Trainer(config, opened(config, resume=False, overwrite=False), Pretraining(config, text))
 
         def step() -> int:
             made.step()

@@ -36,6 +36,7 @@ def test_without_a_name_the_model_trained_here(tmp_path: Path, monkeypatch: pyte
         ("meta-llama/Llama-3.2-1B", "nothing is downloaded"),
         ("empty", "is no model folder: there is no config.json in it, it is empty"),
         ("run", "did you mean run/model"),
+        ("adapter", "it is an adapter: gridstride serve BASE --adapter NAME=adapter serves it"),
         ("run/model/config.json", "is a file: name the folder"),
     ],
 )
@@ -43,5 +44,7 @@ def test_a_name_that_is_none_is_told(name: str, told: str, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     model(tmp_path / "run" / "model")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelError, match=told):
         find(name)

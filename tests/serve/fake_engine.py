@@ -24,7 +24,7 @@ END, LETTER = 0, 70
 
 class CountingRunner:
     steps = steps_alone = 1
-    width = 0
+    width = adapters = 0
 
     def __init__(
         self, *, blocks: int, block_size: int, context: int, vocabulary: int, delay: float, ends: str | None

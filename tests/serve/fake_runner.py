@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def expected(prompt: Sequence[int], sampling: Sampling, eos: frozenset[int] = fr
 
 class FakeRunner:
     vocabulary = VOCABULARY
-    width = 0
+    width = adapters = 0
 
     def __init__(self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1) -> None:
         self.blocks, self.block_size, self.context = blocks, block_size, context
@@ -112,8 +113,9 @@ def _logprobs(tokens: np.ndarray, wanted: int | None) -> tuple[TokenLogprobs, ..
     return None if wanted is None else tuple(TokenLogprobs(-float(token), ()) for token in tokens)
 
 
-def submit(id: str, prompt: Sequence[int], **sampling: object) -> Submit:
-    return Submit(id=id, prompt=tuple(prompt), sampling=Sampling(**sampling), arrived=time.monotonic())  # type: ignore[arg-type]
+def submit(id: str, prompt: Sequence[int], *, adapter: int = 0, **sampling: Any) -> Submit:
+    wishes = Sampling(**sampling)
+    return Submit(id=id, prompt=tuple(prompt), sampling=wishes, arrived=time.monotonic(), adapter=adapter)
 
 
 def run(engine: Engine, *, steps: int = 10_000) -> dict[str, list[Update]]:

@@ -30,6 +30,7 @@ class Chatter:
     """A runner whose model says anything with like chance."""
 
     blocks, block_size, context, vocabulary, steps, steps_alone = 400, 8, 2048, VOCABULARY + 5, 4, 4
+    adapters = 0
 
     def __init__(self) -> None:
         self._generator = torch.Generator().manual_seed(0)

@@ -9,6 +9,7 @@ from typing import Any
 from gridstride.train.checkpoint.folder import begin, opened
 from gridstride.train.config import run_config as settings
 from gridstride.train.data.prepare import Prepared, prepare
+from gridstride.train.pretraining import Pretraining
 from gridstride.train.trainer import Trainer
 
 TINY = (
@@ -62,7 +63,7 @@ def text(chosen: settings.Config) -> Prepared:
 
 def trainer(folder: Path, *changes: str, resume: bool = False) -> Trainer:
     chosen = config(folder, *changes)
-    made = Trainer(chosen, opened(chosen, resume=resume, overwrite=not resume), text(chosen))
+    made = Trainer(chosen, opened(chosen, resume=resume, overwrite=not resume), Pretraining(chosen, text(chosen)))
     begin(made.folder, chosen, anew=not resume)
     if resume:
         assert made.resume()

@@ -185,9 +185,7 @@ def test_patience_ends_a_run_and_the_best_model_stays(tmp_path: Path) -> None:
     exported = models.load(made.folder.model)
     own = {name: value for name, value in made.decoder.state_dict().items() if name != "lm_head.weight"}
     assert all(torch.equal(value, exported.state_dict()[name]) for name, value in own.items())
-    assert ended.validation_loss == evaluate.mean_loss(
-        made.loss, made.prepared.validation(), sequence=16, batch=4, most=None, parallel=made.parallel
-    )
+    assert ended.validation_loss == evaluate.mean_loss(made.loss, made.task.validation(most=None), made.parallel)
 
 
 def _harm(made: Trainer) -> float:
@@ -230,7 +228,7 @@ def test_a_full_disk_during_a_save_loses_nothing(tmp_path: Path, monkeypatch: py
     with pytest.raises(TrainFailed, match=r"step 10 .*the disk is full.*those before are kept.*--resume"):
         Loop(made, Show(), stopped=stopped).run()
     monkeypatch.undo()
-    monkeypatch.setenv("GRIDSTRIDE_CACHE", str(made.prepared.folder.parent.parent))
+    monkeypatch.setenv("GRIDSTRIDE_CACHE", str(made.task.prepared.folder.parent.parent))
     assert made.checkpoints.latest() == 5
     assert run(trainer(tmp_path, resume=True)).reason == "steps"
 
@@ -238,7 +236,7 @@ def test_a_full_disk_during_a_save_loses_nothing(tmp_path: Path, monkeypatch: py
 def test_another_text_is_refused_when_a_run_goes_on(tmp_path: Path) -> None:
     run(trainer(tmp_path), stop_at=6)
     (tmp_path / "text" / "new.py").write_text("a = 1\n" * 100)
-    with pytest.raises(TrainError, match=r"the text is not what .* began with"):
+    with pytest.raises(TrainError, match=r"the data is not what .* began with"):
         trainer(tmp_path, resume=True)
 
 

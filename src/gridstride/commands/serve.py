@@ -72,17 +72,20 @@ class _Ready:
 
     def __call__(self, server: Server) -> None:
         ready, seconds = server.ready, time.monotonic() - self._started
-        names = server.settings.names
+        names, adapters = server.settings.names, list(server.settings.adapters)
         if self._as_json:
             said = {
-                "url": self._url, "models": names, "device": ready.device, "context": ready.context,
-                "longest": ready.longest, "blocks": ready.blocks, "block_size": ready.block_size,
-                "max_running": ready.max_running, "seconds": round(seconds, 3), "engine_pid": server.supervisor.pid,
+                "url": self._url, "models": names, "adapters": adapters, "device": ready.device,
+                "context": ready.context, "longest": ready.longest, "blocks": ready.blocks,
+                "block_size": ready.block_size, "max_running": ready.max_running, "seconds": round(seconds, 3),
+                "engine_pid": server.supervisor.pid,
             }  # fmt: skip
             print(json.dumps(said), flush=True)
             return
         cache = ready.blocks * ready.block_size
         print(f"{names[0]} is served at {self._url}/v1 from {ready.device} after {seconds:.1f} s", flush=True)
+        if adapters:
+            print(f"  adapters, by the request's model: {', '.join(adapters)}", flush=True)
         print(f"  context {ready.context} tokens, cache {cache}, {ready.max_running} sequences at a time", flush=True)
         print(f"  try: curl {self._url}/v1/completions -H 'Content-Type: application/json' \\", flush=True)
         words = json.dumps({"model": names[0], "prompt": "def ", "max_tokens": 32})

@@ -22,6 +22,7 @@ def run(
     what: str | None = None,
     config: str | None,
     changes: Sequence[str],
+    base: str | None,
     data: str | None,
     name: str | None,
     resume: bool,
@@ -33,7 +34,7 @@ def run(
     """Train, or write a configuration to begin from; false where training could not go on."""
     from gridstride.train.errors import TrainError, TrainFailed
 
-    changes = [*changes, *_said("data.source", data), *_said("run.name", name)]
+    changes = [*changes, *_said("tune.base", base), *_said("data.source", data), *_said("run.name", name)]
     if resume and overwrite:
         raise WrongUse("--resume goes on with a run, --overwrite begins it anew: give one of them")
     try:
@@ -177,6 +178,9 @@ def _show(record: dict[str, Any]) -> None:
     if record["ended"] == "signal":
         console.print(f"stopped at step {record['steps']}, saved. Go on with: {record['go_on']}")
         return
+    if "result" in record:
+        _show_tuned(record)
+        return
     below = record["baselines_bits_per_byte"]
     console.print(record["samples"][0].rstrip(), style="dim")
     console.print()
@@ -191,3 +195,20 @@ def _show(record: dict[str, Any]) -> None:
     minutes, loss, model = record["seconds"] / 60, record["validation_loss"], f"{record['folder']}/model"
     console.print(f"{record['steps']} steps, {record['tokens']:,} tokens in {minutes:.1f} min; {loss:.3f} nats/token")
     console.print(f"{model} is ready:  gridstride generate {model}  ·  gridstride serve {model}")
+
+
+def _show_tuned(record: dict[str, Any]) -> None:
+    console, base, result = stdout(), record["data"]["base"], record["result"]
+    if record["samples"]:
+        console.print(record["samples"][0].rstrip(), style="dim")
+        console.print()
+    before, after = record["base_validation_loss"], record["validation_loss"]
+    console.print(f"held out, nats per token: {before:.3f} before, {after:.3f} now", style="bold")
+    if "preferred" in record:
+        console.print(f"of held-out pairs the chosen answer gained on the other in {record['preferred']:.0%}")
+    console.print(f"{record['steps']} steps, {record['tokens']:,} tokens in {record['seconds'] / 60:.1f} min")
+    whole = record.get("merged") or (None if result.endswith("/adapter") else result)
+    if whole is None:
+        console.print(f"{result} is ready:  gridstride serve {base} --adapter NAME={result}")
+    else:
+        console.print(f"{whole} is ready:  gridstride chat {whole}  ·  gridstride serve {whole}")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from gridstride.train.distributed.outcome import is_rank, told
 from gridstride.train.errors import TrainFailed
-from gridstride.train.run import Wanted, configuration
+from gridstride.train.run import Wanted, configuration, shape
 
 __all__ = ["is_rank", "rank", "start"]
 
@@ -33,7 +33,7 @@ def start(wanted: Wanted, count: int, *, as_json: bool) -> None:
 
     config = configuration(wanted)
     if not wanted.resume:  # else the run's own configuration counts, which the ranks read
-        check(config, arranged(config, count), config.data.vocabulary)
+        check(config, arranged(config, count), shape(config))
     words = [sys.executable, "-m", "gridstride", "train", *_words(wanted), *(["--json"] if as_json else [])]
     processes.launch(words, count, say=lambda text: print(text, file=sys.stderr, flush=True))
 

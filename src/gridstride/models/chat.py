@@ -23,13 +23,15 @@ def render(
     continue_final_message: bool = False,
     tools: Sequence[Mapping[str, Any]] | None = None,
     chat_template: str | None = None,
+    marks: tuple[str, str] = ("", ""),
     **values: Any,
 ) -> str:
     """The conversation as text with its special tokens: encode it with `special=False`.
 
     `values` reach the template by name, as `enable_thinking` does. With `continue_final_message` the text ends where
     the last message does, without what closes it, so that the model goes on with it. `chat_template` stands instead of
-    the folder's. ModelError where the folder has no template, or where the template refuses the messages.
+    the folder's; `marks` surround what it says the model generates. ModelError where the folder has no template, or
+    where the template refuses the messages.
     """
     folder = model.folder if isinstance(model, Tokenizer) else Path(model)
     if folder is None:
@@ -45,7 +47,7 @@ def render(
     plain = {"messages": _plain(messages), "tools": _plain(tools)}
     begins = add_generation_prompt and not continue_final_message
     try:
-        made = sandbox.render(text, given | plain | {"add_generation_prompt": begins})
+        made = sandbox.render(text, given | plain | {"add_generation_prompt": begins}, marks=marks)
         return _open(made, messages, folder) if continue_final_message else made
     except jinja2.TemplateError as error:
         told = _told(error)

@@ -36,15 +36,16 @@ class Header:
 class Checkpoint:
     """A folder's safetensors files, held open; nothing of them but the headers is in memory until it is asked for."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, single: str | None = None) -> None:
+        """`single`: the one file that is meant, where it is not the model's."""
+        self.folder, self._single = folder, single
         self.headers: dict[str, Header] = {}
         self._files: dict[Path, Any] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         try:
-            for file, expected in _files(self.folder).items():
+            for file, expected in _files(self.folder, self._single).items():
                 self._open(file, expected)
         except BaseException:
             self._stack.close()
@@ -59,6 +60,11 @@ class Checkpoint:
     def read(self, name: str) -> Any:
         """The tensor, as a view of its file."""
         return self._files[self.headers[name].file].get_tensor(name)
+
+    def metadata(self, file: str) -> dict[str, str]:
+        """What a file says of itself beside its tensors."""
+        found: dict[str, str] = self._files[self.folder / file].metadata() or {}
+        return found
 
     def _open(self, path: Path, expected: frozenset[str] | None) -> None:
         import safetensors
@@ -85,8 +91,12 @@ def _header(path: Path, file: Any, name: str) -> Header:
     return Header(path, dtype, tuple(part.get_shape()))
 
 
-def _files(folder: Path) -> dict[Path, frozenset[str] | None]:
+def _files(folder: Path, single: str | None) -> dict[Path, frozenset[str] | None]:
     """The files to open, each with the names that the index says it holds; None where there is no index."""
+    if single is not None:
+        if not (folder / single).exists():
+            raise ModelError(f"{folder} has no {single}")
+        return {folder / single: None}
     if (folder / INDEX).exists():
         return _indexed(folder)
     if (folder / SINGLE).exists():

@@ -24,6 +24,20 @@ def causal(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return ops.causal_attention(q, k, v)
 
 
+def packed(segments: Tensor) -> Attend:
+    """Attention of rows in which several sequences stand side by side: [B, T] says whose each token is.
+
+    Each sees its own alone, as if the others were not there; positions have to begin anew with each.
+    """
+    same = segments.unsqueeze(-1) == segments.unsqueeze(-2)
+    seen = same.tril().unsqueeze(1)
+
+    def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return ops.causal_attention(q, k, v, seen)
+
+    return attend
+
+
 class RMSNorm(nn.Module):
     def __init__(self, width: int, eps: float) -> None:
         super().__init__()

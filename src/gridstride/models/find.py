@@ -36,4 +36,6 @@ def _inside(folder: Path) -> str:
     """A run's folder holds its model one level down."""
     if (folder / "model" / "config.json").is_file():
         return f"; did you mean {folder / 'model'}?"
+    if (folder / "adapter_config.json").is_file():
+        return f"; it is an adapter: gridstride serve BASE --adapter NAME={folder} serves it"
     return "" if any(folder.iterdir()) else ", it is empty: name one with config.json, tokenizer.json and the weights"

@@ -20,7 +20,7 @@ from gridstride.models.hf_config import from_hf
 from gridstride.models.hf_names import COMPUTED, Place, bare, place
 from gridstride.models.saving import save, save_state
 
-__all__ = ["find", "load", "read_config", "save", "save_state"]
+__all__ = ["find", "load", "read_config", "save", "save_state", "stored_dtype"]
 
 _HEAD = "lm_head.weight"
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -49,6 +49,14 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu", dtype: torch
             raise ModelError(f"{folder}: {size / 1e9:.1f} GB of weights do not fit on {device}: {error}") from error
     decoder.eval()
     return decoder
+
+
+def stored_dtype(folder: str | Path) -> torch.dtype:
+    """The type of the folder's embedding, which `load` gives all weights."""
+    config = read_config(folder)
+    with Checkpoint(Path(folder)) as checkpoint:
+        name = place(config, "embed_tokens.weight", bare=bare(config, checkpoint.headers)).name
+        return _DTYPES[checkpoint.headers[name].dtype]
 
 
 class _Shapes(TorchFunctionMode):

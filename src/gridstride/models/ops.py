@@ -43,10 +43,14 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Causal self-attention: q [B, T, H, D], k and v [B, T, K, D] with H a multiple of K; gives [B, T, H, D]."""
+def causal_attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+    """Causal self-attention: q [B, T, H, D], k and v [B, T, K, D] with H a multiple of K; gives [B, T, H, D].
+
+    `seen` [B, 1, T, T] says instead which keys each query sees.
+    """
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
-    out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] != q.shape[1])
+    grouped = k.shape[1] != q.shape[1]
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=grouped)
     return out.transpose(1, 2)
 
 

@@ -24,11 +24,15 @@ STEPS = 200_000  # of loops and calls: a conversation of a thousand messages tak
 LENGTH = 1 << 24  # characters or items
 
 _steps_left: ContextVar[list[int]] = ContextVar("_steps_left")
+_marks: ContextVar[tuple[str, str]] = ContextVar("_marks")
 
 
-def render(text: str, values: dict[str, Any]) -> str:
-    """The template's text for these values; jinja2.TemplateError for whatever goes wrong in it."""
-    token = _steps_left.set([STEPS])
+def render(text: str, values: dict[str, Any], *, marks: tuple[str, str] = ("", "")) -> str:
+    """The template's text for these values; jinja2.TemplateError for whatever goes wrong in it.
+
+    `marks` stand before and after what is inside of `{% generation %}`.
+    """
+    token, marked = _steps_left.set([STEPS]), _marks.set(marks)
     try:
         pieces = []
         length = 0
@@ -43,6 +47,7 @@ def render(text: str, values: dict[str, Any]) -> str:
         raise jinja2.TemplateError(f"{type(error).__name__}: {error}") from error
     finally:
         _steps_left.reset(token)
+        _marks.reset(marked)
 
 
 @lru_cache(maxsize=16)
@@ -94,7 +99,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 class _Generation(ext.Extension):
-    """`{% generation %}` marks in training what the model says; for rendering it changes nothing."""
+    """`{% generation %}` marks in training what the model says; without marks it changes nothing."""
 
     tags = {"generation"}  # noqa: RUF012  (as jinja declares it)
 
@@ -105,7 +110,8 @@ class _Generation(ext.Extension):
 
     def _body(self, caller: Any) -> str:
         said: str = caller()
-        return said
+        before, after = _marks.get()
+        return before + said + after
 
 
 class _Counted:

@@ -62,7 +62,7 @@ def save_state(
     texts = {**_texts(config, next(iter(state.values())).dtype, eos, bos), **(files or {})}
     if target.exists() and not (target / "config.json").is_file() and (not target.is_dir() or any(target.iterdir())):
         raise ModelError(f"{target} exists and is no model folder: it is left as it is, choose another name")
-    with _new_folder(target) as new:
+    with new_folder(target) as new:
         for name, text in texts.items():
             (new / name).write_text(text, encoding="utf-8")
         _write_weights(_plan(config, state, shard_bytes), state, new)
@@ -75,15 +75,16 @@ def _texts(config: DecoderConfig, dtype: torch.dtype, eos: Collection[int], bos:
     # Said even where there are none: the families' own defaults are ids of other vocabularies.
     special = {"bos_token_id": bos, "eos_token_id": ends, "pad_token_id": None}
     about = to_hf(config) | {"dtype": str(dtype).removeprefix("torch.")} | special
-    return {"config.json": _json(about), "generation_config.json": _json(special)}
+    return {"config.json": text_of(about), "generation_config.json": text_of(special)}
 
 
-def _json(thing: dict[str, Any]) -> str:
+def text_of(thing: dict[str, Any]) -> str:
+    """An object as these files have it."""
     return json.dumps(thing, indent=2, allow_nan=False) + "\n"
 
 
 @contextmanager
-def _new_folder(target: Path) -> Iterator[Path]:
+def new_folder(target: Path) -> Iterator[Path]:
     """A folder beside the target, gone at the end whatever happens; errors of the disk as ModelError."""
     import safetensors
 
@@ -154,7 +155,7 @@ def _write_weights(shards: list[list[_Stored]], state: Mapping[str, Tensor], fol
         weights |= {held.name: file for held in shard}
     if len(shards) > 1:
         total = sum(held.bytes for shard in shards for held in shard)
-        (folder / INDEX).write_text(_json({"metadata": {"total_size": total}, "weight_map": weights}))
+        (folder / INDEX).write_text(text_of({"metadata": {"total_size": total}, "weight_map": weights}))
 
 
 def _whole(held: _Stored, state: Mapping[str, Tensor]) -> Tensor:

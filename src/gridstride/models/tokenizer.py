@@ -42,6 +42,11 @@ class Tokenizer:
         ids: list[int] = encoded.ids
         return ids
 
+    def encode_with_places(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Tokens of a text that has its special tokens already, and which characters each stands for, from and to."""
+        [encoded] = self._tokenizer.encode_batch([text], add_special_tokens=False)
+        return encoded.ids, encoded.offsets
+
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of tokens; `special`: special tokens are shown too."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=not special)

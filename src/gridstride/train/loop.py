@@ -10,12 +10,9 @@ from typing import Any, Protocol
 
 import torch
 
-from gridstride.models import cost
-from gridstride.models import folder as models
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.train import evaluate
-from gridstride.train.checkpoint import export
 from gridstride.train.checkpoint.folder import command
 from gridstride.train.distributed import collectives
 from gridstride.train.errors import TrainFailed
@@ -80,6 +77,8 @@ class Loop:
 
     def _steps(self, profiler: Profiler) -> str:
         run, progress = self.config.run, self.progress
+        if self.trainer.task.begins_trained and progress.step == 0:  # what is never improved on is what is exported
+            self._validate()
         while not progress.done:
             profiler.at(progress.step)
             self._unread.append(self.trainer.step())
@@ -99,7 +98,7 @@ class Loop:
                 self._save()
             if stopped:
                 return "signal"
-        return "steps" if run.steps else "minutes"
+        return "minutes" if run.minutes else "steps"
 
     def _plan(self) -> None:
         """Set the end of a run that has minutes once its decay must begin; the first rank decides, as clocks differ."""
@@ -124,8 +123,10 @@ class Loop:
         self._validate()
         self._save()
         if self.progress.stale:  # an earlier model was better, and is what was exported
-            best = models.load(self.trainer.folder.model) if collectives.rank() == 0 else None
-            self.trainer.parallel.refill(best.state_dict() if best else {})
+            trainer = self.trainer
+            first = collectives.rank() == 0
+            best = trainer.task.exported(trainer.decoder, trainer.folder) if first else {}
+            trainer.parallel.refill(dict(best))
         return self._loss(most=None)
 
     def _save(self) -> None:
@@ -190,8 +191,8 @@ class Loop:
             self._export()
         else:
             progress.stale += 1
-        bits = evaluate.bits_per_byte(loss, self.trainer.prepared)
-        entry = {"step": progress.step, "validation_loss": loss, "validation_bits_per_byte": round(bits, 5)}
+        figures = {name: round(value, 5) for name, value in self.trainer.task.figures(loss).items()}
+        entry = {"step": progress.step, "validation_loss": loss, **figures}
         if self.log is not None:
             self.log.write(entry)
             self.show.validated(entry)
@@ -205,16 +206,9 @@ class Loop:
             self._drawn = self.progress.seconds
 
     def _loss(self, *, most: int | None) -> float:
-        trainer, run = self.trainer, self.config.run
+        trainer = self.trainer
         trainer.module.eval()
-        loss = evaluate.mean_loss(
-            trainer.loss,
-            trainer.prepared.validation(),
-            sequence=self.config.data.sequence,
-            batch=run.micro_batch or run.batch,
-            most=most,
-            parallel=trainer.parallel,
-        )
+        loss = evaluate.mean_loss(trainer.loss, trainer.task.validation(most=most), trainer.parallel)
         trainer.module.train()
         if not math.isfinite(loss):
             raise TrainFailed(self._diverged(self.progress.step, loss, 0.0))
@@ -227,7 +221,7 @@ class Loop:
     def _write(self, whole: Decoder | None) -> None:
         assert whole is not None, "the first rank has the weights"
         try:
-            export.write(whole, self.trainer.prepared, self.trainer.folder.model)
+            self.trainer.task.export(whole, self.trainer.folder)
         except ModelError as error:
             raise TrainFailed(f"{error}. Mend that, then go on: {command(self.config, '--resume')}") from error
 
@@ -237,11 +231,10 @@ class Loop:
         return min(self.progress.seconds / (self.config.run.minutes * 60), 1.0)
 
     def _tokens_per_second(self) -> float:
-        return self.clock.steps_per_second * self.config.run.batch * self.config.data.sequence
+        return self.clock.steps_per_second * self.trainer.task.tokens_per_step
 
     def _mfu(self, tokens_per_second: float) -> float:
-        needed = cost.train_flops(self.trainer.decoder.config, self.config.data.sequence, causal=True)
-        return float(tokens_per_second * needed / (self.peak * collectives.world()))
+        return float(tokens_per_second * self.trainer.task.flops_per_token / (self.peak * collectives.world()))
 
     def _ended(self, reason: str, loss: float | None) -> Ended:
         tokens = self._tokens_per_second()

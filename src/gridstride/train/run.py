@@ -6,26 +6,27 @@ import json
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import torch
 
-from gridstride.models import folder as models
-from gridstride.train import evaluate
+from gridstride.models.config import DecoderConfig
+from gridstride.models.errors import ModelError
+from gridstride.train import model
 from gridstride.train.checkpoint.checkpoints import Checkpoints
 from gridstride.train.checkpoint.folder import RunFolder, begin, command, compatible, opened, place
 from gridstride.train.config import run_config as settings
-from gridstride.train.data.prepare import Prepared, described, prepare
+from gridstride.train.data.prepare import Prepared, prepare
 from gridstride.train.distributed import collectives, outcome
 from gridstride.train.errors import TrainFailed
 from gridstride.train.loop import Ended, Loop, Show
-from gridstride.train.report import baselines as counts
-from gridstride.train.report.curve import draw
-from gridstride.train.report.sample import BEGINNINGS, sample
-from gridstride.train.trainer import Trainer, newest, sampler
+from gridstride.train.pretraining import Pretraining
+from gridstride.train.task import Task
+from gridstride.train.trainer import Trainer, newest
+from gridstride.train.tuning import tuning
 
 Say = Callable[[str], None]
 
@@ -45,25 +46,11 @@ def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] =
     if outcome.attempt():
         wanted = collectives.decided(partial(_again, wanted))
     config, folder = collectives.decided(partial(_opened, wanted))
-    say(f"text: {config.data.source}")
-    data = config.data
-    prepared = collectives.decided(
-        lambda: prepare(
-            data.source,
-            vocabulary=data.vocabulary,
-            validation_share=data.validation_share,
-            limit_mb=data.limit_mb,
-            encoding=data.encoding,
-        )
-    )
-    if prepared.left_out:
-        say(f"left out: {prepared.left_out}")
-    say(_text_described(prepared))
-    sampler(config, prepared)  # too little text is said before anything is counted or built
+    task = _task(config, say)  # too little data is said before anything is built
     if wanted.resume:
         collectives.decided(partial(newest, Checkpoints(folder.checkpoints), config, verify=True))
     with _memory_told(config):
-        trainer = Trainer(config, folder, prepared)
+        trainer = Trainer(config, folder, task)
     # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
     config = replace(config, run=replace(config.run, precision=trainer.precision.name))
     collectives.decided(partial(begin, folder, config, anew=wanted.overwrite and not wanted.resume))
@@ -97,6 +84,27 @@ def _memory_told(config: settings.Config) -> Iterator[None]:
         raise TrainFailed(f"the memory is full ({first}). {smaller} takes less, or a smaller model") from error
 
 
+def _task(config: settings.Config, say: Say) -> Task:
+    """What is to be trained; its data is read."""
+    if config.tune.base:
+        return tuning.task(config, say)
+    data = config.data
+    say(f"text: {data.source}")
+    prepared = collectives.decided(
+        lambda: prepare(
+            data.source,
+            vocabulary=data.vocabulary,
+            validation_share=data.validation_share,
+            limit_mb=data.limit_mb,
+            encoding=data.encoding,
+        )
+    )
+    if prepared.left_out:
+        say(f"left out: {prepared.left_out}")
+    say(_text_described(prepared))
+    return Pretraining(config, prepared)
+
+
 def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
     ended = Loop(trainer, show, stopped=stopped).run()
     record = _record(trainer, ended)
@@ -122,6 +130,13 @@ def configuration(wanted: Wanted) -> settings.Config:
     return config
 
 
+def shape(config: settings.Config) -> DecoderConfig:
+    """Of the decoder that is to be trained, as far as it is known before the text is."""
+    if config.tune.base:
+        return tuning.base_of(config).shape
+    return model.shape(config, config.data.vocabulary)
+
+
 def _opened(wanted: Wanted) -> tuple[settings.Config, RunFolder]:
     config = configuration(wanted)
     folder = opened(config, resume=wanted.resume, overwrite=wanted.overwrite)
@@ -139,53 +154,49 @@ def _text_described(prepared: Prepared) -> str:
 
 def _model_described(trainer: Trainer) -> str:
     config = trainer.decoder.config
+    learned = sum(weight.numel() for weight in trainer.decoder.parameters() if weight.requires_grad)
+    some = "" if learned == config.parameters() else f", {learned / 1e6:.2f} M of updates learn"
     return (
-        f"{config.parameters() / 1e6:.1f} M parameters ({config.layers} layers of {config.width}), "
+        f"{config.parameters() / 1e6:.1f} M parameters ({config.layers} layers of {config.width}{some}), "
         f"{trainer.config.optimiser.kind}, {trainer.precision.name} on {trainer.device}"
     )
 
 
 def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
     """What a run was and reached."""
-    progress, prepared, config = trainer.progress, trainer.prepared, trainer.config
+    progress, task = trainer.progress, trainer.task
     record: dict[str, Any] = {
         "folder": str(trainer.folder.path),
         "ended": ended.reason,
         "steps": progress.step,
-        "tokens": progress.step * config.run.batch * config.data.sequence,
+        "tokens": round(progress.step * task.tokens_per_step),
         "seconds": round(progress.seconds, 1),
         "processor_seconds": round(progress.processor_seconds, 1),
         "tokens_per_second": round(ended.tokens_per_second, 1),
         "mfu": round(ended.mfu, 4),
         "mfu_of": ended.peak_source,
         "parameters": trainer.decoder.config.parameters(),
-        "data": described(prepared),
+        "data": task.described(),
         "precision": trainer.precision.name,
         "ran_on": {"device": str(trainer.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
     }
     if ended.validation_loss is not None:
         record["validation_loss"] = ended.validation_loss
-        record["validation_bits_per_byte"] = evaluate.bits_per_byte(ended.validation_loss, prepared)
+        record |= task.figures(ended.validation_loss)
         record["best_step"] = progress.best_step
     return record
 
 
 def _finished(trainer: Trainer, record: dict[str, Any], say: Say, stopped: Callable[[], bool]) -> bool:
-    """Baselines, samples and the picture: what comes after training, beside the model; false where it was stopped."""
+    """What comes after training, beside the model; false where it was stopped."""
     folder = trainer.folder
-    say("counting trigrams of the same text, to compare with")
-    found = counts.measure(trainer.prepared, stopped=stopped)
-    if found is None:
-        return False
-    record["baselines_bits_per_byte"] = asdict(found)
-    decoder = models.load(folder.model, device=trainer.device)
-    tokens = min(160, trainer.config.data.sequence)
-    tokenizer = trainer.prepared.tokenizer()
-    record["samples"] = [sample(decoder, tokenizer, text, tokens=tokens) for text in BEGINNINGS]
+    try:
+        if not trainer.task.finish(trainer.parallel.objective, folder, record, say=say, stopped=stopped):
+            return False
+    except ModelError as error:
+        raise TrainFailed(f"{error}. Mend that, then go on: {command(trainer.config, '--resume')}") from error
     record["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     record["ran_on"]["system"] = f"{platform.system()} {platform.machine()}"
     folder.write("sample.txt", "\n\n--------\n\n".join(record["samples"]) + "\n")
     folder.write("result.json", json.dumps(record, indent=1) + "\n")
-    if not draw(folder, folder.path / "curve.png", trigram=found.token_trigram_nats):
-        say("no curve.png: that needs matplotlib, pip install 'gridstride[train]'")
     return True

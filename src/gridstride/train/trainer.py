@@ -7,6 +7,7 @@ gives the losses of one that was not.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,15 +17,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from gridstride.models import openmp
+from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.train import model
 from gridstride.train.checkpoint import state
 from gridstride.train.checkpoint.checkpoints import CheckpointError, Checkpoints, Manifest
 from gridstride.train.checkpoint.folder import RunFolder, command
 from gridstride.train.config import run_config as settings
 from gridstride.train.config.arrangement import Arrangement
-from gridstride.train.data.prepare import Prepared
-from gridstride.train.data.sequences import Sampler
 from gridstride.train.distributed import collectives, parallel
 from gridstride.train.distributed.parallel import Parallel
 from gridstride.train.errors import TrainError, TrainFailed
@@ -32,6 +31,7 @@ from gridstride.train.optim import optimiser, schedule
 from gridstride.train.optim.precision import Precision, choose
 from gridstride.train.optim.threads import fastest
 from gridstride.train.report.progress import Progress, random_state, restore_random
+from gridstride.train.task import Batch, Task
 
 _TRIED_ROWS = 2  # of a step with which numbers of threads are compared: enough for each to have its part
 _THREADS_STAY = 30.0  # seconds between two measurements
@@ -64,16 +64,15 @@ class WithLoss(nn.Module):
 class Trainer:
     """One run's state, and its step."""
 
-    def __init__(self, config: settings.Config, folder: RunFolder, prepared: Prepared) -> None:
+    def __init__(self, config: settings.Config, folder: RunFolder, task: Task) -> None:
         run = config.run
-        self.config, self.folder, self.prepared = config, folder, prepared
+        self.config, self.folder, self.task = config, folder, task
         self.device = device_of(run.device)
         self.precision = collectives.decided(partial(choose, run.precision, self.device))  # it may measure
-        self.parallel = _spread(config, prepared.vocabulary, self.precision, self.device)
+        self.parallel = _spread(config, task, self.precision, self.device)
         self.decoder, self.module = self.parallel.decoder, self.parallel.model
         self.optimisers = optimiser.build(self.decoder, config.optimiser, self.precision)
         self.scaler = self.precision.scaler()
-        self.sampler = sampler(config, prepared)
         self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
         self.progress = Progress()
         self._planned()
@@ -87,7 +86,7 @@ class Trainer:
         """One optimiser step on the batch that the number of finished steps names."""
         number = self.progress.step
         rate = self.optimisers.scale(schedule.factor(self.config.schedule, number, self.progress.plan))
-        loss = self._backward(*self.sampler.rows(number))
+        loss = self._backward(self.task.batch(number))
         for part in self.optimisers.parts:
             self.scaler.unscale_(part)
         norm = optimiser.clip(self.decoder.parameters(), self.config.optimiser.clip)
@@ -97,23 +96,22 @@ class Trainer:
         self.progress.step += 1
         return Stepped(self.progress.step, loss, norm, rate)
 
-    def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Mean loss in nats per token, in the run's precision; not compiled, as validation has other shapes."""
-        return self._loss(self.module, inputs, targets)
+    def loss(self, *rows: Tensor) -> Tensor:
+        """Mean loss of some rows, in the run's precision; not compiled, as validation has other shapes."""
+        return self._loss(self.module, rows)
 
-    def _loss(self, module: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+    def _loss(self, module: nn.Module, rows: Iterable[Tensor]) -> Tensor:
         with self.precision.autocast():
-            loss: Tensor = module(_moved(inputs, self.device), _moved(targets, self.device))
+            loss: Tensor = module(*(_moved(each, self.device) for each in rows))
         return loss
 
-    def _backward(self, inputs: Tensor, targets: Tensor) -> Tensor:
+    def _backward(self, batch: Batch) -> Tensor:
         """Gradients of the batch's mean loss, in micro-batches; gives that loss."""
-        size = self.config.run.micro_batch or len(inputs)
         total = torch.zeros((), device=self.device)
-        parts = list(zip(inputs.split(size), targets.split(size), strict=True))
-        for number, (x, y) in enumerate(parts, start=1):
+        parts = list(batch.parts(self.config.run.micro_batch or len(batch.weights)))
+        for number, (rows, share) in enumerate(parts, start=1):
             with self.parallel.accumulating(last=number == len(parts)):
-                loss = self._loss(self._stepped, x, y) * (len(x) / len(inputs))
+                loss = self._loss(self._stepped, rows) * share
                 self.scaler.scale(loss).backward()
             total += loss.detach()
         return total
@@ -141,20 +139,20 @@ class Trainer:
 
     def _tried(self) -> None:
         """A part of a step, which leaves nothing behind."""
-        length = self.config.data.sequence
-        tokens = torch.arange(_TRIED_ROWS * (length + 1)).view(_TRIED_ROWS, -1) % self.prepared.vocabulary
+        rows, _ = next(self.task.batch(0).parts(_TRIED_ROWS))
         with torch.random.fork_rng(devices=[]):
-            self._loss(self.module, tokens[:, :-1], tokens[:, 1:]).backward()
+            self._loss(self.module, rows).backward()
         self.optimisers.zero_grad()
 
     def _planned(self) -> None:
-        if self.config.run.steps:
-            self.progress.plan = schedule.planned(self.config.schedule, self.config.run.steps)
+        steps = self.config.run.steps or self.task.steps
+        if steps:
+            self.progress.plan = schedule.planned(self.config.schedule, steps)
 
     def save(self) -> None:
         """A checkpoint of now; raises TrainFailed where it cannot be written."""
         meta = {
-            "fingerprint": self.prepared.fingerprint,
+            "fingerprint": self.task.fingerprint,
             "progress": self.progress.saved(),
             "scaler": self.scaler.state_dict(),
             "threads": torch.get_num_threads(),
@@ -171,10 +169,10 @@ class Trainer:
         if found is None:
             return False
         step = found.step
-        if found.meta["fingerprint"] != self.prepared.fingerprint:
+        if found.meta["fingerprint"] != self.task.fingerprint:
             raise TrainError(
-                f"the text is not what {self.folder.path} began with, so its order would be another. "
-                "Bring the old text back, or begin another run: --name NAME"
+                f"the data is not what {self.folder.path} began with, so its order would be another. "
+                "Bring the old one back, or begin another run: --name NAME"
             )
         tensors = state.take(self.decoder, self.optimisers.parts)
         self.checkpoints.load(step, tensors)
@@ -205,13 +203,13 @@ def newest(checkpoints: Checkpoints, config: settings.Config, *, verify: bool = 
         raise CheckpointError(f"{error}. {way}") from error
 
 
-def _spread(config: settings.Config, vocabulary: int, precision: Precision, device: torch.device) -> Parallel:
+def _spread(config: settings.Config, task: Task, precision: Precision, device: torch.device) -> Parallel:
     """The model over all ranks; TrainError where they, the model and the batch do not fit together."""
     run = config.run
     arrangement = arranged(config, collectives.world())
-    check(config, arrangement, vocabulary, fp16=precision.name == "fp16")
+    check(config, arrangement, task.shape, fp16=precision.name == "fp16")
     with parallel.deferred(arrangement):
-        objective = WithLoss(model.build(config, vocabulary))
+        objective = task.objective()
     layer = partial(_prepared_layer, recompute=run.checkpoint_activations, compiled=run.compile and arrangement.sharded)
     bf16 = precision.name == "bf16"
     spread = parallel.prepare(objective, arrangement, device=device, bf16=bf16, each_layer=layer)
@@ -226,9 +224,8 @@ def arranged(config: settings.Config, world: int) -> Arrangement:
     return Arrangement(world=world, mode=wanted.mode, tensor=wanted.tensor, sequence=wanted.sequence)
 
 
-def check(config: settings.Config, arrangement: Arrangement, vocabulary: int, *, fp16: bool = False) -> None:
+def check(config: settings.Config, arrangement: Arrangement, shape: DecoderConfig, *, fp16: bool = False) -> None:
     """TrainError where ranks, model and batch do not fit together."""
-    shape = model.shape(config, vocabulary)
     arrangement.check(shape, batch=config.run.batch, length=config.data.sequence, fp16=fp16)
 
 
@@ -243,31 +240,14 @@ def device_of(name: str) -> torch.device:
     return torch.device(name)
 
 
-def sampler(config: settings.Config, prepared: Prepared) -> Sampler:
-    """This rank's part of the text; TrainError where there is less than a few windows of it."""
-    sequence, batch = config.data.sequence, config.run.batch
-    needed = {"train": 2 * sequence + 1, "validation": sequence + 1}
-    for name, least in needed.items():
-        have = getattr(prepared, f"{name}_tokens")
-        if have < least:
-            smaller = f", or set data.sequence to {have // 4}" if have >= 32 else ""
-            raise TrainError(
-                f"data: the text gives {have} tokens for {name}; at least {least} are needed with data.sequence = "
-                f"{sequence}. Give more text{smaller}"
-            )
+def share_of_rows(config: settings.Config) -> tuple[int, int]:
+    """This process's place among those that have rows of their own, and how many these are."""
     groups = max(collectives.world() // config.parallel.tensor, 1)
-    if batch % groups:
+    if config.run.batch % groups:
         raise TrainError(
-            f"config: run.batch = {batch} is no multiple of {groups}, the processes with rows of their own"
+            f"config: run.batch = {config.run.batch} is no multiple of {groups}, the processes with rows of their own"
         )
-    return Sampler(
-        tokens=prepared.train(),
-        sequence=sequence,
-        batch=batch,
-        seed=config.run.seed,
-        rank=collectives.rank() // config.parallel.tensor,
-        world=groups,
-    )
+    return collectives.rank() // config.parallel.tensor, groups
 
 
 def _moved(rows: Tensor, device: torch.device) -> Tensor:

@@ -22,6 +22,7 @@ _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _POLICIES = ("continuous", "fifo", "static")  # as gridstride.serve.engine.policies has them, which imports more
 _POOLINGS = ("last", "mean")  # as gridstride.models.pooling has them
 _ORIGIN = re.compile(r"https?://[^/\s]+")
+_TEMPLATE = "chat_template.jinja"  # of an adapter that was trained with one of its own
 _NAME = "model"  # the folder that `gridstride train` leaves below that of its run
 
 
@@ -40,6 +41,7 @@ class Options:
     api_key: Sequence[str]
     api_key_file: str | None
     policy: str
+    adapter: Sequence[str]
     served_name: Sequence[str]
     max_model_len: int | None
     tensor_parallel_size: int
@@ -92,6 +94,7 @@ def build_of(folder: Path, options: Options) -> Build:
             "max_running": options.max_running,
             "longest": options.max_model_len,
             "tensor_parallel": options.tensor_parallel_size,
+            "adapters": [str(place.absolute()) for place in adapters(options).values()],
         },
     )
 
@@ -108,19 +111,42 @@ def settings_of(folder: Path, options: Options) -> Settings:
         sampling = generation.sampling(folder)
         pooled = pooling(folder) if options.pooling is None else cast("Pooling", options.pooling)
         template = None if options.chat_template is None else read_text(Path(options.chat_template).expanduser())
+        own = {
+            name: read_text(file) if (file := place / _TEMPLATE).is_file() else None
+            for name, place in adapters(options).items()
+        }
     except ModelError as error:
         raise WrongUse(str(error)) from error
+    names = tuple(options.served_name) or (name_of(folder),)
+    if both := own.keys() & set(names):
+        raise WrongUse(f"--adapter {min(both)}=…: that is the model's own name: give the adapter another")
     return Settings(
         sampling=sampling,
         pooling=pooled,
         chat_template=template,
         origins=tuple(options.cors),
-        names=tuple(options.served_name) or (name_of(folder),),
+        names=names,
+        adapters=own,
         api_keys=keys(options),
         max_body=bytes_of("--max-body", options.max_body),
         grace=options.grace,
         stall_after=options.stall_after,
     )
+
+
+def adapters(options: Options) -> dict[str, Path]:
+    """Folders by name; what they hold is read by the engine."""
+    found: dict[str, Path] = {}
+    for word in options.adapter:
+        name, equals, place = word.partition("=")
+        if not equals or not name.strip() or not name.isprintable() or not place:
+            raise WrongUse(f"--adapter {word}: write NAME=DIR, as in --adapter polite=runs/tuned/adapter")
+        if name in found:
+            raise WrongUse(f"--adapter {word}: there is another adapter of the name {name}")
+        found[name] = Path(place).expanduser()
+        if not found[name].is_dir():
+            raise WrongUse(f"--adapter {word}: there is no folder {place}")
+    return found
 
 
 def name_of(folder: Path) -> str:

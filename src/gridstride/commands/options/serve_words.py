@@ -46,6 +46,10 @@ def serve(
     policy: Annotated[
         str, typer.Option("--policy", metavar="NAME", help="continuous; fifo and static are there to be compared with.")
     ] = "continuous",
+    adapter: Annotated[
+        list[str] | None,
+        typer.Option("--adapter", metavar="NAME=DIR", help="A LoRA adapter that requests call NAME; repeatable."),
+    ] = None,
     served_name: Annotated[
         list[str] | None,
         typer.Option("--served-name", metavar="NAME", help="What requests call the model; repeatable."),
@@ -88,7 +92,7 @@ def serve(
     return call(
         "serve", model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
         block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
-        policy=policy, served_name=served_name or (), max_model_len=max_model_len,
+        policy=policy, adapter=adapter or (), served_name=served_name or (), max_model_len=max_model_len,
         tensor_parallel_size=tensor_parallel_size, chat_template=chat_template,
         pooling=pooling, cors=cors or (), max_body=max_body, grace=grace, stall_after=stall_after, as_json=as_json,
     )  # fmt: skip

@@ -33,6 +33,10 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A value, as optimiser.lr=0.001; repeatable."),
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FOLDER", help="Go on from this model, with conversations or preferences."),
+    ] = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="PATH", help="A folder of text, a text file, or .jsonl.")
     ] = None,
@@ -50,13 +54,15 @@ def train(
     """Train a language model.
 
     Without options: on the Python standard library's own source, in less than ten minutes, on any machine. The model
-    lands in runs/stdlib/model. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
+    lands in runs/stdlib/model. With --from FOLDER --data ROWS.jsonl a model learns answers ({"messages": […]} on each
+    line), by LoRA. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
     """
     return call(
         "train",
         what=what,
         config=config,
         changes=changes or (),
+        base=base,
         data=data,
         name=name,
         resume=resume,

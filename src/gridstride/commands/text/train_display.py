@@ -49,10 +49,9 @@ class Display:
     def validated(self, entry: dict[str, Any]) -> None:
         self._validation = f" · held out {entry['validation_loss']:.3f}"
         if self._bar is None:
-            bits = entry["validation_bits_per_byte"]
-            self.say(
-                f"     step {entry['step']}: held out {entry['validation_loss']:.3f} nats, {bits:.3f} bits per byte"
-            )
+            bits = entry.get("validation_bits_per_byte")
+            also = "" if bits is None else f", {bits:.3f} bits per byte"
+            self.say(f"     step {entry['step']}: held out {entry['validation_loss']:.3f} nats{also}")
 
     def _draw(self, text: str, share: float) -> None:
         if self._bar is None:

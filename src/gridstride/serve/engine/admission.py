@@ -22,6 +22,9 @@ def check(submit: Submit, runner: Runner) -> None:
     """Refused for a request that this runner can never complete."""
     _check_tokens(submit, runner)
     _check_size(submit, runner)
+    if not 0 <= submit.adapter <= runner.adapters:
+        have = f"this engine has {runner.adapters}" if runner.adapters else "this engine has none"
+        raise Refused(f"there is no adapter {submit.adapter}: {have}", field="model", limit=runner.adapters)
     for field, value, fits, rule in _rules(submit.sampling, runner.vocabulary):
         if not fits:
             raise Refused(f"{field} is {value}, but must be {rule}", field=field)

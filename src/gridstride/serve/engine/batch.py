@@ -65,6 +65,7 @@ class Batch:
     draws: tuple[Draw, ...]  # [M]
     steps: int = 1
     reads: tuple[Read, ...] = ()
+    adapters: tuple[int, ...] = ()  # [S] each sequence's, 0 for none; () where none has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class Runner(Protocol):
     steps: int  # most steps in one call
     steps_alone: int  # the same of a batch of one sequence
     width: int  # of hidden states; 0: it cannot read
+    adapters: int  # how many it has
 
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.

@@ -15,7 +15,7 @@ from itertools import count
 
 Key = tuple[int, tuple[int, ...]]
 START = 0
-"""The content before the first block."""
+"""The content before the first block; below it those of other models in the same cache."""
 
 
 class BlockPool:
@@ -72,13 +72,13 @@ class BlockPool:
                 else:
                     self._free.append(block)
 
-    def find(self, tokens: Sequence[int]) -> tuple[list[int], int]:
+    def find(self, tokens: Sequence[int], content: int = START) -> tuple[list[int], int]:
         """The blocks, not yet held, that carry the longest known prefix of `tokens`, and its content.
 
-        At least one token is left over: a sequence needs a row to draw from.
+        At least one token is left over: a sequence needs a row to draw from. `content` is that before the first block.
         """
         blocks: list[int] = []
-        content, size = START, self.block_size
+        size = self.block_size
         for start in range(0, (len(tokens) - 1) // size * size, size):
             found = self._by_content.get((content, tuple(tokens[start : start + size])))
             if found is None:

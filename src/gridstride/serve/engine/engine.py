@@ -163,7 +163,9 @@ class Engine:
             ]
         )
         reads = _reads_of(work)
-        sampled = self._runner.execute(self._scheduler.tables.batch(work, draws, steps=steps, reads=reads))
+        adapters = tuple([request.adapter for request, _ in work]) if self._runner.adapters else ()
+        batch = self._scheduler.tables.batch(work, draws, steps=steps, reads=reads, adapters=adapters)
+        sampled = self._runner.execute(batch)
         if sampled.tokens.shape != (len(draws), steps) or len(sampled.logprobs) != len(draws):
             raise RuntimeError(f"the runner gave tokens {sampled.tokens.shape} for {len(draws)} rows of {steps}")
         for read, reading in zip(reads, sampled.readings, strict=True):

@@ -19,6 +19,7 @@ class Submit:
     prompt: tuple[int, ...]
     sampling: Sampling
     arrived: float
+    adapter: int = 0  # of the runner's, from 1 on; 0: the model as it is
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridstride.serve.engine.batch import Read, Reading, TokenLogprobs
+from gridstride.serve.engine.blocks import START
 from gridstride.serve.engine.grammar import Grammar
 from gridstride.serve.engine.messages import Finish, Submit
 from gridstride.serve.engine.sampling import Sampling
@@ -36,6 +37,7 @@ class Request:
     sampling: Sampling
     stops: frozenset[int]
     arrived: float  # time.monotonic()
+    adapter: int = 0
     # Arrays: a chunk of a prompt becomes part of a batch without an object per token.
     tokens: array[int] = field(default_factory=lambda: array("q"))
     output: array[int] = field(default_factory=lambda: array("q"))
@@ -58,7 +60,7 @@ class Request:
     def of(cls, submit: Submit, *, serial: int, eos: frozenset[int], grammar: Grammar | None = None) -> Request:
         sampling = submit.sampling
         stops = sampling.stop_tokens if sampling.ignore_eos else sampling.stop_tokens | eos
-        made = cls(submit.id, serial, submit.prompt, sampling, stops, submit.arrived, grammar=grammar)
+        made = cls(submit.id, serial, submit.prompt, sampling, stops, submit.arrived, submit.adapter, grammar=grammar)
         made.tokens.extend(submit.prompt)
         return made
 
@@ -66,6 +68,11 @@ class Request:
     def remaining(self) -> int:
         """Known tokens that are not in the cache yet; 1 while decoding."""
         return len(self.tokens) - self.computed
+
+    @property
+    def root(self) -> int:
+        """The pool's name for what is before its first block: keys and values of another adapter are others."""
+        return START - self.adapter
 
     @property
     def unread(self) -> int:

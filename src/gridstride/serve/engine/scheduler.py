@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from gridstride.serve.engine.batch import Runner
-from gridstride.serve.engine.blocks import START, BlockPool
+from gridstride.serve.engine.blocks import BlockPool
 from gridstride.serve.engine.policies import Policy
 from gridstride.serve.engine.request import Request, State
 from gridstride.serve.engine.tables import BlockTables
@@ -146,7 +146,7 @@ class Scheduler:
         """Starts the head of the queue on the blocks that others have filled already, if there is room."""
         request = self.waiting[0]
         found = self._reuse and (request.sampling.pool == "last" or not request.unread)  # what is read is computed
-        blocks, content = self.pool.find(request.tokens) if found else ([], START)
+        blocks, content = self.pool.find(request.tokens, request.root) if found else ([], request.root)
         missing = self._blocks_for(len(request.tokens)) - len(blocks)
         if self.running and self.pool.available - self.pool.unheld(blocks) < missing + promised:
             self._full = True

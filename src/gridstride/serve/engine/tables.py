@@ -32,11 +32,17 @@ class BlockTables:
         self._rows.append(row)
 
     def batch(
-        self, work: Sequence[tuple[Request, int]], draws: tuple[Draw, ...], *, steps: int, reads: tuple[Read, ...] = ()
+        self,
+        work: Sequence[tuple[Request, int]],
+        draws: tuple[Draw, ...],
+        *,
+        steps: int,
+        reads: tuple[Read, ...] = (),
+        adapters: tuple[int, ...] = (),
     ) -> Batch:
         """The next `count` known tokens of each request; those of which none is left unknown are drawn from."""
         if all(count == 1 for _, count in work):
-            return self._decode([request for request, _ in work], draws, steps, reads)
+            return self._decode([request for request, _ in work], draws, steps, reads, adapters)
         requests = [request for request, _ in work]
         counts = np.array([count for _, count in work], np.int64)
         ends = np.cumsum(counts)
@@ -57,10 +63,16 @@ class BlockTables:
             sampled=(ends[drawn] - 1).astype(np.int32),
             draws=draws,
             reads=reads,
+            adapters=adapters,
         )
 
     def _decode(
-        self, requests: Sequence[Request], draws: tuple[Draw, ...], steps: int, reads: tuple[Read, ...]
+        self,
+        requests: Sequence[Request],
+        draws: tuple[Draw, ...],
+        steps: int,
+        reads: tuple[Read, ...],
+        adapters: tuple[int, ...],
     ) -> Batch:
         every = np.arange(len(requests) + 1, dtype=np.int32)
         positions = np.array([request.computed for request in requests], np.int64)
@@ -79,6 +91,7 @@ class BlockTables:
             draws=draws,
             steps=steps,
             reads=reads,
+            adapters=adapters,
         )
 
     def _rows_of(self, requests: Sequence[Request], longest: int) -> I32:

@@ -17,7 +17,7 @@ _AT_ONCE = 256  # so that a request of thousands leaves room in the queue for ot
 Vectors = NDArray[np.float32]
 
 
-async def embedded(server: Server, prompts: Sequence[tuple[int, ...]], *, param: str) -> Vectors:
+async def embedded(server: Server, prompts: Sequence[tuple[int, ...]], *, param: str, adapter: int = 0) -> Vectors:
     """[prompts, width] vectors of length 1; ApiError, with `param` as the field, for what cannot be."""
     ready = server.ready
     if not ready.width:
@@ -34,7 +34,7 @@ async def embedded(server: Server, prompts: Sequence[tuple[int, ...]], *, param:
             message = f"Tokens of this model go from 0 to {ready.vocabulary - 1}."
             raise ApiError(message, param=at, code="invalid_value")
     size = max(1, min(_AT_ONCE, server.client.most))
-    found = [await _some(server, prompts[start : start + size]) for start in range(0, len(prompts), size)]
+    found = [await _some(server, prompts[start : start + size], adapter) for start in range(0, len(prompts), size)]
     return normalised(np.concatenate(found))
 
 
@@ -45,10 +45,10 @@ def normalised(vectors: Vectors) -> Vectors:
     return scaled
 
 
-async def _some(server: Server, prompts: Sequence[tuple[int, ...]]) -> Vectors:
+async def _some(server: Server, prompts: Sequence[tuple[int, ...]], adapter: int) -> Vectors:
     sampling = Sampling(max_tokens=0, pool=server.settings.pooling)
     id = uuid.uuid4().hex
-    wanted = [Wanted(f"{id}-{place}", prompt, sampling) for place, prompt in enumerate(prompts)]
+    wanted = [Wanted(f"{id}-{place}", prompt, sampling, adapter=adapter) for place, prompt in enumerate(prompts)]
     group = server.client.submit(wanted)
     try:
         await group.accepted()

@@ -91,6 +91,7 @@ class _Life:
         self._server = Server(
             settings=settings, client=client, supervisor=supervisor, metrics=metrics,
             prepare=Prepare(tokenizer, settings.chat_template),
+            templates={name: Prepare(tokenizer, own) for name, own in settings.adapters.items() if own is not None},
         )  # fmt: skip
         self._listener = listener
         config = uvicorn.Config(
@@ -129,7 +130,8 @@ class _Life:
             told.cancel()
             ready.cancel()
             await asyncio.gather(supervising, told, ready, return_exceptions=True)
-            self._server.prepare.close()
+            for prepare in (self._server.prepare, *self._server.templates.values()):
+                prepare.close()
 
     async def _drain(self) -> None:
         """Take nothing more; wait for what runs, as long as there is grace."""

@@ -29,6 +29,7 @@ def sequences(
     schema: str | None = None,
     each: int | None = None,
     prompt_logprobs: int | None = None,
+    adapter: int = 0,
     defaults: Mapping[str, float] | None = None,
 ) -> list[Wanted]:
     """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
@@ -44,7 +45,7 @@ def sequences(
                                  logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
             if prompt_logprobs is not None:
                 sampling = replace(sampling, prompt_logprobs=max(prompt_logprobs, sampling.prompt_logprobs or 0))
-            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling, 0 if choice else count))
+            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling, 0 if choice else count, adapter))
     return wanted
 
 

@@ -19,6 +19,7 @@ class Settings:
     """Seconds and bytes."""
 
     names: tuple[str, ...]  # by which requests may call the model; answers carry the first
+    adapters: Mapping[str, str | None] = field(default_factory=dict)  # names in order, each with a template of its own
     sampling: Mapping[str, float] = field(default_factory=dict)  # where requests do not say, by names of `Sampling`
     chat_template: str | None = None  # instead of the folder's
     origins: tuple[str, ...] = ()  # whose pages browsers let ask; "*": all

@@ -25,9 +25,24 @@ class Server:
     supervisor: Supervisor
     prepare: Prepare
     metrics: Metrics
+    templates: dict[str, Prepare] = field(default_factory=dict)  # of adapters that have a template of their own
     created: int = field(default_factory=lambda: int(time.time()))
     draining: bool = False
     active: int = 0  # requests being answered, health and metrics aside
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What a request may name: the model's names, then the adapters'."""
+        return (*self.settings.names, *self.settings.adapters)
+
+    def adapter(self, name: str | None) -> int:
+        """The engine's adapter that a model's name stands for; 0 for the model itself."""
+        adapters = list(self.settings.adapters)
+        return adapters.index(name) + 1 if name in adapters else 0
+
+    def prepare_for(self, name: str | None) -> Prepare:
+        """Text to tokens as the model of this name wants it."""
+        return self.templates.get(name or "", self.prepare)
 
     @property
     def ready(self) -> Ready:
@@ -43,8 +58,8 @@ class Server:
 
     def check_model(self, name: str | None) -> None:
         """ApiError where a request names a model that is not served here."""
-        if name is not None and name not in self.settings.names:
-            here = ", ".join(f"`{known}`" for known in self.settings.names)
+        if name is not None and name not in self.models:
+            here = ", ".join(f"`{known}`" for known in self.models)
             message = f"The model `{name}` does not exist; this server has {here}."
             raise ApiError(message, status=404, param="model", code="model_not_found")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 import torch
@@ -19,12 +20,13 @@ _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up
 def engine(
     folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
     policy: str, max_running: int, warm: bool = True, longest: int | None = None,
-    tensor_parallel: int = 1,
+    tensor_parallel: int = 1, adapters: Sequence[str] = (),
 ) -> tuple[Engine, Ready]:  # fmt: skip
     """The engine, and what is said of it to clients; ModelError in words for the user.
 
     `warm`: what takes time once is done before the first request, not during it. `longest`: tokens of a sequence, where
     these are to be fewer than the model's context. `tensor_parallel`: processes that share each layer.
+    `adapters`: folders of those that a request may choose by their place, from 1 on.
     """
     where = _device(device)
     runner = build.runner(
@@ -36,6 +38,7 @@ def engine(
         running=max_running if warm else 0,
         longest=longest,
         tensor_parallel=tensor_parallel,
+        adapters=adapters,
     )
     eos = Tokenizer.load(folder).eos
     made = Engine(

@@ -54,6 +54,7 @@ class Wanted:
     prompt: tuple[int, ...]
     sampling: Sampling
     choices: int = 1  # of its prompt; 0 for all of them but the first
+    adapter: int = 0  # of the engine's; 0: none
 
 
 class Stream:
@@ -163,7 +164,9 @@ class Client:
         change = asyncio.Event()
         streams = [Stream(each, now, change) for each in wanted]
         self._streams.update((stream.id, stream) for stream in streams)
-        self._send([Submit(id=w.id, prompt=w.prompt, sampling=w.sampling, arrived=now) for w in wanted])
+        self._send(
+            [Submit(id=w.id, prompt=w.prompt, sampling=w.sampling, arrived=now, adapter=w.adapter) for w in wanted]
+        )
         return Group(self, streams, change)
 
     def close(self, stream: Stream, finish: Finish) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from gridstride.models import folder, openmp
+from gridstride.models import adapter, folder, openmp
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
@@ -34,14 +35,18 @@ def runner(
     running: int = 0,
     longest: int | None = None,
     tensor_parallel: int = 1,
+    adapters: Sequence[str | Path] = (),
 ) -> Runner:
     """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
 
     On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's. Their
     graphs for up to `running` sequences are recorded at once, others when they are needed first. `longest`: the
     context, where it is to be shorter than the model's. `tensor_parallel`: processes that share each layer, by
-    PyTorch's own operators.
+    PyTorch's own operators. `adapters` are folders of those that requests may choose, by PyTorch's operators too.
     """
+    if adapters and tensor_parallel > 1:
+        raise ModelError("--adapter goes with one process: leave --tensor-parallel-size out, or merge the adapter")
+    updates = [adapter.read(each, Path(model)) for each in adapters]  # known to fit before the model takes memory
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     ranks = Ranks(model, device=where, dtype=dtype, count=tensor_parallel) if tensor_parallel > 1 else None
     decoder = folder.load(model, device=where, dtype=dtype) if ranks is None else ranks.load()
@@ -53,7 +58,7 @@ def runner(
     _check_free(where, blocks * block_size * _token_bytes(decoder.config, element) // shared)
     if ranks is not None:
         return ParallelRunner(ranks, decoder, blocks=blocks, block_size=block_size)
-    if where.type == "cuda" and not unsupported(decoder.config, decoder.embed_tokens.weight.dtype):
+    if where.type == "cuda" and not updates and not unsupported(decoder.config, decoder.embed_tokens.weight.dtype):
         from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 
         weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
@@ -62,7 +67,7 @@ def runner(
         if running:
             made.warm(running)
         return made
-    return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where))
+    return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates)
 
 
 def _shorten(decoder: Decoder, longest: int | None) -> None:

@@ -18,6 +18,7 @@ _OURS = (
     "config.toml",
     "checkpoints",
     "model",
+    "adapter",
     "log.jsonl",
     "result.json",
     "sample.txt",
@@ -26,7 +27,10 @@ _OURS = (
     "tensorboard",
 )
 # What cannot change when a run goes on: the weights or the order of the text would be others.
-_FIXED = ("model", "data", "optimiser.kind", "run.seed", "run.batch")
+_FIXED = (
+    *("model", "data", "optimiser.kind", "run.seed", "run.batch"),
+    *(f"tune.{name}" for name in "base method objective rank alpha targets beta template".split()),
+)
 
 
 _SHOWN = 8  # names of runs in one message
@@ -47,6 +51,10 @@ class RunFolder:
     @property
     def model(self) -> Path:
         return self.path / "model"
+
+    @property
+    def adapter(self) -> Path:
+        return self.path / "adapter"
 
     @property
     def log(self) -> Path:
@@ -118,6 +126,8 @@ def begin(folder: RunFolder, config: settings.Config, *, anew: bool) -> None:
 def command(config: settings.Config, *words: str) -> str:
     """`gridstride train` with these words, for this very run: as a user can type it."""
     run, usual = config.run, settings.load().run
+    if config.tune.base and "--overwrite" in words:  # what it goes on from, and its rows, have no usual place
+        return shlex.join(["gridstride", "train", "--config", str(place(config).config), *words])
     named = [] if run.name == usual.name else ["--name", run.name]
     placed = [] if run.folder == usual.folder else ["--set", f"run.folder={run.folder}"]
     return shlex.join(["gridstride", "train", *named, *placed, *words])

@@ -6,21 +6,25 @@ torch.compile) puts before a name, so that what one arrangement of ranks saved a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torch.optim import Optimizer
 
 State = dict[str, Any]
+_LEARNED = StateDictOptions(ignore_frozen_params=True)  # what stays as it was is the base's
 
 
 def take(model: nn.Module, optimiser: Optimizer) -> State:
-    """The tensors themselves (no copies), as they are spread over the ranks."""
-    weights, moments = get_state_dict(model, optimiser)
+    """The tensors that learn, themselves (no copies), as they are spread over the ranks."""
+    weights, moments = get_state_dict(model, optimiser, options=_LEARNED)
     return {"model": weights, "optimiser": moments}
 
 
 def put(model: nn.Module, optimiser: Optimizer, state: State) -> None:
     """Give a model and its optimiser a state that `take` gave and `Checkpoints.load` filled."""
-    set_state_dict(model, optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"])
+    given = {"model_state_dict": state["model"], "optim_state_dict": state["optimiser"]}
+    # what is frozen is not given; that nothing else is missing has been checked before the state was filled
+    set_state_dict(model, optimiser, **given, options=replace(_LEARNED, strict=False))

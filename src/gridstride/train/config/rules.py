@@ -20,6 +20,9 @@ _AT_LEAST: dict[str, float] = {
     "data.vocabulary": 260,  # 256 bytes and the special tokens
     "data.sequence": 8,
     "data.limit_mb": 0,
+    "tune.epochs": 0,
+    "tune.rank": 1,
+    "tune.dropout": 0,
     "optimiser.momentum": 0,
     "optimiser.beta1": 0,
     "optimiser.beta2": 0,
@@ -42,9 +45,13 @@ _AT_LEAST: dict[str, float] = {
     "run.keep": 1,
     "parallel.tensor": 1,
 }
-_ABOVE_ZERO = ("optimiser.lr", "optimiser.matrix_lr", "optimiser.eps", "data.validation_share", "schedule.decay_share")
+_ABOVE_ZERO = (
+    *("optimiser.lr", "optimiser.matrix_lr", "optimiser.eps", "data.validation_share", "schedule.decay_share"),
+    *("tune.alpha", "tune.beta"),
+)
 _BELOW: dict[str, float] = {
     "model.dropout": 1,
+    "tune.dropout": 1,
     "data.validation_share": 0.5,
     "optimiser.momentum": 1,
     "optimiser.beta1": 1,
@@ -60,6 +67,7 @@ _AT_MOST: dict[str, float] = {
     "model.heads": 2**12,
     "model.head_width": 2**12,
     "model.hidden": 2**20,
+    "tune.rank": 2**14,
     "data.vocabulary": 2**22,
     "data.sequence": 2**24,
     "run.batch": 2**20,
@@ -74,6 +82,7 @@ def broken(config: Config) -> Iterator[str]:
     yield from _length(config)
     yield from _batches(config)
     yield from _names(config)
+    yield from _tuned(config)
 
 
 def _value(config: Config, key: str) -> Any:
@@ -108,11 +117,13 @@ def _shapes(config: Config) -> Iterator[str]:
 
 def _length(config: Config) -> Iterator[str]:
     run, schedule = config.run, config.schedule
-    if not run.steps and not run.minutes:
-        yield "run.steps and run.minutes are both 0; one must say when to stop"
+    by_epochs = bool(config.tune.base) and config.tune.epochs > 0
+    if not run.steps and not run.minutes and not by_epochs:
+        also = ", or tune.epochs" if config.tune.base else ""
+        yield f"run.steps and run.minutes are both 0; one must say when to stop{also}"
     if run.steps and run.minutes:
         yield f"run.steps = {run.steps} and run.minutes = {run.minutes:g} both say when to stop; set one of them to 0"
-    if schedule.shape == "cosine" and not run.steps:
+    if schedule.shape == "cosine" and not run.steps and (run.minutes or not by_epochs):
         yield "schedule.shape = 'cosine' must know its end at the start: set run.steps and run.minutes = 0, or 'wsd'"
     if run.steps and schedule.warmup > run.steps:
         yield f"schedule.warmup = {schedule.warmup} is longer than run.steps = {run.steps}"
@@ -139,9 +150,24 @@ def _names(config: Config) -> Iterator[str]:
         "".encode(config.data.encoding or "utf-8")
     except (LookupError, ValueError):
         yield f"data.encoding = {config.data.encoding!r} is none that Python knows: latin-1, cp1252, utf-16 …"
-    if not config.data.source:
+    if not config.data.source and not config.tune.base:
         yield "data.source is empty; name a folder, a text file, a .jsonl file, 'stdlib' or 'python'"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", config.run.name):
         yield f"run.name = {config.run.name!r} must be a folder's name: letters, digits, '.', '_' and '-'"
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", config.run.device):
         yield f"run.device = {config.run.device!r} must be 'auto', 'cpu', 'cuda' or 'cuda:N'"
+
+
+def _tuned(config: Config) -> Iterator[str]:
+    tune, parallel = config.tune, config.parallel
+    if not tune.base:
+        return
+    if config.data.source in ("", "stdlib", "python"):
+        what = '{"messages": […]}' if tune.objective == "sft" else '{"prompt": …, "chosen": …, "rejected": …}'
+        yield f"fine-tuning {tune.base} needs rows to learn from: --data FILE.jsonl, {what} on each line"
+    if parallel.mode == "fsdp" or parallel.tensor > 1:
+        yield "fine-tuning keeps the whole model in each process: parallel.mode = 'ddp' or 'none', parallel.tensor = 1"
+    if tune.method == "lora" and config.optimiser.kind == "muon":
+        yield "optimiser.kind = 'muon' is for whole matrices, not for LoRA's updates: use 'adamw'"
+    if tune.merged and tune.method == "full":
+        yield "tune.merged = true is for LoRA: tune.method = 'full' writes a whole folder anyway"

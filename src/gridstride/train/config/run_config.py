@@ -17,6 +17,7 @@ from typing import Any, Literal
 from gridstride.train.errors import TrainError
 
 DEFAULTS = Path(__file__).parent / "defaults.toml"
+TUNING = Path(__file__).parent / "tuning"
 PRESETS = Path(__file__).parent / "presets"
 _LARGEST = 2**53  # up to here a float holds every integer
 
@@ -42,6 +43,21 @@ class Data:
     sequence: int
     validation_share: float
     limit_mb: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tune:
+    base: str
+    method: Literal["lora", "full"]
+    objective: Literal["sft", "dpo"]
+    epochs: float
+    rank: int
+    alpha: float
+    dropout: float
+    targets: str
+    merged: bool
+    beta: float
+    template: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +117,7 @@ class Parallel:
 class Config:
     model: Model
     data: Data
+    tune: Tune
     optimiser: Optimiser
     schedule: Schedule
     run: Run
@@ -119,7 +136,8 @@ def load(file: Path | str | None = None, *, changes: Iterable[str] = (), checked
     values = _parsed(DEFAULTS)
     over = [(str(file), _parsed(_found(file)))] if file is not None else []
     over += [(f"--set {change}", _change(change)) for change in changes]
-    for where, each in over:
+    tuning = [(f"{name}.toml", _parsed(TUNING / f"{name}.toml")) for name in _tuning([each for _, each in over])]
+    for where, each in [*tuning, *over]:
         _overlay(values, each, where=where)
     if not any("warmup" in each.get("schedule", {}) for _, each in over):
         _shorten_warmup(values)
@@ -127,6 +145,18 @@ def load(file: Path | str | None = None, *, changes: Iterable[str] = (), checked
     if checked:
         check(config)
     return config
+
+
+def _tuning(over: list[dict[str, Any]]) -> list[str]:
+    """Which files of defaults hold for a run that begins from a model, the one that counts most last."""
+    tune: dict[str, Any] = {}
+    for each in over:
+        section = each.get("tune", {})
+        tune |= section if isinstance(section, dict) else {}
+    if not tune.get("base"):
+        return []
+    own = [name for key, name in (("method", "full"), ("objective", "dpo")) if tune.get(key) == name]
+    return ["tuned", *own, *(["full_dpo"] if len(own) > 1 else [])]
 
 
 def _shorten_warmup(values: dict[str, Any]) -> None:

@@ -58,6 +58,14 @@ class Sampler:
         return int(order[window]) * self.sequence + shift
 
 
+def row_numbers(step: int, *, count: int, batch: int, seed: int, rank: int = 0, world: int = 1) -> list[int]:
+    """Which of `count` rows are this rank's share of a step's batch; an epoch is a permutation of all."""
+    share = batch // world
+    first = step * batch + rank * share
+    numbers = [divmod(number, count) for number in range(first, first + share)]
+    return [int(_epoch(seed, epoch, count, 1)[0][place]) for epoch, place in numbers]
+
+
 _orders: dict[tuple[int, int, int, int], tuple[Tokens, int]] = {}  # a cache: the two epochs that a batch may touch
 
 

@@ -42,6 +42,11 @@ class Parallel:
     rank: int
 
     @property
+    def objective(self) -> nn.Module:
+        """What was spread, without what was put around it."""
+        return self.model.module if isinstance(self.model, DistributedDataParallel) else self.model
+
+    @property
     def data_rank(self) -> int:
         """Which share of the rows is this rank's."""
         return self.rank // self.arrangement.tensor
@@ -75,10 +80,10 @@ class Parallel:
     def whole(self) -> Decoder | None:
         """All weights in one decoder: on the CPU of rank 0, None on the others. Called by all ranks together.
 
-        Where there is one process it is the decoder itself.
+        Where each process has all weights it is the decoder itself.
         """
-        if self.mesh is None:
-            return self.decoder
+        if not self.arrangement.sharded:
+            return self.decoder if self.rank == 0 else None
         options = StateDictOptions(full_state_dict=True, cpu_offload=True)
         weights = get_model_state_dict(self.decoder, options=options)
         if self.rank != 0:

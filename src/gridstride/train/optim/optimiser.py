@@ -63,6 +63,8 @@ def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor]]
     tables: list[Tensor] = []
     others: list[Tensor] = []
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
         table = any(word in name for word in _TABLES)
         (others if parameter.ndim < 2 else tables if table else matrices).append(parameter)
     return matrices, tables, others

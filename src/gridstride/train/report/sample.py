@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from gridstride.models.decoder import Decoder
+from gridstride.models.tokenizer import Tokenizer
 
 BEGINNINGS = ("def read_", "class Queue:\n    def __init__(self", "import os\n")
 
@@ -19,16 +22,35 @@ def sample(
 
     Slow, as nothing is cached: for a look at the end of a run. `gridstride generate` is the tool.
     """
-    generator = torch.Generator().manual_seed(seed)
-    device = decoder.embed_tokens.weight.device
     end = tokenizer.token_to_id("<|endoftext|>")
     ids: list[int] = [end, *tokenizer.encode(beginning).ids]
-    for _ in range(tokens):
-        row = torch.tensor([ids[-decoder.config.context :]], device=device)
-        logits = decoder.logits(decoder(row)[:, -1]).float().cpu()[0, : tokenizer.get_vocab_size()]
-        token = int(torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator))
-        if token == end:
-            break
-        ids.append(token)
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(logits: Tensor) -> int:
+        weights = (logits[: tokenizer.get_vocab_size()] / temperature).softmax(-1)
+        return int(torch.multinomial(weights, 1, generator=generator))
+
+    ids += _continued(decoder, ids, drawn, tokens=tokens, ends=frozenset((end,)))
     text: str = tokenizer.decode(ids[1:])
     return text
+
+
+@torch.no_grad()
+def answer(decoder: Decoder, tokenizer: Tokenizer, prompt: Sequence[int], *, tokens: int) -> str:
+    """The prompt as it was given, and what the model most likely answers."""
+    said = _continued(decoder, prompt, lambda logits: int(logits.argmax()), tokens=tokens, ends=tokenizer.eos)
+    return tokenizer.decode([*prompt, *said], special=True)
+
+
+def _continued(
+    decoder: Decoder, ids: Sequence[int], draw: Callable[[Tensor], int], *, tokens: int, ends: frozenset[int]
+) -> list[int]:
+    """The tokens after these, `draw` from logits [vocabulary] each; without the one that ends them."""
+    device, said = decoder.embed_tokens.weight.device, list[int]()
+    while len(said) < tokens:
+        row = torch.tensor([[*ids, *said][-decoder.config.context :]], device=device)
+        token = draw(decoder.logits(decoder(row)[:, -1]).float().cpu()[0])
+        if token in ends:
+            break
+        said.append(token)
+    return said

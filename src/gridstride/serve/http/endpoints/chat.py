@@ -46,14 +46,16 @@ async def chat_completions(request: Request, body: Body) -> Response:
 
 async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answering]:
     """The answers' sequences, and how what comes of them is read."""
-    tools = offered(body, server.prepare.manner, server.ready)
-    prompt = await server.prepare.chat(body, tools)
-    how = answering(body, prompt, tools, server.prepare, server.ready)
+    prepare = server.prepare_for(body.model)
+    tools = offered(body, prepare.manner, server.ready)
+    prompt = await prepare.chat(body, tools)
+    how = answering(body, prompt, tools, prepare, server.ready)
     wanted = sequences(
         uuid.uuid4().hex,
         body,
         [prompt.tokens],
         ready=server.ready,
+        adapter=server.adapter(body.model),
         defaults=server.settings.sampling,
         param="messages",
         max_tokens=chat_max_tokens(body),

@@ -66,6 +66,7 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, P
         body,
         prompts,
         ready=server.ready,
+        adapter=server.adapter(body.model),
         defaults=server.settings.sampling,
         param="prompt",
         max_tokens=_MAX_TOKENS if body.max_tokens is None else body.max_tokens,

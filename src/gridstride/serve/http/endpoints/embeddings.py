@@ -35,7 +35,7 @@ async def _answer(server: Server, body: EmbeddingRequest) -> dict[str, Any]:
         message = f"'dimensions' is {body.dimensions}, but the model's vectors have {width}."
         raise ApiError(message, param="dimensions", code="invalid_value")
     prompts = [p if isinstance(p, tuple) else await server.prepare.text(p) for p in body.input]
-    vectors = await embedded(server, prompts, param="input")
+    vectors = await embedded(server, prompts, param="input", adapter=server.adapter(body.model))
     if body.dimensions is not None:
         vectors = normalised(vectors[:, : body.dimensions])
     written = _base64 if body.encoding_format == "base64" else _numbers

@@ -13,9 +13,9 @@ router = APIRouter()
 
 @router.get("/v1/models")
 async def models(request: Request) -> dict[str, Any]:
-    """The model, under each of its names."""
+    """The model, under each of its names, and its adapters."""
     server = server_of(request)
-    return {"object": "list", "data": [_model(server, name) for name in server.settings.names]}
+    return {"object": "list", "data": [_model(server, name) for name in server.models]}
 
 
 @router.get("/v1/models/{name:path}")
@@ -27,10 +27,11 @@ async def model(request: Request, name: str) -> dict[str, Any]:
 
 
 def _model(server: Server, name: str) -> dict[str, Any]:
+    parent = {"parent": server.settings.names[0]} if server.adapter(name) else {}
     return {
         "id": name,
         "object": "model",
         "created": server.created,
         "owned_by": "gridstride",
         "max_model_len": server.ready.longest,
-    }
+    } | parent

@@ -28,8 +28,8 @@ async def rerank(request: Request, body: Rerank) -> dict[str, Any]:
     """The documents, the nearest to the query first."""
     server = server_of(request)
     server.check_model(body.model)
-    query, tokens = await unless_gone(request.receive, _vectors(server, [body.query], "query"))
-    documents, more = await unless_gone(request.receive, _vectors(server, body.documents, "documents"))
+    query, tokens = await unless_gone(request.receive, _vectors(server, [body.query], "query", body.model))
+    documents, more = await unless_gone(request.receive, _vectors(server, body.documents, "documents", body.model))
     scores = documents @ query[0]
     order = np.argsort(-scores, kind="stable")[: body.top_n].tolist()
     results = [
@@ -52,8 +52,8 @@ async def score(request: Request, body: Score) -> dict[str, Any]:
             f"'text_1' has {len(body.text_1)} texts, 'text_2' {len(body.text_2)}: one and many, or as many of each."
         )
         raise ApiError(message, param="text_1", code="invalid_value")
-    first, tokens = await unless_gone(request.receive, _vectors(server, body.text_1, "text_1"))
-    second, more = await unless_gone(request.receive, _vectors(server, body.text_2, "text_2"))
+    first, tokens = await unless_gone(request.receive, _vectors(server, body.text_1, "text_1", body.model))
+    second, more = await unless_gone(request.receive, _vectors(server, body.text_2, "text_2", body.model))
     scores = (first * second).sum(axis=-1).tolist()
     usage = {"prompt_tokens": tokens + more, "total_tokens": tokens + more}
     return {
@@ -66,7 +66,7 @@ async def score(request: Request, body: Score) -> dict[str, Any]:
     }
 
 
-async def _vectors(server: Server, texts: list[str], param: str) -> tuple[Vectors, int]:
+async def _vectors(server: Server, texts: list[str], param: str, model: str | None) -> tuple[Vectors, int]:
     """The texts' vectors, and how many tokens they have together."""
     prompts = [await server.prepare.text(text) for text in texts]
-    return await embedded(server, prompts, param=param), sum(map(len, prompts))
+    return await embedded(server, prompts, param=param, adapter=server.adapter(model)), sum(map(len, prompts))

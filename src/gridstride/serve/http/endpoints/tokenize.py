@@ -24,7 +24,7 @@ async def tokenize(
     if (body.prompt is None) == (body.messages is None):
         raise ApiError("Give either 'prompt' or 'messages'.", param="prompt", code="invalid_value")
     if body.messages is not None:
-        tokens = (await server.prepare.chat(body, body.tools)).tokens
+        tokens = (await server.prepare_for(body.model).chat(body, body.tools)).tokens
     else:
         assert body.prompt is not None
         tokens = await server.prepare.text(body.prompt, special=body.add_special_tokens is not False)

@@ -70,6 +70,8 @@ class CudaRunner:
     price of a second copy of the weights. `prompts` are the new tokens of recorded passes; others run op by op.
     """
 
+    adapters = 0
+
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
         steps: int = STEPS, steps_alone: int = STEPS_ALONE, buckets: Sequence[int] = BUCKETS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -9,8 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from gridstride.models.adapter import Adapter
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.runner.torch.adapted import Adapted
 from gridstride.serve.runner.torch.attention import PagedAttention, Scratch
 from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
@@ -27,12 +30,13 @@ class TorchRunner:
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
-        threads: Threads | None = None, kv_heads: int | None = None,
+        threads: Threads | None = None, kv_heads: int | None = None, adapters: Sequence[Adapter] = (),
     ) -> None:  # fmt: skip
         """`threads`: who says how many a step gets; None: as many as PyTorch has. `kv_heads`: of a decoder that has
-        only some of its config's.
+        only some of its config's. `adapters`: from 1 on those that sequences of a batch may have.
         """
         self.decoder = decoder if device is None else decoder.to(device)
+        self.adapters, self._adapted = len(adapters), Adapted(self.decoder, adapters) if adapters else None
         self.blocks, self.block_size = blocks, block_size
         self.context, self.vocabulary = decoder.config.context, decoder.config.vocabulary
         weight = decoder.embed_tokens.weight
@@ -56,6 +60,8 @@ class TorchRunner:
         """Hidden states [N, width] of the batch's tokens, whose keys and values are in the cache then."""
         with torch.inference_mode(), sdpa_kernel(_ATTENTION):
             attend = PagedAttention(self._cache, batch, self._scratch)
+            if self._adapted is not None:
+                self._adapted.take(batch)
             return self.decoder(self._on_device(batch.tokens), self._on_device(batch.positions), attend)
 
     def _on_device(self, array: object) -> Tensor:

@@ -1,0 +1,169 @@
+"""LoRA adapters as PEFT writes and reads them: adapter_config.json beside adapter_model.safetensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gridstride.models.checkpoint import Checkpoint, some
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.models.errors import ModelError
+from gridstride.models.exchange import put_in_place
+from gridstride.models.fields import Fields, read_object, shown
+from gridstride.models.hf_config import from_hf
+from gridstride.models.hf_names import place
+from gridstride.models.lora import LoraConfig, LoraLinear, check_family, linears, put, updated
+from gridstride.models.saving import new_folder, text_of
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_PREFIX = "base_model.model."  # of PEFT's two wrappers
+_NAME = re.compile(r"base_model\.model\.model\.(layers\.\d+\.[a-z_]+\.[a-z_]+)\.lora_([AB])\.weight")
+_BASE = "gridstride_base"  # in the weights' metadata: which base they belong to
+# What changes the arithmetic beyond alpha / r * B A, or the base's weights, and the values that do not.
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "bias": ("none",), "use_dora": (False,), "use_qalora": (False,), "lora_bias": (False,), "fan_in_fan_out": (False,),
+    "rank_pattern": ({},), "alpha_pattern": ({},), "modules_to_save": ([],), "layer_replication": ([],),
+    "trainable_token_indices": ([], {}), "alora_invocation_tokens": ([],), "target_parameters": ([],),
+    "init_lora_weights": (True, False, "gaussian", "eva", "orthogonal"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """Updates by the names of a decoder's linear layers: A [rank, in], B [out, rank], both on the CPU."""
+
+    folder: Path
+    rank: int
+    scale: float
+    weights: Mapping[str, tuple[Tensor, Tensor]]
+
+
+def save(decoder: Decoder, folder: str | Path, *, base: Path, lora: LoraConfig, files: Mapping[str, str]) -> None:
+    """Write the decoder's updates, the whole folder or none of it; `files` are texts that belong beside them.
+
+    ModelError where the folder is something else, or cannot be written.
+    """
+    from safetensors.torch import save_file
+
+    target = Path(folder).resolve()
+    if target.exists() and not (target / CONFIG).is_file() and (not target.is_dir() or any(target.iterdir())):
+        raise ModelError(f"{target} exists and is no adapter's folder: it is left as it is, choose another name")
+    weights = {}
+    for name, layer in updated(decoder).items():
+        stored = _PREFIX + place(decoder.config, f"{name}.weight").name.removesuffix(".weight")
+        weights[f"{stored}.lora_A.weight"] = layer.lora_A.detach().cpu().contiguous()
+        weights[f"{stored}.lora_B.weight"] = layer.lora_B.detach().cpu().contiguous()
+    with new_folder(target) as new:
+        for name, text in {CONFIG: text_of(_config(base, lora)), **files}.items():
+            (new / name).write_text(text, encoding="utf-8")
+        save_file(weights, new / WEIGHTS, metadata={"format": "pt", _BASE: digest(base)})
+        put_in_place(new, target)
+
+
+def _config(base: Path, lora: LoraConfig) -> dict[str, Any]:
+    return {
+        "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": str(base), "revision": None,
+        "inference_mode": True, "r": lora.rank, "lora_alpha": lora.alpha, "lora_dropout": lora.dropout,
+        "target_modules": list(lora.targets), "bias": "none", "fan_in_fan_out": False, "init_lora_weights": True,
+        "use_rslora": False, "use_dora": False, "rank_pattern": {}, "alpha_pattern": {}, "modules_to_save": None,
+    }  # fmt: skip
+
+
+def read(folder: str | Path, base: Path) -> Adapter:
+    """The folder's adapter for the model in `base`; ModelError where it is none, or of another base."""
+    path = Path(folder).expanduser()
+    config = from_hf(read_object(base / "config.json"), str(base / "config.json"))
+    check_family(config)
+    fields = _fields(path)
+    rank, alpha = fields.integer("r", 8), fields.number("lora_alpha", 8)
+    scale = alpha / (rank**0.5 if fields.flag("use_rslora", False) else rank)
+    with Checkpoint(path, single=WEIGHTS) as stored:
+        tensors = {name: stored.read(name) for name in stored.headers}
+        _check_base(path, base, stored.metadata(WEIGHTS).get(_BASE))
+    weights = _pairs(path, tensors)
+    _check_shapes(path, base, config, weights, rank)
+    return Adapter(path, rank, scale, weights)
+
+
+def _fields(folder: Path) -> Fields:
+    if not folder.is_dir():
+        raise ModelError(f"there is no adapter's folder {folder}")
+    if not (folder / CONFIG).is_file():
+        raise ModelError(f"{folder} is no adapter: there is no {CONFIG} in it")
+    fields = Fields(read_object(folder / CONFIG), str(folder / CONFIG))
+    if fields.word("peft_type") != "LORA":
+        raise fields.wrong("peft_type", "only LORA is supported")
+    for name, plain in _PLAIN.items():
+        value = fields.values.get(name)
+        if value is not None and value not in plain:
+            raise fields.wrong(name, f"only {shown(plain[0])} is supported")
+    return fields
+
+
+def _pairs(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+    """A and B by layer, of names as PEFT has them."""
+    halves: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if (match := _NAME.fullmatch(name)) is None:
+            raise ModelError(f"{folder / WEIGHTS} holds {name}, which is no update of a decoder's linear layer")
+        halves.setdefault(match[1], {})[match[2]] = tensor.clone()
+    if not halves:
+        raise ModelError(f"{folder / WEIGHTS} holds no update")
+    for name, both in halves.items():
+        if len(both) < 2:
+            raise ModelError(f"{folder / WEIGHTS} has {name}.lora_{next(iter(both))} without its other half")
+    return {name: (both["A"], both["B"]) for name, both in halves.items()}
+
+
+def _check_shapes(
+    folder: Path, base: Path, config: DecoderConfig, weights: Mapping[str, tuple[Tensor, Tensor]], rank: int
+) -> None:
+    with torch.device("meta"):
+        layers = dict(linears(Decoder(config)))
+    if surplus := weights.keys() - layers.keys():
+        raise ModelError(f"{folder} is an adapter of another model: {base} has no {some(surplus)}")
+    for name, (first, second) in weights.items():
+        if first.shape[0] != rank or second.shape[-1] != rank:
+            sizes = f"{list(first.shape)} and {list(second.shape)}"
+            raise ModelError(f"{folder}: {CONFIG} says r = {rank}, but {name} has A and B of {sizes}")
+        layer = layers[name]
+        if (first.shape[1], second.shape[0]) != (layer.in_features, layer.out_features):
+            theirs, ours = f"{first.shape[1]} to {second.shape[0]}", f"{layer.in_features} to {layer.out_features}"
+            raise ModelError(f"{folder} is an adapter of another model: its {name} is {theirs}, that of {base} {ours}")
+
+
+def _check_base(folder: Path, base: Path, known: str | None) -> None:
+    if known is not None and known != digest(base):
+        trained = read_object(folder / CONFIG).get("base_model_name_or_path")
+        raise ModelError(f"{folder} was trained on other weights than those of {base}: on {shown(trained)}")
+
+
+def apply(decoder: Decoder, adapter: Adapter) -> None:
+    """Give the decoder this adapter, in place."""
+    like = decoder.embed_tokens.weight
+    for name, pair in adapter.weights.items():
+        first, second = (half.to(like.device, like.dtype) for half in pair)
+        layer = decoder.get_submodule(name)
+        put(decoder, name, LoraLinear(layer, first, second, scale=adapter.scale))
+
+
+def digest(base: Path) -> str:
+    """Names a base by its sizes and by some of its weights, rounded to bf16 so that copies in other types agree."""
+    config = from_hf(read_object(base / "config.json"), str(base / "config.json"))
+    sizes = config.vocabulary, config.width, config.layers, config.heads, config.kv_heads, config.hidden
+    found = blake2b(repr(sizes).encode(), digest_size=12)
+    ours = ("embed_tokens.weight", "norm.weight", f"layers.{config.layers - 1}.input_layernorm.weight")
+    with Checkpoint(base) as checkpoint:
+        for name in (place(config, each).name for each in ours):
+            if name in checkpoint.headers:
+                some_of_it = checkpoint.read(name).flatten()[:4096].to(torch.bfloat16)
+                found.update(some_of_it.view(torch.int16).numpy().tobytes())
+    return found.hexdigest()

@@ -1,0 +1,244 @@
+"""Conversations and preferences of JSONL files, as tokens of which some are the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridstride.models.answer_spans import rendered
+from gridstride.models.errors import ModelError
+from gridstride.models.tokenizer import Tokenizer, special_tokens
+from gridstride.train.data import jsonl
+from gridstride.train.errors import TrainError
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+_SFT = '{"messages": [{"role": …, "content": …}, …]}'
+_DPO = '{"prompt": …, "chosen": …, "rejected": …}'
+Messages = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Tokens [N] of a text, and which of them the model has to say."""
+
+    tokens: NDArray[np.int32]
+    answer: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two answers to one prompt."""
+
+    chosen: Example
+    rejected: Example
+
+    @property
+    def length(self) -> int:
+        return max(len(self.chosen.tokens), len(self.rejected.tokens))
+
+
+T = TypeVar("T", Example, Pair)
+
+
+@dataclass(slots=True)
+class Rows(Generic[T]):
+    """What files gave; `prompts` are of rows held out, for a look at what the model answers."""
+
+    train: list[T] = field(default_factory=list)
+    validation: list[T] = field(default_factory=list)
+    prompts: list[Messages] = field(default_factory=list)
+    too_long: list[tuple[int, str]] = field(default_factory=list)  # tokens, and where
+    count: int = 0
+    fingerprint: str = ""
+
+    def left_out(self, length: int) -> str:
+        """Which rows are not used, in words; "" for none."""
+        if not self.too_long:
+            return ""
+        most, where = max(self.too_long)
+        share = f"{len(self.too_long)} of {self.count}"
+        return (
+            f"{share} rows have more than {length} tokens (the longest {most}, {where}); --set data.sequence takes more"
+        )
+
+
+class Template:
+    """A tokenizer with its chat template: from messages to examples."""
+
+    def __init__(self, tokenizer: Tokenizer, template: str) -> None:
+        self._tokenizer, self._template = tokenizer, template
+        own = special_tokens(tokenizer.folder).get("eos_token") if tokenizer.folder else None
+        end = None if own is None else tokenizer.id(own)
+        self._end = end if end is not None else min(tokenizer.eos, default=None)
+
+    def examples(self, messages: Messages, tools: Any = None, *, last: bool = False) -> list[Example]:
+        """One, or where the template forgets what it has said one for each answer; `last`: only the last answer."""
+        texts = rendered(self._tokenizer, self._template, messages, tools=tools, last=last)
+        return [self._example(each.text, each.spans, ends=messages[-1]["role"] == "assistant") for each in texts]
+
+    def prompt(self, messages: Messages) -> list[int]:
+        """Tokens of a conversation that the model is to answer."""
+        from gridstride.models.chat import render
+
+        return self._tokenizer.encode(render(self._tokenizer, messages, chat_template=self._template), special=False)
+
+    def _example(self, text: str, spans: Sequence[tuple[int, int]], *, ends: bool) -> Example:
+        ids, places = self._tokenizer.encode_with_places(text)
+        starts = np.array([start for start, _ in places])
+        answer = np.zeros(len(ids), dtype=bool)
+        for first, after in spans:
+            answer |= (starts >= first) & (starts < after)
+        behind = ids[int(np.searchsorted(starts, spans[-1][0])) :]
+        if ends and self._end is not None and self._tokenizer.eos.isdisjoint(behind):  # else no answer would ever end
+            ids, answer = [*ids, self._end], np.append(answer, True)
+        return Example(np.array(ids, dtype=np.int32), answer)
+
+
+def conversations(source: str, template: Template, *, length: int, share: float) -> Rows[Example]:
+    """Of a .jsonl file, or a folder of them: rows of at most `length` tokens, a `share` of them held out.
+
+    TrainError, with file and line, for what is no conversation or has nothing to learn from.
+    """
+    read = partial(_conversation, template)
+    return _collected(source, read, what=_SFT, length=length, share=share, size=lambda example: len(example.tokens))
+
+
+def preferences(source: str, template: Template, *, length: int, share: float) -> Rows[Pair]:
+    """The same of pairs of answers."""
+    read = partial(_preference, template)
+    return _collected(source, read, what=_DPO, length=length, share=share, size=lambda pair: pair.length)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row(Generic[T]):
+    made: list[T]
+    prompt: Messages
+
+
+def _collected(
+    source: str, read: Callable[[dict[str, Any]], _Row[T]], *, what: str, length: int, share: float,
+    size: Callable[[T], int],
+) -> Rows[T]:  # fmt: skip
+    rows: Rows[T] = Rows()
+    kept: dict[bytes, list[_Row[T]]] = {}
+    for file in _files(source):
+        for number, row in jsonl.rows(file, read, what=what):
+            rows.count += 1
+            longest = max(map(size, row.made))
+            if longest > length:
+                rows.too_long.append((longest, f"{file.name}:{number}"))
+            else:
+                kept.setdefault(_digest(row.made), []).append(row)
+    _check_enough(source, rows, kept, length)
+    held = set(sorted(kept)[: min(max(1, round(share * len(kept))), len(kept) - 1)])
+    for digest, same in kept.items():  # copies are on the same side
+        for row in same:
+            (rows.validation if digest in held else rows.train).extend(row.made)
+    rows.prompts = [same[0].prompt for digest, same in kept.items() if digest in held]
+    whole = blake2b(b"".join(digest for digest, same in kept.items() for _ in same), digest_size=12)
+    whole.update(f"{length} {share}".encode())
+    rows.fingerprint = whole.hexdigest()
+    return rows
+
+
+def _check_enough(source: str, rows: Rows[T], kept: Mapping[bytes, object], length: int) -> None:
+    if rows.too_long and not kept:
+        raise TrainError(f"data: {source}: all {rows.left_out(length)}")
+    if len(kept) < 2:
+        short = f"; {rows.left_out(length)}" if rows.too_long else ""
+        raise TrainError(
+            f"data: {source} has {len(kept)} different rows; at least 2 are needed, as one is held out{short}"
+        )
+
+
+def _files(source: str) -> Iterator[Path]:
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise TrainError(f"data: {source} is not there. Give a .jsonl file, or a folder of them.")
+    found = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+    if not found:
+        raise TrainError(f"data: {source} holds no .jsonl file")
+    yield from found
+
+
+def _digest(made: Sequence[Example | Pair]) -> bytes:
+    found = blake2b(digest_size=16)
+    for each in made:
+        for example in (each,) if isinstance(each, Example) else (each.chosen, each.rejected):
+            found.update(len(example.tokens).to_bytes(8, "little"))
+            found.update(example.tokens.tobytes() + example.answer.tobytes())
+    return found.digest()
+
+
+def _conversation(template: Template, entry: dict[str, Any]) -> _Row[Example]:
+    if "messages" not in entry:
+        hint = "; preferences are for --set tune.objective=dpo" if "chosen" in entry else ""
+        raise ValueError(f'no "messages" (it has {jsonl.fields(entry)}){hint}')
+    messages = _messages(entry["messages"], '"messages"')
+    answers = [message for message in messages if message["role"] == "assistant"]
+    if not answers:
+        raise ValueError("no message of the role assistant: there is nothing to learn")
+    tools = entry.get("tools")
+    if tools is not None and not isinstance(tools, list):
+        raise ValueError('"tools" must be a list')
+    last = max(place for place, message in enumerate(messages) if message["role"] == "assistant")
+    return _Row(_told(partial(template.examples, messages, tools)), messages[:last])
+
+
+def _preference(template: Template, entry: dict[str, Any]) -> _Row[Pair]:
+    for name in ("prompt", "chosen", "rejected"):
+        if name not in entry:
+            hint = "; conversations are for --set tune.objective=sft" if "messages" in entry else ""
+            raise ValueError(f'no "{name}" (it has {jsonl.fields(entry)}){hint}')
+    prompt = _turns(entry["prompt"], "prompt", "user")
+    answers = [_turns(entry[name], name, "assistant") for name in ("chosen", "rejected")]
+    for name, answer in zip(("chosen", "rejected"), answers, strict=True):
+        if answer[-1]["role"] != "assistant":
+            raise ValueError(f'"{name}" ends with the role {answer[-1]["role"]}; it must be the assistant\'s')
+    if answers[0] == answers[1]:
+        raise ValueError('"chosen" and "rejected" are the same')
+    chosen, rejected = (_told(partial(template.examples, [*prompt, *answer], last=True)) for answer in answers)
+    return _Row([Pair(chosen[-1], rejected[-1])], prompt)
+
+
+def _turns(value: Any, name: str, role: str) -> Messages:
+    """A text as a message of that role, or messages as they are."""
+    if isinstance(value, str):
+        return _messages([{"role": role, "content": value}], f'"{name}"')
+    return _messages(value, f'"{name}"')
+
+
+def _messages(value: Any, where: str) -> Messages:
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{where} must be a list of messages, at least one")
+    for place, message in enumerate(value):
+        if not isinstance(message, dict):
+            raise ValueError(f"{where}[{place}] must be an object with role and content")
+        role, content = message.get("role"), message.get("content")
+        if role is None:
+            raise ValueError(f"{where}[{place}] has no role (it has {jsonl.fields(message)})")
+        if role not in ROLES:
+            raise ValueError(f"{where}[{place}] has the role {str(role)[:24]!r}; it can be {', '.join(ROLES)}")
+        calls = role == "assistant" and message.get("tool_calls")
+        if not isinstance(content, str) and not calls:
+            raise ValueError(f"{where}[{place}] has no text: content must be a string")
+        if role == "assistant" and not calls and not str(content).strip():
+            raise ValueError(f"{where}[{place}] is an empty answer")
+    return value
+
+
+def _told(make: Callable[[], list[Example]]) -> list[Example]:
+    try:
+        made = make()
+    except ModelError as error:
+        raise ValueError(str(error)) from error
+    if not all(example.answer[1:].any() for example in made):
+        raise ValueError("no token of it is an answer's: there is nothing to learn")
+    return made

@@ -1,0 +1,105 @@
+"""The model that fine-tuning goes on from: its shape, its tokenizer, and what of its folder goes into the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from gridstride.models import adapter, chat, lora
+from gridstride.models import folder as models
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.models.errors import ModelError
+from gridstride.models.fields import read_text
+from gridstride.models.lora import LoraConfig
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.train.config import run_config as settings
+from gridstride.train.errors import TrainError
+
+_KEPT = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json"),
+    *("chat_template.jinja", "added_tokens.json"),
+)
+_TEMPLATE = "chat_template.jinja"
+
+
+@dataclass(frozen=True)
+class Base:
+    """TrainError for a folder that cannot be gone on from."""
+
+    folder: Path
+    tune: settings.Tune
+
+    @cached_property
+    def shape(self) -> DecoderConfig:
+        with said():
+            return models.read_config(models.find(str(self.folder)))
+
+    @cached_property
+    def lora(self) -> LoraConfig | None:
+        """None where all weights are trained."""
+        tune = self.tune
+        if tune.method == "full":
+            return None
+        with said("tune.targets: "):
+            targets = lora.targets(tune.targets, self.shape)
+        return LoraConfig(rank=tune.rank, alpha=tune.alpha, targets=targets, dropout=tune.dropout)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        with said():
+            return Tokenizer.load(self.folder)
+
+    @cached_property
+    def template(self) -> str:
+        with said():
+            own = chat.template(self.folder) if not self.tune.template else read_text(Path(self.tune.template))
+        if own is None:
+            raise TrainError(
+                f"{self.folder} has no chat template, so it is not known how a conversation is written: "
+                "--set tune.template=FILE gives one"
+            )
+        return own
+
+    def load(self) -> Decoder:
+        """In fp32, on the CPU; with LoRA its layers have updates that change nothing yet, drawn by torch's seed."""
+        with said():
+            decoder = models.load(self.folder, dtype=torch.float32)
+        if self.lora is not None:
+            lora.add(decoder, self.lora)
+        return decoder
+
+    @cached_property
+    def digest(self) -> str:
+        with said():
+            return adapter.digest(self.folder)
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Texts that a whole model's folder has beside its weights."""
+        found = {name: read_text(self.folder / name) for name in _KEPT if (self.folder / name).is_file()}
+        return found | self.own_template
+
+    @property
+    def own_template(self) -> dict[str, str]:
+        """The template, where it is not the folder's."""
+        return {_TEMPLATE: self.template} if self.tune.template else {}
+
+    @cached_property
+    def dtype(self) -> torch.dtype:
+        """The type of the folder's weights, in which whole models are written."""
+        return models.stored_dtype(self.folder)
+
+
+@contextmanager
+def said(before: str = "") -> Iterator[None]:
+    """A model's mistakes are mistakes of what was asked for."""
+    try:
+        yield
+    except ModelError as error:
+        raise TrainError(f"{before}{error}") from error

@@ -1,0 +1,60 @@
+"""What fine-tuning makes small: the loss of answers, or of the preference between two (Rafailov et al. 2023, DPO)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gridstride.models import lora
+from gridstride.models.decoder import Decoder, packed
+from gridstride.train.data.packing import IGNORED
+
+
+class AnswerLoss(nn.Module):
+    """Mean loss, in nats, of the tokens of packed rows that are an answer's."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, tokens_BT: Tensor, targets_BT: Tensor, positions_BT: Tensor, segments_BT: Tensor) -> Tensor:
+        hidden = self.decoder(tokens_BT, positions_BT, packed(segments_BT))
+        learned = targets_BT != IGNORED  # logits of these alone: of a large vocabulary they are most of the memory
+        return F.cross_entropy(self.decoder.logits(hidden[learned]).float(), targets_BT[learned])
+
+
+class PreferenceLoss(nn.Module):
+    """-log sigmoid(beta * margin), the mean over pairs.
+
+    The margin is by how much more the decoder likes the chosen answer than the rejected one, beyond what its base did.
+    The base is a frozen copy, or the decoder itself without its updates.
+    """
+
+    def __init__(self, decoder: Decoder, *, beta: float, base: Decoder | None = None) -> None:
+        super().__init__()
+        self.decoder, self.beta, self.base = decoder, beta, base
+
+    def forward(self, tokens_P2T: Tensor, targets_P2T: Tensor) -> Tensor:
+        return -F.logsigmoid(self.beta * self.margins(tokens_P2T, targets_P2T)).mean()
+
+    def margins(self, tokens_P2T: Tensor, targets_P2T: Tensor) -> Tensor:
+        """[P], in nats."""
+        with torch.no_grad():
+            if self.base is None:
+                with lora.disabled(self.decoder):
+                    before = answer_logprobs(self.decoder, tokens_P2T, targets_P2T)
+            else:
+                before = answer_logprobs(self.base, tokens_P2T, targets_P2T)
+        gained = answer_logprobs(self.decoder, tokens_P2T, targets_P2T) - before
+        return gained[:, 0] - gained[:, 1]
+
+
+def answer_logprobs(decoder: Decoder, tokens: Tensor, targets: Tensor) -> Tensor:
+    """Of sequences [..., T] the log-probability of their targets together, [...]."""
+    tokens, shape = tokens.flatten(0, -2), tokens.shape[:-1]
+    targets = targets.flatten(0, -2)
+    learned = targets != IGNORED
+    each = -F.cross_entropy(decoder.logits(decoder(tokens)[learned]).float(), targets[learned], reduction="none")
+    whose = learned.nonzero()[:, 0]
+    return torch.zeros(len(tokens), device=each.device).index_add(0, whose, each).view(shape)

@@ -1,0 +1,198 @@
+"""Adapters as folders: PEFT's names and fields, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from gridstride.models import adapter, lora
+from gridstride.models import folder as folders
+from gridstride.models.config import DecoderConfig
+from gridstride.models.decoder import Decoder
+from gridstride.models.errors import ModelError
+from gridstride.models.lora import LoraConfig
+
+SIZES: dict[str, Any] = {
+    "vocabulary": 61, "width": 32, "layers": 2, "heads": 4, "kv_heads": 2, "head_width": 8, "hidden": 48, "context": 64,
+}  # fmt: skip
+LORA = LoraConfig(rank=4, alpha=6.0, targets=("q_proj", "v_proj", "down_proj"))
+TOKENS = torch.arange(24).view(2, 12)
+
+
+def base(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
+    torch.manual_seed(seed)
+    folders.save(Decoder(DecoderConfig(**(SIZES | changes))), folder)
+    return folder
+
+
+def logits(decoder: Decoder) -> torch.Tensor:
+    with torch.no_grad():
+        return decoder.logits(decoder(TOKENS))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> tuple[Path, Path, Decoder]:
+    """A base, an adapter of it, and the decoder that was saved as that."""
+    decoder = folders.load(base(tmp_path / "base"))
+    lora.add(decoder, LORA)
+    for layer in lora.updated(decoder).values():
+        torch.nn.init.normal_(layer.lora_B, std=0.3)
+    adapter.save(decoder, tmp_path / "adapter", base=tmp_path / "base", lora=LORA, files={"note.txt": "kept"})
+    return tmp_path / "base", tmp_path / "adapter", decoder
+
+
+Saved = tuple[Path, Path, Decoder]
+
+
+def edit(folder: Path, **fields: Any) -> None:
+    config = json.loads((folder / adapter.CONFIG).read_text())
+    (folder / adapter.CONFIG).write_text(json.dumps(config | fields))
+
+
+def test_what_was_saved_is_loaded_with_the_same_logits(saved: Saved) -> None:
+    base_folder, folder, decoder = saved
+    loaded = folders.load(base_folder)
+    before = logits(loaded)
+    adapter.apply(loaded, adapter.read(folder, base_folder))
+    assert torch.equal(logits(loaded), logits(decoder))
+    assert not torch.equal(logits(loaded), before)
+    assert (folder / "note.txt").read_text() == "kept"
+
+
+def test_names_and_fields_are_those_of_peft(saved: Saved) -> None:
+    """As its documentation of the checkpoint format has them, and version 0.21 writes them."""
+    _, folder, _ = saved
+    modules = ["self_attn.q_proj", "self_attn.v_proj", "mlp.down_proj"]
+    names = {
+        f"base_model.model.model.layers.{layer}.{module}.lora_{half}.weight"
+        for layer in (0, 1) for module in modules for half in "AB"
+    }  # fmt: skip
+    stored = load_file(folder / "adapter_model.safetensors")
+    assert stored.keys() == names
+    assert stored["base_model.model.model.layers.0.mlp.down_proj.lora_A.weight"].shape == (4, 48)
+    assert stored["base_model.model.model.layers.0.mlp.down_proj.lora_B.weight"].shape == (32, 4)
+    with safe_open(folder / "adapter_model.safetensors", "pt") as file:
+        assert file.metadata()["format"] == "pt"
+    config = json.loads((folder / "adapter_config.json").read_text())
+    expected = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 4, "lora_alpha": 6.0, "bias": "none"}
+    assert expected.items() <= config.items()
+    assert config["target_modules"] == ["q_proj", "v_proj", "down_proj"]
+
+
+def test_peft_loads_it_with_the_same_logits(saved: Saved, tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft")
+    import transformers
+
+    base_folder, folder, decoder = saved
+    plain = transformers.AutoModelForCausalLM.from_pretrained(base_folder, dtype=torch.float32).eval()
+    theirs = peft.PeftModel.from_pretrained(plain, folder).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(theirs(TOKENS).logits, logits(decoder), atol=1e-4, rtol=1e-4)
+    theirs.save_pretrained(tmp_path / "theirs")
+    again = folders.load(base_folder)
+    adapter.apply(again, adapter.read(tmp_path / "theirs", base_folder))
+    assert torch.equal(logits(again), logits(decoder))
+
+
+def test_rank_stabilised_updates_are_scaled_by_the_root(saved: Saved) -> None:
+    base_folder, folder, _ = saved
+    edit(folder, use_rslora=True)
+    assert adapter.read(folder, base_folder).scale == 3.0
+    edit(folder, use_rslora=False)
+    assert adapter.read(folder, base_folder).scale == 1.5
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "another rank": ({"r": 8}, r"says r = 8, but layers.0.* has A and B of \[4, .*\] and \[.*, 4\]"),
+    "another kind": ({"peft_type": "IA3"}, 'peft_type is "IA3": only LORA is supported'),
+    "dora": ({"use_dora": True}, "use_dora is true: only false is supported"),
+    "patterns": ({"rank_pattern": {"q_proj": 8}}, "rank_pattern is .* only {} is supported"),
+    "another base's weights": ({"init_lora_weights": "pissa"}, 'init_lora_weights is "pissa"'),
+    "no rank": ({"r": "four"}, 'r is "four": a whole number is needed'),
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_not_supported_is_refused_by_name(saved: Saved, fields: dict[str, Any], message: str) -> None:
+    base_folder, folder, _ = saved
+    edit(folder, **fields)
+    with pytest.raises(ModelError, match=message):
+        adapter.read(folder, base_folder)
+
+
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    "fewer layers": ({"layers": 1}, "trained on other weights"),
+    "other weights": ({"seed": 1}, 'trained on other weights than those of .*: on ".*base"'),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), OTHERS.values(), ids=OTHERS.keys())
+def test_an_adapter_of_another_base_is_refused(
+    saved: Saved, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        adapter.read(saved[1], base(tmp_path / "other", **changes))
+
+
+SHAPES: dict[str, tuple[dict[str, Any], str]] = {
+    "fewer layers": ({"layers": 1}, "is an adapter of another model: .* has no layers.1"),
+    "other widths": ({"hidden": 64}, "its layers.0.mlp.down_proj is 48 to 32, that of .*other 64 to 32"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), SHAPES.values(), ids=SHAPES.keys())
+def test_one_that_does_not_say_its_base_is_known_by_its_shapes(
+    saved: Saved, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    _, folder, _ = saved
+    weights = load_file(folder / adapter.WEIGHTS)
+    save_file(weights, folder / adapter.WEIGHTS, metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=message):
+        adapter.read(folder, base(tmp_path / "other", **changes))
+
+
+def test_a_copy_of_the_base_in_another_type_is_the_same_base(saved: Saved, tmp_path: Path) -> None:
+    base_folder, folder, _ = saved
+    decoder = folders.load(base_folder, dtype=torch.bfloat16)
+    folders.save(decoder, tmp_path / "narrow")
+    assert adapter.read(folder, tmp_path / "narrow").rank == 4
+
+
+def test_what_is_no_adapter_is_refused(saved: Saved, tmp_path: Path) -> None:
+    base_folder, folder, _ = saved
+    with pytest.raises(ModelError, match=r"there is no adapter's folder .*nowhere"):
+        adapter.read(tmp_path / "nowhere", base_folder)
+    with pytest.raises(ModelError, match=r"base is no adapter: there is no adapter_config.json in it"):
+        adapter.read(base_folder, base_folder)
+    weights = load_file(folder / adapter.WEIGHTS)
+    name = next(iter(weights))
+    save_file({name: weights[name]}, folder / adapter.WEIGHTS)
+    with pytest.raises(ModelError, match="without its other half"):
+        adapter.read(folder, base_folder)
+    save_file({"base_model.model.lm_head.lora_A.weight": torch.ones(4, 32)}, folder / adapter.WEIGHTS)
+    with pytest.raises(ModelError, match=r"lm_head.lora_A.weight, which is no update of a decoder's linear layer"):
+        adapter.read(folder, base_folder)
+    (folder / adapter.WEIGHTS).write_bytes(b"short")
+    with pytest.raises(ModelError, match="truncated or no safetensors file"):
+        adapter.read(folder, base_folder)
+    (folder / adapter.WEIGHTS).unlink()
+    with pytest.raises(ModelError, match=r"has no adapter_model.safetensors"):
+        adapter.read(folder, base_folder)
+
+
+def test_a_folder_of_something_else_is_left_as_it_is(saved: Saved, tmp_path: Path) -> None:
+    base_folder, folder, decoder = saved
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years")
+    with pytest.raises(ModelError, match="is no adapter's folder: it is left as it is"):
+        adapter.save(decoder, tmp_path / "mine", base=base_folder, lora=LORA, files={})
+    assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
+    adapter.save(decoder, folder, base=base_folder, lora=LORA, files={})
+    assert sorted(os.listdir(folder)) == ["adapter_config.json", "adapter_model.safetensors"]

@@ -1,0 +1,147 @@
+"""Rows of conversations and preferences: what of them is learned, and what is refused, by file and line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chats import MARKED, TEMPLATE, chat, conversations, preferences, write_base, write_rows
+
+from gridstride.models.tokenizer import Tokenizer
+from gridstride.train.data import conversations as data
+from gridstride.train.data.conversations import Example, Template
+from gridstride.train.errors import TrainError
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Template:
+    return Template(Tokenizer.load(write_base(tmp_path / "base")), TEMPLATE)
+
+
+def said(template: Template, example: Example) -> tuple[str, str]:
+    """The whole text, and what of it the model learns to say."""
+    decode = template._tokenizer.decode
+    return decode(example.tokens.tolist(), special=True), decode(example.tokens[example.answer].tolist(), special=True)
+
+
+def read(template: Template, file: Path, *, length: int = 64, share: float = 0.2) -> data.Rows[Example]:
+    return data.conversations(str(file), template, length=length, share=share)
+
+
+def test_answers_alone_are_learned_with_what_ends_them(template: Template) -> None:
+    [example] = template.examples(chat("red", "blue", "left", "right")["messages"])
+    text, learned = said(template, example)
+    assert text == (
+        "<|start|>user\nred<|end|>\n<|start|>assistant\nblue<|end|>\n"
+        "<|start|>user\nleft<|end|>\n<|start|>assistant\nright<|end|>\n"
+    )
+    assert learned == "blue<|end|>\nright<|end|>\n"
+
+
+def test_a_template_may_mark_them_itself(tmp_path: Path) -> None:
+    marked = Template(Tokenizer.load(write_base(tmp_path / "base")), MARKED)
+    [example] = marked.examples(chat("red", "blue")["messages"])
+    assert said(marked, example)[1] == "blue<|end|>"
+
+
+def test_an_answer_that_the_template_leaves_open_is_ended(tmp_path: Path) -> None:
+    open_template = "{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}"
+    open_template += "{% if add_generation_prompt %}assistant:{% endif %}"
+    made = Template(Tokenizer.load(write_base(tmp_path / "base")), open_template)
+    [example] = made.examples(chat("red", "blue")["messages"])
+    assert said(made, example) == ("user:red\nassistant:blue\n<|end|>", "blue\n<|end|>")
+
+
+def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "red", "chosen": "blue", "rejected": "green"},
+        {
+            "prompt": [{"role": "user", "content": "one"}],
+            "chosen": [{"role": "assistant", "content": "two"}],
+            "rejected": [{"role": "assistant", "content": "three"}],
+        },
+    ]
+    found = data.preferences(str(write_rows(tmp_path / "p.jsonl", rows)), template, length=64, share=0.5)
+    pairs = {
+        tuple(said(template, side)[1] for side in (pair.chosen, pair.rejected))
+        for pair in (*found.train, *found.validation)
+    }
+    assert pairs == {("blue<|end|>\n", "green<|end|>\n"), ("two<|end|>\n", "three<|end|>\n")}
+
+
+def test_a_share_is_held_out_and_copies_stay_together(template: Template, tmp_path: Path) -> None:
+    rows = conversations(20)
+    found = read(template, write_rows(tmp_path / "c.jsonl", rows * 3))
+    texts = [{said(template, example)[0] for example in part} for part in (found.train, found.validation)]
+    assert not texts[0] & texts[1]
+    assert len(found.train) + len(found.validation) == 60
+    assert 1 <= len(texts[1]) <= len(texts[0]) / 3
+    again = read(template, write_rows(tmp_path / "c.jsonl", list(reversed(rows)) * 3))
+    assert {said(template, example)[0] for example in again.validation} == texts[1]
+    assert len(found.prompts) == len(texts[1])
+
+
+def test_what_is_too_long_is_counted_and_said(template: Template, tmp_path: Path) -> None:
+    rows = [*conversations(4), chat("red", "blue " * 40), chat("red", "green " * 90)]
+    found = read(template, write_rows(tmp_path / "c.jsonl", rows))
+    assert len(found.train) + len(found.validation) == 4
+    message = r"2 of 6 rows have more than 64 tokens \(the longest \d{3}, c.jsonl:6\)"
+    with pytest.raises(TrainError, match=message.replace("2 of 6", "all 2 of 2").replace(":6", ":2")):
+        read(template, write_rows(tmp_path / "c.jsonl", rows[4:]))
+    assert re.match(message, found.left_out(64))
+
+
+USER, EMPTY = {"role": "user", "content": "hi"}, {"role": "assistant", "content": " "}
+BAD: dict[str, tuple[Any, str]] = {
+    "not JSON": ("{'messages': 1}", r"line 2: not JSON \(Expecting property name.* at column 2\)"),
+    "no object": ("[1]", "line 2: a JSON object is needed, not list"),
+    "another field": ('{"text": "a"}', r"line 2: no \"messages\" \(it has 'text'\)"),
+    "a preference": ('{"chosen": "a"}', "line 2: .*preferences are for --set tune.objective=dpo"),
+    "no list": ({"messages": "hi"}, 'line 2: "messages" must be a list of messages'),
+    "no role": ({"messages": [{"content": "a"}]}, r"line 2: \"messages\"\[0\] has no role \(it has 'content'\)"),
+    "another role": (
+        {"messages": [{"role": "bot", "content": "a"}]},
+        "line 2: .* the role 'bot'; it can be system",
+    ),
+    "no content": ({"messages": [{"role": "user"}]}, "line 2: .* has no text: content must be a string"),
+    "no answer": ({"messages": [USER]}, "line 2: no message of the role assistant: there is nothing to learn"),
+    "an empty answer": ({"messages": [USER, EMPTY]}, r"line 2: \"messages\"\[1\] is an empty answer"),
+}
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_line_is_said_with_file_and_number(template: Template, tmp_path: Path, bad: Any, message: str) -> None:
+    file = write_rows(tmp_path / "c.jsonl", [chat("red", "blue"), bad, chat("one", "two")])
+    if isinstance(bad, str):
+        file.write_text(file.read_text().replace(json.dumps(bad), bad))
+    with pytest.raises(TrainError, match=r"c.jsonl: 1 of 3 lines are not \{\"messages\".*" + message):
+        read(template, file)
+
+
+BAD_PAIRS: dict[str, tuple[dict[str, Any], str]] = {
+    "a conversation": (chat("a", "b"), 'no "prompt" .*conversations are for --set tune.objective=sft'),
+    "no other answer": ({"prompt": "a", "chosen": "b"}, r"no \"rejected\" \(it has 'prompt', 'chosen'\)"),
+    "an empty answer": ({"prompt": "a", "chosen": "b", "rejected": ""}, r"\"rejected\"\[0\] is an empty answer"),
+    "the same twice": ({"prompt": "a", "chosen": "b", "rejected": "b"}, '"chosen" and "rejected" are the same'),
+    "the user's": ({"prompt": "a", "chosen": [USER], "rejected": "c"}, '"chosen" ends with the role user'),
+}
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_PAIRS.values(), ids=BAD_PAIRS.keys())
+def test_a_bad_preference_is_said_too(template: Template, tmp_path: Path, bad: dict[str, Any], message: str) -> None:
+    file = write_rows(tmp_path / "p.jsonl", [*preferences(2), bad])
+    with pytest.raises(TrainError, match="p.jsonl: 1 of 3 lines .*line 3: " + message):
+        data.preferences(str(file), template, length=64, share=0.2)
+
+
+def test_too_few_rows_are_refused(template: Template, tmp_path: Path) -> None:
+    with pytest.raises(TrainError, match="has 1 different rows; at least 2 are needed"):
+        read(template, write_rows(tmp_path / "c.jsonl", [chat("red", "blue")] * 3))
+    with pytest.raises(TrainError, match=r"nothing.jsonl is not there"):
+        read(template, tmp_path / "nothing.jsonl")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TrainError, match=r"empty holds no .jsonl file"):
+        read(template, tmp_path / "empty")
