@@ -25,6 +25,7 @@ from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.verdict import Finding
 from gridstride.plain import plain
 from gridstride.virtual.chips import chip
+from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, TENSOR_TYPES
 from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.observe.counters import Counters, LineCounters
 from gridstride.virtual.observe.model import Model
@@ -45,7 +46,6 @@ _MOST_THREADS = 1 << 31  # along a side of a grid
 _MOST_COUNTED = 1 << 62
 _MOST_SHARED, _MOST_REGISTERS = 1 << 20, 1 << 10  # more than any chip has
 _LARGEST_ADDRESS = 1 << 50
-_MOST_NAMES = 64  # of kinds of instructions
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SPACES = ("global", "shared", "local", "generic", "const", "param")
 _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
@@ -368,11 +368,13 @@ def _fill(line: LineCounters, words: Mapping[str, Any]) -> None:
     line.line = _line(words["line"])
     for name, count in zip(_COUNTS, words["counts"], strict=True):
         setattr(line, name, _count(count))
-    line.kinds, line.tensor_types = _counts_by_name(words["kinds"]), _counts_by_name(words["tensor_types"])
+    line.kinds, line.tensor_types = _counts_of(words["kinds"], CLASSES), _counts_of(words["tensor_types"], TENSOR_TYPES)
 
 
-def _counts_by_name(words: Mapping[str, Any]) -> dict[str, int]:
-    return {_named(name, 40): _count(count) for name, count in list(words.items())[:_MOST_NAMES]}
+def _counts_of(words: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
+    if unknown := words.keys() - set(names):
+        raise MalformedError(f"counts of {text(min(map(str, unknown)), 40)}, which nothing is counted by")
+    return {name: _count(count) for name, count in words.items()}
 
 
 def _count(value: object) -> int:

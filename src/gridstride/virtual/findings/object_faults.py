@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.abi.layout import OBJECT_FAULTS
-from gridstride.virtual.abi.texture_requests import CUBE, LAYERED, LINEAR, SHAPE
+from gridstride.virtual.abi.texture_requests import CUBE, GEOMETRIES, LAYERED, LINEAR, SHAPE
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device
@@ -16,6 +16,8 @@ _SHAPES = {
     2 | LAYERED: "two dimensions in layers", 2 | CUBE: "a cubemap", 2 | CUBE | LAYERED: "a layered cubemap",
     1 | LINEAR: "linear memory of one dimension (tex1Dfetch)",
 }  # fmt: skip
+if unmatched := _SHAPES.keys() ^ {*GEOMETRIES.values(), 1 | LINEAR}:
+    raise ImportError(f"object_faults.py must have words for each shape: see {', '.join(map(str, sorted(unmatched)))}")
 _MAKERS = {"texture": "gs.texture(…)", "surface": "gs.surface(…)"}
 _TYPES = {"texture": "cudaTextureObject_t", "surface": "cudaSurfaceObject_t"}
 
@@ -57,7 +59,7 @@ def _unknown(kind: str, handle: int, device: Device) -> str:
 
 def _geometry(kind: str, found: Any, wanted: int, place: Place | None) -> str:
     have = _SHAPES[int(found["shape"])]
-    asked = _SHAPES.get(wanted, "another shape")
+    asked = _SHAPES[wanted]
     name = f"`{place.name}`" if place else "the access"
     more = ": tex1Dfetch reads a device array (gs.texture(gs.to_device(x)))" if wanted & LINEAR else ""
     return f"{name} is for {asked}, this {kind} is {have}{more}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from gridstride.virtual.abi.access_counters import COUNTERS
 from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.lowering.observed.instruction_classes import CLASSES
 from gridstride.virtual.observe.branch_coverage import outcomes, unreached_lines
 
 Key = tuple[str | None, int | None]
@@ -237,7 +238,7 @@ def _add_block(lines: dict[Key, LineCounters], block: Mapping[str, Any], warps: 
         line.instructions += executed
         line.active_lanes += round(lanes * count * scale)
         line.kinds[kind] = line.kinds.get(kind, 0) + executed
-        name = _OF_KIND.get(kind)
+        name = _COUNTER_OF_CLASS[kind]
         if name is not None:
             setattr(line, name, getattr(line, name) + executed)
     for file, number, count in block["overlapped"]:
@@ -248,8 +249,15 @@ def _add_block(lines: dict[Key, LineCounters], block: Mapping[str, Any], warps: 
         line.tensor_types[type_] = line.tensor_types.get(type_, 0) + done
 
 
-_OF_KIND = {"barrier": "barriers", "branch": "branches", "special": "special_functions", "texture": "texture_requests",
-            "parameter": "parameter_loads"}  # fmt: skip
+_COUNTER_OF_CLASS: dict[str, str | None] = {
+    "barrier": "barriers", "branch": "branches", "special": "special_functions", "texture": "texture_requests",
+    "parameter": "parameter_loads", "memory": None, "control": None, "tensor": None, "warp": None, "convert": None,
+    "move": None, "fp32": None, "fp32_fma": None, "fp64": None, "fp64_fma": None, "half": None, "integer": None,
+    "integer_fma": None,
+}  # fmt: skip
+"""The counter that counts all instructions of a class; None where only `kinds` has them, or accesses are counted."""
+if unmatched := _COUNTER_OF_CLASS.keys() ^ set(CLASSES):
+    raise ImportError(f"counters.py must say which counter each class has: see {', '.join(sorted(unmatched))}")
 _WAYS = {"load": "load", "store": "store", "atom": "atomic", "red": "reduction"}
 
 

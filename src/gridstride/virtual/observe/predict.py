@@ -17,6 +17,7 @@ from typing import Any
 
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.lowering.observed.dependency_chains import MEMORY_LATENCIES
+from gridstride.virtual.lowering.observed.instruction_classes import TENSOR_TYPES
 from gridstride.virtual.observe.counters import Counters
 
 SECTOR = 32
@@ -24,9 +25,13 @@ LANES = 32
 _AS_LONG = 0.97  # what issues most reaches 97 % of the schedulers' rate on an H200, the pipes 99 % of theirs (ncu)
 _PLACE = 1024  # bytes that one part of L2 has side by side: atomics there take turns
 _VANISH = ("parameter", "move")  # classes that machine code has no instruction for, or seldom
-_TENSOR_RATE = {"f16": 1.0, "bf16": 1.0, "tf32": 0.5, "s8": 2.0, "u8": 2.0, "e4m3": 2.0, "e5m2": 2.0, "f64": 1 / 32}
-"""Of the rate for 16-bit factors (Hopper white paper)."""
-_DIVISION = 16  # of the same: types that the tensor cores are slow at
+_TENSOR_RATE = {
+    "f16": 1.0, "bf16": 1.0, "tf32": 0.5, "s8": 2.0, "u8": 2.0, "e4m3": 2.0, "e5m2": 2.0, "f64": 1 / 32,
+    "s4": 1 / 16, "u4": 1 / 16, "b1": 1 / 16,
+}  # fmt: skip
+"""Of the rate for 16-bit factors (Hopper white paper); factors of four bits and of one have no fast path on Hopper."""
+if unmatched := _TENSOR_RATE.keys() ^ set(TENSOR_TYPES):
+    raise ImportError(f"predict.py must have one rate for each type of factors: see {', '.join(sorted(unmatched))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ def _atomic_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
 
 def _tensor_clocks(counters: Counters, chip: Chip) -> float:
     peak = 2 * chip.rates["tensor_f16_fma"] * chip.prediction["tensor_share"]
-    return sum(done / (peak * _TENSOR_RATE.get(t, 1 / _DIVISION)) for t, done in counters.tensor_types.items())
+    return sum(done / (peak * _TENSOR_RATE[type_]) for type_, done in counters.tensor_types.items())
 
 
 def _latency(counters: Counters, shape: Shape, chip: Chip) -> float:

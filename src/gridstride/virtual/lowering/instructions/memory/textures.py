@@ -8,6 +8,7 @@ from gridstride.virtual.abi.layout import FAULT, LANES, SURFACE_TAG, TEXTURE_TAG
 from gridstride.virtual.abi.texture_requests import (
     CUBE,
     GATHER_SHIFT,
+    GEOMETRIES,
     GRADIENT,
     GRADIENTS,
     INTEGER,
@@ -33,9 +34,6 @@ from gridstride.virtual.ptx.module import (
     Vector,
 )
 
-GEOMETRIES = {
-    "1d": 1, "2d": 2, "3d": 3, "a1d": 1 | LAYERED, "a2d": 2 | LAYERED, "cube": 2 | CUBE, "acube": 2 | CUBE | LAYERED,
-}  # fmt: skip
 QUERIES = ("width", "height", "depth")
 _CHANNELS = ("r", "g", "b", "a")
 _ZERO = constant(wide("i32"), 0)
