@@ -287,8 +287,8 @@ class VirtualKernel:
         slots = self._slots(tables, shape, extent, size or 1)
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         workers = workers if device.schedule is None else 1
-        counters = tables.extra.get("size", 0)
-        shift = tables.extra["unit"].bit_length() - 1 if observed else -1
+        counters = tables.counters.size if tables.counters else 0
+        shift = tables.counters.unit.bit_length() - 1 if tables.counters else -1
         bytes_given = self.parameter_bytes
         demand = Demand(
             warps, slots, extent, workers, counters, observed is not None, shift, size, tables.spins, bytes_given
@@ -319,8 +319,8 @@ class VirtualKernel:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(shape.block)
         record["tids"] = session.thread_table.ctypes.data
-        if observed:
-            record["shadow"] = device.shadow.open(tables.extra["global_unit"])
+        if tables.counters:
+            record["shadow"] = device.shadow.open(tables.counters.global_unit)
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data
         record["param_size"] = self.parameter_bytes
@@ -341,7 +341,7 @@ class VirtualKernel:
     def _slots(self, tables: Tables, shape: Shape, shared: int, team: int) -> int:
         """Blocks with so many bytes that a worker holds at a time, whole clusters of `team` of them."""
         schedule = self.module.device.schedule
-        parts = schedule is not None and schedule.interleaves and tables.extra.get("gives_way")
+        parts = schedule is not None and schedule.interleaves and tables.counters and tables.counters.gives_way
         if not (tables.spins or shape.cooperative or parts):
             return team
         resident = resident_blocks(self.module.device.model, shape, shared, self.title, team=team)

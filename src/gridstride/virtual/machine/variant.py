@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.compiler.cache import shared as shared_cache
+from gridstride.virtual.abi.counter_tables import CounterTables
 from gridstride.virtual.abi.layout import MOST_GROUPS, SITE
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.program import Lowered, Site
@@ -57,16 +58,16 @@ class Tables:
     spins: bool
     recursive: bool
     stack: int
-    extra: dict[str, Any]
+    counters: CounterTables | None
     clusters: bool = False
     launches: bool = False
     splits: bool = False
     rare: bool = False
     timed: bool = False
     lines: int = 0
-    """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster; `rare`: it calls that part of the
-    runtime; `timed`: it reads a clock, so that a loop may end because time goes by; `lines` of IR, which say how long
-    compiling takes.
+    """`counters`: of the observed build; `clusters`: the kernel asks for its cluster, so it must run cluster by
+    cluster; `rare`: it calls that part of the runtime; `timed`: it reads a clock, so that a loop may end because time
+    goes by; `lines` of IR, which say how long compiling takes.
     """
 
     @property
@@ -83,6 +84,7 @@ class Tables:
         data = json.loads(text)
         data["sites"] = tuple(Place(*row) for row in data["sites"])
         data["symbols"] = tuple(data["symbols"])
+        data["counters"] = data["counters"] and CounterTables.from_json(data["counters"])
         return Tables(**data)
 
     def site_records(self) -> np.ndarray[Any, Any]:
@@ -135,7 +137,7 @@ class _Request:
 
             observer = Counting()
         lowered = lower_kernel(self.parsed(), self.name, self.shape, observer)
-        return _tables(lowered, observer.tables() if observer else {}), lowered
+        return _tables(lowered, observer.tables() if observer else None), lowered
 
 
 def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
@@ -203,10 +205,10 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:32]
 
 
-def _tables(lowered: Lowered, extra: dict[str, Any]) -> Tables:
+def _tables(lowered: Lowered, counters: CounterTables | None) -> Tables:
     return Tables(
         tuple(_place(s) for s in lowered.sites), tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared,
-        lowered.local_size, lowered.waits, lowered.spins, lowered.recursive, lowered.stack, extra, lowered.clusters,
+        lowered.local_size, lowered.waits, lowered.spins, lowered.recursive, lowered.stack, counters, lowered.clusters,
         lowered.launches, lowered.splits, engine.calls_rare(lowered.calls),
         "llvm.readcyclecounter" in lowered.calls, lowered.lines,
     )  # fmt: skip

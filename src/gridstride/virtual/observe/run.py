@@ -145,7 +145,8 @@ def _observed_blocks(grid: Dim3, team: int, device: Device) -> ObservedBlocks:
 def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
     """Has reads of global memory checked, where something may be unset."""
     shadow, low, span = device.unset.shadow(device.arena)
-    if span or variant.tables.extra["allocates"] or device.heap.use().live:
+    assert variant.tables.counters is not None
+    if span or variant.tables.counters.allocates or device.heap.use().live:
         session.watch_unset(shadow, low, span)
         device.heap.watched = True
 
@@ -153,4 +154,5 @@ def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
 def _counted(session: Session, variant: Variant, blocks: int, total: int, device: Device) -> Counted:
     raw = np.sum(session.counters, axis=0)
     touched = device.touched.take(total / blocks, stopped=session.stopped())
-    return Counted(raw, variant.tables.extra, blocks, total, touched)
+    assert variant.tables.counters is not None
+    return Counted(raw, variant.tables.counters, blocks, total, touched)
