@@ -28,7 +28,8 @@ from gridstride.compiler.nvrtc import compile_cuda
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.kernel import lower_kernel
 from gridstride.virtual.lowering.observed.counting import Counting
-from gridstride.virtual.lowering.program import Lowered, NullObserver, Observer
+from gridstride.virtual.lowering.observer import NullObserver, Observer
+from gridstride.virtual.lowering.program import Lowered
 from gridstride.virtual.machine import engine, runtime_objects
 from gridstride.virtual.machine.tiers import QUICK_FROM
 from gridstride.virtual.ptx import parse

@@ -26,5 +26,7 @@ def test_tables_are_the_same_after_a_stay_in_the_cache() -> None:
     observer = Counting()
     lower_kernel(parse(compile_cuda(SOURCE, filename="k.cu").ptx), "k", BlockShape.of(32, 1, 1), observer)
     tables = observer.tables()
-    assert tables.blocks and tables.accesses and tables.entries
+    assert tables.blocks
+    assert tables.accesses
+    assert tables.entries
     assert CounterTables.from_json(json.loads(json.dumps(asdict(tables)))) == tables

@@ -14,7 +14,8 @@ from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.abi.counter_tables import CounterTables
 from gridstride.virtual.abi.layout import MOST_GROUPS, SITE
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
-from gridstride.virtual.lowering.program import Lowered, Site
+from gridstride.virtual.lowering.program import Lowered
+from gridstride.virtual.lowering.source_sites import Site
 from gridstride.virtual.machine import engine
 from gridstride.virtual.machine.tiers import (
     OBSERVED_WAITS,

@@ -12,6 +12,7 @@ from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.latches import counts
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, space_of
+from gridstride.virtual.lowering.call_graph import DEVICE_RUNTIME
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_watch
@@ -26,7 +27,7 @@ from gridstride.virtual.lowering.observed.instruction_classes import kind_of, te
 from gridstride.virtual.lowering.observed.lane_accesses import join_members, meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed.member_masks import check_members
 from gridstride.virtual.lowering.observed.taint import Taint
-from gridstride.virtual.lowering.program import DEVICE_RUNTIME, Stored
+from gridstride.virtual.lowering.observer import Stored
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
 
 BLOCK_COUNTERS = ("warps", "lanes")
@@ -91,12 +92,12 @@ class Counting:
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
         products: Counter[tuple[str | None, int | None, str]] = Counter()
         for ins in block:
-            place = cx.program.place(ins.loc) or (None, None)
+            place = cx.program.source.in_own_file(ins.loc) or (None, None)
             kinds[(*place, kind_of(ins))] += 1
             if operations := tensor_operations(ins):
                 products[(*place, tensor_type(ins))] += operations
         copying = Counter(
-            cx.program.place(ins.loc) or (None, None)
+            cx.program.source.in_own_file(ins.loc) or (None, None)
             for place, ins in enumerate(cx.code.blocks[index])
             if place in self.overlapped[index] and written(ins)
         )
@@ -123,7 +124,7 @@ class Counting:
 
     def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
         """Counts a branch that lanes of the same warp leave on different ways."""
-        at, (file, line) = self._take(1), cx.program.place(cx.ins.loc) or (None, None)
+        at, (file, line) = self._take(1), cx.program.source.in_own_file(cx.ins.loc) or (None, None)
         self.branches.append(BranchCounter(at, file, line))
         b, zero = cx.b, constant("i32", 0)
         both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
@@ -203,7 +204,7 @@ class Counting:
     def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:
         """The counters of an access; one through a generic address has some for each space."""
         at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
-        file, line = cx.program.place(cx.ins.loc) or (None, None)
+        file, line = cx.program.source.in_own_file(cx.ins.loc) or (None, None)
         self.accesses.append(AccessCounters(at, file, line, space, kind, size, cx.ins.opcode, _merged(cx, kind)))
         return at
 

@@ -20,7 +20,7 @@ from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fra
 from gridstride.virtual.lowering.instructions.matrix.matrix_images import Image
 from gridstride.virtual.lowering.instructions.matrix.matrix_rows import copy
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
 from gridstride.virtual.ptx.types import TYPES
 

@@ -20,7 +20,7 @@ from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.memory import addressing, memory
 from gridstride.virtual.lowering.instructions.memory.atomic_calls import ALLOWED, operation
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, cta_masks, site
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register
 from gridstride.virtual.runtime.memory.reduce import REDUCTIONS
 

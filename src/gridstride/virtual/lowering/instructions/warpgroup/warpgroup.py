@@ -15,7 +15,7 @@ from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_tiles, 
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_forms import MOST_COLUMNS, ROWS, Form, form_of, number
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import HEIGHT
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_watch import Watch
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
 from gridstride.virtual.ptx.operands import registers_of
 from gridstride.virtual.runtime.copies.matrix_descriptors import PIECE
