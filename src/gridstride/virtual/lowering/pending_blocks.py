@@ -117,7 +117,7 @@ class PendingBlocks:
         self.b.store(self.b.op("or", old, mask), self.slots[target])
 
     def clear(self, index: int, targets: Sequence[int]) -> None:
-        """Where nobody can wait for a target already, its slot holds what the last round left there."""
+        """Empties the slots of targets that nobody can wait for yet: they hold what the last round left there."""
         for target in dict.fromkeys(targets):
             if not self.facts.frontier[index] >> target & 1:
                 self.b.store(constant("i32", 0), self.slots[target])
