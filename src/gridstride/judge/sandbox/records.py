@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from gridstride.compiler import Diagnostic
 from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
@@ -264,24 +264,24 @@ def blame_of(words: Any) -> Blame | None:
     return Blame(_named(words["text"], _LONGEST), _line(words["line"]), _place(words["place"]))
 
 
-def access_words(access: Access) -> dict[str, Any]:
+def access_words(access: WarpAccess) -> dict[str, Any]:
     """What one warp touches on a line."""
     return asdict(access)
 
 
 @strict
-def accesses_of(words: Any) -> tuple[Access, ...]:
+def accesses_of(words: Any) -> tuple[WarpAccess, ...]:
     """What a warp touches."""
     return tuple(_access(each) for each in words[:_MOST_ACCESSES])
 
 
-def _access(words: Mapping[str, Any]) -> Access:
+def _access(words: Mapping[str, Any]) -> WarpAccess:
     addresses = tuple(None if a is None else whole(a, 0, _LARGEST_ADDRESS) for a in words["addresses"])
     if len(addresses) != _LANES or addresses.count(None) == _LANES or words["space"] not in _SPACES:
         raise MalformedError(f"an access of {len(addresses)} lanes")
     size = whole(words["bytes"], 1, _LARGEST_ACCESS)
     line = whole(words["line"], 0, _MOST_LINES)
-    return Access(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
+    return WarpAccess(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
 
 
 def step_words(step: Step) -> dict[str, Any]:

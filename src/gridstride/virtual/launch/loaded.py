@@ -18,7 +18,7 @@ from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.findings import fault_messages
 from gridstride.virtual.findings.cluster_faults import warn_of_exited
 from gridstride.virtual.findings.elements import out_of_array, polled_in_array
-from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import after_free, of_another_gpu
 from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
 from gridstride.virtual.launch.child_grids import ChildGrids
@@ -102,7 +102,7 @@ class VirtualModule:
         """The source of each file, where there are several."""
         return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
 
-    def source_of(self, findings: tuple[Finding, ...]) -> str | None:
+    def source_of(self, findings: tuple[KernelFinding, ...]) -> str | None:
         """The text that the first of the findings is about, as far as it is at hand."""
         return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
 

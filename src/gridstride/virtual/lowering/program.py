@@ -28,7 +28,7 @@ from gridstride.virtual.ptx.module import Function, Instruction, Module, Symbol
 if TYPE_CHECKING:
     from gridstride.virtual.lowering.access import Access
     from gridstride.virtual.lowering.function import Lowering
-    from gridstride.virtual.lowering.outlined import Form
+    from gridstride.virtual.lowering.outlined import AccessForm
 
 Emitter = Callable[["Lowering", Instruction], None]
 """Writes an instruction of one opcode."""
@@ -90,7 +90,7 @@ class Program:
         self.shared, self.static_shared, self.dynamic_shared = shared_layout(module, self.functions, reserve=True)
         self.shared_arrays = shared_arrays(module, self.functions, self.shared)
         """Start and bytes of each shared variable, 0 where the launch says how many."""
-        self.access_functions: dict[Form, tuple[str, int]] = {}
+        self.access_functions: dict[AccessForm, tuple[str, int]] = {}
         """The functions that accesses of one form share: name, and bytes that one check covers."""
         self._scratch: dict[str, Scratch] = {}
         self.clusters = knows_clusters(self.functions)

@@ -29,7 +29,7 @@ from gridstride.virtual.ptx.module import Module
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KernelSite:
     """What is known of a site: the instruction, where it stands, and what it touches."""
 
     function: str
@@ -50,7 +50,7 @@ class Place:
 class Tables:
     """Everything about a compiled kernel but its code. `static_shared`, `local_size` and `stack` in bytes."""
 
-    sites: tuple[Place, ...]
+    sites: tuple[KernelSite, ...]
     symbols: tuple[str, ...]
     static_shared: int
     dynamic_shared: bool
@@ -83,7 +83,7 @@ class Tables:
     @staticmethod
     def from_json(text: bytes) -> Tables:
         data = json.loads(text)
-        data["sites"] = tuple(Place(*row) for row in data["sites"])
+        data["sites"] = tuple(KernelSite(*row) for row in data["sites"])
         data["symbols"] = tuple(data["symbols"])
         data["counters"] = data["counters"] and CounterTables.from_json(data["counters"])
         return Tables(**data)
@@ -215,7 +215,8 @@ def _tables(lowered: Lowered, counters: CounterTables | None) -> Tables:
     )  # fmt: skip
 
 
-def _place(site: Site) -> Place:
+def _place(site: Site) -> KernelSite:
     file, line = site.place or (None, None)
-    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called,
-                 site.array)  # fmt: skip
+    return KernelSite(
+        site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called, site.array
+    )

@@ -53,7 +53,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class GridShape:
     """A launch as the model sees it: blocks in the grid, warps in a block, blocks that a multiprocessor holds."""
 
     blocks: int
@@ -61,7 +61,7 @@ class Shape:
     resident: int
 
 
-def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
+def predict(counters: Counters, shape: GridShape, chip: Chip) -> Prediction:
     """The time of a launch with these counts, on an idle chip whose caches are cold."""
     per_ms = chip.properties.clock_mhz * 1e3
     busy = busy_ms(counters, shape, chip)
@@ -83,7 +83,7 @@ def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
     return Prediction(ms, named, {named: ordered.pop(named), **ordered})
 
 
-def busy_ms(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
+def busy_ms(counters: Counters, shape: GridShape, chip: Chip) -> dict[str, float]:
     """Milliseconds for which these counts keep each part of the chip busy; of a line's counts, its share of them."""
     per_ms = chip.properties.clock_mhz * 1e3
     busy = {name: clocks / per_ms for name, clocks in _busy(counters, shape, chip).items()}
@@ -102,7 +102,7 @@ _COMPUTING = ("issue", "FP32", "FP64", "FP16", "integer", "special functions", "
 """Parts that are busy with the same instructions: the slowest of them counts."""
 
 
-def _busy(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
+def _busy(counters: Counters, shape: GridShape, chip: Chip) -> dict[str, float]:
     """Clocks for which each part is busy; those of a multiprocessor are the ones with most blocks to run."""
     kinds, rates, constants = counters.kinds, chip.rates, chip.prediction
     per_block = -(-shape.blocks // chip.properties.multiprocessors) / shape.blocks
@@ -160,7 +160,7 @@ def _tensor_clocks(counters: Counters, chip: Chip) -> float:
     return sum(done / (peak * _TENSOR_RATE[type_]) for type_, done in counters.tensor_types.items())
 
 
-def _latency(counters: Counters, shape: Shape, chip: Chip) -> float:
+def _latency(counters: Counters, shape: GridShape, chip: Chip) -> float:
     """Clocks until the last warp is through, if nothing held it up but its own instructions' results."""
     alone = _chain(counters, chip) / max(1, shape.blocks * shape.warps)
     waves = shape.blocks / (chip.properties.multiprocessors * max(1, shape.resident))

@@ -21,7 +21,7 @@ from gridstride.virtual.abi.layout import (
 from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.async_copy_queue import wake
-from gridstride.virtual.runtime.copies.tensor_rows import CHUNK, Row, Shape, corner_of, pixel_box, rows, shape_of
+from gridstride.virtual.runtime.copies.tensor_rows import CHUNK, CopyShape, Row, corner_of, pixel_box, rows, shape_of
 from gridstride.virtual.runtime.memory.printf_records import row
 
 NAN = 0x7FF77FF77FF77FF7
@@ -117,7 +117,7 @@ def _move(m: Module) -> None:
             _chunks(b, (warp, site, lane), map_, shared, out, each, shape, (first, low, end))
 
 
-def columns_of(b: Builder, shape: Shape, word: Value, out: Value) -> tuple[Value, Value, Value]:
+def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[Value, Value, Value]:
     """Of each row the first unit, and the first and last inside of the tensor.
 
     What leaves shared memory does so in chunks of 16 bytes, also where a row of the tensor ends within one.
@@ -132,7 +132,7 @@ def columns_of(b: Builder, shape: Shape, word: Value, out: Value) -> tuple[Value
 
 
 def _chunks(
-    b: Builder, who: tuple[Value, Value, Value], map_: Record, shared: Value, out: Value, each: Row, shape: Shape,
+    b: Builder, who: tuple[Value, Value, Value], map_: Record, shared: Value, out: Value, each: Row, shape: CopyShape,
     inner: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
     (corner, low, high), warp = inner, b.record(who[0], WARP)
@@ -273,7 +273,7 @@ COLUMNS = 16
 
 
 def _check_corner(
-    b: Builder, who: tuple[Value, Value, Value], map_: Record, own: Value, shape: Shape, out: Value
+    b: Builder, who: tuple[Value, Value, Value], map_: Record, own: Value, shape: CopyShape, out: Value
 ) -> None:
     """Where an H200 ends in an illegal instruction: a corner at no multiple of 16 bytes, or one that is outside."""
     words = [b.load("i64", b.offset(own, 8 * axis)) for axis in range(RANKS)]

@@ -40,7 +40,7 @@ _ZERO = constant(wide("i32"), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Scratch:
+class TextureScratch:
     """Stack slots that all texture and surface instructions of a function share."""
 
     handles: Value
@@ -48,13 +48,13 @@ class Scratch:
     out: Value
 
 
-def scratch(cx: Lowering) -> Scratch:
+def scratch(cx: Lowering) -> TextureScratch:
     """Handles (32 i64), a request's rows and four rows of results."""
     areas = cx.program.scratch_of(cx).areas
     for name, size in (("%handles", 8 * LANES), ("%request", ROW * ROWS), ("%texels", ROW * 4)):
         if name not in areas:
             areas[name] = cx.b.alloca(f"[{size} x i8]", align=64)
-    return Scratch(areas["%handles"], areas["%request"], areas["%texels"])
+    return TextureScratch(areas["%handles"], areas["%request"], areas["%texels"])
 
 
 def handle(cx: Lowering, base: Operand, into: Value) -> None:
