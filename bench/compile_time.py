@@ -118,7 +118,7 @@ def _row(name: str, case: Case, build: str, front: dict[str, float], module: Mod
 def _seconds(lowered: Lowered, effort: runtime_objects.Effort, repeats: int) -> float:
     """Of LLVM and the loader."""
     rare = engine.calls_rare(lowered.calls)
-    return timed(lambda: engine.Code(engine.compile_object(lowered.ir, effort=effort), rare=rare), repeats)[0]
+    return timed(lambda: engine.MachineCode(engine.compile_object(lowered.ir, effort=effort), rare=rare), repeats)[0]
 
 
 def _nvrtc(source: str) -> str:

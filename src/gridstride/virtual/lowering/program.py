@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
 from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.errors import UnsupportedInstruction, source_name
-from gridstride.virtual.ir.builder import Module as IrModule
-from gridstride.virtual.ir.builder import Value, constant, wide
+from gridstride.virtual.ir.builder import IrModule, Value, constant, wide
 from gridstride.virtual.lowering.analysis.cluster_use import knows_clusters
 from gridstride.virtual.lowering.call_graph import DEVICE_RUNTIME, reachable
 from gridstride.virtual.lowering.frame_layout import (

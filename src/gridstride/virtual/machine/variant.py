@@ -98,19 +98,19 @@ class Tables:
 class Variant:
     """Loaded code with its tables; `replacement` where the code is quick code, until better has taken its place."""
 
-    def __init__(self, code: engine.Code, tables: Tables) -> None:
+    def __init__(self, code: engine.MachineCode, tables: Tables) -> None:
         self.code, self.tables = code, tables
         self.replacement: Replacement | None = None
-        self._replaced: list[engine.Code] = []
+        self._replaced: list[engine.MachineCode] = []
 
-    def replace_when_worth_it(self, compile: Callable[[], engine.Code], *, observed: bool) -> None:
+    def replace_when_worth_it(self, compile: Callable[[], engine.MachineCode], *, observed: bool) -> None:
         """Has other code take this one's place once launches have run for long enough."""
         if self.tables.lines >= QUICK_FOR_EVER_FROM:
             return
         cost = self.tables.lines * SECONDS_PER_LINE * (OBSERVED_WAITS if observed else 1)
         self.replacement = Replacement(cost, compile, self._install)
 
-    def _install(self, code: engine.Code) -> None:
+    def _install(self, code: engine.MachineCode) -> None:
         self._replaced.append(self.code)  # warps may still be in it
         self.code = code
 
@@ -170,7 +170,7 @@ def _kept(key: str) -> Variant | None:
         return None
     size = int.from_bytes(stored[:8], "little")
     tables = Tables.from_json(stored[8 : 8 + size])
-    return Variant(engine.Code(stored[8 + size :], rare=tables.rare), tables)
+    return Variant(engine.MachineCode(stored[8 + size :], rare=tables.rare), tables)
 
 
 def _keep(key: str, tables: Tables, data: bytes) -> None:
@@ -181,20 +181,20 @@ def _keep(key: str, tables: Tables, data: bytes) -> None:
 def _quickly(request: _Request, tables: Tables, lowered: Lowered) -> Variant | None:
     """Code that was not optimised; None where its frames are too large for a warp's stack."""
     data = engine.compile_object(lowered.ir, effort="quick")
-    code = engine.Code(data, rare=tables.rare)
+    code = engine.MachineCode(data, rare=tables.rare)
     if not fits(code, lowered.frames):
         return None
     _keep(request.quick_key, tables, data)
     return Variant(code, tables)
 
 
-def _optimised(key: str, tables: Tables, ir: str) -> engine.Code:
+def _optimised(key: str, tables: Tables, ir: str) -> engine.MachineCode:
     data = engine.compile_object(ir)
     _keep(key, tables, data)
-    return engine.Code(data, rare=tables.rare)
+    return engine.MachineCode(data, rare=tables.rare)
 
 
-def _again(request: _Request, tables: Tables) -> engine.Code:
+def _again(request: _Request, tables: Tables) -> engine.MachineCode:
     """The optimised code of a kernel that runs already. It is lowered anew: hardly any kernel gets here, so its text is
     not kept for that."""
     again, lowered = request.lower()

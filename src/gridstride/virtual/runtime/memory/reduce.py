@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.ir.atomic_operations import AtomicOperation, combine
-from gridstride.virtual.ir.builder import Builder, Module, Value
+from gridstride.virtual.ir.builder import Builder, IrModule, Value
 from gridstride.virtual.runtime.common import i32, i64
 
 _WORDS = ("b32", "b64")
@@ -31,7 +31,7 @@ TENSOR_REDUCTIONS = {
 """By operation and the number of a tensor's element type: what cp.reduce.async.bulk.tensor does."""
 
 
-def emit_reduce(m: Module) -> None:
+def emit_reduce(m: IrModule) -> None:
     """gs_deliver: a copy, or one of the reductions; gs_tensor_reduction."""
     _of_types(m)
     for number, what in enumerate(REDUCTIONS, 1):
@@ -50,7 +50,7 @@ def emit_reduce(m: Module) -> None:
                 b.ret()
 
 
-def _of_types(m: Module) -> None:
+def _of_types(m: IrModule) -> None:
     """gs_tensor_reduction: which one an operation of TENSOR_OPERATIONS, counted from 1, is for elements of a type.
 
     0 for no operation at all; -1 where the type has none such.
@@ -65,7 +65,7 @@ def _of_types(m: Module) -> None:
         b.ret(found)
 
 
-def _reduction(m: Module, name: str, what: AtomicOperation) -> None:
+def _reduction(m: IrModule, name: str, what: AtomicOperation) -> None:
     with m.function("void", name, "ptr target", "ptr source", "i32 bytes") as (b, (target, source, bytes_)):
         end, at = b.resize(bytes_, "i64"), b.alloca("i64")
         b.store(i64(0), at)

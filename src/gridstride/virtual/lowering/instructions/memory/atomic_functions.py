@@ -12,7 +12,7 @@ from typing import Any
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, GLOBAL, SHARED
 from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.ir.atomic_operations import NATIVE, AtomicOperation, combine
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.memory.address_checks import _base, _inside
 
 
@@ -21,7 +21,7 @@ def signature_name(space: str, what: AtomicOperation, returns: bool) -> str:
     return f"gs_{'atom' if returns else 'red'}_{space}_{what.op}_{what.type}"
 
 
-def define(m: Module, space: str, what: AtomicOperation, *, returns: bool) -> None:
+def define(m: IrModule, space: str, what: AtomicOperation, *, returns: bool) -> None:
     """Writes the function into a module, internal to it."""
     name = signature_name(space, what, returns)
     address_type = "i64" if space in ("global", "generic") else "i32"
