@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.ir.builder import Value, bits, wide
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.matrix import matrix_memory, matrix_plain, matrix_sums, matrix_volta
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
 from gridstride.virtual.lowering.instructions.matrix.matrix_memory import fragment_of, items, shape_of
 from gridstride.virtual.lowering.instructions.matrix.matrix_products import Product
 from gridstride.virtual.lowering.instructions.matrix.matrix_sparse import SHAPES, SparseProduct
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
 
 TILES = {

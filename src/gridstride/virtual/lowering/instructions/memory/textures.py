@@ -22,7 +22,7 @@ from gridstride.virtual.abi.texture_requests import (
 )
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import (
     Address,
     Instruction,

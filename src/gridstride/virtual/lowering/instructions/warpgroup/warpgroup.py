@@ -10,7 +10,7 @@ from gridstride.virtual.abi.layout import FAULT, LANES, WGMMA_GROUPS
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis.warpgroup_registers import multiplies
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_tiles, warpgroup_watch
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_forms import (
     MOST_COLUMNS,

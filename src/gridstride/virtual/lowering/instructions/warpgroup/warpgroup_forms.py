@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS
 from gridstride.virtual.lowering.instructions.matrix.matrix_memory import items, shape_of
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import HEIGHT, K_BYTES, WideProduct
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Vector
 
