@@ -28,7 +28,7 @@ _WORD = 1 << UNSET_SHIFT
 
 def emit_unset(m: IrModule) -> None:
     """gs_unset_load and gs_unset_store for 64-bit addresses, _shared_load and _shared_store, _local, _range, _fresh."""
-    _told(m)
+    _reports(m)
     _elsewhere(m)
     _load(m)
     _store(m)
@@ -37,10 +37,10 @@ def emit_unset(m: IrModule) -> None:
     _range(m)
 
 
-def _told(m: IrModule) -> None:
-    """Reports, once for each place in the code. gs_unset_told: lanes' reads, `space` is where the addresses are."""
+def _reports(m: IrModule) -> None:
+    """Reports once for each place in the code; of lanes' reads, `space` is where the addresses are."""
     head = ("warp* warp", "i32 site", "i32 lanes", "i32 space", f"{wide('i64')} address")
-    with m.function("void", "gs_unset_told", *head, cold=True) as (b, (warp, site, lanes, space, address)):
+    with m.function("void", "gs_report_uninitialised", *head, cold=True) as (b, (warp, site, lanes, space, address)):
         with b.if_(lanes == 0):
             b.ret()
         _once(b, warp, site)
@@ -61,7 +61,7 @@ def _told(m: IrModule) -> None:
         b.ret(space)
     _tainted(m)
     mask_head = ("warp* warp", "i32 site", "i32 wrong", "i32 absent", f"{wide('i32')} members")
-    with m.function("void", "gs_members_told", *mask_head, cold=True) as (b, (warp, site, wrong, absent, members)):
+    with m.function("void", "gs_report_members", *mask_head, cold=True) as (b, (warp, site, wrong, absent, members)):
         _once(b, warp, site)
         lane = _first(b, wrong)
         mask = b.extract(members, lane)
@@ -73,7 +73,7 @@ def _told(m: IrModule) -> None:
 def _tainted(m: IrModule) -> None:
     """A value that means nothing is used at `site`; it came to `lane` at `origin`, from `space` (see taint)."""
     head = ("warp* warp", "i32 site", "i32 lanes", "i32 branch", "i32 origin", "i32 lane", "i32 space", "i64 address")
-    with m.function("void", "gs_taint_told", *head, cold=True) as (b, args):
+    with m.function("void", "gs_report_meaningless", *head, cold=True) as (b, args):
         warp, site, lanes, branch, origin, lane, space, address = args
         shuffled = space == SHUFFLED
         with b.if_(shuffled & (branch != 0)):
@@ -91,10 +91,10 @@ def _tainted(m: IrModule) -> None:
 
 def _once(b: Builder, warp: Record, site: Value) -> None:
     entry = warp.sites[b.resize(site, "i64")]
-    told = b.offset(entry, SITE.offset["spare"])
-    with b.if_(b.load("i64", told) != 0):
+    reported = b.offset(entry, SITE.offset["spare"])
+    with b.if_(b.load("i64", reported) != 0):
         b.ret()
-    b.store(i64(1), told)
+    b.store(i64(1), reported)
 
 
 def _first(b: Builder, mask: Value) -> Value:
@@ -281,7 +281,7 @@ def _range(m: IrModule) -> None:
                 b.store(b.call("i1", "gs_unset_bytes", place, whole, store), bad)
         with b.if_(b.load("i1", bad) != none):
             lanes = 1 << lane
-            b.call("void", "gs_unset_told", warp, site, lanes, i32(GLOBAL), b.splat(address))
+            b.call("void", "gs_report_uninitialised", warp, site, lanes, i32(GLOBAL), b.splat(address))
 
 
 # -- shared memory ----------------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def _shared(m: IrModule) -> None:
         race = _race(b, warp)
         with b.if_(race.unset != 0):
             bad = b.call("i32", "gs_unset_shared_load", warp, mask, address, size)
-            b.call("void", "gs_unset_told", warp, site, bad, i32(SHARED), b.resize(address, "i64"))
+            b.call("void", "gs_report_uninitialised", warp, site, bad, i32(SHARED), b.resize(address, "i64"))
 
 
 def _team(m: IrModule) -> None:
