@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.diagnostics import CompileError
-from gridstride.compiler.python_function import FunctionSource
+from gridstride.compiler.python.python_function import FunctionSource
 
 if TYPE_CHECKING:
-    from gridstride.compiler.numba import NumbaFunction
+    from gridstride.compiler.python.numba import NumbaFunction
 
 _NOTES = 7  # lines of a message: it may go on for a screen about each overload
 _PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+) \((?P<at_line>\d+)\)')

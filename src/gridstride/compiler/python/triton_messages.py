@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.diagnostics import CompileError
-from gridstride.compiler.python_function import FunctionSource
+from gridstride.compiler.python.python_function import FunctionSource
 
 if TYPE_CHECKING:
-    from gridstride.compiler.triton import TritonFunction
+    from gridstride.compiler.python.triton import TritonFunction
 
 
 def file_of(jit: Any) -> str:
