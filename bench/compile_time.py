@@ -28,7 +28,8 @@ from gridstride.compiler.nvrtc import compile_cuda
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.kernel import lower_kernel
 from gridstride.virtual.lowering.observed.counting import Counting
-from gridstride.virtual.lowering.program import Lowered, NullObserver, Observer
+from gridstride.virtual.lowering.observer import NullObserver, Observer
+from gridstride.virtual.lowering.program import Lowered
 from gridstride.virtual.machine import engine, runtime_objects
 from gridstride.virtual.machine.tiers import QUICK_FROM
 from gridstride.virtual.ptx import parse
@@ -117,7 +118,7 @@ def _row(name: str, case: Case, build: str, front: dict[str, float], module: Mod
 def _seconds(lowered: Lowered, effort: runtime_objects.Effort, repeats: int) -> float:
     """Of LLVM and the loader."""
     rare = engine.calls_rare(lowered.calls)
-    return timed(lambda: engine.Code(engine.compile_object(lowered.ir, effort=effort), rare=rare), repeats)[0]
+    return timed(lambda: engine.MachineCode(engine.compile_object(lowered.ir, effort=effort), rare=rare), repeats)[0]
 
 
 def _nvrtc(source: str) -> str:

@@ -19,7 +19,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def _text(member: Member, module: Module, name: str, build: str) -> str:
         found = lower_kernel(module, name, member.shape(), observer)
     except UnsupportedInstruction as error:
         return f"refused: {error}"
-    tables = json.dumps(observer.tables() if observer else {}, sort_keys=True, default=str)
+    tables = json.dumps(asdict(observer.tables()) if observer else {}, sort_keys=True, default=str)
     facts = [found.static_shared, found.dynamic_shared, found.local_size, found.waits, found.spins, found.recursive,
              found.stack, found.clusters, found.launches, found.splits, sorted(found.calls),
              sorted(found.frames.items())]  # fmt: skip

@@ -203,3 +203,9 @@ def test_no_folder_of_a_room_is_long(room: str) -> None:
 def test_no_two_files_of_the_virtual_gpu_have_one_name() -> None:
     names = [file.name for file in (SOURCE / "virtual").rglob("*.py") if file.name != "__init__.py"]
     assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_no_two_public_classes_of_the_virtual_gpu_have_one_name() -> None:
+    trees = [ast.parse(file.read_text()) for file in (SOURCE / "virtual").rglob("*.py")]
+    names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert {name for name in names if names.count(name) > 1 and not name.startswith("_")} == set()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gridstride.course.content import day
 from gridstride.course.pictures import finding, listed, text
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 
 
-def access(addresses: list[int], bytes_each: int) -> Access:
-    return Access(7, "global", bytes_each, False, "rgb", tuple(addresses))
+def access(addresses: list[int], bytes_each: int) -> WarpAccess:
+    return WarpAccess(7, "global", bytes_each, False, "rgb", tuple(addresses))
 
 
 def test_bytes_that_no_lane_wants_are_not_counted_though_their_word_is_drawn() -> None:

@@ -74,6 +74,11 @@ def test_dynamic_shared_memory_gets_an_element_for_each_thread() -> None:
     assert lines[2] == "// shared: 2048"
 
 
+def test_dynamic_shared_memory_of_an_unknown_type_is_not_guessed() -> None:
+    body = f"extern __shared__ Pair s[]; {I} if (i < n) s[threadIdx.x].first = x[i];"
+    assert cuda_header(find("reduction").problem.signature, bare("reduction", body)) == []
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.lane_timeline import Row
 from gridstride.judge.explain import explain
 from gridstride.judge.find import find
@@ -34,9 +34,9 @@ ALL, EVEN = 0xFFFFFFFF, 0x55555555
 """Lanes that are on."""
 
 
-def access(space: str, stride: int) -> Access:
+def access(space: str, stride: int) -> WarpAccess:
     """What 32 lanes touch that stand `stride` bytes apart, a megabyte into an array."""
-    return Access(line=7, space=space, writes=False, bytes=4, array="x",
+    return WarpAccess(line=7, space=space, writes=False, bytes=4, array="x",
                   addresses=tuple((1 << 20) + stride * lane for lane in range(32)))  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from profile_traces import call, event, kernel, note, operator, sample, shaped, write
 
-from gridstride.profile.findings import Finding
+from gridstride.profile.findings import ProfileFinding
 from gridstride.profile.summary import Profile, Ran, summarise
 from gridstride.profile.trace import read
 
@@ -21,7 +21,7 @@ def profile_of(tmp_path: Path, events: list[dict[str, Any]], gpu: bool = True) -
     return summarise(read(write(tmp_path / "t.json", events, **about)), Ran("t"))
 
 
-def found(profile: Profile, kind: str) -> Finding:
+def found(profile: Profile, kind: str) -> ProfileFinding:
     """The finding of that kind, which must be there once."""
     (one,) = [each for each in profile.findings if each.kind == kind]
     return one

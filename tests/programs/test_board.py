@@ -78,7 +78,7 @@ class Setup:
         return number[0]
 
     def allocate(self, nbytes: int, gpu: int = 0) -> int:
-        return self.board.allocate(nbytes, gpu)
+        return self.board.memory.allocate(nbytes, gpu)
 
     def kernel(self, name: bytes = b"store") -> KernelLayout:
         layout = (KernelLayout * 1)()
@@ -128,8 +128,8 @@ def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup)
 def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
     for _ in range(3):
         address = setup.allocate(1 << 20)
-        setup.board.pooled(0, address, 1 << 20)
-        assert setup.board.release(address) == Status.SUCCESS
+        setup.board.memory.pooled(0, address, 1 << 20)
+        assert setup.board.memory.release(address) == Status.SUCCESS
         setup.board.waited(0, 0)
     setup.board.finish()
     counted = setup.board.activity
@@ -137,15 +137,15 @@ def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
 
 
 def test_attributes_of_a_pool_are_those_that_cuda_has(setup: Setup) -> None:
-    setup.board.pooled(0, setup.allocate(100), 100)
+    setup.board.memory.pooled(0, setup.allocate(100), 100)
     value = (ctypes.c_uint64 * 1)(1 << 30)
-    assert setup.board.pool_attribute(0, 4, 1, value) == Status.SUCCESS
+    assert setup.board.memory.pool_attribute(0, 4, 1, value) == Status.SUCCESS
     seen = {}
     for attribute in range(4, 10):
-        if setup.board.pool_attribute(0, attribute, 0, value) == Status.SUCCESS:
+        if setup.board.memory.pool_attribute(0, attribute, 0, value) == Status.SUCCESS:
             seen[attribute] = value[0]
     assert seen == {4: 1 << 30, 5: 2 << 20, 6: 2 << 20, 7: 512, 8: 512}
-    assert setup.board.pool_attribute(0, 5, 1, value) == Status.INVALID_VALUE
+    assert setup.board.memory.pool_attribute(0, 5, 1, value) == Status.INVALID_VALUE
 
 
 @pytest.mark.parametrize("mode", ["fast", "sanitized", "predicted"])
@@ -218,7 +218,7 @@ def test_memory_that_is_used_up_is_address_zero(setup: Setup) -> None:
 def test_a_modules_variables_are_not_the_programs_to_free(setup: Setup) -> None:
     address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
     setup.board.variable(setup.load(), b"counter", address, size)
-    assert setup.board.release(address[0]) == Status.INVALID_VALUE
+    assert setup.board.memory.release(address[0]) == Status.INVALID_VALUE
 
 
 def test_gpus_share_the_memory_out_and_one_does_not_take_the_others() -> None:
@@ -226,9 +226,9 @@ def test_gpus_share_the_memory_out_and_one_does_not_take_the_others() -> None:
     left, total = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
     assert setup.allocate(10 << 20, gpu=1)
     assert setup.allocate(10 << 20, gpu=1) == 0
-    setup.board.free_memory(1, left, total)
+    setup.board.memory.free_memory(1, left, total)
     assert (left[0], total[0]) == (6 << 20, 16 << 20)
-    setup.board.free_memory(2, left, total)
+    setup.board.memory.free_memory(2, left, total)
     assert (left[0], total[0]) == (16 << 20, 16 << 20)
 
 
@@ -239,9 +239,9 @@ def test_a_gpu_may_have_less_memory_than_the_device_and_pinned_memory_is_no_part
     first = setup.allocate(768 << 10)
     assert setup.allocate(512 << 10) == 0
     assert setup.allocate(8 << 20, gpu=EVERYONE)
-    setup.board.free_memory(0, left, total)
+    setup.board.memory.free_memory(0, left, total)
     assert (left[0], total[0]) == (256 << 10, 1 << 20)
-    setup.board.release(first)
+    setup.board.memory.release(first)
     assert setup.allocate(1 << 20)
 
 
@@ -262,10 +262,10 @@ def test_another_gpus_memory_is_a_fault_until_access_is_given(mode: str, capfd: 
     if mode == "predicted":
         setup.board.predict()
     address = setup.allocate(64)
-    setup.board.peer_access(1, 0, 1)
+    setup.board.memory.peer_access(1, 0, 1)
     assert setup.launch(address, gpu=1) == Status.SUCCESS
     assert setup.faults == []
-    setup.board.peer_access(1, 0, 0)
+    setup.board.memory.peer_access(1, 0, 0)
     assert setup.launch(address, gpu=1) == Status.SUCCESS
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
     assert "no peer access in kernel store: write of 4 bytes at byte 0 of 64 bytes of GPU 0" in capfd.readouterr().err
@@ -281,7 +281,7 @@ def test_threads_may_launch_and_load_and_allocate_on_all_gpus_at_once() -> None:
             address = setup.allocate(64, gpu)
             assert setup.launch(address, gpu=gpu) == Status.SUCCESS
             setup.board.unload(setup.load(gpu=gpu))
-            assert setup.board.release(address) == Status.SUCCESS
+            assert setup.board.memory.release(address) == Status.SUCCESS
 
     with ThreadPoolExecutor(4) as pool:
         done = [pool.submit(work, gpu) for gpu in range(4)]
@@ -303,10 +303,10 @@ def test_device_code_without_ptx_is_no_kernel_image(setup: Setup, capfd: Any) ->
 
 def test_limits_are_kept_and_an_unknown_one_refused(setup: Setup) -> None:
     value = (ctypes.c_uint64 * 1)(1 << 16)
-    assert setup.board.limit(1, 1, value) == Status.SUCCESS
+    assert setup.board.limits.limit(1, 1, value) == Status.SUCCESS
     value[0] = 0
-    assert (setup.board.limit(1, 0, value), value[0]) == (Status.SUCCESS, 1 << 16)
-    assert setup.board.limit(99, 0, value) == Status.UNSUPPORTED_LIMIT
+    assert (setup.board.limits.limit(1, 0, value), value[0]) == (Status.SUCCESS, 1 << 16)
+    assert setup.board.limits.limit(99, 0, value) == Status.UNSUPPORTED_LIMIT
 
 
 def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:

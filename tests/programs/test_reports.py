@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from gridstride.programs.reports import Reports
-from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 
 
 def reports() -> tuple[Reports, int]:
@@ -17,8 +17,8 @@ def reports() -> tuple[Reports, int]:
 
 def test_a_finding_of_one_line_is_reported_once(capfd: Any) -> None:
     made, reading = reports()
-    race = Finding("race", "two threads", "k", "a.cu", 3)
-    made.findings(KernelFault((race, Finding("race", "two others", "k", "a.cu", 3))))
+    race = KernelFinding("race", "two threads", "k", "a.cu", 3)
+    made.findings(KernelFault((race, KernelFinding("race", "two others", "k", "a.cu", 3))))
     made.findings(KernelFault((race,)))
     assert capfd.readouterr().err == "gridstride: a.cu:3: race in kernel k: two threads\n"
     assert len(os.read(reading, 4096).splitlines()) == 1
@@ -26,11 +26,11 @@ def test_a_finding_of_one_line_is_reported_once(capfd: Any) -> None:
 
 def test_two_leaks_without_a_line_are_two_findings() -> None:
     made, reading = reports()
-    made.finding(Finding("leak", "64 bytes", "", address=4096))
-    made.finding(Finding("leak", "64 bytes", "", address=8192))
+    made.finding(KernelFinding("leak", "64 bytes", "", address=4096))
+    made.finding(KernelFinding("leak", "64 bytes", "", address=8192))
     assert [json.loads(line)["address"] for line in os.read(reading, 4096).splitlines()] == [4096, 8192]
 
 
 def test_without_a_reader_findings_are_only_printed(capfd: Any) -> None:
-    assert Reports(to=None, set_fault=lambda status: None).finding(Finding("race", "two threads", "k"))
+    assert Reports(to=None, set_fault=lambda status: None).finding(KernelFinding("race", "two threads", "k"))
     assert "two threads" in capfd.readouterr().err

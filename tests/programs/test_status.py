@@ -8,16 +8,16 @@ from gridstride.programs.device_attributes import attributes
 from gridstride.programs.status import Status, fault_status
 from gridstride.virtual.abi.finding_kinds import KINDS
 from gridstride.virtual.chips import chip, names
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 
 def test_every_finding_that_ends_a_kernel_has_an_error_code() -> None:
     ends = [name for name, kind in KINDS.items() if "ends" in kind.source]
-    assert [name for name in ends if fault_status(Finding(name, "", "k")) is None] == []
+    assert [name for name in ends if fault_status(KernelFinding(name, "", "k")) is None] == []
 
 
 def test_a_race_is_nothing_that_hardware_sees() -> None:
-    assert fault_status(Finding("race", "", "k")) is None
+    assert fault_status(KernelFinding("race", "", "k")) is None
 
 
 def test_codes_are_those_of_the_runtimes_header() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 FOLDER = Path(__file__).parent / "faulty"
 SIZE = 1024
@@ -43,7 +43,7 @@ def faulty(path: Path) -> Faulty:
 FAULTY = [faulty(path) for path in sorted(FOLDER.glob("*.cu"))]
 
 
-def findings(case: Faulty, *options: str) -> tuple[Finding, ...]:
+def findings(case: Faulty, *options: str) -> tuple[KernelFinding, ...]:
     """`out` is memory that nothing wrote, `in` counts from 0."""
     with gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=0.4, seed=case.seed)):
         kernel = gs.cuda(case.path.read_text(), filename=case.path.name, options=options)["k"]

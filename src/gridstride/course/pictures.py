@@ -17,7 +17,7 @@ from gridstride.course.markdown import blocks
 from gridstride.judge.execution.lane_timeline import Step, rows, spans, steps
 
 if TYPE_CHECKING:
-    from gridstride.judge.execution.access_map import Access
+    from gridstride.judge.execution.access_map import WarpAccess
 
 _WORD, _SECTOR, _LINE = 4, 32, 128  # bytes
 _BANKS = 32
@@ -110,14 +110,14 @@ def instructions(kernel: Path) -> str:
     return "".join(f"{line}\n" for line in lines if line.endswith((";", ":")) and not line.startswith("."))
 
 
-def text(access: Access, where: str = "") -> str:
+def text(access: WarpAccess, where: str = "") -> str:
     """What one warp's access looks like; `where` names the line that it is made in."""
     where = where or f"line {access.line}"
     rows = _banks(access, where) if access.space == "shared" else _memory(access, where)
     return "\n".join(rows) + "\n"
 
 
-def _memory(access: Access, where: str) -> list[str]:
+def _memory(access: WarpAccess, where: str) -> list[str]:
     """A row for each line of 128 bytes, a group for each sector: # is a word that lanes want, or part of it."""
     wanted = {byte // _WORD for a in access.on for byte in range(a, a + access.bytes, _WORD)}
     lines = sorted({sector * _SECTOR // _LINE for sector in access.sectors})
@@ -136,7 +136,7 @@ def _memory(access: Access, where: str) -> list[str]:
     return [*rows, f"  {sectors}, {moved:,} bytes, of which {used:,} are wanted"]
 
 
-def _banks(access: Access, where: str) -> list[str]:
+def _banks(access: WarpAccess, where: str) -> list[str]:
     """A row for each pass over the 32 banks, a column for each bank: # is a bank that a lane is served by."""
     words: dict[int, list[int]] = {}
     for address in access.on:
@@ -152,5 +152,5 @@ def _banks(access: Access, where: str) -> list[str]:
     return [*rows, f"  {passes} {'pass' if passes == 1 else 'passes'} over the 32 banks"]
 
 
-def _verb(access: Access) -> str:
+def _verb(access: WarpAccess) -> str:
     return "writes" if access.writes else "reads"

@@ -13,7 +13,7 @@ from gridstride.compiler.signature import signatures
 from gridstride.course.lesson import Day
 from gridstride.course.pictures import text
 from gridstride.course.program_lab import ProgramLab
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.explain.launch import Launch, launch_profile
 from gridstride.judge.header import LaunchShape
 from gridstride.judge.report.launches_page import Program, render
@@ -103,7 +103,7 @@ def _dim3(words: Sequence[Any]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _named(access: Access, names: Sequence[str]) -> Access:
+def _named(access: WarpAccess, names: Sequence[str]) -> WarpAccess:
     """The access with its array called as the source calls it, where it says so."""
     number = access.array.removeprefix(_ARGUMENT)
     known = number.isdecimal() and int(number) < len(names) and names[int(number)]

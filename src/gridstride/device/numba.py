@@ -17,7 +17,7 @@ from gridstride.device.python_sources import NumbaSource
 from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:
-    from gridstride.compiler.numba import NumbaArgument, NumbaFunction
+    from gridstride.compiler.python.numba import NumbaArgument, NumbaFunction
     from gridstride.virtual.observe.run import Run
 
 
@@ -29,7 +29,7 @@ def numba(fn: Callable[..., Any], signature: Any) -> NumbaModule:
     Raises CompileError with the Python line, ValueError for a signature that does not fit the function, RuntimeError
     where Numba's CUDA compiler is missing.
     """
-    from gridstride.compiler.numba import numba_function
+    from gridstride.compiler.python.numba import numba_function
 
     source = NumbaSource(numba_function(fn, signature))
     source.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch

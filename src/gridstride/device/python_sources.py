@@ -10,8 +10,8 @@ from gridstride.protocol import Piece
 
 if TYPE_CHECKING:
     from gridstride.compiler import Signature
-    from gridstride.compiler.numba import NumbaFunction
-    from gridstride.compiler.triton import TritonCode, TritonFunction
+    from gridstride.compiler.python.numba import NumbaFunction
+    from gridstride.compiler.python.triton import TritonCode, TritonFunction
 
 
 class TritonSource:
@@ -26,7 +26,7 @@ class TritonSource:
     @property
     def signatures(self) -> Mapping[str, Signature]:
         """The one kernel; what Triton adds to its parameters is known once it is compiled."""
-        from gridstride.compiler.triton import triton_signature
+        from gridstride.compiler.python.triton import triton_signature
 
         hidden = next(iter(self._codes.values())).hidden if self._codes else 0
         return {self.function.name: triton_signature(self.function, hidden)}
@@ -37,7 +37,7 @@ class TritonSource:
 
     def code(self, arch: str) -> TritonCode:
         """PTX for `arch` with what a launch needs to know."""
-        from gridstride.compiler.triton import compile_triton
+        from gridstride.compiler.python.triton import compile_triton
 
         if arch not in self._codes:
             self._codes[arch] = compile_triton(self.function, arch=arch)
@@ -56,13 +56,13 @@ class NumbaSource:
     @property
     def signatures(self) -> Mapping[str, Signature]:
         """The one kernel, each array spread over its PTX parameters."""
-        from gridstride.compiler.numba import numba_signature
+        from gridstride.compiler.python.numba import numba_signature
 
         return {self.function.name: numba_signature(self.function)}
 
     def unit(self, arch: str, expression: str | None = None) -> Unit:
         """PTX for `arch`; gridstride.CompileError."""
-        from gridstride.compiler.numba import compile_numba
+        from gridstride.compiler.python.numba import compile_numba
 
         if arch not in self._units:
             code = compile_numba(self.function, arch=arch)

@@ -18,7 +18,7 @@ from gridstride.device.tensor_map import tensor_map
 from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:
-    from gridstride.compiler.triton import TritonCode, TritonFunction
+    from gridstride.compiler.python.triton import TritonCode, TritonFunction
     from gridstride.protocol import Device
     from gridstride.virtual.observe.run import Run
 
@@ -38,7 +38,7 @@ def triton(
     Raises CompileError with the Python line, ValueError for a signature that does not fit the function, RuntimeError
     where Triton is missing.
     """
-    from gridstride.compiler.triton import triton_function
+    from gridstride.compiler.python.triton import triton_function
 
     function = triton_function(fn, signature=signature, constants=constants, num_warps=num_warps, num_stages=num_stages)
     module = TritonModule(function)
@@ -155,7 +155,7 @@ class TritonKernel(Kernel):
 
     def _spread(self, name: str, spelled: str, value: Any, boxes: Iterator[tuple[Sequence[int], int]]) -> Iterator[Any]:
         """What a kernel's parameters take for an argument: for a descriptor its tensor map, sizes and strides."""
-        from gridstride.compiler.triton import descriptor
+        from gridstride.compiler.python.triton import descriptor
 
         described = descriptor(spelled)
         if described is None:

@@ -19,7 +19,14 @@ _THREADS = 256
 _ROW, _ROWS = 32, 8  # a block over rows and columns
 _SHARED = re.compile(r"__shared__\s+(?:alignas\(\w+\)\s*)?(?:unsigned\s+)?\w+\s+\w+\s*\[(\w+)\](?:\s*\[([^\]]+)\])?")
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:alignas\(\w+\)\s*)?(?:unsigned\s+)?(\w+)\s+\w+\s*\[\s*\]")
-_BYTES = {"char": 1, "bool": 1, "half": 2, "__half": 2, "short": 2, "double": 8, "float2": 8, "float4": 16}
+_BYTES = {
+    **dict.fromkeys("char bool int8_t uint8_t uchar".split(), 1),
+    **dict.fromkeys("half __half __nv_bfloat16 short int16_t uint16_t ushort".split(), 2),
+    **dict.fromkeys("float int unsigned uint int32_t uint32_t half2 __half2 __nv_bfloat162 char4 uchar4".split(), 4),
+    **dict.fromkeys("double long int64_t uint64_t size_t float2 int2 uint2".split(), 8),
+    **dict.fromkeys("float4 int4 uint4 double2".split(), 16),
+}
+"""Of an element, by its type; of any other type nothing is proposed."""
 
 
 def cuda_header(signature: Signature, kernel: KernelFile) -> list[str]:
@@ -33,8 +40,9 @@ def cuda_header(signature: Signature, kernel: KernelFile) -> list[str]:
     lines = _lines(signature, IndexText(kernel.source, _sizes(signature, own.parameters)), kernel.source)
     if lines and (dynamic := _DYNAMIC.search(kernel.source)):
         threads = [int(each) for each in lines[1].split()[1:]]
-        lines.append(f"shared: {_BYTES.get(dynamic[1], 4) * threads[0]}")
-        lines = lines if len(threads) == 1 else []
+        if len(threads) != 1 or dynamic[1] not in _BYTES:
+            return []
+        lines.append(f"shared: {_BYTES[dynamic[1]] * threads[0]}")
     return [f"// {line}" for line in lines]
 
 

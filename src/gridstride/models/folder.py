@@ -17,7 +17,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.fields import read_object
 from gridstride.models.find import find
 from gridstride.models.hf_config import from_hf
-from gridstride.models.hf_names import COMPUTED, Place, bare, place
+from gridstride.models.hf_names import COMPUTED, StoredTensor, bare, place
 from gridstride.models.saving import save, save_state
 
 __all__ = ["find", "load", "read_config", "save", "save_state", "stored_dtype"]
@@ -75,7 +75,7 @@ class _Shapes(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, dict[str, Place]]:
+def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, dict[str, StoredTensor]]:
     """The decoder without memory, and where its weights lie."""
     headers, folder = checkpoint.headers, checkpoint.folder
     if config.layers > len(headers):  # before as many layers are made
@@ -101,14 +101,14 @@ def _check_names(needed: set[str], checkpoint: Checkpoint, config: DecoderConfig
         raise ModelError(f"{checkpoint.folder} holds weights that its config.json has no use for: {some(surplus)}")
 
 
-def _check_shape(header: Header, at: Place, shape: tuple[int, ...]) -> None:
+def _check_shape(header: Header, at: StoredTensor, shape: tuple[int, ...]) -> None:
     whole = at.stored_shape(shape)
     if header.shape != whole:
         raise ModelError(f"{header.file}: {at.name} has the shape {list(header.shape)}; config.json says {list(whole)}")
 
 
 def _fill(
-    decoder: Decoder, places: dict[str, Place], checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
+    decoder: Decoder, places: dict[str, StoredTensor], checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
 ) -> None:
     for name, at in places.items():
         parameter = decoder.get_parameter(name)
@@ -122,7 +122,7 @@ def _fill(
         decoder.cos, decoder.sin = cos.to(device), sin.to(device)
 
 
-def _part(stored: Tensor, at: Place) -> Tensor:
+def _part(stored: Tensor, at: StoredTensor) -> Tensor:
     whole = stored.T if at.turned else stored
     return whole.chunk(at.parts)[at.part]
 
@@ -132,7 +132,7 @@ def _put(decoder: Decoder, name: str, weight: Tensor) -> None:
     setattr(decoder.get_submodule(module), leaf, nn.Parameter(weight))
 
 
-def _check_tied(embedding: Place, checkpoint: Checkpoint) -> None:
+def _check_tied(embedding: StoredTensor, checkpoint: Checkpoint) -> None:
     """A head that is stored although it is tied must be the embedding."""
     if _HEAD in checkpoint.headers and not torch.equal(checkpoint.read(_HEAD), checkpoint.read(embedding.name)):
         raise ModelError(

@@ -10,7 +10,7 @@ from gridstride.models.config import DecoderConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoredTensor:
     """Part `part` of `parts` equal ones along the first axis of our orientation; `turned`: stored transposed.
 
     GPT-2's linear layers are Conv1D, [in, out], with queries, keys and values in one.
@@ -46,21 +46,21 @@ def bare(config: DecoderConfig, names: Iterable[str]) -> bool:
     return config.family == "gpt2" and not any(name.startswith("transformer.") for name in names)
 
 
-def place(config: DecoderConfig, name: str, *, bare: bool = False) -> Place:
+def place(config: DecoderConfig, name: str, *, bare: bool = False) -> StoredTensor:
     """Where the weight that we call `name` lies, in a checkpoint of the config's family."""
     if name == "lm_head.weight":
-        return Place(name)
+        return StoredTensor(name)
     if config.family == "gpt2":
         return _gpt2(name, "" if bare else "transformer.")
-    return Place(f"model.{name}")
+    return StoredTensor(f"model.{name}")
 
 
-def _gpt2(name: str, prefix: str) -> Place:
+def _gpt2(name: str, prefix: str) -> StoredTensor:
     module, kind = name.rsplit(".", 1)
     if module in _GPT2_TOP:
-        return Place(f"{prefix}{_GPT2_TOP[module]}.{kind}")
+        return StoredTensor(f"{prefix}{_GPT2_TOP[module]}.{kind}")
     _, layer, module = module.split(".", 2)
     start = f"{prefix}h.{layer}."
     if module in _GPT2_THIRDS:
-        return Place(f"{start}attn.c_attn.{kind}", kind == "weight", _GPT2_THIRDS[module], 3)
-    return Place(f"{start}{_GPT2_LAYER[module]}.{kind}", kind == "weight" and "layernorm" not in module)
+        return StoredTensor(f"{start}attn.c_attn.{kind}", kind == "weight", _GPT2_THIRDS[module], 3)
+    return StoredTensor(f"{start}{_GPT2_LAYER[module]}.{kind}", kind == "weight" and "layernorm" not in module)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.profile.account import GPU_BUSY
-from gridstride.profile.findings import Finding, findings
+from gridstride.profile.findings import ProfileFinding, findings
 from gridstride.profile.limits import device_name
 from gridstride.profile.operators import Row, by_family
 from gridstride.profile.trace import Trace
@@ -39,7 +39,7 @@ class Profile:
     ran: Ran
     device: str
     view: View
-    findings: tuple[Finding, ...]
+    findings: tuple[ProfileFinding, ...]
 
     @property
     def before(self) -> int:

@@ -14,8 +14,9 @@ from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.graph_calls import GRAPH_CALLS
 from gridstride.programs.images import image_at, sampling_at, write_tensor_map
+from gridstride.programs.limits import DeviceLimits
+from gridstride.programs.memory_calls import MEMORY_CALLS, MemoryCalls
 from gridstride.programs.peers import EVERYONE, Peers
-from gridstride.programs.pools import Pool, Pools
 from gridstride.programs.program_code import UNUSABLE, ProgramCode
 from gridstride.programs.reports import Reports
 from gridstride.programs.runtime_records import (
@@ -35,20 +36,13 @@ from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.loaded import VirtualKernel, VirtualModule
 from gridstride.virtual.machine import tiers
-from gridstride.virtual.machine.memory.heap import Heap
 from gridstride.virtual.machine.memory.images import VirtualImage
-from gridstride.virtual.machine.memory.printf_buffer import Output
 from gridstride.virtual.observe.registers import registers_of
 
 _OWN_CODE = {name: CODE_CALLBACKS[name] for name in ("code", "link_code", "code_image")}
 _BOARD_CODE = {name: CODE_CALLBACKS[name] for name in ("load_code", "entry", "tensor_map")}
-_LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
-"""By the number of cudaLimit."""
 _SHAPES_KEPT = 4096
 _NONE: Mapping[Call, int] = MappingProxyType({})
-_STACK = 1024
-_DEPTH = 2
-_FETCH = 64
 
 
 class Board:
@@ -59,25 +53,25 @@ class Board:
         vendor_jit_link: str | None = None,
         fails: Mapping[Call, int] = _NONE, devices: int = 1, memory: int | None = None,
     ) -> None:  # fmt: skip
-        """`memory`: bytes that each GPU has, of its share of the device's; all of that where it is None."""
+        """`memory`: as MemoryCalls has it."""
         self.device, self.reports = device, reports
         self.activity, self._failures = Activity(links=Links(devices)), Failures(dict(fails))
-        self._pools, self._peers = Pools(), Peers(devices)
-        self._each = self._memory_of_each(memory)
+        self._peers, self.limits = Peers(devices), DeviceLimits(device)
+        self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, memory)
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
         self._kernels: list[VirtualKernel] = []
         self._kept: list[Any] = []
         self._shapes: dict[bytes, tuple[VirtualKernel, Shape]] = {}
         self._attributes = attributes(device.model)
-        self._limits = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
         self.modelled: TimelineCalls | None = None
         self.shows_timeline = False
         self._calls = TimelineCalls(device, devices)
         self._code = ProgramCode(reports.say)
         arena = device.arena
+        owners = {**dict.fromkeys(MEMORY_CALLS, self.memory), "limit": self.limits}
         callbacks = [
-            kind(self._guarded(getattr(owner, name), kind))
+            kind(self._guarded(getattr(owners.get(name, owner), name), kind))
             for owner, table in ((self, CALLBACKS), (self._code, _OWN_CODE), (self, _BOARD_CODE),
                                  (self._calls, TIMELINE_CALLBACKS))
             for name, kind in table.items()
@@ -114,83 +108,6 @@ class Board:
 
         return guarded
 
-    # -- memory -------------------------------------------------------------------------------------------------------
-    def allocate(self, nbytes: int, owner: int) -> int:
-        if self._failures.due("allocation"):
-            return 0
-        if owner >= 0 and nbytes > self._left(owner):
-            return 0
-        try:
-            address = self.device.allocate(nbytes)
-        except OutOfDeviceMemory:
-            return 0
-        self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
-        self.activity.allocated(nbytes)
-        self._peers.allocated(address, nbytes, owner)
-        return address
-
-    def release(self, address: int) -> int:
-        if self.device.arena.size_of(address) is None or address in self.device.own:
-            return Status.INVALID_VALUE
-        self._peers.freed(address)  # before another thread can be given the address
-        self.device.free(address)
-        with self._lock:
-            self._pools.freed(address)
-        return Status.SUCCESS
-
-    def written(self, address: int, nbytes: int) -> None:
-        with self.device.lock:
-            self.device.unset.written(self.device.arena, address, nbytes)
-
-    def holds(self, address: int, nbytes: int) -> int:
-        with self.device.lock:
-            return int(self.device.arena.holds(address, nbytes))
-
-    def _memory_of_each(self, asked: int | None) -> int:
-        """Bytes that one GPU has: several share what one would have alone."""
-        share = self.device.memory // self._peers.count
-        if asked is not None and asked > share:
-            self.reports.say(f"warning: a GPU has {share} bytes of memory here, not the {asked} asked for")
-        return share if asked is None else min(share, asked)
-
-    def _left(self, device: int) -> int:
-        return self._each - self._peers.used(device)
-
-    def free_memory(self, device: int, available: Any, total: Any) -> None:
-        total[0] = self._each
-        available[0] = max(0, min(self.device.memory - self.device.arena.used, self._left(device)))
-
-    def peer_access(self, device: int, peer: int, enabled: int) -> int:
-        self._peers.enable(device, peer, enabled=bool(enabled))
-        return Status.SUCCESS
-
-    # -- memory pools -------------------------------------------------------------------------------------------------
-    def create_pool(self) -> int:
-        with self._lock:
-            return self._pools.create()
-
-    def destroy_pool(self, pool: int) -> None:
-        with self._lock:
-            self._pools.destroy(pool)
-
-    def pooled(self, pool: int, address: int, nbytes: int) -> None:
-        with self._lock:
-            self._pools.allocated(pool, address, nbytes)
-        self._peers.pooled(address, pool)
-
-    def pool_access(self, pool: int, device: int, enabled: int) -> None:
-        self._peers.enable_pool(pool, device, enabled=bool(enabled))
-
-    def trim_pool(self, pool: int, keep: int) -> None:
-        with self._lock:
-            self._pools[pool].trim(keep)
-
-    def pool_attribute(self, pool: int, attribute: int, setting: int, value: Any) -> int:
-        with self._lock:
-            if not setting:
-                return _read_attribute(self._pools[pool], attribute, value)
-            return _set_attribute(self._pools[pool], attribute, value[0])
-
     # -- modules ------------------------------------------------------------------------------------------------------
     def load(self, images: Any, count: int, device: int, module: Any) -> int:
         with self._lock:
@@ -206,7 +123,7 @@ class Board:
 
     def _load(self, pieces: list[Piece], device: int, module: Any) -> int:
         loaded = self.device.load(pieces[0].ptx) if len(pieces) == 1 else self.device.link(pieces)
-        if sum(nbytes for _, nbytes in loaded.variables()) > self._left(device):
+        if sum(nbytes for _, nbytes in loaded.variables()) > self.memory.left(device):
             loaded.release()
             return Status.MEMORY_ALLOCATION
         module[0] = number = len(self._kept)
@@ -361,8 +278,7 @@ class Board:
     def _host_waited(self) -> None:
         self.activity.unwaited_launches = 0
         self.activity.waits += 1
-        with self._lock:
-            self._pools.waited()
+        self.memory.host_waited()
 
     # -- textures -----------------------------------------------------------------------------------------------------
     def texture(self, image: int, sampling: int, handle: Any) -> int:
@@ -407,24 +323,6 @@ class Board:
     def active_clusters(self, number: int, threads: int, dynamic: int, blocks: int) -> int:
         return self.active_blocks(number, threads, dynamic) * self.device.properties.multiprocessors // max(1, blocks)
 
-    def limit(self, which: int, setting: int, value: Any) -> int:
-        name = _LIMITS.get(which)
-        if name is None:
-            return Status.UNSUPPORTED_LIMIT
-        device = self.device
-        if not setting:
-            known = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
-            value[0] = (self._limits | known | {"pending": device.pending_launches})[name]
-        elif name == "printf":
-            device.output = Output(max(1, value[0]))
-        elif name == "heap":
-            device.heap = Heap(max(1, value[0]))
-        elif name == "pending":
-            device.pending_launches = max(1, value[0])
-        else:
-            self._limits[name] = value[0]
-        return Status.SUCCESS
-
     def settle(self) -> None:
         """The program is about to end."""
         tiers.settle()
@@ -432,7 +330,10 @@ class Board:
     def finish(self) -> None:
         """The program has ended by itself: what it did is reported, and what it never gave back under the sanitizer."""
         self.activity.children(self.device.child_grids)
-        self.activity.pool_allocations, self.activity.pool_growths = self._pools.allocations, self._pools.growths
+        self.activity.pool_allocations, self.activity.pool_growths = (
+            self.memory.pools.allocations,
+            self.memory.pools.growths,
+        )
         if self.modelled is not None:
             self.activity.times = self.modelled.finished()
             if self.shows_timeline:
@@ -443,27 +344,3 @@ class Board:
         if self.device.sanitize:
             for leak in self.device.leaks():
                 self.reports.finding(leak)
-
-
-_POOL_THRESHOLD = 4
-_POOL_SIZES = {4: "threshold", 5: "reserved", 6: "reserved_high", 7: "used", 8: "used_high"}
-"""By the number of cudaMemPoolAttr."""
-_POOL_HIGH = {6: "reserved_high", 8: "used_high"}
-"""Those that a program may set to 0: they then begin anew with what there is."""
-
-
-def _read_attribute(pool: Pool, attribute: int, value: Any) -> int:
-    if attribute not in _POOL_SIZES:
-        return Status.INVALID_VALUE
-    value[0] = getattr(pool, _POOL_SIZES[attribute])
-    return Status.SUCCESS
-
-
-def _set_attribute(pool: Pool, attribute: int, value: int) -> int:
-    if attribute == _POOL_THRESHOLD:
-        pool.threshold = value
-    elif attribute in _POOL_HIGH and value == 0:
-        setattr(pool, _POOL_HIGH[attribute], getattr(pool, _POOL_HIGH[attribute].removesuffix("_high")))
-    else:
-        return Status.INVALID_VALUE
-    return Status.SUCCESS

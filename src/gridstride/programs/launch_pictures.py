@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridstride.judge.execution import lane_timeline, probe
-from gridstride.judge.execution.access_map import Access, AccessProbes
+from gridstride.judge.execution.access_map import AccessProbes, WarpAccess
 from gridstride.judge.execution.lane_timeline import Step
 from gridstride.judge.sandbox import records
 from gridstride.protocol import DeviceError, LaunchError, Shape
@@ -40,7 +40,7 @@ class _Memory(NamedTuple):
 class _Pictured:
     kernel: VirtualKernel
     shape: Shape
-    accesses: tuple[Access, ...]
+    accesses: tuple[WarpAccess, ...]
     way: tuple[Step, ...]
     run: Run | None = None
     launches: int = 0
@@ -87,7 +87,7 @@ class LaunchPictures:
         return [each.words() for each in self._known.values() if each.run is not None]
 
     # -- inside -------------------------------------------------------------------------------------------------------
-    def _accesses(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[Access, ...]:
+    def _accesses(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[WarpAccess, ...]:
         module = kernel.module
         if len(module.pieces) != 1:
             return ()

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gridstride.plain import plain
-from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 
 ACTIVITY = "activity"
 """The key of the line that says what the program did."""
@@ -60,7 +60,7 @@ class Reports:
         if self._to is not None:
             _write_all(self._to, json.dumps({LAUNCHES: pictured}).encode() + b"\n")
 
-    def finding(self, finding: Finding) -> bool:
+    def finding(self, finding: KernelFinding) -> bool:
         """One finding, once for each line of the source; False where it was reported before."""
         if finding.line is not None:
             key: tuple[object, ...] = finding.kind, finding.kernel, finding.file, finding.line

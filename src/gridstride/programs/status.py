@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from gridstride.virtual.abi.finding_kinds import kinds_from
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 
 class Status(IntEnum):
@@ -50,6 +50,6 @@ if missing := kinds_from("ends") - _FAULTS.keys():
     raise ImportError(f"status.py must say which status each fault is: see {', '.join(sorted(missing))}")
 
 
-def fault_status(finding: Finding) -> Status | None:
+def fault_status(finding: KernelFinding) -> Status | None:
     """What hardware would say of it; None for what hardware does not see."""
     return _FAULTS.get(finding.kind)

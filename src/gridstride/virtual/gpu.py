@@ -18,7 +18,7 @@ import numpy as np
 
 from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Piece, Stream
 from gridstride.virtual.chips import Chip, chip
-from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import caller, leaks
 from gridstride.virtual.launch.loaded import VirtualModule
 from gridstride.virtual.machine.launch_queue import GridCount
@@ -246,7 +246,7 @@ class VirtualGPU:
         finally:
             self.lock.release()
 
-    def leaks(self) -> tuple[Finding, ...]:
+    def leaks(self) -> tuple[KernelFinding, ...]:
         """What is still allocated: by the host, and by malloc in kernels. Call it when all should be given back."""
         self._give_back_abandoned()
         with self.lock:

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from gridstride.judge.cases.data import generate
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.runnable import Runnable, build
 from gridstride.judge.find import find
 from gridstride.judge.problem import Case, Problem
@@ -16,14 +16,14 @@ from gridstride.virtual.gpu import VirtualGPU
 
 
 @cache
-def touched(problem: str, number: int) -> tuple[Access, ...]:
+def touched(problem: str, number: int) -> tuple[WarpAccess, ...]:
     folder = find(problem)
     file = folder.rungs()[number - 1]
     lines = range(1, len(file.source.splitlines()) + 1)
     return looked_at(folder.problem, build(folder.problem, file, VirtualGPU("h200")), lines)
 
 
-def looked_at(problem: Problem, runnable: Runnable, lines: Iterable[int]) -> tuple[Access, ...]:
+def looked_at(problem: Problem, runnable: Runnable, lines: Iterable[int]) -> tuple[WarpAccess, ...]:
     case = Case(problem.observed, "normal", 1)
     return runnable.accesses(problem.signature, case, generate(problem, case), lines)
 
@@ -56,7 +56,7 @@ def test_lanes_that_are_off_have_no_address() -> None:
 
 
 def test_sixteen_bytes_for_each_lane_take_four_passes_at_best() -> None:
-    access = Access(1, "shared", 16, False, "", tuple(16 * lane for lane in range(32)))
+    access = WarpAccess(1, "shared", 16, False, "", tuple(16 * lane for lane in range(32)))
     assert access.passes == 4
 
 

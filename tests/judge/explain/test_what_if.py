@@ -11,9 +11,9 @@ from gridstride.judge.explain import what_if
 from gridstride.judge.explain.lines import as_counters
 from gridstride.virtual.chips import chip
 from gridstride.virtual.observe.counters import LineCounters
-from gridstride.virtual.observe.predict import Shape, predict
+from gridstride.virtual.observe.predict import GridShape, predict
 
-SHAPE, H200 = Shape(blocks=1056, warps=8, resident=8), chip("h200")
+SHAPE, H200 = GridShape(blocks=1056, warps=8, resident=8), chip("h200")
 
 
 @st.composite

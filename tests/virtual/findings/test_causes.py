@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 REVERSE = """extern "C" __global__ void k(const float* x, float* y, int n)
 {
@@ -32,7 +32,7 @@ extern "C" __global__ void k(const float* x, float* y, int n)
 """
 
 
-def findings(source: str, n: int, blocks: int = 1, extent: int = 256) -> tuple[Finding, ...]:
+def findings(source: str, n: int, blocks: int = 1, extent: int = 256) -> tuple[KernelFinding, ...]:
     with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20)):
         x = gs.to_device(np.zeros(extent, np.float32))
         y = gs.to_device(np.zeros(extent, np.float32))
@@ -41,7 +41,7 @@ def findings(source: str, n: int, blocks: int = 1, extent: int = 256) -> tuple[F
         return found
 
 
-def race_in(lines: str, n: int = 0) -> Finding:
+def race_in(lines: str, n: int = 0) -> KernelFinding:
     return next(each for each in findings(REVERSE.replace("LINES", lines), n) if each.kind == "race")
 
 

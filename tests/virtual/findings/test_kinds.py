@@ -13,7 +13,7 @@ from gridstride.virtual.abi import finding_kinds
 from gridstride.virtual.abi.finding_kinds import KINDS, FindingKind, Source
 from gridstride.virtual.abi.layout import FAULT
 from gridstride.virtual.findings import fault_messages, recorded
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 TESTS = Path(__file__).parents[2]
 SOURCE = Path(finding_kinds.__file__).parents[1]
@@ -32,7 +32,7 @@ def test_a_kind_without_words_is_an_import_error(
 
 def test_a_finding_is_of_a_kind_that_has_a_row() -> None:
     with pytest.raises(ValueError, match="'a_new_one' is no kind of finding"):
-        Finding("a_new_one", "", "k")
+        KernelFinding("a_new_one", "", "k")
 
 
 def test_every_kind_says_in_a_sentence_what_it_means() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 HEAD = """extern "C" __global__ void k(float *x, float *y, float *z) {
 const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -23,7 +23,7 @@ READS = {
 }
 
 
-def findings(body: str, *, launches: int = 1) -> tuple[Finding, ...]:
+def findings(body: str, *, launches: int = 1) -> tuple[KernelFinding, ...]:
     """What is found of stores to x in the last launch."""
     gpu = gs.VirtualGPU(workers=1, memory=16 << 20)
     with gs.use(gpu):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.machine.memory.arena import Arena
 from gridstride.virtual.machine.memory.uninitialised_map import Unset
 
@@ -21,7 +21,9 @@ def device() -> gs.VirtualGPU:
     return gs.VirtualGPU(workers=1, memory=16 << 20)
 
 
-def findings(device: gs.VirtualGPU, x: gs.DeviceArray, source: str = ADD, threads: int = 64) -> tuple[Finding, ...]:
+def findings(
+    device: gs.VirtualGPU, x: gs.DeviceArray, source: str = ADD, threads: int = 64
+) -> tuple[KernelFinding, ...]:
     with gs.use(device):
         run = gs.cuda(source)["k"].observe(1, threads)(x)
         assert isinstance(run.findings, tuple)

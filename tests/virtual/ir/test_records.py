@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gridstride.virtual.abi.layout import Layout
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_plain_pointer_has_no_fields(record: Record) -> None:
 
 
 def test_a_parameter_with_a_layouts_name_and_a_star_is_a_record(node: Layout) -> None:
-    m = Module()
+    m = IrModule()
     with m.function("i32", "read", "test_node* node", "i32 x") as (b, (parameter, x)):
         b.ret(parameter.count + x)
     assert m.functions[0].startswith("define i32 @read(ptr %node, i32 %x)")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 GROUPS = "#include <cooperative_groups.h>\n"
 KERNEL = """__device__ __forceinline__ void meet(int* x) { *x += 1; __syncthreads(); }
@@ -19,7 +19,7 @@ extern "C" __global__ void k(int* x, int n) {
 }"""
 
 
-def findings(body: str) -> tuple[Finding, ...]:
+def findings(body: str) -> tuple[KernelFinding, ...]:
     with gs.use(gs.VirtualGPU(workers=1, memory=64 << 20, time_limit=5)):
         source = KERNEL.replace("BODY", body)
         run = gs.cuda(GROUPS + source if "cooperative_groups" in body else source)["k"].observe(1, 64)(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 WIDTH = 64
 HEAD = """extern "C" __global__ void k(int *x, int *y, volatile int *v) {
@@ -49,7 +49,7 @@ ORDERED = {
 }
 
 
-def findings(body: str, *, block: int = WIDTH) -> tuple[Finding, ...]:
+def findings(body: str, *, block: int = WIDTH) -> tuple[KernelFinding, ...]:
     with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20, time_limit=20)):
         kernel = gs.cuda(HEAD + body + "\n}")["k"]
         given = np.arange(256, dtype=np.int32) % 32

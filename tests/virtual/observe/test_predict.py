@@ -14,12 +14,12 @@ from gridstride.virtual.chips import chip, names
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.lowering.observed.dependency_chains import MEMORY_LATENCIES, Chain
 from gridstride.virtual.observe.counters import Counters
-from gridstride.virtual.observe.predict import Prediction, Shape, predict
+from gridstride.virtual.observe.predict import GridShape, Prediction, predict
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.operands import reads, writes
 
 H200 = chip("h200")
-FULL = Shape(blocks=132 * 8, warps=8, resident=8)
+FULL = GridShape(blocks=132 * 8, warps=8, resident=8)
 CLOCKS = 132 * 1980e3  # of all multiprocessors in a millisecond
 
 
@@ -56,14 +56,14 @@ def test_the_limiter_comes_first_and_the_other_parts_by_size() -> None:
 
 
 def test_nothing_to_do_takes_a_launch() -> None:
-    found = predict(Counters(), Shape(1, 1, 1), H200)
+    found = predict(Counters(), GridShape(1, 1, 1), H200)
     assert found.limiter == "launch"
     assert found.ms == pytest.approx(0.0013, rel=0.1)
 
 
 def test_one_block_too_many_costs_a_whole_wave() -> None:
     work = {"kinds": {"fp64_fma": 132 * 10_000}}
-    even, odd = (predict(Counters(**work), Shape(n, 32, 2), H200).parts["FP64"] for n in (132, 133))
+    even, odd = (predict(Counters(**work), GridShape(n, 32, 2), H200).parts["FP64"] for n in (132, 133))
     assert odd / even == pytest.approx(2, rel=0.02)
 
 

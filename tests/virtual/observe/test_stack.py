@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 
 SOURCE = """
 __device__ __noinline__ int sum(int *given, int depth) {
@@ -21,7 +21,7 @@ extern "C" __global__ void k(int *x, int depth) {
 """
 
 
-def findings(depth: int, *, sanitize: bool = False) -> tuple[Finding, ...]:
+def findings(depth: int, *, sanitize: bool = False) -> tuple[KernelFinding, ...]:
     with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20, sanitize=sanitize)):
         kernel = gs.cuda(SOURCE, filename="stack.cu")["k"]
         return kernel.observe(1, 32)(gs.to_device(np.zeros(32, np.int32)), depth).findings

@@ -16,6 +16,8 @@ from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.observe.counters import Counters
 
 SOURCE = """
+#include <mma.h>
+using namespace nvcuda;
 __constant__ float weights[64];
 struct alignas(64) Map { char bytes[128]; };
 __device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -68,6 +70,16 @@ K product(float* out, unsigned a) {
         "{%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a));
     out[threadIdx.x] = c[0];
+}
+K fragments(float* out) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+    wmma::fill_fragment(a, half(1));
+    wmma::fill_fragment(b, half(1));
+    wmma::fill_fragment(c, 0.0f);
+    wmma::mma_sync(c, a, b, c);
+    wmma::store_matrix_sync(out, c, 16, wmma::mem_row_major);
 }
 K box(const __grid_constant__ Map from, float* out, int x, int y) {
     __shared__ alignas(1024) float tile[8 * 16];
@@ -218,6 +230,11 @@ def test_matrix_products_count_their_operations_by_type(module: Any) -> None:
     assert c.tensor_operations == 3 * 2 * 16 * 8 * 16
     assert c.tensor_types == {"f16": c.tensor_operations}
     assert c.kinds["tensor"] == 3
+
+
+def test_a_product_of_fragments_is_of_the_type_of_its_factors_not_of_its_sums(module: Any) -> None:
+    c = count(module, "fragments", floats())
+    assert c.tensor_types == {"f16": 2 * 16 * 16 * 16}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from gridstride.virtual.observe.figures import aligned, percent
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gridstride.profile.findings import Finding
+    from gridstride.profile.findings import ProfileFinding
     from gridstride.profile.operators import Row
 
 _WIDTH = 116
@@ -51,7 +51,7 @@ def _account(profile: Profile) -> list[str]:
     return aligned(("where the time goes", "share", "per step" if steps else "time", ""), rows, left=(0, 3))
 
 
-def _finding(console: Console, number: int, finding: Finding) -> None:
+def _finding(console: Console, number: int, finding: ProfileFinding) -> None:
     console.print(f"{number}. {sentence(finding.title)}", style="bold")
     said = [f"{each}." for each in finding.evidence]
     if finding.line:

@@ -29,7 +29,7 @@ _SHARED_WINDOW = 24  # a generic address keeps its space above these bits; only 
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class WarpAccess:
     """One warp's first run of one access. `addresses` has a byte address for each lane, None where the lane was off:
     of global memory from the start of `array` (where it lies in one), of shared memory from the block's start.
     """
@@ -80,7 +80,7 @@ class Access:
 
 def accesses(
     runnable: Runnable, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]
-) -> tuple[Access, ...]:
+) -> tuple[WarpAccess, ...]:
     """What a warp in the middle of the grid touches on these lines in a case; nothing where that cannot be seen (the
     kernel faults, or its PTX is not one text).
     """
@@ -94,7 +94,7 @@ def accesses(
 
 def _accesses(
     runnable: Runnable, signature: Signature, case: Case, inputs: Values, wanted: set[int]
-) -> tuple[Access, ...]:
+) -> tuple[WarpAccess, ...]:
     kernel: Any = runnable.kernel.bound().kernel
     probes = AccessProbes(kernel.module.parsed, kernel.name, runnable.shape(case.sizes).grid, wanted)
     if not probes.sites:
@@ -128,14 +128,14 @@ class AccessProbes:
         """Of one access, for `probe.probed`."""
         return _code(self.numbers[site.number], self._block)
 
-    def read(self, variable: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> tuple[Access, ...]:
+    def read(self, variable: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> tuple[WarpAccess, ...]:
         """What the variable says after the launch; `arrays` have names, addresses and bytes."""
         seen = variable.view(np.uint64)
         found = [_access(site, seen[32 * i : 32 * i + 32], arrays) for i, site in enumerate(self.sites)]
         return tuple(access for access in found if access is not None)
 
 
-def _access(site: probe.Site, seen: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> Access | None:
+def _access(site: probe.Site, seen: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> WarpAccess | None:
     """The record of one site, zero where a lane never came; addresses are kept with one added."""
     raw = [int(each) - 1 for each in seen]
     touched = [each for each in raw if each >= 0]
@@ -151,7 +151,7 @@ def _access(site: probe.Site, seen: np.ndarray[Any, Any], arrays: Sequence[tuple
         start = (min(touched) >> _SHARED_WINDOW) << _SHARED_WINDOW
     elif not name:
         start = min(touched) // _LINE * _LINE
-    return Access(site.line, space, site.bytes, site.writes, name,
+    return WarpAccess(site.line, space, site.bytes, site.writes, name,
                   tuple(each - start if each >= 0 else None for each in raw))  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from gridstride.device.kernel import Kernel
 from gridstride.device.module import Module, cuda
 from gridstride.device.shape import check_shape
 from gridstride.judge.cases.path_cases import MOST_WATCHED, VariableUse
-from gridstride.judge.execution.access_map import Access, accesses
+from gridstride.judge.execution.access_map import WarpAccess, accesses
 from gridstride.judge.execution.attempt import Attempt, Observed, attempt, observed
 from gridstride.judge.execution.blame import Blame, blame
 from gridstride.judge.execution.kernel_facts import KernelFacts
@@ -78,7 +78,9 @@ class Runnable:
         with use(self.device):
             return blame(self, signature, case, inputs, name, wrong, unwritten)
 
-    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+    def accesses(
+        self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]
+    ) -> tuple[WarpAccess, ...]:
         """What the lanes of one warp touch on these lines."""
         with use(self.device):
             return accesses(self, signature, case, inputs, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.attempt import Attempt, Observed
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.kernel_facts import KernelFacts
@@ -31,7 +31,9 @@ class Subject(Protocol):
     ) -> Blame | None:
         """Who is behind the first wrong element of an output; None where nobody can tell."""
 
-    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+    def accesses(
+        self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]
+    ) -> tuple[WarpAccess, ...]:
         """What the lanes of one warp touch on these lines."""
 
     def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:

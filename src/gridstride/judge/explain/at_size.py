@@ -9,7 +9,7 @@ from gridstride.judge.execution.subject import Subject
 from gridstride.judge.problem import Problem
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.counters import Counters
-from gridstride.virtual.observe.predict import Prediction, Shape, predict
+from gridstride.virtual.observe.predict import GridShape, Prediction, predict
 
 if TYPE_CHECKING:
     from gridstride.virtual.observe.run import Run
@@ -24,7 +24,7 @@ class AtSize:
     """
 
     counters: Counters
-    shape: Shape
+    shape: GridShape
     chip: Chip
     factor: float
     moved: int | None

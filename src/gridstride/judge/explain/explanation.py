@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.judge.cases.data import generate
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.lane_timeline import Step
 from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.execution.subject import Subject as Kernel
@@ -60,7 +60,7 @@ class Profile:
     advice: tuple[Advice, ...]
     rungs: tuple[Rung, ...]
     nearest: Rung | None
-    accesses: tuple[Access, ...]
+    accesses: tuple[WarpAccess, ...]
     """Of the heaviest lines, what the lanes of one warp touch."""
     way: tuple[Step, ...]
     """Of a kernel that diverges, the way of its first warp."""
@@ -201,7 +201,7 @@ def _profile(
     )  # fmt: skip
 
 
-def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[Access, ...]:
+def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[WarpAccess, ...]:
     """What a warp touches on the heaviest of these lines, the heaviest first."""
     reach = [line for line in shown if line.counters.global_requests or line.counters.shared_requests]
     heaviest = [line.number for line in sorted(reach, key=lambda line: -line.share)[:PICTURED]]

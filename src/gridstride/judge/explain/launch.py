@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.lane_timeline import Step
 from gridstride.judge.explain.at_size import AtSize
 from gridstride.judge.explain.explanation import PICTURED, Profile
@@ -33,7 +33,7 @@ class Launch:
 
 
 def launch_profile(
-    run: Run, source: str, filename: str, accesses: Sequence[Access], way: Sequence[Step]
+    run: Run, source: str, filename: str, accesses: Sequence[WarpAccess], way: Sequence[Step]
 ) -> Profile:  # fmt: skip
     """Of an observed launch with every access that was looked at, of which the heaviest lines' are kept."""
     model = run.model

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.report.svg import NARROW, WIDE, drawing, tag
 
 _HEIGHT, _STEP = 15, 18  # pixels of a row, and from one to the next
@@ -42,13 +42,13 @@ class _Grid:
 _WIDE_GRID, _NARROW_GRID = _Grid(32, 150, 26, WIDE), _Grid(16, 84, 16, NARROW)
 
 
-def picture(access: Access, width: int = WIDE) -> Markup:
+def picture(access: WarpAccess, width: int = WIDE) -> Markup:
     """Memory line by line, or shared memory bank by bank; where it is narrow, in half lines."""
     grid = _WIDE_GRID if width == WIDE else _NARROW_GRID
     return _banks(access, grid) if access.space == "shared" else _memory(access, grid)
 
 
-def told(access: Access) -> str:
+def told(access: WarpAccess) -> str:
     """The same in a sentence."""
     way, lanes = "writes" if access.writes else "reads", len(access.on)
     who = f"{lanes} lanes, {access.bytes} bytes each" if lanes > 1 else f"one lane, {access.bytes} bytes"
@@ -66,7 +66,7 @@ def told(access: Access) -> str:
     )
 
 
-def _memory(access: Access, grid: _Grid) -> Markup:
+def _memory(access: WarpAccess, grid: _Grid) -> Markup:
     """A row for each line of 128 bytes; sectors that are fetched are pale, words that lanes want dark."""
     lanes: dict[int, list[int]] = {}
     for lane, address in enumerate(access.addresses):
@@ -85,7 +85,7 @@ def _memory(access: Access, grid: _Grid) -> Markup:
     return _drawn(access, grid, parts, len(lines), "lines of 128 bytes as thinly used")
 
 
-def _banks(access: Access, grid: _Grid) -> Markup:
+def _banks(access: WarpAccess, grid: _Grid) -> Markup:
     """A column for each bank; lanes that want different words of it stand below each other, one pass for each."""
     columns: dict[int, dict[int, list[int]]] = {}
     for lane, address in enumerate(access.addresses):
@@ -107,7 +107,7 @@ def _banks(access: Access, grid: _Grid) -> Markup:
     return _drawn(access, grid, parts, rows, "passes like these")
 
 
-def _drawn(access: Access, grid: _Grid, parts: Iterable[Markup], rows: int, what: str) -> Markup:
+def _drawn(access: WarpAccess, grid: _Grid, parts: Iterable[Markup], rows: int, what: str) -> Markup:
     shown = min(rows, _FEW)
     height = grid.y(shown)
     more = []

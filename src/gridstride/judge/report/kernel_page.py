@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.lane_timeline import rows
 from gridstride.judge.report.access_picture import picture, told
 from gridstride.judge.report.bars import Bar, bars, slots
@@ -53,7 +53,7 @@ class Row:
 class Pictured:
     """One access with its picture and the same in words."""
 
-    access: Access
+    access: WarpAccess
     code: str
     told: str
     picture: Markup
@@ -184,7 +184,7 @@ def _pictures(profile: Profile) -> list[Pictured]:
     return pictures(profile.accesses, {line.number: line.code.strip() for line in profile.lines})
 
 
-def pictures(found: Sequence[Access], code: Mapping[int, str]) -> list[Pictured]:
+def pictures(found: Sequence[WarpAccess], code: Mapping[int, str]) -> list[Pictured]:
     """Pictures of the accesses that matter most, of which the heaviest lines come first; `code` by line number."""
     first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(found)}
     order = {line: place for place, line in enumerate(dict.fromkeys(a.line for a in found))}
@@ -192,12 +192,12 @@ def pictures(found: Sequence[Access], code: Mapping[int, str]) -> list[Pictured]
     return [Pictured(a, code.get(a.line, ""), told(a), both(a)) for a in chosen]
 
 
-def both(access: Access) -> Markup:
+def both(access: WarpAccess) -> Markup:
     """The picture of an access for a page of either width."""
     return fitting(lambda width: picture(access, width))
 
 
-def _waste(access: Access) -> int:
+def _waste(access: WarpAccess) -> int:
     return access.passes if access.space == "shared" else len(access.sectors)
 
 

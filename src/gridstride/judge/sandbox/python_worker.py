@@ -139,15 +139,15 @@ def _function(source: str, filename: str, entry: str) -> Any:
 def _without_a_driver(source: str) -> AbstractContextManager[None]:
     if not re.search(r"\bnumba\b", source):
         return nullcontext()
-    from gridstride.compiler.numba import signatures_put_off
+    from gridstride.compiler.python.numba import signatures_put_off
 
     return signatures_put_off()
 
 
 def _triton(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    from gridstride.compiler.triton import compile_triton, triton_function
-    from gridstride.compiler.triton_other import undefined_where_masked
-    from gridstride.compiler.triton_tuned import tuned
+    from gridstride.compiler.python.triton import compile_triton, triton_function
+    from gridstride.compiler.python.triton_other import undefined_where_masked
+    from gridstride.compiler.python.triton_tuned import tuned
 
     chosen = tuned(function, words["constants"], words["warps"])
     jit, constants = chosen.function, dict(chosen.constants)
@@ -187,7 +187,7 @@ def _usual(name: str) -> str:
 
 
 def _numba(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    from gridstride.compiler.numba import compile_numba, numba_function
+    from gridstride.compiler.python.numba import compile_numba, numba_function
 
     code_of = getattr(function, "py_func", function).__code__
     own = list(code_of.co_varnames[: code_of.co_argcount])

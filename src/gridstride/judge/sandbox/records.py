@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from gridstride.compiler import Diagnostic
 from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
@@ -25,6 +25,7 @@ from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.verdict import Finding
 from gridstride.plain import plain
 from gridstride.virtual.chips import chip
+from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, TENSOR_TYPES
 from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.observe.counters import Counters, LineCounters
 from gridstride.virtual.observe.model import Model
@@ -45,7 +46,6 @@ _MOST_THREADS = 1 << 31  # along a side of a grid
 _MOST_COUNTED = 1 << 62
 _MOST_SHARED, _MOST_REGISTERS = 1 << 20, 1 << 10  # more than any chip has
 _LARGEST_ADDRESS = 1 << 50
-_MOST_NAMES = 64  # of kinds of instructions
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SPACES = ("global", "shared", "local", "generic", "const", "param")
 _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
@@ -264,24 +264,24 @@ def blame_of(words: Any) -> Blame | None:
     return Blame(_named(words["text"], _LONGEST), _line(words["line"]), _place(words["place"]))
 
 
-def access_words(access: Access) -> dict[str, Any]:
+def access_words(access: WarpAccess) -> dict[str, Any]:
     """What one warp touches on a line."""
     return asdict(access)
 
 
 @strict
-def accesses_of(words: Any) -> tuple[Access, ...]:
+def accesses_of(words: Any) -> tuple[WarpAccess, ...]:
     """What a warp touches."""
     return tuple(_access(each) for each in words[:_MOST_ACCESSES])
 
 
-def _access(words: Mapping[str, Any]) -> Access:
+def _access(words: Mapping[str, Any]) -> WarpAccess:
     addresses = tuple(None if a is None else whole(a, 0, _LARGEST_ADDRESS) for a in words["addresses"])
     if len(addresses) != _LANES or addresses.count(None) == _LANES or words["space"] not in _SPACES:
         raise MalformedError(f"an access of {len(addresses)} lanes")
     size = whole(words["bytes"], 1, _LARGEST_ACCESS)
     line = whole(words["line"], 0, _MOST_LINES)
-    return Access(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
+    return WarpAccess(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
 
 
 def step_words(step: Step) -> dict[str, Any]:
@@ -368,11 +368,13 @@ def _fill(line: LineCounters, words: Mapping[str, Any]) -> None:
     line.line = _line(words["line"])
     for name, count in zip(_COUNTS, words["counts"], strict=True):
         setattr(line, name, _count(count))
-    line.kinds, line.tensor_types = _counts_by_name(words["kinds"]), _counts_by_name(words["tensor_types"])
+    line.kinds, line.tensor_types = _counts_of(words["kinds"], CLASSES), _counts_of(words["tensor_types"], TENSOR_TYPES)
 
 
-def _counts_by_name(words: Mapping[str, Any]) -> dict[str, int]:
-    return {_named(name, 40): _count(count) for name, count in list(words.items())[:_MOST_NAMES]}
+def _counts_of(words: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
+    if unknown := words.keys() - set(names):
+        raise MalformedError(f"counts of {text(min(map(str, unknown)), 40)}, which nothing is counted by")
+    return {name: _count(count) for name, count in words.items()}
 
 
 def _count(value: object) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.execution.access_map import Access
+from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.attempt import Attempt, Observed, Results, steps
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.kernel_facts import KernelFacts
@@ -210,7 +210,9 @@ class SandboxedKernel:
         except (StoppedError, records.MalformedError):
             return None  # the finding stands without it
 
-    def accesses(self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]) -> tuple[Access, ...]:
+    def accesses(
+        self, signature: Signature, case: Case, inputs: Values, lines: Iterable[int]
+    ) -> tuple[WarpAccess, ...]:
         """What the lanes of one warp touch on these lines; nothing where that cannot be seen."""
         try:
             reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))

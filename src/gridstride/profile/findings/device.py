@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gridstride.profile import intervals
-from gridstride.profile.findings.finding import Finding, many, spoken
+from gridstride.profile.findings.finding import ProfileFinding, many, spoken
 from gridstride.profile.gaps import idle_after, waits
 from gridstride.profile.trace import Span
 from gridstride.profile.view import View, milliseconds
@@ -17,7 +17,7 @@ _SHORT = 20_000  # nanoseconds of a kernel: a launch takes the host about half o
 _FEW = 50  # kernels in the window, below which nothing is said of launches
 
 
-def synchronisations(view: View) -> Iterator[Finding]:
+def synchronisations(view: View) -> Iterator[ProfileFinding]:
     """Calls that make the host wait: the queue of kernels runs empty, and the GPU idles until it is filled again."""
     if view.gaps is None:
         return
@@ -31,7 +31,7 @@ def synchronisations(view: View) -> Iterator[Finding]:
     asked = Counter(_operator(view, span) or "" for span in found)
     each = ", ".join(f"{spoken(name)} {count:,} times" for name, count in asked.most_common(3))
     steps = f", {len(found) / view.steps.count:.1f} times in each step" if view.steps.count else ""
-    yield Finding(
+    yield ProfileFinding(
         "synchronisation",
         f"the host waits for the GPU {many(len(found), 'time')}, and the GPU then idles {percent(view.share(lost))} of "
         "the time",
@@ -49,7 +49,7 @@ def _operator(view: View, span: Span) -> str | None:
     return node.top.span.name if node else None
 
 
-def launches(view: View) -> Iterator[Finding]:
+def launches(view: View) -> Iterator[ProfileFinding]:
     """Kernels shorter than the host needs to launch them."""
     kernels = view.inside(view.trace.kernels)
     if view.gaps is None or len(kernels) < _FEW:
@@ -60,7 +60,7 @@ def launches(view: View) -> Iterator[Finding]:
         return
     gap = time / len(kernels)
     steps = f", {len(kernels) / view.steps.count:,.0f} in each step" if view.steps.count else ""
-    yield Finding(
+    yield ProfileFinding(
         "launch_bound",
         f"the GPU idles {percent(view.share(time))} of the time between kernels, while PyTorch launches the next",
         (f"{many(len(kernels), 'kernel')}{steps}, {milliseconds(median)} each in the median, "
@@ -71,7 +71,7 @@ def launches(view: View) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def bus_copies(view: View) -> Iterator[Finding]:
+def bus_copies(view: View) -> Iterator[ProfileFinding]:
     """Copies from memory that is not pinned: the host must stage them, and nothing runs beside them."""
     pageable = [span for span in view.inside(view.trace.copies) if "Pageable" in span.name]
     if not pageable:
@@ -83,7 +83,7 @@ def bus_copies(view: View) -> Iterator[Finding]:
     rate = moved / max(1, intervals.length(intervals.of(pageable)))
     kinds = Counter(span.name.partition(" (")[0] for span in pageable)
     said = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
-    yield Finding(
+    yield ProfileFinding(
         "pageable_copies",
         f"copies from or to memory that is not pinned take {percent(view.share(time))} of the time",
         (f"{said}: {moved / 1e6:,.1f} MB at {rate:.1f} GB/s",),
@@ -100,13 +100,13 @@ def _calls(view: View, device: list[Span]) -> list[Span]:
     return [span for span in view.inside(view.trace.calls) if span.link in numbers]
 
 
-def allocations(view: View) -> Iterator[Finding]:
+def allocations(view: View) -> Iterator[ProfileFinding]:
     """Device memory asked for in the loop: each time, the GPU is waited for."""
     calls = [span for span in view.inside(view.trace.calls) if span.name.startswith(("cudaMalloc", "cudaFree"))]
     time = view.account.time("allocation")
     if not calls or not time:
         return
-    yield Finding(
+    yield ProfileFinding(
         "allocation",
         f"asking for device memory takes {percent(view.share(time))} of the time",
         (f"{many(len(calls), 'call')} of cudaMalloc and cudaFree in the loop: PyTorch's own pool was not enough",),
@@ -116,12 +116,12 @@ def allocations(view: View) -> Iterator[Finding]:
     )
 
 
-def communication(view: View) -> Iterator[Finding]:
+def communication(view: View) -> Iterator[ProfileFinding]:
     """Communication that nothing runs beside."""
     time = view.account.time("communication")
     if not time:
         return
-    yield Finding(
+    yield ProfileFinding(
         "communication",
         f"{percent(view.share(time))} of the time nothing but communication runs",
         (f"{milliseconds(time)} that no computation hides",),

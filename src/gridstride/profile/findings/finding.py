@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProfileFinding:
     """`gain` is the share of the wall time that would be gone at most; `line` the program's own, where it is known."""
 
     kind: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gridstride.profile import intervals
 from gridstride.profile.account import loading
-from gridstride.profile.findings.finding import Finding, many, spoken
+from gridstride.profile.findings.finding import ProfileFinding, many, spoken
 from gridstride.profile.steps import OPTIMIZER
 from gridstride.profile.trace import Span
 from gridstride.profile.view import View, milliseconds, short_path
@@ -20,7 +20,7 @@ _OFTEN = 0.1  # of the small operators: reading numbers back is then worth a wor
 _MANY = 100  # operators in an optimizer's step
 
 
-def data(view: View) -> Iterator[Finding]:
+def data(view: View) -> Iterator[ProfileFinding]:
     """Time that the program waits for its DataLoader."""
     waits = view.inside(loading(view.trace))
     time = view.account.time("data_loading")
@@ -48,10 +48,10 @@ def data(view: View) -> Iterator[Finding]:
     title = f"{who} waits {percent(view.share(time))} of the time for data" if not view.trace.on_gpu else (
         f"the GPU waits {percent(view.share(time))} of the time for data"
     )  # fmt: skip
-    yield Finding("data_loading", title, tuple(evidence), remedy, view.share(time), view.line(waits))
+    yield ProfileFinding("data_loading", title, tuple(evidence), remedy, view.share(time), view.line(waits))
 
 
-def python(view: View) -> Iterator[Finding]:
+def python(view: View) -> Iterator[ProfileFinding]:
     """Time outside of everything that PyTorch does."""
     times = view.account.of("host")
     time = intervals.length(times)
@@ -60,7 +60,7 @@ def python(view: View) -> Iterator[Finding]:
     evidence = [f"{percent(line.share)} of it at {short_path(line.where)}" for line in lines]
     if not evidence:
         evidence = ["the trace says nothing of the program's lines: record it with `gridstride profile script.py`"]
-    yield Finding(
+    yield ProfileFinding(
         "python",
         f"{percent(view.share(time))} of the time goes into the program's own Python, {where}",
         tuple(evidence),
@@ -71,7 +71,7 @@ def python(view: View) -> Iterator[Finding]:
     )
 
 
-def optimizer(view: View) -> Iterator[Finding]:
+def optimizer(view: View) -> Iterator[ProfileFinding]:
     """An optimizer that calls hundreds of operators for each step."""
     taken = view.inside(span for span in view.trace.annotations if span.name.startswith(OPTIMIZER))
     if not taken:
@@ -84,7 +84,7 @@ def optimizer(view: View) -> Iterator[Finding]:
     if each < _MANY:
         return
     name = taken[0].name.removeprefix(OPTIMIZER).removesuffix(".step")
-    yield Finding(
+    yield ProfileFinding(
         "optimizer",
         f"{name}.step() takes {percent(view.share(time))} of the time" + (", the GPU idle" if view.gaps else ""),
         (f"{each:,.0f} operators in each of {many(len(taken), 'step')}: one or more for every parameter tensor",),
@@ -106,7 +106,7 @@ def _within(operators: list[Span], covers: list[Span]) -> int:
     return count
 
 
-def small_operators(view: View) -> Iterator[Finding]:
+def small_operators(view: View) -> Iterator[ProfileFinding]:
     """On a CPU: operators so short that the way to them is most of their time."""
     if view.trace.on_gpu:
         return
@@ -121,7 +121,7 @@ def small_operators(view: View) -> Iterator[Finding]:
     remedy = "larger batches, one operator over a stacked tensor in place of a loop over small ones, or torch.compile"
     if called[".item()"] > _OFTEN * len(within):
         remedy += "; .item() hands one number to Python each time: add values up as tensors, and read them now and then"
-    yield Finding(
+    yield ProfileFinding(
         "small_operators",
         f"{percent(view.share(time))} of the time goes into operators of less than {milliseconds(_SMALL)}",
         (f"{many(len(within), 'call')} of {milliseconds(statistics.mean(span.duration for span in within))} on average:"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator
 
-from gridstride.profile.findings.finding import Finding, many
+from gridstride.profile.findings.finding import ProfileFinding, many
 from gridstride.profile.operators import Row
 from gridstride.profile.trace import Span
 from gridstride.profile.view import View, milliseconds
@@ -20,13 +20,13 @@ _MOST = 4
 _REORDERING = ("aten::contiguous", "aten::reshape")  # they copy only what lies in another order
 
 
-def far_from_limit(view: View) -> Iterator[Finding]:
+def far_from_limit(view: View) -> Iterator[ProfileFinding]:
     """The operators with the most to win."""
     rows = [row for row in view.table if _lost(row) and not _plain_float(row) and not _reordering(view, row)]
     found = sorted(rows, key=lambda row: -_lost(row))
     for row in found[:_MOST]:
         share = row.share_of_limit or 0.0
-        yield Finding(
+        yield ProfileFinding(
             "far_from_limit",
             f"{row.operator} {row.shapes} reaches {percent(share)} of what its {row.bound} allows",
             (f"{many(row.calls, 'call')}, {milliseconds(row.mean)} each; {milliseconds((row.floor or 0) / row.calls)} "
@@ -61,13 +61,13 @@ def _remedy(row: Row) -> str:
     return f"sizes that are multiples of 64 or larger, a narrower element type, a library's fused form{climb}"
 
 
-def reordering_copies(view: View) -> Iterator[Finding]:
+def reordering_copies(view: View) -> Iterator[ProfileFinding]:
     """Copies that only bring elements into another order: a faster one is the wrong thing to want."""
     rows = [row for row in view.table if _reordering(view, row)]
     if not rows:
         return
     time, most = sum(row.time for row in rows), rows[0]
-    yield Finding(
+    yield ProfileFinding(
         "reordering_copies",
         f"{percent(view.share(time))} of the time goes into copies that only change the order of elements",
         (f"{many(sum(row.calls for row in rows), 'copy', 'copies')} by .contiguous() or .reshape() of a tensor that "
@@ -87,14 +87,14 @@ def _reordering(view: View, row: Row) -> bool:
     return all(node is not None and any(each.span.name in _REORDERING for each in node.upwards()) for node in nodes)
 
 
-def float32_products(view: View) -> Iterator[Finding]:
+def float32_products(view: View) -> Iterator[ProfileFinding]:
     """Matrix products in full float32 on a chip whose tensor cores could do them."""
     rows = [row for row in view.table if _plain_float(row)]
     if not view.trace.on_gpu or not rows or view.machine is None:
         return
     time = sum(row.time for row in rows)
     kernels = rows[0].kernels
-    yield Finding(
+    yield ProfileFinding(
         "float32_products",
         f"{percent(view.share(time))} of the time goes into matrix products in full float32, outside the tensor cores",
         (f"{many(sum(row.calls for row in rows), 'call')}, kernel {_cut(kernels[0])}",),
@@ -110,7 +110,7 @@ def _plain_float(row: Row) -> bool:
     return row.family.key in ("matrix_product", "convolution") and row.dtype == "float" and bool(row.kernels)
 
 
-def chains(view: View) -> Iterator[Finding]:
+def chains(view: View) -> Iterator[ProfileFinding]:
     """Elementwise operators in a row: each reads and writes everything, where a fused one would do so once.
 
     A chain of n moves at least 2n tensors; one kernel moves its operands and its result: some n + 1 of them at worst.
@@ -120,7 +120,7 @@ def chains(view: View) -> Iterator[Finding]:
     if not runs:
         return
     count = sum(len(run) for run in runs)
-    yield Finding(
+    yield ProfileFinding(
         "elementwise_chains",
         f"chains of elementwise operators take {percent(view.share(sum(t for run in runs for _, t in run)))} of the "
         "time",

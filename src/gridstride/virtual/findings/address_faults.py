@@ -9,13 +9,13 @@ from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE
 from gridstride.virtual.errors import variable_name
 from gridstride.virtual.findings import cluster_faults
 from gridstride.virtual.machine.memory.arena import Near
-from gridstride.virtual.machine.variant import Place
+from gridstride.virtual.machine.variant import KernelSite
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device
 
 
-def address_message(kind: str, record: Any, place: Place | None, device: Device) -> str:
+def address_message(kind: str, record: Any, place: KernelSite | None, device: Device) -> str:
     """`kind` is "out_of_bounds", "misaligned", "use_after_free" or "invalid_free"; `record` the launch's."""
     match kind:
         case "out_of_bounds":
@@ -28,7 +28,7 @@ def address_message(kind: str, record: Any, place: Place | None, device: Device)
     return _wrong_free(record, device)
 
 
-def verb(place: Place | None) -> str:
+def verb(place: KernelSite | None) -> str:
     if place is None:
         return "access"
     return {"ld": "read", "ldu": "read", "st": "write"}.get(place.name.partition(".")[0], "access")
@@ -43,7 +43,7 @@ def _address(record: Any) -> str:
     return hex(int(record["fault_address"]))
 
 
-def _misaligned(record: Any, place: Place | None) -> str:
+def _misaligned(record: Any, place: KernelSite | None) -> str:
     size, at = int(record["fault_size"]), int(record["fault_address"])
     where = f"offset {at} of shared memory" if int(record["fault_space"]) == 1 else f"address {at:#x}"
     return (
@@ -71,7 +71,7 @@ def _wrong_free(record: Any, device: Device) -> str:
     return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
 
 
-def _out_of_bounds(record: Any, place: Place | None, device: Device) -> str:
+def _out_of_bounds(record: Any, place: KernelSite | None, device: Device) -> str:
     address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
     what = f"{verb(place)} of {size} bytes"
     if space == 1:

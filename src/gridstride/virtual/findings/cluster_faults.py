@@ -12,7 +12,7 @@ from gridstride.virtual.abi.layout import RANK_SHIFT, WAITING
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel
     from gridstride.virtual.machine.session import Session
-    from gridstride.virtual.machine.variant import Place, Tables
+    from gridstride.virtual.machine.variant import KernelSite, Tables
 
 _ARRIVED_TWICE = 1
 
@@ -33,7 +33,7 @@ def place_in_cluster(record: Any) -> str:
     return f"{where}, which has {held} bytes"
 
 
-def other_block(place: Place | None, record: Any) -> str:
+def other_block(place: KernelSite | None, record: Any) -> str:
     """A hint where plain .shared is given what mapa makes."""
     number = int(record["fault_address"]) >> RANK_SHIFT & 0xFF
     if not record["cluster_size"] or not 0 < number <= int(record["cluster_size"]) or place is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridstride.virtual.abi.layout import RANK_SHIFT
-from gridstride.virtual.machine.variant import Place as Site
+from gridstride.virtual.machine.variant import KernelSite
 
 Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterAddress:
     """What a finding's address says: an offset, the rank of the block whose memory it is, that of the other side."""
 
     offset: int
@@ -19,9 +19,11 @@ class Place:
     other: int | None
 
     @staticmethod
-    def of(address: int) -> Place:
+    def of(address: int) -> ClusterAddress:
         owner, other = (address >> shift & 0xFF for shift in (RANK_SHIFT, 32))
-        return Place(address & (1 << RANK_SHIFT) - 1, owner - 1 if owner else None, other - 1 if other else None)
+        return ClusterAddress(
+            address & (1 << RANK_SHIFT) - 1, owner - 1 if owner else None, other - 1 if other else None
+        )
 
 
 def block_of(ctaid: Dim3, cluster: Dim3, rank: int) -> Dim3:
@@ -31,7 +33,7 @@ def block_of(ctaid: Dim3, cluster: Dim3, rank: int) -> Dim3:
     return (x, y, z)
 
 
-def _now(site: Site | None) -> str:
+def _now(site: KernelSite | None) -> str:
     """What an instruction does to memory: reads, writes, or changes as atomics do."""
     opcode = site.name.partition(".")[0] if site else "ld"
     copies = site is not None and site.name.startswith("cp.") and ".shared" in site.name.partition("global")[0]
@@ -40,12 +42,18 @@ def _now(site: Site | None) -> str:
     return "changes" if opcode in ("atom", "red") else "reads"
 
 
-def _then(site: Site | None) -> str:
+def _then(site: KernelSite | None) -> str:
     return {"writes": "wrote", "changes": "changed", "reads": "read"}[_now(site)]
 
 
 def race(
-    here: Site | None, thread: Dim3, place: Place, owner: Dim3, other: Dim3, them: Dim3, there: Site | None
+    here: KernelSite | None,
+    thread: Dim3,
+    place: ClusterAddress,
+    owner: Dim3,
+    other: Dim3,
+    them: Dim3,
+    there: KernelSite | None,
 ) -> str:
     """Two blocks at one place with nothing between."""
     return (
@@ -55,7 +63,7 @@ def race(
     )
 
 
-def early(here: Site | None, thread: Dim3, owner: Dim3, rank: int) -> str:
+def early(here: KernelSite | None, thread: Dim3, owner: Dim3, rank: int) -> str:
     """An access that nothing orders after the beginning of the block whose memory it is."""
     return (
         f"thread {thread} {_now(here)} shared memory of block {owner} (rank {rank}), of which it does not "
@@ -63,7 +71,7 @@ def early(here: Site | None, thread: Dim3, owner: Dim3, rank: int) -> str:
     )
 
 
-def ended(here: Site | None, thread: Dim3, owner: Dim3, rank: int) -> str:
+def ended(here: KernelSite | None, thread: Dim3, owner: Dim3, rank: int) -> str:
     """An access that nothing orders before the end of the block whose memory it is."""
     return (
         f"thread {thread} {_now(here)} shared memory of block {owner} (rank {rank}), which does not wait for that "

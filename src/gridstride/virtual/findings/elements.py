@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.ptx.flow.provenance import parameter_of
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel
-    from gridstride.virtual.machine.variant import Place
+    from gridstride.virtual.machine.variant import KernelSite
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def array_at(kernel: Kernel, packed: bytes, address: int) -> Array | None:
     return None
 
 
-def out_of_array(kernel: Kernel, found: Finding, place: Place | None, packed: bytes) -> Finding:
+def out_of_array(kernel: Kernel, found: KernelFinding, place: KernelSite | None, packed: bytes) -> KernelFinding:
     """A finding about bounds in global memory, told by the parameter that the address is made from, else by the one
     whose array is nearest; as it was where there is none.
     """
@@ -75,7 +75,7 @@ def out_of_array(kernel: Kernel, found: Finding, place: Place | None, packed: by
 _POLLED = re.compile(r"the \d+ bytes at address (0x[0-9a-f]+) again and again")
 
 
-def polled_in_array(kernel: Kernel, found: Finding, packed: bytes) -> Finding:
+def polled_in_array(kernel: Kernel, found: KernelFinding, packed: bytes) -> KernelFinding:
     """A finding about a loop that asks for global memory again and again, told by the parameter that it belongs to."""
     asked = _POLLED.search(found.message)
     array = array_at(kernel, packed, int(asked[1], 16)) if asked else None
@@ -92,7 +92,7 @@ def _far(array: Array, ahead: int) -> str:
     return f"{_many(beyond, 'byte')} " if beyond > 0 else "just " if beyond == 0 else ""
 
 
-def _made_from(kernel: Kernel, place: Place | None, packed: bytes) -> Array | None:
+def _made_from(kernel: Kernel, place: KernelSite | None, packed: bytes) -> Array | None:
     function = kernel.module.parsed.functions.get(place.function) if place is not None else None
     if place is None or function is None or function.name != kernel.name:
         return None

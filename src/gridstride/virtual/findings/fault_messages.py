@@ -15,11 +15,11 @@ from gridstride.virtual.abi.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, 
 from gridstride.virtual.abi.scheduling import IN_LOOPS
 from gridstride.virtual.findings import cluster_faults, tensor_faults
 from gridstride.virtual.findings.address_faults import address_message, signed, verb
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.findings.object_faults import object_message
 from gridstride.virtual.findings.waiting import barriers, not_started, polled, stalled, waiting_for
 from gridstride.virtual.machine.session import Session
-from gridstride.virtual.machine.variant import Place, Tables
+from gridstride.virtual.machine.variant import KernelSite, Tables
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device
@@ -57,7 +57,7 @@ def complete(session: Session) -> None:
             return
 
 
-def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: Device) -> Finding:
+def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: Device) -> KernelFinding:
     """What the launch record says, with the place in the source."""
     record = session.launch[0]
     kind = FAULTS[int(record["fault_kind"])]
@@ -70,7 +70,7 @@ def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: 
     file, line = (place.file, place.line) if place else (None, None)
     if kind == "assert":
         message, file, line = _assertion(record, session, device, ctaid, thread) or (message, file, line)
-    return Finding(kind, message, kernel, file, line, ctaid, thread, address)
+    return KernelFinding(kind, message, kernel, file, line, ctaid, thread, address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _Stop:
 
     kind: str
     record: Any
-    place: Place | None
+    place: KernelSite | None
     session: Session
     tables: Tables
     device: Device

@@ -12,7 +12,7 @@ Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class OtherAccess:
     """The other side of a finding that has two: who touched the same memory before."""
 
     kind: str
@@ -23,7 +23,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class KernelFinding:
     """One thing wrong. `kind` is one of `finding_kinds.KINDS`."""
 
     kind: str
@@ -34,7 +34,7 @@ class Finding:
     block: Dim3 | None = None
     thread: Dim3 | None = None
     address: int | None = None
-    other: Access | None = None
+    other: OtherAccess | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -53,7 +53,7 @@ class KernelFault(OneMessage, RuntimeError):
     With the kernel's `source`, tracebacks show the lines of it that the findings are about.
     """
 
-    def __init__(self, findings: tuple[Finding, ...], source: str | None = None) -> None:
+    def __init__(self, findings: tuple[KernelFinding, ...], source: str | None = None) -> None:
         self.findings, self.source = findings, source
         super().__init__("\n".join(map(str, findings)))
         for place in dict.fromkeys((each.file, each.line) for each in findings):
@@ -61,7 +61,7 @@ class KernelFault(OneMessage, RuntimeError):
             if shown is not None:
                 self.add_note(shown)
 
-    def __reduce__(self) -> tuple[type[KernelFault], tuple[tuple[Finding, ...], str | None]]:
+    def __reduce__(self) -> tuple[type[KernelFault], tuple[tuple[KernelFinding, ...], str | None]]:
         return KernelFault, (self.findings, self.source)
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.protocol import Dim3
 from gridstride.virtual.findings.fault_messages import thread_of
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.findings.value_messages import name_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def caller() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
-def after_free(kernel: Kernel, found: Finding, packed: bytes) -> Finding:
+def after_free(kernel: Kernel, found: KernelFinding, packed: bytes) -> KernelFinding:
     """A finding about bounds, told as use after free where the host has freed what was there."""
     arena = kernel.module.device.arena
     if found.kind != "out_of_bounds" or found.address is None:
@@ -46,7 +46,7 @@ def after_free(kernel: Kernel, found: Finding, packed: bytes) -> Finding:
     return replace(found, kind="use_after_free", message=message)
 
 
-def of_another_gpu(kernel: Kernel, found: Finding) -> Finding:
+def of_another_gpu(kernel: Kernel, found: KernelFinding) -> KernelFinding:
     """A finding about bounds, told as missing peer access where the memory is another GPU's."""
     arena = kernel.module.device.arena
     if found.kind != "out_of_bounds" or found.address is None:
@@ -68,18 +68,18 @@ def of_another_gpu(kernel: Kernel, found: Finding) -> Finding:
     return replace(found, kind="no_peer_access", message=message)
 
 
-def leaks(device: Device) -> Iterator[Finding]:
+def leaks(device: Device) -> Iterator[KernelFinding]:
     """One finding for each allocation of the host, and for each line of a kernel that called malloc."""
     for start, size in device.arena.live():
         if start not in device.own:
             file, line = device.callers.get(start) or (None, None)
             message = f"an allocation of {size} bytes is still there: nobody has freed it"
-            yield Finding("leak", message, "", file, line, address=start)
+            yield KernelFinding("leak", message, "", file, line, address=start)
     yield from _heap_leaks(device)
 
 
-def _heap_leaks(device: Device) -> Iterator[Finding]:
-    found: dict[tuple[str, str | None, int | None], list[Finding]] = {}
+def _heap_leaks(device: Device) -> Iterator[KernelFinding]:
+    found: dict[tuple[str, str | None, int | None], list[KernelFinding]] = {}
     for block, record in device.heap.live():
         origin = device.origins[int(record["origin"])]
         sites, site = origin.tables.sites, int(record["site"])
@@ -87,7 +87,7 @@ def _heap_leaks(device: Device) -> Iterator[Finding]:
         file, line = (place.file, place.line) if place else (None, None)
         thread = thread_of(origin.block, int(record["warp"]), int(record["lane"]))
         ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
-        leak = Finding("leak", str(block.size), origin.kernel, file, line, ctaid, thread, block.start)
+        leak = KernelFinding("leak", str(block.size), origin.kernel, file, line, ctaid, thread, block.start)
         found.setdefault((origin.kernel, file, line), []).append(leak)
     for group in found.values():
         total = sum(int(leak.message) for leak in group)

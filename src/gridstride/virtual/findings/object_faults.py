@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.abi.layout import OBJECT_FAULTS
-from gridstride.virtual.abi.texture_requests import CUBE, LAYERED, LINEAR, SHAPE
+from gridstride.virtual.abi.texture_requests import CUBE, GEOMETRIES, LAYERED, LINEAR, SHAPE
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device
-    from gridstride.virtual.machine.variant import Place
+    from gridstride.virtual.machine.variant import KernelSite
 
 _SHAPES = {
     1: "one dimension", 2: "two dimensions", 3: "three dimensions", 1 | LAYERED: "one dimension in layers",
     2 | LAYERED: "two dimensions in layers", 2 | CUBE: "a cubemap", 2 | CUBE | LAYERED: "a layered cubemap",
     1 | LINEAR: "linear memory of one dimension (tex1Dfetch)",
 }  # fmt: skip
+if unmatched := _SHAPES.keys() ^ {*GEOMETRIES.values(), 1 | LINEAR}:
+    raise ImportError(f"object_faults.py must have words for each shape: see {', '.join(map(str, sorted(unmatched)))}")
 _MAKERS = {"texture": "gs.texture(…)", "surface": "gs.surface(…)"}
 _TYPES = {"texture": "cudaTextureObject_t", "surface": "cudaSurfaceObject_t"}
 
 
-def object_message(kind: str, record: Any, place: Place | None, device: Device) -> str:
+def object_message(kind: str, record: Any, place: KernelSite | None, device: Device) -> str:
     """`kind` is "texture" or "surface"; `record` the launch's."""
     why = OBJECT_FAULTS[int(record["fault_space"]) & 255]
     found = device.objects.records[int(record["fault_space"]) >> 8]
@@ -55,15 +57,15 @@ def _unknown(kind: str, handle: int, device: Device) -> str:
     )
 
 
-def _geometry(kind: str, found: Any, wanted: int, place: Place | None) -> str:
+def _geometry(kind: str, found: Any, wanted: int, place: KernelSite | None) -> str:
     have = _SHAPES[int(found["shape"])]
-    asked = _SHAPES.get(wanted, "another shape")
+    asked = _SHAPES[wanted]
     name = f"`{place.name}`" if place else "the access"
     more = ": tex1Dfetch reads a device array (gs.texture(gs.to_device(x)))" if wanted & LINEAR else ""
     return f"{name} is for {asked}, this {kind} is {have}{more}"
 
 
-def _outside(found: Any, where: int, third: int, place: Place | None) -> str:
+def _outside(found: Any, where: int, third: int, place: KernelSite | None) -> str:
     x, y = _signed(where & 0xFFFFFFFF), _signed(where >> 32)
     texel, width, height, depth, layers = (int(found[n]) for n in ("texel", "width", "height", "depth", "layers"))
     faces = 6 * max(1, layers) if found["cubemap"] else layers

@@ -12,8 +12,8 @@ from gridstride.virtual.abi.layout import FAULT, FAULTS
 from gridstride.virtual.abi.race_keys import GLOBAL_RACE, GLOBAL_RACE_OF_LANES, pair_key
 from gridstride.virtual.findings.elements import array_at
 from gridstride.virtual.findings.fault_messages import thread_of
-from gridstride.virtual.findings.finding import Access, Finding
-from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
+from gridstride.virtual.machine.variant import KernelSite, Variant
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel
@@ -40,14 +40,14 @@ class Side:
         """Whether its order holds among the threads of its block alone: atomicAdd_block, thread_scope_block, .cta."""
         return "cta" in self.name.split(".")
 
-    def access(self) -> Access:
-        return Access("read" if self.did == "read" else "write", self.file, self.line, self.block, self.thread)
+    def access(self) -> OtherAccess:
+        return OtherAccess("read" if self.did == "read" else "write", self.file, self.line, self.block, self.thread)
 
 
 def global_race(
     kernel: Kernel, shape: tuple[Dim3, Dim3], record: Any, variant: Variant, packed: bytes,
     pairs: np.ndarray[Any, Any],
-) -> Finding:  # fmt: skip
+) -> KernelFinding:  # fmt: skip
     """The finding that a record of a race in global memory, or of a read that no order helps, stands for."""
     sites, (grid, block) = variant.tables.sites, shape
     here, there = (sites[int(record[f])] if int(record[f]) < len(sites) else None for f in ("site", "other_site"))
@@ -64,7 +64,7 @@ def global_race(
     count = int(pairs["count"][pairs["key"] == key].sum())
     say = {"race": _message, "proxy_fence": _unfenced}.get(kind, _past_the_caches)
     message = say(mine, theirs, _element(kernel, packed, address), count)
-    return Finding(kind, message, kernel.title, mine.file, mine.line, own, mine.thread, address, theirs.access())
+    return KernelFinding(kind, message, kernel.title, mine.file, mine.line, own, mine.thread, address, theirs.access())
 
 
 def block_of(grid: Dim3, index: int) -> Dim3:
@@ -72,13 +72,13 @@ def block_of(grid: Dim3, index: int) -> Dim3:
     return (index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1]))
 
 
-def _side(place: Place | None, block: Dim3, thread: Dim3, warp: int) -> Side:
+def _side(place: KernelSite | None, block: Dim3, thread: Dim3, warp: int) -> Side:
     if place is None:
         return Side("", "touched", None, None, block, thread, warp)
     return Side(place.name, _did(place), place.file, place.line, block, thread, warp)
 
 
-def _did(place: Place) -> str:
+def _did(place: KernelSite) -> str:
     opcode, *words = place.name.replace("::", ".").split(".")
     if opcode in ("atom", "red") or (opcode == "cp" and "reduce" in words):
         return "changed"

@@ -13,7 +13,7 @@ from gridstride.protocol import Dim3
 from gridstride.virtual.abi.layout import LANES, SITE_BIT
 from gridstride.virtual.findings.elements import array_at
 from gridstride.virtual.findings.fault_messages import thread_of
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.findings.race_messages import block_of
 from gridstride.virtual.machine.variant import Variant
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _SITES = (1 << 32 - SITE_BIT) - 1
 
 
-def read_only_writes(kernel: Kernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes) -> tuple[Finding, ...]:
+def read_only_writes(
+    kernel: Kernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes
+) -> tuple[KernelFinding, ...]:
     """A finding for each of the device's read-only ranges that the launch just ended has written to."""
     device = kernel.module.device
     found = []
@@ -40,7 +42,7 @@ def read_only_writes(kernel: Kernel, shape: tuple[Dim3, Dim3], variant: Variant,
 def _finding(
     kernel: Kernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes, address: int, entry: int,
     count: int,
-) -> Finding:  # fmt: skip
+) -> KernelFinding:  # fmt: skip
     (grid, block), sites = shape, variant.tables.sites
     site = entry >> SITE_BIT & _SITES
     file, line = (sites[site].file, sites[site].line) if site < len(sites) else (None, None)
@@ -50,7 +52,7 @@ def _finding(
     who = kernel.module.device.shadow.who(entry)
     if who is None:
         message = f"a thread writes {where}{more}, which this launch was only to read"
-        return Finding("read_only_write", message, kernel.title, file, line, address=address)
+        return KernelFinding("read_only_write", message, kernel.title, file, line, address=address)
     thread = thread_of(block, who[1], entry % LANES)
     message = f"thread {thread} writes {where}{more}, which this launch was only to read"
-    return Finding("read_only_write", message, kernel.title, file, line, block_of(grid, who[0]), thread, address)
+    return KernelFinding("read_only_write", message, kernel.title, file, line, block_of(grid, who[0]), thread, address)

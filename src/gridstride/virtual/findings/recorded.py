@@ -12,22 +12,24 @@ from gridstride.virtual.abi.layout import FAULTS, HARDWARE_STACK, LANES, MAX_FIN
 from gridstride.virtual.abi.race_keys import NOT_TOLD
 from gridstride.virtual.findings import cluster_messages, warpgroup_messages
 from gridstride.virtual.findings.fault_messages import thread_of, warp_of
-from gridstride.virtual.findings.finding import Access, Finding
+from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
 from gridstride.virtual.findings.race_messages import global_race
 from gridstride.virtual.findings.value_messages import of_value, stored_nothing
 from gridstride.virtual.machine.session import Session
-from gridstride.virtual.machine.variant import Place, Variant
+from gridstride.virtual.machine.variant import KernelSite, Variant
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel
 
 
-def reported(kernel: Kernel, block: Dim3, session: Session, variant: Variant, packed: bytes) -> tuple[Finding, ...]:
+def reported(
+    kernel: Kernel, block: Dim3, session: Session, variant: Variant, packed: bytes
+) -> tuple[KernelFinding, ...]:
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
     cluster: Dim3 = tuple(int(n) for n in session.launch["cluster"][0])  # type: ignore[assignment]
-    seen: dict[tuple[Any, ...], Finding] = {}
-    later: list[Finding] = []
+    seen: dict[tuple[Any, ...], KernelFinding] = {}
+    later: list[KernelFinding] = []
     grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
     for record in session.findings[:count]:
         if record["space"]:
@@ -43,7 +45,9 @@ def reported(kernel: Kernel, block: Dim3, session: Session, variant: Variant, pa
     return explained(tuple(seen.values()), block, later)
 
 
-def explained(found: tuple[Finding, ...], block: Dim3, later: Sequence[Finding] = ()) -> tuple[Finding, ...]:
+def explained(
+    found: tuple[KernelFinding, ...], block: Dim3, later: Sequence[KernelFinding] = ()
+) -> tuple[KernelFinding, ...]:
     """The causes, the widest first.
 
     What comes too early (a race, a copy not waited for) reads what is not there yet: that is said once, as is the
@@ -62,7 +66,7 @@ def explained(found: tuple[Finding, ...], block: Dim3, later: Sequence[Finding] 
     return tuple(causes)
 
 
-def beside(stopped: Sequence[Finding], found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def beside(stopped: Sequence[KernelFinding], found: tuple[KernelFinding, ...]) -> tuple[KernelFinding, ...]:
     """Those that are no consequence of what stopped the launch: an access that goes out of bounds has gone over places
     of other threads before, and a race of its line with itself says only that.
     """
@@ -70,7 +74,7 @@ def beside(stopped: Sequence[Finding], found: tuple[Finding, ...]) -> tuple[Find
     return tuple(f for f in found if f.kind != "race" or not _lines_of(f) <= outside)
 
 
-def within_warp(found: Finding, block: Dim3) -> bool:
+def within_warp(found: KernelFinding, block: Dim3) -> bool:
     """Whether it is a race between lanes of one warp."""
     other = found.other
     if found.kind != "race" or other is None or other.thread is None or found.thread is None:
@@ -78,7 +82,7 @@ def within_warp(found: Finding, block: Dim3) -> bool:
     return found.block == other.block and warp_of(block, found.thread) == warp_of(block, other.thread)
 
 
-def _lines_of(found: Finding) -> frozenset[Any]:
+def _lines_of(found: KernelFinding) -> frozenset[Any]:
     other = found.other
     return frozenset((each.file, each.line) for each in (found, other) if each is not None)
 
@@ -96,32 +100,32 @@ class _Note:
     packed: bytes
     cluster: Dim3
     ctaid: Dim3
-    here: Place | None
-    there: Place | None
+    here: KernelSite | None
+    there: KernelSite | None
     thread: Dim3
     them: Dim3
-    at: cluster_messages.Place
+    at: cluster_messages.ClusterAddress
     elsewhere: Dim3
-    other: Access
+    other: OtherAccess
 
 
-_Words = tuple[str, int | None, Access | None]
+_Words = tuple[str, int | None, OtherAccess | None]
 """The message, and what of address and other side the finding shows."""
 
 
-def _finding(of: Kernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3) -> Finding:
+def _finding(of: Kernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3) -> KernelFinding:
     kind = FAULTS[int(record["kind"])]
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
     them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]) & (LANES - 1))
-    at = cluster_messages.Place.of(int(record["address"]))
+    at = cluster_messages.ClusterAddress.of(int(record["address"]))
     elsewhere = ctaid if at.other is None else cluster_messages.block_of(ctaid, cluster, at.other)
-    other = Access(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
+    other = OtherAccess(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
     note = _Note(of, variant, kind, record, packed, cluster, ctaid, here, there, thread, them, at, elsewhere, other)
     message, address, second = _WORDS[kind](note)
     file, line = (here.file, here.line) if here else (None, None)
-    return Finding(kind, message, of.title, file, line, ctaid, thread, address, second)
+    return KernelFinding(kind, message, of.title, file, line, ctaid, thread, address, second)
 
 
 def _barrier_divergence(note: _Note) -> _Words:
@@ -228,7 +232,7 @@ def _wgmma(note: _Note) -> _Words:
     return message, address if note.kind == "wgmma_operand" else None, replace(note.other, block=note.ctaid)
 
 
-def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: Place | None, line: int | None) -> str:
+def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: KernelSite | None, line: int | None) -> str:
     if kind == "proxy_fence":
         what = "wgmma" if here is not None and here.name.startswith("wgmma") else "bulk copy"
         return (
@@ -242,11 +246,11 @@ def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: Place 
     )
 
 
-def _place(variant: Variant, site: int) -> Place | None:
+def _place(variant: Variant, site: int) -> KernelSite | None:
     return variant.tables.sites[site] if 0 <= site < len(variant.tables.sites) else None
 
 
-def _verb(place: Place | None) -> str:
+def _verb(place: KernelSite | None) -> str:
     if place is None:
         return "read"
     spaces = [word for word in place.name.replace("::", ".").split(".") if word in ("shared", "global")]
@@ -254,15 +258,15 @@ def _verb(place: Place | None) -> str:
     return "write" if place.name.startswith("st") or copies_in else "read"
 
 
-def _does(place: Place | None) -> str:
+def _does(place: KernelSite | None) -> str:
     return "changes atomically" if _atomic(place) else f"{_verb(place)}s"
 
 
-def _did(place: Place | None) -> str:
+def _did(place: KernelSite | None) -> str:
     return "changed atomically" if _atomic(place) else "wrote" if _verb(place) == "write" else "read"
 
 
-def _atomic(place: Place | None) -> bool:
+def _atomic(place: KernelSite | None) -> bool:
     return place is not None and place.name.partition(".")[0] in ("atom", "red")
 
 

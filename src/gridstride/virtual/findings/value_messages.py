@@ -9,7 +9,7 @@ from gridstride.virtual.findings.elements import array_at
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel
-    from gridstride.virtual.machine.variant import Place
+    from gridstride.virtual.machine.variant import KernelSite
 
 Dim3 = tuple[int, int, int]
 _SHARED, _LOCAL, REGISTER, _STORED = 1, 2, 3, 5
@@ -19,7 +19,7 @@ UNFILLED = ": it holds whatever was in the memory before; does it have to be fil
 
 
 def of_value(
-    of: Kernel, kind: str, record: Any, here: Place | None, there: Place | None, packed: bytes
+    of: Kernel, kind: str, record: Any, here: KernelSite | None, there: KernelSite | None, packed: bytes
 ) -> tuple[str, int | None]:
     """The message of such a finding, and the address that it shows."""
     address = int(record["address"])
@@ -33,18 +33,18 @@ def of_value(
     return uninitialised(of, here, space, address, packed, used), None if space == REGISTER else address
 
 
-def stored_nothing(record: Any, there: Place | None) -> bool:
+def stored_nothing(record: Any, there: KernelSite | None) -> bool:
     """Whether the place was written, but with a value that came from nowhere."""
     return _space(record, there) == _STORED
 
 
-def _space(record: Any, there: Place | None) -> int:
+def _space(record: Any, there: KernelSite | None) -> int:
     """Without a second place it was an atomic or a copy; else a load, whose value was used there."""
     return int(record["other_site"]) & 15 if there is None else int(record["other_warp"])
 
 
 def uninitialised(
-    kernel: Kernel, place: Place | None, space: int, address: int, packed: bytes, used: int | None = None
+    kernel: Kernel, place: KernelSite | None, space: int, address: int, packed: bytes, used: int | None = None
 ) -> str:  # fmt: skip
     """`space` is where the address is; shared and local ones are offsets. `used`: the line that needs the value."""
     if space == REGISTER:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.abi.layout import BARRIERS
 from gridstride.virtual.abi.mbarriers import COUNT_MASK
-from gridstride.virtual.findings.finding import Finding
+from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.ptx.module import Module, Special
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device
     from gridstride.virtual.machine.session import Session
-    from gridstride.virtual.machine.variant import Place, Tables
+    from gridstride.virtual.machine.variant import KernelSite, Tables
 
 TAG = 1 << 61
 """Bits 61 and 62 of an mbarrier object are 01."""
@@ -92,7 +92,7 @@ def described(warp: Any, session: Session, tables: Tables, device: Device) -> st
     return f"; line {place.line} asks for the {size} bytes at {where} again and again, which hold {value} ({value:#x})"
 
 
-def outside_a_cooperative_grid(found: Finding, module: Module) -> Finding:
+def outside_a_cooperative_grid(found: KernelFinding, module: Module) -> KernelFinding:
     """A trap of a launch that is not cooperative, where the module asks for a cooperative grid's workspace."""
     operands = (o for f in module.functions.values() for i in f.instructions for o in i.operands)
     if not any(isinstance(o, Special) and o.name.startswith("envreg") for o in operands):
@@ -104,7 +104,7 @@ def outside_a_cooperative_grid(found: Finding, module: Module) -> Finding:
     return replace(found, message=message)
 
 
-def _mbarrier(place: Place, word: int, where: str) -> str:
+def _mbarrier(place: KernelSite, word: int, where: str) -> str:
     if word & 3 * TAG != TAG:
         return ""
     missing, bytes_ = word >> 20 & COUNT_MASK, word >> 40 & (1 << 21) - 1

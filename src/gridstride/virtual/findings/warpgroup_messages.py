@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gridstride.protocol import Dim3
 from gridstride.virtual.abi.layout import BASE, LEAVING, STRIDE
-from gridstride.virtual.machine.variant import Place
+from gridstride.virtual.machine.variant import KernelSite
 
 _NAMES = {16: "no swizzle", 32: "the 32-byte swizzle", 64: "the 64-byte swizzle", 128: "the 128-byte swizzle"}
 
 
-def message(kind: str, thread: Dim3, them: Dim3, detail: int, here: Place | None, line: int | None) -> str:
+def message(kind: str, thread: Dim3, them: Dim3, detail: int, here: KernelSite | None, line: int | None) -> str:
     """`line` is the other side's; `detail` what the finding carries as its address."""
     match kind:
         case "wgmma_operand":
@@ -32,7 +32,7 @@ def message(kind: str, thread: Dim3, them: Dim3, detail: int, here: Place | None
     return _descriptor(detail)
 
 
-def _fence(here: Place | None, line: int | None) -> str:
+def _fence(here: KernelSite | None, line: int | None) -> str:
     if here is not None and here.line == line:
         return (
             "this wgmma comes before any wgmma.fence: the hardware may read accumulators or A from registers that are "

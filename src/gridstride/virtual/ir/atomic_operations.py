@@ -18,7 +18,7 @@ NATIVE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class AtomicOperation:
     """add umin umax smin smax and or xor inc dec exch cas on b16 … b128; add min max on f32, f64 and the halves."""
 
     op: str
@@ -52,7 +52,7 @@ class Operation:
         )
 
 
-def combine(b: Builder, what: Operation, space: str, old: Value, x: Value) -> Value:
+def combine(b: Builder, what: AtomicOperation, space: str, old: Value, x: Value) -> Value:
     """What the operation makes of an old value and an operand, scalars or vectors."""
     op = what.op
     if what.floating:
@@ -71,7 +71,7 @@ def combine(b: Builder, what: Operation, space: str, old: Value, x: Value) -> Va
     return b.select(wraps, x, b.op("sub", old, one))
 
 
-def _float(b: Builder, what: Operation, space: str, old: Value, x: Value) -> Value:
+def _float(b: Builder, what: AtomicOperation, space: str, old: Value, x: Value) -> Value:
     if what.type == "f64":
         return b.op("fadd", old, x)
     if what.type == "f32":

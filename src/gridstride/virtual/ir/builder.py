@@ -29,7 +29,7 @@ from gridstride.virtual.ir.values import (
 )
 
 __all__ = [
-    "ATTRIBUTES", "BITS", "NULL", "Builder", "Module", "Record", "Value", "bits", "constant", "count", "element",
+    "ATTRIBUTES", "BITS", "NULL", "Builder", "IrModule", "Record", "Value", "bits", "constant", "count", "element",
     "known", "lanes_of", "like", "literal", "suffix", "vector_constant", "wide",
 ]  # fmt: skip
 """What writes IR, the parts of values.py and records.py that do included."""
@@ -253,7 +253,7 @@ class Builder:
         self.terminated = True
 
 
-class Module:
+class IrModule:
     """Functions and declarations that make one LLVM module."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ NAN = 0x7F
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class Float8Format:
     """Digits after the point, exponent bias, and the code of the largest finite number."""
 
     digits: int
@@ -19,11 +19,11 @@ class Format:
     largest: int
 
 
-E4M3, E5M2 = Format(3, 7, 0x7E), Format(2, 15, 0x7B)
+E4M3, E5M2 = Float8Format(3, 7, 0x7E), Float8Format(2, 15, 0x7B)
 FORMATS = {"e4m3x2": E4M3, "e5m2x2": E5M2}
 
 
-def encode(b: Builder, x: Value, kind: Format, *, relu: bool) -> Value:
+def encode(b: Builder, x: Value, kind: Float8Format, *, relu: bool) -> Value:
     """f32 as a code in an i32: to nearest, ties to even, too large becomes the largest finite number."""
     word = b.cast("bitcast", x, "i32")
     magnitude = b.op("and", word, constant(word.type, 0x7FFFFFFF))
@@ -41,7 +41,7 @@ def encode(b: Builder, x: Value, kind: Format, *, relu: bool) -> Value:
     return b.select(is_nan(b, x), constant(code.type, NAN), code)
 
 
-def _normal(b: Builder, magnitude: Value, kind: Format) -> Value:
+def _normal(b: Builder, magnitude: Value, kind: Float8Format) -> Value:
     dropped = 23 - kind.digits
     by = constant(magnitude.type, dropped)
     odd = b.op("and", b.op("lshr", magnitude, by), constant(magnitude.type, 1))
@@ -49,7 +49,7 @@ def _normal(b: Builder, magnitude: Value, kind: Format) -> Value:
     return b.op("sub", b.op("lshr", up, by), constant(magnitude.type, (127 - kind.bias) << kind.digits))
 
 
-def _subnormal(b: Builder, magnitude: Value, kind: Format) -> Value:
+def _subnormal(b: Builder, magnitude: Value, kind: Float8Format) -> Value:
     """Added to a number whose last digit has a subnormal's weight, it is rounded there by the addition."""
     x = b.cast("bitcast", magnitude, "float")
     anchor = constant(x.type, 2.0 ** (24 - kind.bias - kind.digits))
@@ -57,7 +57,7 @@ def _subnormal(b: Builder, magnitude: Value, kind: Format) -> Value:
     return b.op("sub", total, b.cast("bitcast", anchor, "i32"))
 
 
-def decode(b: Builder, code: Value, kind: Format) -> Value:
+def decode(b: Builder, code: Value, kind: Float8Format) -> Value:
     """A code in an i32 as f32, exactly (f16 has room for all of them); NaN is quiet."""
     low = b.op("and", code, constant(code.type, 0x7F))
     shifted = b.op("shl", low, constant(low.type, 23 - kind.digits))

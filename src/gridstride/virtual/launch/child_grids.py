@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from gridstride.protocol import Dim3, Shape
 from gridstride.virtual.abi.layout import COPY_OP, KERNEL
 from gridstride.virtual.findings.fault_messages import thread_of
-from gridstride.virtual.findings.finding import Finding, KernelFault
-from gridstride.virtual.machine.launch_queue import Failure, LaunchQueue, Operation, Thread
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
+from gridstride.virtual.machine.launch_queue import Failure, LaunchQueue, QueuedOperation, Thread
 from gridstride.virtual.machine.variant import Tables
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Grid:
     kernel: VirtualKernel
     shape: Shape
     tables: Tables
-    rest: list[Operation]
+    rest: list[QueuedOperation]
     runs: list[Run] = field(default_factory=list)
 
     def place(self, thread: Thread) -> tuple[str | None, int | None]:
@@ -54,7 +54,7 @@ class ChildGrids:
     def __init__(self, queue: LaunchQueue, *, observed: bool, limit: float) -> None:
         self.queue, self.observed = queue, observed
         self.limit, self.deadline = limit, time.monotonic() + limit
-        self.findings: list[Finding] = []
+        self.findings: list[KernelFinding] = []
 
     def run(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> list[Run]:
         """All descendants of a grid that has just run; the Runs of its children (with theirs), where observed."""
@@ -90,7 +90,7 @@ class ChildGrids:
         self._report(ended)
         return ended
 
-    def _child(self, parent: Grid, operation: Operation, outstanding: int) -> Grid:
+    def _child(self, parent: Grid, operation: QueuedOperation, outstanding: int) -> Grid:
         left = self.deadline - time.monotonic()
         kernel = parent.kernel.module.kernel_number(operation.function)
         if left <= 0:
@@ -113,7 +113,13 @@ class ChildGrids:
         return child
 
     def _observe(
-        self, parent: Grid, kernel: VirtualKernel, operation: Operation, packed: bytes, left: float, runs: list[Run]
+        self,
+        parent: Grid,
+        kernel: VirtualKernel,
+        operation: QueuedOperation,
+        packed: bytes,
+        left: float,
+        runs: list[Run],
     ) -> Tables:
         """Runs a child on the observed build; its Run joins its parent's, and holds `runs` for its own children."""
         from gridstride.virtual.observe.run import observe_one
@@ -143,7 +149,7 @@ class Stopped(Exception):
     """A child's fault ended everything; it is among the findings."""
 
 
-def _move(parent: Grid, operation: Operation) -> None:
+def _move(parent: Grid, operation: QueuedOperation) -> None:
     """A copy or a fill, once both sides are known to lie in device memory."""
     device, size = parent.kernel.module.device, operation.bytes
     sides = [operation.target, *([operation.source] if operation.kind == COPY_OP else [])]
@@ -165,21 +171,21 @@ def _move(parent: Grid, operation: Operation) -> None:
     device.heap.written(operation.target, size)
 
 
-def _fault(found: Finding, parent: Grid) -> KernelFault:
+def _fault(found: KernelFinding, parent: Grid) -> KernelFault:
     return KernelFault((found,), parent.kernel.module.source_of((found,)))
 
 
-def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int | None = None) -> Finding:
+def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int | None = None) -> KernelFinding:
     file, line = parent.place(thread)
     block, who = parent.who(thread)
-    return Finding(kind, message, parent.kernel.title, file, line, block, who, address)
+    return KernelFinding(kind, message, parent.kernel.title, file, line, block, who, address)
 
 
-def _too_long(parent: Grid, operation: Operation, title: str, limit: float) -> Finding:
+def _too_long(parent: Grid, operation: QueuedOperation, title: str, limit: float) -> KernelFinding:
     return _finding("timeout", _out_of_time(f"{title} was to start next", limit), parent, operation.thread)
 
 
-def _shared_limit(found: Finding, title: str, limit: float) -> Finding:
+def _shared_limit(found: KernelFinding, title: str, limit: float) -> KernelFinding:
     """A child's timeout: what it had left need not be what it needs, and there need be no loop in it."""
     if found.kind != "timeout":
         return found
@@ -194,7 +200,7 @@ def _out_of_time(state: str, limit: float) -> str:
     )
 
 
-def _with_launcher(found: Finding, parent: Grid, thread: Thread) -> Finding:
+def _with_launcher(found: KernelFinding, parent: Grid, thread: Thread) -> KernelFinding:
     file, line = parent.place(thread)
     block, who = parent.who(thread)
     at = f" in {file}:{line}" if line else ""
@@ -213,7 +219,7 @@ _WHY = {
 }
 
 
-def _failed(ended: Grid, failure: Failure, count: int) -> Finding:
+def _failed(ended: Grid, failure: Failure, count: int) -> KernelFinding:
     names = [k.title for k in ended.kernel.module.kernels.values() if k.number == _number(failure.function)]
     what = f"the launch of {names[0]}" if names else "a call of the device runtime"
     why = _WHY.get(failure.code)

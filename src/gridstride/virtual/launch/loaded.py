@@ -18,7 +18,7 @@ from gridstride.virtual.errors import UnsupportedTarget, source_name
 from gridstride.virtual.findings import fault_messages
 from gridstride.virtual.findings.cluster_faults import warn_of_exited
 from gridstride.virtual.findings.elements import out_of_array, polled_in_array
-from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import after_free, of_another_gpu
 from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
 from gridstride.virtual.launch.child_grids import ChildGrids
@@ -102,7 +102,7 @@ class VirtualModule:
         """The source of each file, where there are several."""
         return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
 
-    def source_of(self, findings: tuple[Finding, ...]) -> str | None:
+    def source_of(self, findings: tuple[KernelFinding, ...]) -> str | None:
         """The text that the first of the findings is about, as far as it is at hand."""
         return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
 
@@ -287,8 +287,8 @@ class VirtualKernel:
         slots = self._slots(tables, shape, extent, size or 1)
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         workers = workers if device.schedule is None else 1
-        counters = tables.extra.get("size", 0)
-        shift = tables.extra["unit"].bit_length() - 1 if observed else -1
+        counters = tables.counters.size if tables.counters else 0
+        shift = tables.counters.unit.bit_length() - 1 if tables.counters else -1
         bytes_given = self.parameter_bytes
         demand = Demand(
             warps, slots, extent, workers, counters, observed is not None, shift, size, tables.spins, bytes_given
@@ -319,8 +319,8 @@ class VirtualKernel:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)
         session.thread_table = thread_table(shape.block)
         record["tids"] = session.thread_table.ctypes.data
-        if observed:
-            record["shadow"] = device.shadow.open(tables.extra["global_unit"])
+        if tables.counters:
+            record["shadow"] = device.shadow.open(tables.counters.global_unit)
         session.symbol_table = np.array([self.module.address(s) for s in tables.symbols] or [0], np.uint64)
         record["table"] = session.symbol_table.ctypes.data
         record["param_size"] = self.parameter_bytes
@@ -341,7 +341,7 @@ class VirtualKernel:
     def _slots(self, tables: Tables, shape: Shape, shared: int, team: int) -> int:
         """Blocks with so many bytes that a worker holds at a time, whole clusters of `team` of them."""
         schedule = self.module.device.schedule
-        parts = schedule is not None and schedule.interleaves and tables.extra.get("gives_way")
+        parts = schedule is not None and schedule.interleaves and tables.counters and tables.counters.gives_way
         if not (tables.spins or shape.cooperative or parts):
             return team
         resident = resident_blocks(self.module.device.model, shape, shared, self.title, team=team)

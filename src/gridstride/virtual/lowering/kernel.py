@@ -13,12 +13,15 @@ from gridstride.virtual.lowering.analysis.inline import inline_waiting, waiting_
 from gridstride.virtual.lowering.analysis.latches import with_latches
 from gridstride.virtual.lowering.analysis.normalise import SyncEffects, normal, spins
 from gridstride.virtual.lowering.analysis.uniformity import Code, analyse, waits
+from gridstride.virtual.lowering.call_graph import calls_itself
 from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
 from gridstride.virtual.lowering.dispatch import EMITTERS
+from gridstride.virtual.lowering.frame_layout import machine_frame
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.calls.device_runtime import keep_errors
-from gridstride.virtual.lowering.program import Lowered, NullObserver, Observer, Program, calls_itself, machine_frame
+from gridstride.virtual.lowering.observer import NullObserver, Observer
+from gridstride.virtual.lowering.program import Lowered, Program
 from gridstride.virtual.lowering.subwarp_calls import group_entry
 from gridstride.virtual.ptx.flow import cfg, liveness
 from gridstride.virtual.ptx.module import Function, Instruction, Module

@@ -19,7 +19,7 @@ from gridstride.virtual.lowering.function import Lowering
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AccessForm:
     """What accesses that share a function have in common. `shape` is a linear form without its scalars."""
 
     access: Access
@@ -59,7 +59,7 @@ class Form:
 
 def load(cx: Lowering, form: Affine, access: Access, site: int) -> list[Value]:
     """The elements, scalars where all lanes read one address. `form` has few groups."""
-    shared = Form(_in_runtime(access), _bare(form))
+    shared = AccessForm(_in_runtime(access), _bare(form))
     result = _call(cx, shared, form, site, [])
     if access.count == 1:
         return [result]
@@ -71,7 +71,7 @@ def store(cx: Lowering, form: Affine, access: Access, site: int, values: list[Va
     """Writes `values`, scalars or vectors of the access' type, in the lanes that execute the instruction."""
     types = tuple(v.type for v in values)
     guarded = form.uniform and cx.ins.guard is not None
-    _call(cx, Form(_in_runtime(access), _bare(form), types, cx.always(), guarded), form, site, values)
+    _call(cx, AccessForm(_in_runtime(access), _bare(form), types, cx.always(), guarded), form, site, values)
 
 
 def _in_runtime(access: Access) -> Access:
@@ -86,7 +86,7 @@ def _bare(form: Affine) -> Affine:
     return Affine(form.width, None, form.k, terms, e and Extended(e.signed, e.scale, _bare(e.inner)))
 
 
-def _call(cx: Lowering, shared: Form, form: Affine, site: int, values: Sequence[Value]) -> Value:
+def _call(cx: Lowering, shared: AccessForm, form: Affine, site: int, values: Sequence[Value]) -> Value:
     b, functions = cx.b, cx.program.access_functions
     if shared not in functions:
         functions[shared] = (f"access{len(functions)}", layout.widest_span(form, shared.access))
@@ -103,7 +103,7 @@ def _call(cx: Lowering, shared: Form, form: Affine, site: int, values: Sequence[
     return b.call(shared.result, name, cx.warp, constant("i32", site), cx.active(), *scalars, *values, *out, *bounds)
 
 
-def _define(cx: Lowering, shared: Form, name: str) -> None:
+def _define(cx: Lowering, shared: AccessForm, name: str) -> None:
     """The function: a check, and behind it the fast way or the careful one."""
     ir, access, careful = cx.program.ir, shared.access, f"careful_{name}"
     parameters = [*shared.parameters, *shared.bounds]
@@ -131,13 +131,13 @@ def _define(cx: Lowering, shared: Form, name: str) -> None:
     _define_careful(cx, shared, careful)
 
 
-def _received(shared: Form, taken: Sequence[Value]) -> tuple[Value, Affine, list[Value]]:
+def _received(shared: AccessForm, taken: Sequence[Value]) -> tuple[Value, Affine, list[Value]]:
     """Of the parameters: the lanes, the address, the values of a store."""
     end = 3 + len(shared.shape.widths())
     return taken[2], shared.shape.rebuild(list(taken[3:end])), list(taken[end : end + len(shared.values)])
 
 
-def _fast(cx: Lowering, shared: Form, groups: list[Group], values: list[Value]) -> None:
+def _fast(cx: Lowering, shared: AccessForm, groups: list[Group], values: list[Value]) -> None:
     """The access as it is inside its allocation; returns."""
     b, access = cx.b, shared.access
     if values and shared.shape.uniform:
@@ -153,7 +153,7 @@ def _fast(cx: Lowering, shared: Form, groups: list[Group], values: list[Value]) 
     b.ret()
 
 
-def _give(b: Builder, shared: Form, elements: list[Value]) -> None:
+def _give(b: Builder, shared: AccessForm, elements: list[Value]) -> None:
     """Returns what was loaded."""
     if len(elements) == 1:
         b.ret(elements[0])
@@ -170,7 +170,7 @@ def _buffered(b: Builder, access: Access, out: Value) -> list[Value]:
     return [b.load(wide(access.type), b.offset(out, step * j), align=access.size) for j in range(access.count)]
 
 
-def _define_careful(cx: Lowering, shared: Form, name: str) -> None:
+def _define_careful(cx: Lowering, shared: AccessForm, name: str) -> None:
     """Lane by lane with exact bounds: remembers the allocation for the site, or faults."""
     access, through = shared.access, shared.through_memory
     result = "void" if through else shared.result

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gridstride.virtual.abi.layout import BLOCK, CLUSTER, LANES, LAUNCH, WORKER
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis import affine, cluster_use
+from gridstride.virtual.lowering.frame_layout import RESERVED, RESERVED_BYTES
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.program import RESERVED, RESERVED_BYTES, NullObserver
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Special
 
 _AXES = {"x": 0, "y": 1, "z": 2}

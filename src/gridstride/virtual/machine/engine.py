@@ -107,7 +107,7 @@ def _machine(level: int = 1) -> Any:
     return target.create_target_machine(cpu=name, features=features, opt=level, reloc="default", jit=True)
 
 
-class Code:
+class MachineCode:
     """A loaded object: keeps the memory of its functions. `rare`: it calls what few kernels do (runtime_objects.py)."""
 
     def __init__(self, data: bytes, *, rare: bool) -> None:

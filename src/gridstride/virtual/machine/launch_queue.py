@@ -43,7 +43,7 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class QueuedOperation:
     """A launch (`kind` KERNEL, `packed` its parameters), a copy or a fill of `bytes` at `target`."""
 
     kind: int
@@ -134,20 +134,20 @@ class LaunchQueue:
         self._records["state"] = 0
         self.record["limit"] = max(0, self._limit - outstanding)
 
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[QueuedOperation]:
         """What was given to streams, in that order."""
         count = min(int(self.record["count"][0]), int(self.record["limit"][0]))
         used = self._records[:count]
         numbers = [int(i) for i in np.flatnonzero(used["state"] == QUEUED)]
         return [self._operation(n) for n in sorted(numbers, key=lambda n: int(used[n]["order"]))]
 
-    def _operation(self, number: int) -> Operation:
+    def _operation(self, number: int) -> QueuedOperation:
         r = self._records[number]
         packed = self._device.arena.view(self._pool + number * self.stride, self.stride).tobytes()
         shape = Shape(_dim3(r["grid"]), _dim3(r["block"]), int(r["shared"]))
         stream, function = int(r["stream"]), int(r["function"])
         memory = [int(r[name]) for name in ("target", "source", "bytes", "value")]
-        return Operation(int(r["kind"]), _thread(r), stream, function, shape, packed, *memory)
+        return QueuedOperation(int(r["kind"]), _thread(r), stream, function, shape, packed, *memory)
 
     def failures(self) -> tuple[list[Failure], int]:
         """The first errors, and how many there were in all."""

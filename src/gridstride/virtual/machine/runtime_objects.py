@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from gridstride.virtual.ir.builder import ATTRIBUTES, Module
+from gridstride.virtual.ir.builder import ATTRIBUTES, IrModule
 from gridstride.virtual.runtime.schedule.fibers import PROCESSORS
 
 WATCHED = (
@@ -32,14 +32,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RuntimeObjects:
     """`core` are loaded for every kernel, and `rare` for those that call it."""
 
     core: tuple[Part, Part]
     rare: Part
 
 
-def split() -> Parts:
+def split() -> RuntimeObjects:
     """Writes the whole runtime and cuts it up."""
     module, first = _whole()
     calls = {name: set(re.findall(r"@(gs_\w+)", text)) & module.defined for name, text in _texts(module).items()}
@@ -48,20 +48,20 @@ def split() -> Parts:
     rest = [name for name in calls if name not in core]
     plain = [name for name in calls if name in core and name not in watched]
     assembly = [line for line in module.preamble if line.startswith("module asm")]
-    return Parts(
+    return RuntimeObjects(
         (_part(module, plain, assembly), _part(module, [n for n in calls if n in watched], (), effort="thorough")),
         _part(module, rest, ()),
     )
 
 
-def _whole() -> tuple[Module, list[str]]:
+def _whole() -> tuple[IrModule, list[str]]:
     """All of it, and the names that the core defines. Where compiled code is kept, nothing of this is imported."""
     from gridstride.virtual.runtime.emitters import CORE, RARE, emit_scheduler
 
     processor = PROCESSORS.get(platform.machine())
     if processor is None:
         raise RuntimeError(f"the virtual GPU runs on x86-64 and AArch64, not on {platform.machine()}")
-    module = Module()
+    module = IrModule()
     emit_scheduler(module, processor)
     for emit in CORE:
         emit(module)
@@ -71,7 +71,7 @@ def _whole() -> tuple[Module, list[str]]:
     return module, core
 
 
-def _texts(module: Module) -> dict[str, str]:
+def _texts(module: IrModule) -> dict[str, str]:
     return {found[1]: text for text in module.functions if (found := re.search(r"@(\w+)\(", text))}
 
 
@@ -87,7 +87,7 @@ def _reached(names: Iterable[str], calls: dict[str, set[str]]) -> set[str]:
     return seen
 
 
-def _part(module: Module, names: list[str], assembly: Iterable[str], *, effort: Effort = "usual") -> Part:
+def _part(module: IrModule, names: list[str], assembly: Iterable[str], *, effort: Effort = "usual") -> Part:
     """The functions with what they use: declarations, and the tables of the preamble."""
     texts, own = _texts(module), set(names)
     body = [texts[name] for name in names]

@@ -11,7 +11,7 @@ from typing import Any
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.protocol import ParameterLayout
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
-from gridstride.virtual.lowering.program import parameter_layout, shared_bytes
+from gridstride.virtual.lowering.frame_layout import parameter_layout, shared_bytes
 from gridstride.virtual.machine import engine
 from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
 

@@ -60,7 +60,7 @@ def settle() -> None:
         pass
 
 
-def fits(code: engine.Code, frames: Mapping[str, int]) -> bool:
+def fits(code: engine.MachineCode, frames: Mapping[str, int]) -> bool:
     """True where the functions' frames are no larger than what warps have stack for."""
     for name, limit in frames.items():
         taken = frame_bytes(ctypes.string_at(code.address(name), PROLOGUE), platform.machine())
@@ -72,7 +72,9 @@ def fits(code: engine.Code, frames: Mapping[str, int]) -> bool:
 class Replacement:
     """When the first code of a kernel gives way. `cost`: seconds that `compile` takes, which makes better code."""
 
-    def __init__(self, cost: float, compile: Callable[[], engine.Code], install: Callable[[engine.Code], None]) -> None:
+    def __init__(
+        self, cost: float, compile: Callable[[], engine.MachineCode], install: Callable[[engine.MachineCode], None]
+    ) -> None:
         self._left, self._compile, self._install = cost, compile, install
         self._running: dict[int, np.ndarray[Any, Any]] = {}
         self._begun = False

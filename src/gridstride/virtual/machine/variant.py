@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from gridstride.compiler.cache import shared as shared_cache
+from gridstride.virtual.abi.counter_tables import CounterTables
 from gridstride.virtual.abi.layout import MOST_GROUPS, SITE
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
-from gridstride.virtual.lowering.program import Lowered, Site
+from gridstride.virtual.lowering.program import Lowered
+from gridstride.virtual.lowering.source_sites import Site
 from gridstride.virtual.machine import engine
 from gridstride.virtual.machine.tiers import (
     OBSERVED_WAITS,
@@ -27,7 +29,7 @@ from gridstride.virtual.ptx.module import Module
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KernelSite:
     """What is known of a site: the instruction, where it stands, and what it touches."""
 
     function: str
@@ -48,7 +50,7 @@ class Place:
 class Tables:
     """Everything about a compiled kernel but its code. `static_shared`, `local_size` and `stack` in bytes."""
 
-    sites: tuple[Place, ...]
+    sites: tuple[KernelSite, ...]
     symbols: tuple[str, ...]
     static_shared: int
     dynamic_shared: bool
@@ -57,16 +59,16 @@ class Tables:
     spins: bool
     recursive: bool
     stack: int
-    extra: dict[str, Any]
+    counters: CounterTables | None
     clusters: bool = False
     launches: bool = False
     splits: bool = False
     rare: bool = False
     timed: bool = False
     lines: int = 0
-    """`clusters`: the kernel asks for its cluster, so it must run cluster by cluster; `rare`: it calls that part of the
-    runtime; `timed`: it reads a clock, so that a loop may end because time goes by; `lines` of IR, which say how long
-    compiling takes.
+    """`counters`: of the observed build; `clusters`: the kernel asks for its cluster, so it must run cluster by
+    cluster; `rare`: it calls that part of the runtime; `timed`: it reads a clock, so that a loop may end because time
+    goes by; `lines` of IR, which say how long compiling takes.
     """
 
     @property
@@ -81,8 +83,9 @@ class Tables:
     @staticmethod
     def from_json(text: bytes) -> Tables:
         data = json.loads(text)
-        data["sites"] = tuple(Place(*row) for row in data["sites"])
+        data["sites"] = tuple(KernelSite(*row) for row in data["sites"])
         data["symbols"] = tuple(data["symbols"])
+        data["counters"] = data["counters"] and CounterTables.from_json(data["counters"])
         return Tables(**data)
 
     def site_records(self) -> np.ndarray[Any, Any]:
@@ -95,19 +98,19 @@ class Tables:
 class Variant:
     """Loaded code with its tables; `replacement` where the code is quick code, until better has taken its place."""
 
-    def __init__(self, code: engine.Code, tables: Tables) -> None:
+    def __init__(self, code: engine.MachineCode, tables: Tables) -> None:
         self.code, self.tables = code, tables
         self.replacement: Replacement | None = None
-        self._replaced: list[engine.Code] = []
+        self._replaced: list[engine.MachineCode] = []
 
-    def replace_when_worth_it(self, compile: Callable[[], engine.Code], *, observed: bool) -> None:
+    def replace_when_worth_it(self, compile: Callable[[], engine.MachineCode], *, observed: bool) -> None:
         """Has other code take this one's place once launches have run for long enough."""
         if self.tables.lines >= QUICK_FOR_EVER_FROM:
             return
         cost = self.tables.lines * SECONDS_PER_LINE * (OBSERVED_WAITS if observed else 1)
         self.replacement = Replacement(cost, compile, self._install)
 
-    def _install(self, code: engine.Code) -> None:
+    def _install(self, code: engine.MachineCode) -> None:
         self._replaced.append(self.code)  # warps may still be in it
         self.code = code
 
@@ -135,7 +138,7 @@ class _Request:
 
             observer = Counting()
         lowered = lower_kernel(self.parsed(), self.name, self.shape, observer)
-        return _tables(lowered, observer.tables() if observer else {}), lowered
+        return _tables(lowered, observer.tables() if observer else None), lowered
 
 
 def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
@@ -167,7 +170,7 @@ def _kept(key: str) -> Variant | None:
         return None
     size = int.from_bytes(stored[:8], "little")
     tables = Tables.from_json(stored[8 : 8 + size])
-    return Variant(engine.Code(stored[8 + size :], rare=tables.rare), tables)
+    return Variant(engine.MachineCode(stored[8 + size :], rare=tables.rare), tables)
 
 
 def _keep(key: str, tables: Tables, data: bytes) -> None:
@@ -178,20 +181,20 @@ def _keep(key: str, tables: Tables, data: bytes) -> None:
 def _quickly(request: _Request, tables: Tables, lowered: Lowered) -> Variant | None:
     """Code that was not optimised; None where its frames are too large for a warp's stack."""
     data = engine.compile_object(lowered.ir, effort="quick")
-    code = engine.Code(data, rare=tables.rare)
+    code = engine.MachineCode(data, rare=tables.rare)
     if not fits(code, lowered.frames):
         return None
     _keep(request.quick_key, tables, data)
     return Variant(code, tables)
 
 
-def _optimised(key: str, tables: Tables, ir: str) -> engine.Code:
+def _optimised(key: str, tables: Tables, ir: str) -> engine.MachineCode:
     data = engine.compile_object(ir)
     _keep(key, tables, data)
-    return engine.Code(data, rare=tables.rare)
+    return engine.MachineCode(data, rare=tables.rare)
 
 
-def _again(request: _Request, tables: Tables) -> engine.Code:
+def _again(request: _Request, tables: Tables) -> engine.MachineCode:
     """The optimised code of a kernel that runs already. It is lowered anew: hardly any kernel gets here, so its text is
     not kept for that."""
     again, lowered = request.lower()
@@ -203,16 +206,17 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:32]
 
 
-def _tables(lowered: Lowered, extra: dict[str, Any]) -> Tables:
+def _tables(lowered: Lowered, counters: CounterTables | None) -> Tables:
     return Tables(
         tuple(_place(s) for s in lowered.sites), tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared,
-        lowered.local_size, lowered.waits, lowered.spins, lowered.recursive, lowered.stack, extra, lowered.clusters,
+        lowered.local_size, lowered.waits, lowered.spins, lowered.recursive, lowered.stack, counters, lowered.clusters,
         lowered.launches, lowered.splits, engine.calls_rare(lowered.calls),
         "llvm.readcyclecounter" in lowered.calls, lowered.lines,
     )  # fmt: skip
 
 
-def _place(site: Site) -> Place:
+def _place(site: Site) -> KernelSite:
     file, line = site.place or (None, None)
-    return Place(site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called,
-                 site.array)  # fmt: skip
+    return KernelSite(
+        site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called, site.array
+    )

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from gridstride.virtual.abi.access_counters import COUNTERS
+from gridstride.virtual.abi.counter_tables import AccessCounters, BlockCounters, CounterTables
 from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.lowering.observed.instruction_classes import CLASSES
 from gridstride.virtual.observe.branch_coverage import outcomes, unreached_lines
 
 Key = tuple[str | None, int | None]
@@ -174,7 +176,7 @@ class Counted:
     """
 
     raw: np.ndarray[Any, Any]
-    tables: Mapping[str, Any]
+    tables: CounterTables
     counted: int
     blocks: int
     touched: tuple[int, ...]
@@ -187,7 +189,7 @@ class Counted:
     @property
     def instructions(self) -> int:
         """Of all warps, without the rest."""
-        executed: int = sum(int(self.raw[block["at"]]) * block["instructions"] for block in self.tables["blocks"])
+        executed: int = sum(int(self.raw[block.at]) * block.instructions for block in self.tables.blocks)
         return round(executed * self.scale)
 
     @property
@@ -205,72 +207,79 @@ class Counted:
         raw, scale = self.raw, self.scale
         lines: dict[Key, LineCounters] = defaultdict(LineCounters)
         chains = np.zeros(3)
-        for block in self.tables["blocks"]:
-            warps, lanes = (int(v) for v in raw[block["at"] : block["at"] + 2])
+        for block in self.tables.blocks:
+            warps, lanes = (int(v) for v in raw[block.at : block.at + 2])
             if warps:
                 _add_block(lines, block, warps, lanes, scale)
-                chains += np.array(block["chain"]) * warps
-        for branch in self.tables["branches"]:
-            lines[branch["file"], branch["line"]].divergent_branches += round(int(raw[branch["at"]]) * scale)
-        for access in self.tables["accesses"]:
+                chains += np.array(block.chain) * warps
+        for branch in self.tables.branches:
+            lines[branch.file, branch.line].divergent_branches += round(int(raw[branch.at]) * scale)
+        for access in self.tables.accesses:
             for part, (space, at) in enumerate(_parts(access)):
                 values = [round(int(v) * scale) for v in raw[at : at + len(COUNTERS)]]
                 if part == 0 or values[0]:
                     counts = dict(zip(COUNTERS, values, strict=True))
-                    _ADD[space](lines[access["file"], access["line"]], access, counts)
+                    _ADD[space](lines[access.file, access.line], access, counts)
         total = _total(lines, self.counted, self.blocks)
         total.chain = tuple(float(c) * scale for c in chains)
         total.read_bytes, total.written_bytes, total.atomic_bytes = self.touched
         return total
 
 
-def _parts(access: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _parts(access: AccessCounters) -> list[tuple[str, int]]:
     """The spaces that an access may have gone to, with where their counters are."""
-    if access["space"] != "generic":
-        return [(access["space"], access["at"])]
-    return [(space, access["at"] + len(COUNTERS) * i) for i, space in enumerate(("global", "shared", "local"))]
+    if access.space != "generic":
+        return [(access.space, access.at)]
+    return [(space, access.at + len(COUNTERS) * i) for i, space in enumerate(("global", "shared", "local"))]
 
 
-def _add_block(lines: dict[Key, LineCounters], block: Mapping[str, Any], warps: int, lanes: int, scale: float) -> None:
-    for file, number, kind, count in block["lines"]:
+def _add_block(lines: dict[Key, LineCounters], block: BlockCounters, warps: int, lanes: int, scale: float) -> None:
+    for file, number, kind, count in block.lines:
         line, executed = lines[file, number], round(warps * count * scale)
         line.instructions += executed
         line.active_lanes += round(lanes * count * scale)
         line.kinds[kind] = line.kinds.get(kind, 0) + executed
-        name = _OF_KIND.get(kind)
+        name = _COUNTER_OF_CLASS[kind]
         if name is not None:
             setattr(line, name, getattr(line, name) + executed)
-    for file, number, count in block["overlapped"]:
+    for file, number, count in block.overlapped:
         lines[file, number].overlapped_instructions += round(warps * count * scale)
-    for file, number, type_, operations in block["products"]:
+    for file, number, type_, operations in block.products:
         line, done = lines[file, number], round(warps * operations * scale)
         line.tensor_operations += done
         line.tensor_types[type_] = line.tensor_types.get(type_, 0) + done
 
 
-_OF_KIND = {"barrier": "barriers", "branch": "branches", "special": "special_functions", "texture": "texture_requests",
-            "parameter": "parameter_loads"}  # fmt: skip
+_COUNTER_OF_CLASS: dict[str, str | None] = {
+    "barrier": "barriers", "branch": "branches", "special": "special_functions", "texture": "texture_requests",
+    "parameter": "parameter_loads", "memory": None, "control": None, "tensor": None, "warp": None, "convert": None,
+    "move": None, "fp32": None, "fp32_fma": None, "fp64": None, "fp64_fma": None, "half": None, "integer": None,
+    "integer_fma": None,
+}  # fmt: skip
+"""The counter that counts all instructions of a class; None where only `kinds` has them, or accesses are counted."""
+if unmatched := _COUNTER_OF_CLASS.keys() ^ set(CLASSES):
+    raise ImportError(f"counters.py must say which counter each class has: see {', '.join(sorted(unmatched))}")
 _WAYS = {"load": "load", "store": "store", "atom": "atomic", "red": "reduction"}
 
 
-def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
-    if access["merged"]:  # by ptxas: one lane adds for all
+def _add_global(line: LineCounters, access: AccessCounters, counts: Mapping[str, int]) -> None:
+    if access.merged:  # by ptxas: one lane adds for all
         line.merged_atomics += counts["requests"]
         counts = {**counts, "sectors": counts["requests"], "missed": counts["requests"], "contended": 0}
     line.global_requests += counts["requests"]
     line.global_sectors += counts["sectors"]
     line.global_lines += counts["lines"]
     line.global_ideal_sectors += counts["ideal"]
-    line.global_bytes += counts["lanes"] * access["bytes"]
+    line.global_bytes += counts["lanes"] * access.bytes
     line.l2_sectors += counts["missed"]
     line.l2_lines += counts["fetched"]
-    line.l1_missed_sectors += counts["missed"] if access["kind"] == "load" else 0
+    line.l1_missed_sectors += counts["missed"] if access.kind == "load" else 0
     line.contended_lanes += counts["contended"]
-    way = _WAYS[access["kind"]]
+    way = _WAYS[access.kind]
     for name in ("requests", "sectors"):
         field_ = f"global_{way}_{name}"
         setattr(line, field_, getattr(line, field_) + counts[name])
-    if access["opcode"] == "cp":
+    if access.opcode == "cp":
         line.copy_requests += counts["requests"]
         line.copy_sectors += counts["sectors"]
     if way in ("atomic", "reduction"):
@@ -278,31 +287,31 @@ def _add_global(line: LineCounters, access: Mapping[str, Any], counts: Mapping[s
         line.global_atomic_lines += counts["lines"]
 
 
-def _add_shared(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+def _add_shared(line: LineCounters, access: AccessCounters, counts: Mapping[str, int]) -> None:
     wavefronts, conflicts = counts["wavefronts"], counts["wavefronts"] - counts["ideal"]
     line.shared_requests += counts["requests"]
-    line.shared_bytes += counts["lanes"] * access["bytes"]
+    line.shared_bytes += counts["lanes"] * access.bytes
     line.shared_wavefronts += wavefronts
     line.bank_conflicts += conflicts
-    if access["kind"] in ("atom", "red"):
+    if access.kind in ("atom", "red"):
         line.atomics += counts["lanes"]
         line.shared_atomic_wavefronts += wavefronts
         line.atomic_conflicts += conflicts
-    elif access["kind"] == "async":
+    elif access.kind == "async":
         line.shared_copy_wavefronts += wavefronts
-    elif access["kind"] == "load":
+    elif access.kind == "load":
         line.shared_load_wavefronts += wavefronts
         line.load_conflicts += conflicts
     else:
         line.shared_store_wavefronts += wavefronts
         line.store_conflicts += conflicts
-    if access["opcode"] in ("ldmatrix", "stmatrix", "wmma"):
+    if access.opcode in ("ldmatrix", "stmatrix", "wmma"):
         line.matrix_wavefronts += wavefronts
 
 
-def _add_local(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
-    line.local_bytes += counts["lanes"] * access["bytes"]
-    if access["kind"] == "load":
+def _add_local(line: LineCounters, access: AccessCounters, counts: Mapping[str, int]) -> None:
+    line.local_bytes += counts["lanes"] * access.bytes
+    if access.kind == "load":
         line.local_load_requests += counts["requests"]
         line.local_load_sectors += counts["sectors"]
     else:
@@ -310,12 +319,12 @@ def _add_local(line: LineCounters, access: Mapping[str, Any], counts: Mapping[st
         line.local_store_sectors += counts["sectors"]
 
 
-def _add_const(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+def _add_const(line: LineCounters, access: AccessCounters, counts: Mapping[str, int]) -> None:
     line.constant_requests += counts["requests"]
     line.constant_wavefronts += counts["wavefronts"]
 
 
-def _add_bulk(line: LineCounters, access: Mapping[str, Any], counts: Mapping[str, int]) -> None:
+def _add_bulk(line: LineCounters, access: AccessCounters, counts: Mapping[str, int]) -> None:
     line.tma_copies += counts["requests"]
     line.tma_bytes += counts["lanes"]
     line.tma_sectors += counts["sectors"]

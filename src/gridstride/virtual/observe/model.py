@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.counters import Counted, Counters
 from gridstride.virtual.observe.occupancy import Dim3, Occupancy, occupancy
-from gridstride.virtual.observe.predict import Prediction, Shape, predict
+from gridstride.virtual.observe.predict import GridShape, Prediction, predict
 from gridstride.virtual.observe.registers import Registers, registers_of
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ class Model:
         """The same kernel on a grid of another size, with counts to match (Counters.scaled)."""
         return predict(counters, self._shape(grid), self.chip)
 
-    def shape(self, grid: Dim3) -> Shape:
+    def shape(self, grid: Dim3) -> GridShape:
         """The launch on a grid of that size, as the model of time sees it."""
         return self._shape(grid)
 
-    def _shape(self, grid: Dim3) -> Shape:
+    def _shape(self, grid: Dim3) -> GridShape:
         held = occupancy(self.chip, (1 << 30, 1, 1), self.block, self.shared, self.registers)
         threads = self.block[0] * self.block[1] * self.block[2]
-        return Shape(grid[0] * grid[1] * grid[2], -(-threads // 32), max(1, held.blocks))
+        return GridShape(grid[0] * grid[1] * grid[2], -(-threads // 32), max(1, held.blocks))
 
 
 def _registers(kernel: Kernel) -> Registers:

@@ -17,6 +17,7 @@ from typing import Any
 
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.lowering.observed.dependency_chains import MEMORY_LATENCIES
+from gridstride.virtual.lowering.observed.instruction_classes import TENSOR_TYPES
 from gridstride.virtual.observe.counters import Counters
 
 SECTOR = 32
@@ -24,9 +25,13 @@ LANES = 32
 _AS_LONG = 0.97  # what issues most reaches 97 % of the schedulers' rate on an H200, the pipes 99 % of theirs (ncu)
 _PLACE = 1024  # bytes that one part of L2 has side by side: atomics there take turns
 _VANISH = ("parameter", "move")  # classes that machine code has no instruction for, or seldom
-_TENSOR_RATE = {"f16": 1.0, "bf16": 1.0, "tf32": 0.5, "s8": 2.0, "u8": 2.0, "e4m3": 2.0, "e5m2": 2.0, "f64": 1 / 32}
-"""Of the rate for 16-bit factors (Hopper white paper)."""
-_DIVISION = 16  # of the same: types that the tensor cores are slow at
+_TENSOR_RATE = {
+    "f16": 1.0, "bf16": 1.0, "tf32": 0.5, "s8": 2.0, "u8": 2.0, "e4m3": 2.0, "e5m2": 2.0, "f64": 1 / 32,
+    "s4": 1 / 16, "u4": 1 / 16, "b1": 1 / 16,
+}  # fmt: skip
+"""Of the rate for 16-bit factors (Hopper white paper); factors of four bits and of one have no fast path on Hopper."""
+if unmatched := _TENSOR_RATE.keys() ^ set(TENSOR_TYPES):
+    raise ImportError(f"predict.py must have one rate for each type of factors: see {', '.join(sorted(unmatched))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class GridShape:
     """A launch as the model sees it: blocks in the grid, warps in a block, blocks that a multiprocessor holds."""
 
     blocks: int
@@ -56,7 +61,7 @@ class Shape:
     resident: int
 
 
-def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
+def predict(counters: Counters, shape: GridShape, chip: Chip) -> Prediction:
     """The time of a launch with these counts, on an idle chip whose caches are cold."""
     per_ms = chip.properties.clock_mhz * 1e3
     busy = busy_ms(counters, shape, chip)
@@ -78,7 +83,7 @@ def predict(counters: Counters, shape: Shape, chip: Chip) -> Prediction:
     return Prediction(ms, named, {named: ordered.pop(named), **ordered})
 
 
-def busy_ms(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
+def busy_ms(counters: Counters, shape: GridShape, chip: Chip) -> dict[str, float]:
     """Milliseconds for which these counts keep each part of the chip busy; of a line's counts, its share of them."""
     per_ms = chip.properties.clock_mhz * 1e3
     busy = {name: clocks / per_ms for name, clocks in _busy(counters, shape, chip).items()}
@@ -97,7 +102,7 @@ _COMPUTING = ("issue", "FP32", "FP64", "FP16", "integer", "special functions", "
 """Parts that are busy with the same instructions: the slowest of them counts."""
 
 
-def _busy(counters: Counters, shape: Shape, chip: Chip) -> dict[str, float]:
+def _busy(counters: Counters, shape: GridShape, chip: Chip) -> dict[str, float]:
     """Clocks for which each part is busy; those of a multiprocessor are the ones with most blocks to run."""
     kinds, rates, constants = counters.kinds, chip.rates, chip.prediction
     per_block = -(-shape.blocks // chip.properties.multiprocessors) / shape.blocks
@@ -152,10 +157,10 @@ def _atomic_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
 
 def _tensor_clocks(counters: Counters, chip: Chip) -> float:
     peak = 2 * chip.rates["tensor_f16_fma"] * chip.prediction["tensor_share"]
-    return sum(done / (peak * _TENSOR_RATE.get(t, 1 / _DIVISION)) for t, done in counters.tensor_types.items())
+    return sum(done / (peak * _TENSOR_RATE[type_]) for type_, done in counters.tensor_types.items())
 
 
-def _latency(counters: Counters, shape: Shape, chip: Chip) -> float:
+def _latency(counters: Counters, shape: GridShape, chip: Chip) -> float:
     """Clocks until the last warp is through, if nothing held it up but its own instructions' results."""
     alone = _chain(counters, chip) / max(1, shape.blocks * shape.warps)
     waves = shape.blocks / (chip.properties.multiprocessors * max(1, shape.resident))

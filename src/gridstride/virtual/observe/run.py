@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.protocol import Dim3, Shape
-from gridstride.virtual.findings.finding import Finding, KernelFault
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.read_only_writes import read_only_writes
 from gridstride.virtual.findings.recorded import beside, reported
 from gridstride.virtual.machine.cluster_shape import cluster_of
@@ -39,7 +39,7 @@ class Run:
     grid: Dim3
     block: Dim3
     shared: int
-    findings: tuple[Finding, ...]
+    findings: tuple[KernelFinding, ...]
     model: Model
     source: str | None = None
     heap: HeapUse | None = None
@@ -115,7 +115,7 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
     _watch_unset(session, variant, device)
     if root and variant.tables.launches:
         kernel.module.launch_queue.open(0)
-    stopped: tuple[Finding, ...] = ()
+    stopped: tuple[KernelFinding, ...] = ()
     before = device.heap.use()
     try:
         kernel.run(session, variant, shape, packed, limit=limit)
@@ -145,7 +145,8 @@ def _observed_blocks(grid: Dim3, team: int, device: Device) -> ObservedBlocks:
 def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
     """Has reads of global memory checked, where something may be unset."""
     shadow, low, span = device.unset.shadow(device.arena)
-    if span or variant.tables.extra["allocates"] or device.heap.use().live:
+    assert variant.tables.counters is not None
+    if span or variant.tables.counters.allocates or device.heap.use().live:
         session.watch_unset(shadow, low, span)
         device.heap.watched = True
 
@@ -153,4 +154,5 @@ def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
 def _counted(session: Session, variant: Variant, blocks: int, total: int, device: Device) -> Counted:
     raw = np.sum(session.counters, axis=0)
     touched = device.touched.take(total / blocks, stopped=session.stopped())
-    return Counted(raw, variant.tables.extra, blocks, total, touched)
+    assert variant.tables.counters is not None
+    return Counted(raw, variant.tables.counters, blocks, total, touched)

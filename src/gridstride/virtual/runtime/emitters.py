@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.ir.builder import Module
+from gridstride.virtual.ir.builder import IrModule
 from gridstride.virtual.runtime.copies.async_copy_queue import emit_queue
 from gridstride.virtual.runtime.copies.copies import emit_copies
 from gridstride.virtual.runtime.copies.matrix_descriptors import emit_descriptors
@@ -34,7 +34,7 @@ from gridstride.virtual.runtime.schedule.scheduler import emit_scheduler
 from gridstride.virtual.runtime.schedule.wgmma_groups import emit_warpgroups
 from gridstride.virtual.runtime.texture.texture_runtime import emit_textures
 
-EmitRuntime = Callable[[Module], None]
+EmitRuntime = Callable[[IrModule], None]
 
 CORE: tuple[EmitRuntime, ...] = (
     emit_memory, emit_observe, emit_output, emit_heap, emit_stamps, emit_global_races, emit_pairs, emit_unset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridstride.virtual.abi.access_counters import KINDS
 from gridstride.virtual.abi.layout import FAULT, FINDING, MAX_FINDINGS, RANK_SHIFT
 from gridstride.virtual.abi.race_keys import RACE_OF_LANES, UNWATCHED
-from gridstride.virtual.ir.builder import NULL, Module, constant, wide
+from gridstride.virtual.ir.builder import NULL, IrModule, constant, wide
 from gridstride.virtual.runtime.common import i32, warp_numbered
 from gridstride.virtual.runtime.count.banks import emit_banks
 from gridstride.virtual.runtime.count.bulk_counts import emit_bulk_counts
@@ -16,7 +16,7 @@ from gridstride.virtual.runtime.sanitize.shared_races import emit_races
 from gridstride.virtual.runtime.sanitize.silent_stores import emit_silent
 
 
-def emit_observe(m: Module) -> None:
+def emit_observe(m: IrModule) -> None:
     """gs_observe_* for each kind of access, and gs_report, gs_race_barrier, gs_race_sync for the rest."""
     _passed(m)
     _report(m)
@@ -29,7 +29,7 @@ def emit_observe(m: Module) -> None:
     _observe(m)
 
 
-def _observe(m: Module) -> None:
+def _observe(m: IrModule) -> None:
     """What an observed access calls: counts it and, in shared memory, checks it for races."""
     head = ("warp* warp", "i64 at", "i32 site", "i32 mask")
     for space in ("global", "generic"):
@@ -73,7 +73,7 @@ def _observe(m: Module) -> None:
                 b.ret(i32(0))
 
 
-def _passed(m: Module) -> None:
+def _passed(m: IrModule) -> None:
     """Of a race of two warps in the block's shared memory: the site, plus 1, of the barrier that this warp has come to
     since the other one ended; 0 where there is none.
     """
@@ -88,7 +88,7 @@ def _passed(m: Module) -> None:
         b.ret(i32(0))
 
 
-def _report(m: Module) -> None:
+def _report(m: IrModule) -> None:
     """Adds a finding that does not stop the launch, the first of its kind between two sites. `who` is warp << 8 | lane
     of the other side. Races between lanes of a warp are of another kind than those between warps: one must not hide
     the other.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gridstride.virtual.abi.access_counters import COUNTERS
+from gridstride.virtual.abi.counter_tables import AccessCounters, BlockCounters, BranchCounter, CounterTables
 from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, WARP
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.latches import counts
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, space_of
+from gridstride.virtual.lowering.call_graph import DEVICE_RUNTIME
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_watch
@@ -26,7 +27,7 @@ from gridstride.virtual.lowering.observed.instruction_classes import kind_of, te
 from gridstride.virtual.lowering.observed.lane_accesses import join_members, meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed.member_masks import check_members
 from gridstride.virtual.lowering.observed.taint import Taint
-from gridstride.virtual.lowering.program import DEVICE_RUNTIME, Stored
+from gridstride.virtual.lowering.observer import Stored
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
 
 BLOCK_COUNTERS = ("warps", "lanes")
@@ -39,9 +40,9 @@ class Counting:
     """Gives every basic block and every access its counters, and remembers what they stand for."""
 
     def __init__(self) -> None:
-        self.blocks: list[dict[str, Any]] = []
-        self.accesses: list[dict[str, Any]] = []
-        self.branches: list[dict[str, Any]] = []
+        self.blocks: list[BlockCounters] = []
+        self.accesses: list[AccessCounters] = []
+        self.branches: list[BranchCounter] = []
         self.chain = Chain()
         self.overlapped: list[frozenset[int]] = []
         self.size = 0
@@ -53,17 +54,27 @@ class Counting:
         self.allocates = False
         """Whether the kernel calls malloc."""
 
-    def tables(self) -> dict[str, Any]:
+    def tables(self) -> CounterTables:
         """What Python needs to turn the counters into lines."""
-        told = {"unit": self.unit, "global_unit": self.global_unit, "allocates": self.allocates,
-                "entries": self._entries(), "gives_way": self.gives_way}  # fmt: skip
-        return {"blocks": self.blocks, "accesses": self.accesses, "branches": self.branches, "size": self.size, **told}
+        return CounterTables(
+            blocks=tuple(self.blocks),
+            accesses=tuple(self.accesses),
+            branches=tuple(self.branches),
+            entries=self._entries(),
+            size=self.size,
+            unit=self.unit,
+            global_unit=self.global_unit,
+            allocates=self.allocates,
+            gives_way=self.gives_way,
+        )
 
-    def _entries(self) -> list[list[int]]:
-        """Counters of each block that only one branch leads to, behind those of the block that ends in the branch."""
-        at = {tuple(block["place"]): block["at"] for block in self.blocks}
-        pairs = [(at.get((block["place"][0], block["entered_from"])), block["at"]) for block in self.blocks]
-        return [[source, target] for source, target in pairs if source is not None]
+    def _entries(self) -> tuple[tuple[int, int], ...]:
+        at = {block.place: block.at for block in self.blocks}
+        return tuple(
+            (at[source], block.at)
+            for block in self.blocks
+            if block.entered_from is not None and (source := (block.place[0], block.entered_from)) in at
+        )
 
     def _take(self, count: int) -> int:
         self.size += count
@@ -81,22 +92,28 @@ class Counting:
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
         products: Counter[tuple[str | None, int | None, str]] = Counter()
         for ins in block:
-            place = cx.program.place(ins.loc) or (None, None)
+            place = cx.program.source.in_own_file(ins.loc) or (None, None)
             kinds[(*place, kind_of(ins))] += 1
             if operations := tensor_operations(ins):
                 products[(*place, tensor_type(ins))] += operations
-        rows = [[*key, count] for key, count in kinds.items()]
         copying = Counter(
-            cx.program.place(ins.loc) or (None, None)
+            cx.program.source.in_own_file(ins.loc) or (None, None)
             for place, ins in enumerate(cx.code.blocks[index])
             if place in self.overlapped[index] and written(ins)
         )
         again = index in cx.code.successors[index]
-        self.blocks.append({"at": at, "place": [self._functions, index], "entered_from": _only_source(cx, index),
-                            "instructions": len(block), "lines": rows,
-                            "products": [[*key, count] for key, count in products.items()],
-                            "overlapped": [[*key, count] for key, count in copying.items()],
-                            "chain": self.chain.block(block, cx.code.reads, cx.code.writes, again=again)})  # fmt: skip
+        self.blocks.append(
+            BlockCounters(
+                at=at,
+                place=(self._functions, index),
+                entered_from=_only_source(cx, index),
+                instructions=len(block),
+                lines=tuple((*key, count) for key, count in kinds.items()),
+                products=tuple((*key, count) for key, count in products.items()),
+                overlapped=tuple((*key, count) for key, count in copying.items()),
+                chain=tuple(self.chain.block(block, cx.code.reads, cx.code.writes, again=again)),
+            )
+        )
         b = cx.b
         observed = b.resize(cx.field("observed"), "i64")
         lanes = b.call("i32", "llvm.ctpop.i32", cx.current_mask())
@@ -107,8 +124,8 @@ class Counting:
 
     def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
         """Counts a branch that lanes of the same warp leave on different ways."""
-        at, (file, line) = self._take(1), cx.program.place(cx.ins.loc) or (None, None)
-        self.branches.append({"at": at, "file": file, "line": line})
+        at, (file, line) = self._take(1), cx.program.source.in_own_file(cx.ins.loc) or (None, None)
+        self.branches.append(BranchCounter(at, file, line))
         b, zero = cx.b, constant("i32", 0)
         both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
         split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
@@ -187,9 +204,8 @@ class Counting:
     def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:
         """The counters of an access; one through a generic address has some for each space."""
         at = self._take(len(COUNTERS) * (3 if space == "generic" else 1))
-        file, line = cx.program.place(cx.ins.loc) or (None, None)
-        self.accesses.append({"at": at, "file": file, "line": line, "space": space, "kind": kind, "bytes": size,
-                              "opcode": cx.ins.opcode, "merged": _merged(cx, kind)})  # fmt: skip
+        file, line = cx.program.source.in_own_file(cx.ins.loc) or (None, None)
+        self.accesses.append(AccessCounters(at, file, line, space, kind, size, cx.ins.opcode, _merged(cx, kind)))
         return at
 
     def sync(self, cx: Lowering) -> None:

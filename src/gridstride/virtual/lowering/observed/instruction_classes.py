@@ -25,6 +25,9 @@ CLASSES = (
 )
 """`parameter`: ld.param and ld.const, which machine code reads as operands of other instructions."""
 
+TENSOR_TYPES = ("f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1")
+"""Types of the factors of matrix products that the virtual GPU has."""
+
 
 def kind_of(ins: Instruction) -> str:
     """The class that an instruction is counted in, one of CLASSES."""
@@ -60,5 +63,7 @@ def tensor_operations(ins: Instruction) -> int:
 
 
 def tensor_type(ins: Instruction) -> str:
-    """The type of A, which the rate of a matrix product depends on."""
-    return ins.types[1] if len(ins.types) > 2 else ins.types[0] if ins.types else ""
+    """The type of A, one of TENSOR_TYPES, which the rate of a matrix product depends on. A wmma that names only the
+    types of its sums has factors of f16.
+    """
+    return ins.types[1] if len(ins.types) > 2 else "f16"

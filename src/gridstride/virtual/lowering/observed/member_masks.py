@@ -31,7 +31,7 @@ def check_members(cx: Lowering, members: Value) -> None:
     wrong = b.op("and", wrong, active)
     with b.if_(b.compare("ne", wrong, constant("i32", 0))):
         site = constant("i32", cx.program.site(cx))
-        b.call("void", "gs_members_told", cx.warp, site, wrong, absent, b.splat(members))
+        b.call("void", "gs_report_members", cx.warp, site, wrong, absent, b.splat(members))
 
 
 def _may_be_apart(cx: Lowering) -> bool:

@@ -232,7 +232,7 @@ class Taint:
         with b.if_(b.compare("ne", bad, constant("i32", 0))):
             origin = [b.load(t, slot) for t, slot in zip(("i32", "i32", "i32", "i64"), self._origin(cx), strict=True)]
             here, kind = constant("i32", cx.program.site(cx)), constant("i32", int(branch))
-            b.call("void", "gs_taint_told", cx.warp, here, bad, kind, *origin)
+            b.call("void", "gs_report_meaningless", cx.warp, here, bad, kind, *origin)
 
     def branch(self, cx: Lowering) -> None:
         """A branch, return or barrier whose guard or index means nothing."""

@@ -57,7 +57,7 @@ def _near(cx: Lowering, site: int, access: Access, where: Value, kind: str) -> N
     size = constant("i32", access.bytes)
     if reads_too(cx, kind):
         bad = b.call("i32", "gs_unset_load", cx.warp, cx.active(), where, size)
-        b.call("void", "gs_unset_told", cx.warp, constant("i32", site), bad, constant("i32", GLOBAL), where)
+        b.call("void", "gs_report_uninitialised", cx.warp, constant("i32", site), bad, constant("i32", GLOBAL), where)
     else:
         _mark(cx, site, access, where, "gs_unset_load", GLOBAL)
     b.call("void", "gs_unset_store", cx.warp, cx.active(), where, size)
@@ -75,7 +75,15 @@ def _shared(cx: Lowering, site: int, access: Access, address: Address | Value, k
             if reads_too(cx, kind):
                 bad = b.call("i32", "gs_unset_shared_load", cx.warp, cx.active(), where, size)
                 long = b.resize(where, "i64")
-                b.call("void", "gs_unset_told", cx.warp, constant("i32", site), bad, constant("i32", SHARED), long)
+                b.call(
+                    "void",
+                    "gs_report_uninitialised",
+                    cx.warp,
+                    constant("i32", site),
+                    bad,
+                    constant("i32", SHARED),
+                    long,
+                )
             else:
                 _mark(cx, site, access, where, "gs_unset_shared_load", SHARED)
             b.call("void", "gs_unset_shared_store", cx.warp, cx.active(), where, size)

@@ -35,7 +35,7 @@ class HeapUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class HeapBlock:
     """A block of the heap, live or freed; `start` is its address."""
 
     start: int
@@ -86,13 +86,13 @@ class Heap:
         if 0 <= first < int(self.record["size"][0]):
             self._unset[first >> UNSET_SHIFT : -(-(first + size) >> UNSET_SHIFT)] = 0
 
-    def live(self) -> list[tuple[Block, np.void]]:
+    def live(self) -> list[tuple[HeapBlock, np.void]]:
         """The blocks that were never freed, each with its origin record."""
         starts = np.flatnonzero((self._owner == np.arange(1, len(self._owner) + 1)) & (self._bytes >= 0))
         base = int(self.record["start"][0])
-        return [(Block(base + int(u) * HEAP_UNIT, int(self._bytes[u]), False), self._origins[u]) for u in starts]
+        return [(HeapBlock(base + int(u) * HEAP_UNIT, int(self._bytes[u]), False), self._origins[u]) for u in starts]
 
-    def block(self, address: int) -> Block | None:
+    def block(self, address: int) -> HeapBlock | None:
         """The block that an address lies in or just behind; None outside of any."""
         unit = (address - int(self.record["start"][0])) // HEAP_UNIT
         if not 0 <= unit < len(self._owner) or not self._owner[unit]:
@@ -100,7 +100,7 @@ class Heap:
         first = int(self._owner[unit]) - 1
         size = int(self._bytes[first])
         freed = size < 0
-        return Block(int(self.record["start"][0]) + first * HEAP_UNIT, -1 - size if freed else size, freed)
+        return HeapBlock(int(self.record["start"][0]) + first * HEAP_UNIT, -1 - size if freed else size, freed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ LENGTHS = b"hlqjztL"
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class PrintfSpec:
     """One conversion: its flags, width (negative: to the left), precision (None: none given), length, letter."""
 
     flags: str
@@ -59,7 +59,7 @@ class _Reader:
         found, self.at = self.text[self.at : end], end + 1
         return found
 
-    def spec(self) -> Spec | None:
+    def spec(self) -> PrintfSpec | None:
         """What stands between a % and its letter; None where the text ends in it."""
         flags, c = "", self.byte()
         while c in b"-+ #0" and c:
@@ -73,7 +73,7 @@ class _Reader:
             length, c = length + chr(c), self.byte()
         if not c:
             return None
-        return Spec(flags, width, None if precision is not None and precision < 0 else precision, length, chr(c))
+        return PrintfSpec(flags, width, None if precision is not None and precision < 0 else precision, length, chr(c))
 
     def _number(self, c: int) -> tuple[int, int]:
         """A width or precision and the character behind it; `*` takes an argument."""
@@ -85,7 +85,7 @@ class _Reader:
         return number, c
 
 
-def _converted(spec: Spec, reader: _Reader) -> bytes:
+def _converted(spec: PrintfSpec, reader: _Reader) -> bytes:
     if spec.width < 0:
         spec = replace(spec, flags=spec.flags + "-", width=-spec.width)
     match spec.letter:
@@ -104,7 +104,7 @@ def _converted(spec: Spec, reader: _Reader) -> bytes:
     return f"%{spec.letter}".encode("latin-1")
 
 
-def _padded(spec: Spec, prefix: str, body: str) -> bytes:
+def _padded(spec: PrintfSpec, prefix: str, body: str) -> bytes:
     """A sign or 0x, then the body, on the width that is asked for."""
     missing = max(0, spec.width - len(prefix) - len(body))
     if "-" in spec.flags:
@@ -116,7 +116,7 @@ def _padded(spec: Spec, prefix: str, body: str) -> bytes:
     return text.encode("latin-1")
 
 
-def _text(spec: Spec, text: bytes) -> str:
+def _text(spec: PrintfSpec, text: bytes) -> str:
     return text[: spec.precision].decode("latin-1")
 
 
@@ -124,11 +124,11 @@ def _pointer(value: int) -> str:
     return f"{value & (1 << 64) - 1:#x}" if value else "(nil)"
 
 
-def _sign(spec: Spec, negative: bool) -> str:
+def _sign(spec: PrintfSpec, negative: bool) -> str:
     return "-" if negative else "+" if "+" in spec.flags else " " if " " in spec.flags else ""
 
 
-def _integer(spec: Spec, value: int) -> tuple[str, str]:
+def _integer(spec: PrintfSpec, value: int) -> tuple[str, str]:
     """Sign or 0x, and the digits; a precision is the least number of digits."""
     bits = {"hh": 8, "h": 16, "": 32}.get(spec.length, 64)
     value &= (1 << bits) - 1
@@ -150,7 +150,7 @@ def _integer(spec: Spec, value: int) -> tuple[str, str]:
     return prefix, digits
 
 
-def _real(spec: Spec, bits: int) -> bytes:
+def _real(spec: PrintfSpec, bits: int) -> bytes:
     x = struct.unpack("<d", struct.pack("<q", bits))[0]
     negative = math.copysign(1.0, x) < 0
     prefix, letter = _sign(spec, negative), spec.letter
@@ -166,7 +166,7 @@ def _real(spec: Spec, bits: int) -> bytes:
     return _padded(spec, prefix, form % abs(x))
 
 
-def _hexadecimal(x: float, spec: Spec) -> str:
+def _hexadecimal(x: float, spec: PrintfSpec) -> str:
     """A positive number as h.hhhp±d, rounded to even at the precision, else with the digits it needs."""
     mantissa, _, exponent = x.hex()[2:].partition("p")
     lead, _, digits = mantissa.partition(".")

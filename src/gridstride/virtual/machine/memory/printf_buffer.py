@@ -22,7 +22,7 @@ OF_STOPPED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class OutputRecord:
     """One printf or failed assertion of one thread."""
 
     kind: int
@@ -57,7 +57,7 @@ class Output:
         self._memory[: self._used] = 0
         self._used = 0
 
-    def records(self, launch: Any) -> list[Record]:
+    def records(self, launch: Any) -> list[OutputRecord]:
         """All records of a launch, ordered by block and warp."""
         found = _records(self._memory, min(int(launch["output_used"]), self.size))
         return sorted(found, key=lambda r: (r.block, r.warp))
@@ -94,11 +94,11 @@ class Output:
         return None
 
 
-def _records(memory: Array, end: int) -> Iterator[Record]:
+def _records(memory: Array, end: int) -> Iterator[OutputRecord]:
     at, raw = 0, memory[:end].tobytes()
     while at + OUTPUT.size <= end:
         size, kind, block, warp, lane, line, _ = _HEAD.unpack_from(raw, at)
         if size < OUTPUT.size or at + size > end:
             return  # reserved, but past the buffer's end: this one and those after it were lost
-        yield Record(kind, block, warp, lane, line, raw[at + OUTPUT.size : at + size])
+        yield OutputRecord(kind, block, warp, lane, line, raw[at + OUTPUT.size : at + size])
         at += size

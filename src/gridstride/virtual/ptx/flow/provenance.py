@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from gridstride.virtual.ptx.isa import ISA, Class
 from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, Register, Symbol
 from gridstride.virtual.ptx.operands import registers_of, writes
 
 MOST_STEPS = 200
 
 _POINTERS = {"mov": slice(1, None), "cvta": slice(1, 2), "add": slice(1, None), "sub": slice(1, 2),
-             "mad": slice(3, 4), "selp": slice(1, 3), "fma": slice(0, 0)}  # fmt: skip
-"""The operands that may hold the pointer, by opcode; what is multiplied or shifted is an index."""
+             "mad": slice(3, 4), "selp": slice(1, 3)}  # fmt: skip
+"""The operands that may hold the pointer, by opcode."""
+_NO_POINTERS = frozenset((
+    *"addc subc sad abs neg min max dp4a dp2a popc clz bfind brev fns bfe bfi szext bmsk and or xor not cnot".split(),
+    *"lop3 shl shr shf prmt slct setp set testp copysign vadd vsub vabsdiff vmin vmax vshl vshr vmad vset".split(),
+    *"vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4".split(),
+    *"isspacep istypep mapa getctarank mad24 fma movmatrix".split(),
+))  # fmt: skip
+"""What computes with indices, bits and floats: an address that comes out of one is not followed."""
+_COMPUTING = (Class.ARITHMETIC, Class.MULTIPLY_ADD, Class.MOVE)
+"""Classes with opcodes that pass a pointer on; of no other class is a result an operand plus something."""
+if unmatched := {name for name, row in ISA.items() if row.kind in _COMPUTING} ^ {*_POINTERS, *_NO_POINTERS}:
+    raise ImportError(f"provenance.py must say which operands hold a pointer: see {', '.join(sorted(unmatched))}")
 
 
 def parameter_of(function: Function, ptx_line: int) -> str | None:
@@ -31,7 +43,7 @@ def parameter_of(function: Function, ptx_line: int) -> str | None:
         for ins in made.get(work.pop(), ()):
             name = _loaded(ins)
             found |= {name} & wide if name else set()
-            sources = ins.operands[_POINTERS.get(ins.opcode, slice(0, 0))]
+            sources = ins.operands[_POINTERS[ins.opcode]] if ins.opcode in _POINTERS else ()
             if ins.opcode in ("mov", "selp") and any(isinstance(o, Immediate) for o in sources):
                 return None  # a null pointer, or an address made up
             more = [o.name for o in sources if isinstance(o, Register)]

@@ -24,13 +24,13 @@ from gridstride.virtual.abi.layout import (
     PLAIN,
     STRONG,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.runtime.memory.printf_records import row
 from gridstride.virtual.runtime.schedule.cluster_blocks import team
 
 
-def emit_queue(m: Module) -> None:
+def emit_queue(m: IrModule) -> None:
     """gs_copies_*: new, do, trim, commit, wait, land, end."""
     _land_entry(m)
     _new(m)
@@ -62,7 +62,7 @@ def entries(b: Builder, queue: Record, end: Value) -> Iterator[tuple[Value, Reco
 
 
 # -- adding and performing ---------------------------------------------------------------------------------------------
-def _new(m: Module) -> None:
+def _new(m: IrModule) -> None:
     """A new entry; entries that are through make room, and where there are none the first lands early."""
     head = ("warp* warp", "copies* queue", "i32 kind", "i32 site", "i32 mask", "i32 size")
     with m.function("ptr", "gs_copies_new", *head) as (b, (warp, queue, kind, site, mask, size)):
@@ -89,7 +89,7 @@ def _new(m: Module) -> None:
     _trim(m)
 
 
-def _trim(m: Module) -> None:
+def _trim(m: IrModule) -> None:
     """Drops the entries of which nothing is left to do."""
     with m.function("void", "gs_copies_trim", "copies* queue") as (b, (queue,)):
         kept = b.alloca("i32")
@@ -105,7 +105,7 @@ def _trim(m: Module) -> None:
     m.signatures["llvm.memmove.p0.p0.i64"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
-def _land_entry(m: Module) -> None:
+def _land_entry(m: IrModule) -> None:
     """Performs an entry for some of its lanes, and tells the race detector and the barrier."""
     with m.function("void", "gs_copies_do", "warp* warp", "copy* copy", "i32 lanes") as (b, (warp, entry, lanes)):
         now = lanes & entry.mask
@@ -187,7 +187,7 @@ def _tell(
 
 
 # -- landing ----------------------------------------------------------------------------------------------------------
-def _commit(m: Module) -> None:
+def _commit(m: IrModule) -> None:
     for name, field in (("gs_copies_commit", "committed"), ("gs_bulk_commit", "bulk_committed")):
         with m.function("void", name, "warp* warp", "i32 mask") as (b, (warp, mask)):
             queue = warp.copies
@@ -198,7 +198,7 @@ def _commit(m: Module) -> None:
                 b.store(count + one, place, align=4)
 
 
-def _wait(m: Module) -> None:
+def _wait(m: IrModule) -> None:
     """What lanes wait for lands: their groups but the last `pending`, or with `pending` < 0 also what is in none."""
     kinds = (("gs_copies_wait", "committed", GROUPED), ("gs_bulk_wait", "bulk_committed", BULK_OUT),
              ("gs_bulk_read", "bulk_committed", BULK_OUT))  # fmt: skip
@@ -243,7 +243,7 @@ def _finish(b: Builder, warp: Record, queue: Record) -> None:
         b.call("void", "gs_race_meet", warp)
 
 
-def _land(m: Module) -> None:
+def _land(m: IrModule) -> None:
     """Lands what a barrier counts until its phase ends, in all queues of the block or its cluster; gives 1 where there
     was something. What comes after the phase has not been waited for: it is not there yet for who reads it.
     """
@@ -289,7 +289,7 @@ def _before(b: Builder, warp: Record, queue: Record, end: Value, lanes: Value) -
         b.call("void", "gs_copies_do", warp, entry, lanes)
 
 
-def _end(m: Module) -> None:
+def _end(m: IrModule) -> None:
     """When a warp is through: bulk copies out of shared memory that nobody waited for still reach their target. On
     hardware they may read what the next block has put there by then: a finding.
     """

@@ -13,14 +13,14 @@ from gridstride.virtual.abi.layout import (
     IMMEDIATE,
     PLAIN,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.async_copy_queue import wake
 from gridstride.virtual.runtime.memory.address_checks import _address, _search, _within
 from gridstride.virtual.runtime.memory.printf_records import row
 
 
-def emit_copies(m: Module) -> None:
+def emit_copies(m: IrModule) -> None:
     """gs_range, gs_move, gs_discard, gs_copy, gs_bulk, gs_store_later, gs_copies_arrive."""
     _range(m)
     _move(m)
@@ -31,7 +31,7 @@ def emit_copies(m: Module) -> None:
     _arrive(m)
 
 
-def _range(m: Module) -> None:
+def _range(m: IrModule) -> None:
     """Where any number of bytes are, checked as a whole and aligned to `align`."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 align", "i32 space")
     with m.function("ptr", "gs_range", *head) as (b, (warp, site, lane, address, size, align, space)):
@@ -64,7 +64,7 @@ def _range(m: Module) -> None:
         b.unreachable()
 
 
-def _move(m: Module) -> None:
+def _move(m: IrModule) -> None:
     """`bytes` from source to target, then zeros up to `size`."""
     signatures = {"llvm.memcpy.p0.p0.i64": "ptr, ptr, i64, i1", "llvm.memset.p0.i64": "ptr, i8, i64, i1"}
     for name, types in signatures.items():
@@ -86,7 +86,7 @@ _LINE = 128
 """Bytes that one discard names (PTX ISA, discard)."""
 
 
-def _discard(m: Module) -> None:
+def _discard(m: IrModule) -> None:
     """A plain write of each lane's line, of anything: ones where lanes take turns in reverse, else what is there."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where")
     with m.function("void", "gs_discard", *head) as (b, (warp, site, mask, where)), b.lanes(mask) as lane:
@@ -97,7 +97,7 @@ def _discard(m: Module) -> None:
             b.emit(f"call void @llvm.memset.p0.i64({place!r}, i8 -1, i64 {_LINE}, i1 false)")
 
 
-def _copy(m: Module) -> None:
+def _copy(m: IrModule) -> None:
     """cp.async: `size` bytes of shared memory for each lane, `bytes` of them from global memory."""
     head = ("warp* warp", "i32 to", "i32 from", "i32 mask", "ptr targets", "ptr sources", "ptr counts", "i32 size")
     with m.function("void", "gs_copy", *head) as (b, (warp, to, origin, mask, targets, sources, counts, size)):
@@ -131,7 +131,7 @@ def _fill(b: Builder, entry: Record, lane: Value, place: Value, data: Value, byt
     b.store(bytes_, row(b, entry.field("bytes"), lane, 4))
 
 
-def _bulk(m: Module) -> None:
+def _bulk(m: IrModule) -> None:
     """cp.async.bulk: into shared memory, counted by a barrier in `barriers`; or, where that is null, out of it.
 
     `reduce`: 0, or how what leaves is combined with what is there (reduce.py).
@@ -182,7 +182,7 @@ def _bulk_later(
         wake(b, warp, barrier)
 
 
-def _store_later(m: Module) -> None:
+def _store_later(m: IrModule) -> None:
     """st.async, `size` bytes of each lane: a copy in that its barrier counts, whose source is the value itself."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr targets", "ptr values", "ptr barriers", "i32 size", "i32 space")
     with m.function("void", "gs_store_later", *head) as (b, args):
@@ -200,7 +200,7 @@ def _store_later(m: Module) -> None:
             wake(b, warp, barrier)
 
 
-def _arrive(m: Module) -> None:
+def _arrive(m: IrModule) -> None:
     """cp.async.mbarrier.arrive: each lane arrives when its copies have landed; `more` expects it as one more first."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "i32 more")
     with m.function("void", "gs_copies_arrive", *head) as (b, (warp, site, mask, where, space, more)):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from gridstride.virtual.abi.address_spaces import SHARED
 from gridstride.virtual.abi.layout import FAULT
-from gridstride.virtual.ir.builder import Builder, Module, Value
+from gridstride.virtual.ir.builder import Builder, IrModule, Value
 from gridstride.virtual.runtime.common import i32
 
 CHUNK, ROWS = 16, 8
@@ -82,7 +82,7 @@ def counted(b: Builder, end: Value) -> Iterator[Value]:
         b.store(index + 1, at)
 
 
-def emit_descriptors(m: Module) -> None:
+def emit_descriptors(m: IrModule) -> None:
     """gs_wgmma_image: a matrix out of shared memory, piece by piece: of each 8 rows all of k, then the next 8 rows.
 
     Transposed pieces are put upright, so that an image is what the registers of a fragment hold, register by register

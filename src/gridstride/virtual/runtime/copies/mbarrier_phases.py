@@ -22,7 +22,7 @@ from gridstride.virtual.abi.mbarriers import (
     MAY_YIELD,
     TOO_MANY,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64, increment, to_scheduler
 from gridstride.virtual.runtime.memory.printf_records import row
 
@@ -30,7 +30,7 @@ _TAG = 1 << 61
 _TAG_MASK = 3 << 61
 
 
-def emit_mbarrier(m: Module) -> None:
+def emit_mbarrier(m: IrModule) -> None:
     """gs_mbarrier_init, _inval, _apply, _arrive, _test."""
     _place(m)
     _init(m)
@@ -71,7 +71,7 @@ def _misuse(b: Builder, warp: Record, site: Value, lane: Value, what: int, value
     b.call("void", "gs_fault", warp, site, kind, 1 << lane, value, i32(what))
 
 
-def _place(m: Module) -> None:
+def _place(m: IrModule) -> None:
     """Where a lane's object is; one that no init made is a fault, unless it is about to be made."""
     head = ("warp* warp", "i32 site", "i32 lane", "ptr where", "i32 space", "i32 fresh")
     with m.function("ptr", "gs_mbarrier_place", *head) as (b, (warp, site, lane, where, space, fresh)):
@@ -84,7 +84,7 @@ def _place(m: Module) -> None:
         b.ret(place)
 
 
-def _init(m: Module) -> None:
+def _init(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr counts")
     with (
         m.function("void", "gs_mbarrier_init", *head) as (b, (warp, site, mask, where, space, counts)),
@@ -102,14 +102,14 @@ def _init(m: Module) -> None:
         b.call("void", "gs_unset_shared_store", warp, i32(1), mine, i32(8))
 
 
-def _inval(m: Module) -> None:
+def _inval(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space")
     with m.function("void", "gs_mbarrier_inval", *head) as (b, (warp, site, mask, where, space)), b.lanes(mask) as lane:
         place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
         b.store(i64(0), place)
 
 
-def _apply(m: Module) -> None:
+def _apply(m: IrModule) -> None:
     """Takes arrivals, adds bytes to come, lowers what later phases expect; ends the phase when nothing is missing."""
     head = ("warp* warp", "i32 site", "i32 lane", "ptr place", "i64 arrivals", "i64 bytes", "i64 dropped")
     with m.function("i64", "gs_mbarrier_apply", *head) as (b, (warp, site, lane, place, arrivals, bytes_, dropped)):
@@ -131,7 +131,7 @@ def _apply(m: Module) -> None:
         b.ret(old)
 
 
-def _arrive(m: Module) -> None:
+def _arrive(m: IrModule) -> None:
     """gs_mbarrier_apply for every lane, with the old objects as states."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr arrivals", "ptr bytes", "ptr dropped",
             "ptr states", "i32 order")  # fmt: skip
@@ -146,7 +146,7 @@ def _arrive(m: Module) -> None:
             b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, *values), row(b, states, lane, 8))
 
 
-def _test(m: Module) -> None:
+def _test(m: IrModule) -> None:
     """The lanes whose phase (0 or 1 in `phases`) is over.
 
     Where none is, copies land that the barrier counts, and the warp waits if the flags allow it.

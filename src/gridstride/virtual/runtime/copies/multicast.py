@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, OFFSET_MASK
 from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER, RANK_SHIFT
-from gridstride.virtual.ir.builder import Builder, Module, Value, wide
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.memory.printf_records import row
 
 
-def emit_multicast(m: Module) -> None:
+def emit_multicast(m: IrModule) -> None:
     """gs_bulk_multicast and gs_tensor_multicast: as gs_bulk and gs_tensor, with a mask of ranks for each lane."""
     head = ("warp* warp", "i32 to", "i32 from", "i32 mask", "ptr targets", "ptr sources", "ptr counts", "ptr barriers",
             "i32 to_space", "i32 from_space", "i32 reduce", "ptr ranks")  # fmt: skip

@@ -18,17 +18,17 @@ from gridstride.virtual.abi.layout import (
     TENSOR_MAGIC,
     WARP,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.async_copy_queue import wake
-from gridstride.virtual.runtime.copies.tensor_rows import CHUNK, Row, Shape, corner_of, pixel_box, rows, shape_of
+from gridstride.virtual.runtime.copies.tensor_rows import CHUNK, CopyShape, Row, corner_of, pixel_box, rows, shape_of
 from gridstride.virtual.runtime.memory.printf_records import row
 
 NAN = 0x7FF77FF77FF77FF7
 """What stands for elements outside of a tensor whose map asks for NaN, in every type (seen on an H200)."""
 
 
-def emit_tensor(m: Module) -> None:
+def emit_tensor(m: IrModule) -> None:
     """gs_tensor and gs_tensor_move."""
     _element(m)
     _chunk(m)
@@ -37,7 +37,7 @@ def emit_tensor(m: Module) -> None:
 
 
 # -- moving -----------------------------------------------------------------------------------------------------------
-def _element(m: Module) -> None:
+def _element(m: IrModule) -> None:
     """Some bytes inside of the tensor: into shared memory, where some types are rounded, or out, alone or combined.
 
     `out`: 0 for in, 1 for out, else one more than the number of a reduction.
@@ -68,7 +68,7 @@ def _rounded(b: Builder, x: Value) -> Value:
     return b.select(size > 0x7F800000, i32(0x7FFFE000), kept)
 
 
-def _chunk(m: Module) -> None:
+def _chunk(m: IrModule) -> None:
     """Sixteen bytes at a place in shared memory; units outside `low` to `high` are filled, or not written."""
     head = ("tensor* map", "ptr place", "i64 row", "i64 first", "i64 low", "i64 high", "i64 unit", "i32 out")
     with m.function("void", "gs_tensor_chunk", *head) as (b, (map_, place, start, first, low, high, step, out)):
@@ -97,7 +97,7 @@ def _chunk(m: Module) -> None:
                 b.call("void", "gs_move", here, fill, size, size)
 
 
-def _move(m: Module) -> None:
+def _move(m: IrModule) -> None:
     """A whole copy between the tensor and shared memory, where the map's swizzle places its chunks."""
     head = ("warp* warp", "i32 site", "i32 lane", "tensor* map", "ptr corner", "ptr shared", "i32 out")
     with m.function("void", "gs_tensor_move", *head) as (b, (warp, site, lane, map_, corner, shared, out)):
@@ -117,7 +117,7 @@ def _move(m: Module) -> None:
             _chunks(b, (warp, site, lane), map_, shared, out, each, shape, (first, low, end))
 
 
-def columns_of(b: Builder, shape: Shape, word: Value, out: Value) -> tuple[Value, Value, Value]:
+def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[Value, Value, Value]:
     """Of each row the first unit, and the first and last inside of the tensor.
 
     What leaves shared memory does so in chunks of 16 bytes, also where a row of the tensor ends within one.
@@ -132,7 +132,7 @@ def columns_of(b: Builder, shape: Shape, word: Value, out: Value) -> tuple[Value
 
 
 def _chunks(
-    b: Builder, who: tuple[Value, Value, Value], map_: Record, shared: Value, out: Value, each: Row, shape: Shape,
+    b: Builder, who: tuple[Value, Value, Value], map_: Record, shared: Value, out: Value, each: Row, shape: CopyShape,
     inner: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
     (corner, low, high), warp = inner, b.record(who[0], WARP)
@@ -174,7 +174,7 @@ def _tell_stored(
 
 
 # -- issuing ----------------------------------------------------------------------------------------------------------
-def _tensor(m: Module) -> None:
+def _tensor(m: IrModule) -> None:
     """cp.async.bulk.tensor: into shared memory, counted by a barrier in `barriers`; or, where that is null, out of it.
 
     `corners`: five vectors of 32 i64, coordinate and im2col offset. `kind`: the rank, with COLUMNS where the
@@ -273,7 +273,7 @@ COLUMNS = 16
 
 
 def _check_corner(
-    b: Builder, who: tuple[Value, Value, Value], map_: Record, own: Value, shape: Shape, out: Value
+    b: Builder, who: tuple[Value, Value, Value], map_: Record, own: Value, shape: CopyShape, out: Value
 ) -> None:
     """Where an H200 ends in an illegal instruction: a corner at no multiple of 16 bytes, or one that is outside."""
     words = [b.load("i64", b.offset(own, 8 * axis)) for axis in range(RANKS)]

@@ -14,7 +14,7 @@ CHUNK = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CopyShape:
     """What a copy moves: `count` rows of `row` bytes, `pitch` bytes apart in shared memory.
 
     A unit is an element, or 16 bytes of a slice of channels where the tensor is interleaved; `units` are those of a
@@ -74,7 +74,7 @@ def _slices(b: Builder, map_: Record, axis: int) -> Value:
     return _flag(b, map_, "interleave") & (rank == axis + 2)
 
 
-def shape_of(b: Builder, map_: Record) -> Shape:
+def shape_of(b: Builder, map_: Record) -> CopyShape:
     """The copy's shape."""
     slices = b.resize(map_.interleave, "i64")
     interleaved = slices != 0
@@ -92,7 +92,7 @@ def shape_of(b: Builder, map_: Record) -> Shape:
     mask = b.resize(map_.swizzle, "i64")
     whole = b.select(interleaved, row, mask + CHUNK)  # a pattern's rows are whole
     pitch = b.select(mask == 0, row, whole)
-    return Shape(unit, per, first, units, _wide(b, map_, "size", 0) * per, row, pitch, count)
+    return CopyShape(unit, per, first, units, _wide(b, map_, "size", 0) * per, row, pitch, count)
 
 
 def corner_of(b: Builder, word: Value) -> tuple[Value, Value]:
@@ -102,7 +102,7 @@ def corner_of(b: Builder, word: Value) -> tuple[Value, Value]:
 
 
 @contextmanager
-def rows(b: Builder, map_: Record, shape: Shape, corner: Sequence[Value]) -> Iterator[Row]:
+def rows(b: Builder, map_: Record, shape: CopyShape, corner: Sequence[Value]) -> Iterator[Row]:
     """Runs its body for each row of the copy at a corner, in the order in which they lie in shared memory."""
     axes = range(1, RANKS)
     at, number = b.alloca(f"[{RANKS} x i64]"), b.alloca("i64")

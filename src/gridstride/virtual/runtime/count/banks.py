@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.access_counters import COUNTERS, KINDS
 from gridstride.virtual.abi.layout import LANES
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.count.global_counters import bump, popcount, unless_idle, visited
 
@@ -13,7 +13,7 @@ HALF = LANES // 2
 SLOTS = 64
 
 
-def emit_banks(m: Module) -> None:
+def emit_banks(m: IrModule) -> None:
     """gs_count_shared, gs_wavefronts, and gs_count_generic_KIND."""
     _count_shared(m)
     _count_shared_atomic(m)
@@ -22,7 +22,7 @@ def emit_banks(m: Module) -> None:
         _count_generic(m, kind)
 
 
-def _count_shared(m: Module) -> None:
+def _count_shared(m: IrModule) -> None:
     """Wavefronts: the most 4-byte words that one bank must give, for each part of the warp that moves 128 bytes.
 
     Two parts of a load are one where every lane shares its address with the next lane, or with the one after that: seen
@@ -62,7 +62,7 @@ def _count_shared(m: Module) -> None:
         bump(b, warp, at, figures)
 
 
-def _count_shared_atomic(m: Module) -> None:
+def _count_shared_atomic(m: IrModule) -> None:
     """Lanes that meet at one word go one after the other: the most lanes of one bank.
 
     Adding the constant 1 is done in one pass for all lanes of a word, and is counted as a load is: seen on an H200.
@@ -85,7 +85,7 @@ def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:
     return b.bitcast(differs, "i32") == 0
 
 
-def _wavefronts(m: Module) -> None:
+def _wavefronts(m: IrModule) -> None:
     """Of some lanes of a warp that read `words` words each: one where all name different banks, or the same word."""
     head = ("i32 part", f"{wide('i32')} address", "i32 words")
     with m.function("i32", "gs_wavefronts", *head) as (b, (part, address, words)):
@@ -176,7 +176,7 @@ def _serve(b: Builder, load: Value, most: Value, key: Value, words: Value) -> No
         b.store(j + 1, offset)
 
 
-def _count_generic(m: Module, kind: str) -> None:
+def _count_generic(m: IrModule, kind: str) -> None:
     """A generic access: its lanes in shared and local memory have counters of their own behind those of global."""
     head = ("warp* warp", "i64 at", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", f"gs_count_generic_{kind}", *head) as (b, (warp, at, mask, address, size)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import LANES, RANKS, TENSOR
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, wide
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.tensor import columns_of
 from gridstride.virtual.runtime.copies.tensor_rows import rows, shape_of
@@ -12,14 +12,14 @@ from gridstride.virtual.runtime.count.l1 import mark
 from gridstride.virtual.runtime.memory.printf_records import row
 
 
-def emit_bulk_counts(m: Module) -> None:
+def emit_bulk_counts(m: IrModule) -> None:
     """gs_count_bulk and gs_count_tensor; `out` is 1 where global memory is written."""
     _range(m)
     _bulk(m)
     _tensor(m)
 
 
-def _range(m: Module) -> None:
+def _range(m: IrModule) -> None:
     """Counts `bytes` at an address, and remembers their sectors as touched."""
     with m.function("void", "gs_count_range", "warp* warp", "i64 at", "i64 address", "i64 bytes", "i32 out") as (
         b,
@@ -47,7 +47,7 @@ def _range(m: Module) -> None:
             mark(b, map_, low, size, sector >> 2, bit)
 
 
-def _bulk(m: Module) -> None:
+def _bulk(m: IrModule) -> None:
     head = ("warp* warp", "i64 at", "i32 mask", f"{wide('i64')} address", f"{wide('i64')} bytes", "i32 out")
     with m.function("void", "gs_count_bulk", *head) as (b, (warp, at, mask, address, bytes_, out)):
         slots = [b.alloca(wide("i64"), align=64) for _ in range(2)]
@@ -59,7 +59,7 @@ def _bulk(m: Module) -> None:
             b.call("void", "gs_count_range", warp, at, start, length, out)
 
 
-def _tensor(m: Module) -> None:
+def _tensor(m: IrModule) -> None:
     """The rows of a box, as far as they lie in the tensor."""
     head = ("warp* warp", "i64 at", "i32 mask", "ptr maps", "ptr corners", "i32 out")
     with m.function("void", "gs_count_tensor", *head) as (b, args):

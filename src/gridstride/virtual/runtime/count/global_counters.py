@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from gridstride.virtual.abi.access_counters import COUNTERS, KINDS
 from gridstride.virtual.abi.layout import LANES
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.count.l1 import Memory, mark, probe
 
@@ -69,7 +69,7 @@ def visited(b: Builder, mask: Value, keys: Value) -> tuple[Value, Value]:
     return rising, changes & mask
 
 
-def emit_lines(m: Module) -> None:
+def emit_lines(m: IrModule) -> None:
     """gs_count_global_KIND(warp, at, mask, address, size) for each of KINDS, gs_count_local, gs_count_const."""
     for kind in KINDS:
         _count_global(m, kind)
@@ -100,7 +100,7 @@ class Sums:
         b.store(b.load("i32", slot) + by, slot)
 
 
-def _count_global(m: Module, kind: str) -> None:
+def _count_global(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "i64 at", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", f"gs_count_global_{kind}", *head) as (b, (warp, at, mask, address, size)):
         unless_idle(b, mask)
@@ -168,7 +168,7 @@ def _as_run(b: Builder, kind: str, warp: Record, at: Value, mask: Value, address
             b.ret()
 
 
-def _count_run(m: Module, kind: str) -> None:
+def _count_run(m: IrModule, kind: str) -> None:
     """The sectors of `bytes` from an address on, which some lanes of `size` bytes ask for together."""
     head = ("warp* warp", "i64 at", "i32 lanes", "i64 address", "i32 bytes", "i32 size")
     with m.function("void", f"gs_count_run_{kind}", *head) as (b, (warp, at, lanes, address, bytes_, size)):
@@ -268,7 +268,7 @@ def _line(b: Builder, kind: str, memory: Memory, sums: Sums, line: Value, sector
         mark(b, map_, memory.low, memory.size, line, sectors)
 
 
-def _count_local(m: Module) -> None:
+def _count_local(m: IrModule) -> None:
     """Local memory lies word by word: word k of all lanes side by side, 128 bytes of it for a whole warp."""
     head = ("warp* warp", "i64 at", "i32 mask", f"{wide('i32')} offset", "i32 size")
     with m.function("void", "gs_count_local", *head) as (b, (warp, at, mask, offset, size)):
@@ -284,7 +284,7 @@ def _count_local(m: Module) -> None:
         bump(b, warp, at, figures)
 
 
-def _count_const(m: Module) -> None:
+def _count_const(m: IrModule) -> None:
     """Constant memory gives one word to a whole warp at a time."""
     head = ("warp* warp", "i64 at", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", "gs_count_const", *head) as (b, (warp, at, mask, address, _)):

@@ -7,7 +7,7 @@ from gridstride.virtual.abi.layout import FAULT, LANES, SITE
 from gridstride.virtual.ir.builder import (
     NULL,
     Builder,
-    Module,
+    IrModule,
     Record,
     Value,
     bits,
@@ -21,7 +21,7 @@ from gridstride.virtual.runtime.common import i32, i64
 HALF = LANES // 2
 
 
-def emit_memory(m: Module) -> None:
+def emit_memory(m: IrModule) -> None:
     """gs_resolve and everything built on it."""
     _lookup(m)
     _resolve(m)
@@ -35,7 +35,7 @@ def emit_memory(m: Module) -> None:
 
 
 # -- one lane ---------------------------------------------------------------------------------------------------------
-def _lookup(m: Module) -> None:
+def _lookup(m: IrModule) -> None:
     """Finds the allocation, shared window, local window or parameter block that holds an address, or faults."""
     with m.function("ptr", "gs_lookup", "warp* warp", "i32 site", "i32 lane", "i64 address", "i32 size", cold=True) as (
         b,
@@ -114,7 +114,7 @@ def _site(b: Builder, warp: Record, site: Value) -> Value:
     return warp.sites[b.resize(site, "i64")]
 
 
-def _resolve(m: Module) -> None:
+def _resolve(m: IrModule) -> None:
     """Where one lane's access is in this process: checked, aligned, and counted from the space's base."""
     with m.function(
         "ptr", "gs_resolve", "warp* warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 space"
@@ -145,7 +145,7 @@ def _resolve(m: Module) -> None:
         b.ret(b.call("ptr", "gs_lookup", warp, site, lane, address, size))
 
 
-def _bad_local(m: Module) -> None:
+def _bad_local(m: IrModule) -> None:
     with m.function(
         "void", "gs_bad_local", "warp* warp", "i32 site", "i32 bad", "ptr where", "i32 size", cold=True
     ) as (
@@ -161,7 +161,7 @@ def _bad_local(m: Module) -> None:
 
 
 # -- lane by lane -----------------------------------------------------------------------------------------------------
-def _slow(m: Module) -> None:
+def _slow(m: IrModule) -> None:
     """gs_load and gs_store: any size, any pattern. Values lie element by element, 32 lanes each."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "ptr values", "i32 size", "i32 count", "i32 space")
     for name, loads in (("gs_load", True), ("gs_store", False)):
@@ -224,7 +224,7 @@ def _base(b: Builder, warp: Record, space: str) -> Value:
     return warp.shared if space == "shared" else i64(0)
 
 
-def _gather(m: Module, space: str, address_type: str, size: int, n: int) -> None:
+def _gather(m: IrModule, space: str, address_type: str, size: int, n: int) -> None:
     """Loads one address per lane: contiguous or uniform half-warps as vectors, the rest by the hardware's gather."""
     name = f"gs_gather_{space}_{size}_{n}"
     type_, out = wide(f"i{8 * size}"), n > 1
@@ -303,7 +303,7 @@ def _all(b: Builder, distance: Value, wanted: list[int]) -> Value:
     return b.bitcast(equal, f"i{len(wanted)}") == -1
 
 
-def _scatter(m: Module, space: str, address_type: str, size: int) -> None:
+def _scatter(m: IrModule, space: str, address_type: str, size: int) -> None:
     """Stores one element per lane; of lanes with one address the highest stays."""
     type_ = wide(f"i{8 * size}")
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide(address_type)} address", f"{type_} value")

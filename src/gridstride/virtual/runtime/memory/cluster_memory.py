@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, NO_BLOCK_ADDRESS, OFFSET_MASK
 from gridstride.virtual.abi.layout import FAULT, LAUNCH, RANK_SHIFT
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
 
 
-def emit_cluster_memory(m: Module) -> None:
+def emit_cluster_memory(m: IrModule) -> None:
     """gs_cluster_place, gs_cluster_window, gs_cluster_where, gs_owner, gs_in_shared."""
     _fault(m)
     _place(m)
@@ -23,7 +23,7 @@ def emit_cluster_memory(m: Module) -> None:
     _in_shared(m)
 
 
-def _fault(m: Module) -> None:
+def _fault(m: IrModule) -> None:
     """gs_cluster_fault ends the launch: no such block, or past the end of its shared memory. gs_cluster_exited does so
     in an observed launch: the block has ended. Otherwise the access goes through, as the hardware mostly lets it (the
     memory is still there until another block gets it), and is noted to be warned of.
@@ -47,7 +47,7 @@ def _has_ended(b: Builder, cluster: Record, rank: Value) -> Value:
     return (cluster.ended >> rank) & 1
 
 
-def _place(m: Module) -> None:
+def _place(m: IrModule) -> None:
     """One `shared::cluster` address, checked, with `size` bytes aligned to `align`."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 align")
     with m.function("ptr", "gs_cluster_place", *head) as (b, (warp, site, lane, address, size, align)):
@@ -76,7 +76,7 @@ def _place(m: Module) -> None:
         b.ret(b.pointer(cluster.shared + (first + offset)))
 
 
-def _window(m: Module) -> None:
+def _window(m: IrModule) -> None:
     """A generic address: its place where it is in a block of the cluster, null where it is elsewhere."""
     head = ("warp* warp", "i32 site", "i32 lanes", "i64 address", "i32 size")
     with m.function("ptr", "gs_cluster_window", *head) as (b, (warp, site, lanes, address, size)):
@@ -101,7 +101,7 @@ def _window(m: Module) -> None:
         b.ret(b.pointer(address))
 
 
-def _where(m: Module) -> None:
+def _where(m: IrModule) -> None:
     """All lanes' `shared::cluster` addresses at once; one by one where some lane's is not right."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function(wide("i64"), "gs_cluster_where", *head) as (b, (warp, site, mask, address, size)):
@@ -128,7 +128,7 @@ def _where(m: Module) -> None:
         b.ret(base + b.resize(offset, "i64"))
 
 
-def _owner(m: Module) -> None:
+def _owner(m: IrModule) -> None:
     """The block in whose shared memory a place is; the warp's own where blocks run on their own."""
     with m.function("ptr", "gs_owner", "warp* warp", "ptr place") as (b, (warp, place)):
         block = warp.block
@@ -142,7 +142,7 @@ def _owner(m: Module) -> None:
         b.ret(cluster.blocks[rank])
 
 
-def _in_shared(m: Module) -> None:
+def _in_shared(m: IrModule) -> None:
     """Whether a place is in shared memory of the block or its cluster."""
     with m.function("i1", "gs_in_shared", "warp* warp", "ptr place") as (b, (warp, place)):
         address = b.define("i64", f"ptrtoint {place!r} to i64")

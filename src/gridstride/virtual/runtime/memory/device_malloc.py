@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.abi.layout import FAULT, HEAP, HEAP_UNIT, ORIGIN, UNSET_SHIFT
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 
 
-def emit_heap(m: Module) -> None:
+def emit_heap(m: IrModule) -> None:
     """gs_malloc, gs_free, and gs_heap_check for the bounds check."""
     _live(m)
     _find(m)
@@ -53,7 +53,7 @@ def _locked(b: Builder, heap: Record) -> Iterator[None]:
     b.emit(f"store atomic i32 0, ptr {lock.name} seq_cst, align 4")
 
 
-def _live(m: Module) -> None:
+def _live(m: IrModule) -> None:
     """The unit past the live block that a unit belongs to; 0 where it belongs to none."""
     with m.function("i64", "gs_heap_live", "heap* heap", "i64 unit") as (b, (heap, unit)):
         owner = b.resize(b.load("i32", _row(b, heap, "owner", unit)), "i64")
@@ -66,7 +66,7 @@ def _live(m: Module) -> None:
         b.ret(i64(0))
 
 
-def _find(m: Module) -> None:
+def _find(m: IrModule) -> None:
     """The first of `need` free units in a row between two units, -1 where there are none."""
     head = ("heap* heap", "i64 start", "i64 stop", "i64 need")
     with m.function("i64", "gs_heap_find", *head) as (b, (heap, start, stop, need)):
@@ -86,7 +86,7 @@ def _find(m: Module) -> None:
         b.ret(i64(-1))
 
 
-def _room(m: Module) -> None:
+def _room(m: IrModule) -> None:
     """The first of `need` free units in a row, from the cursor on and round; -1 where there are none. As many as were
     looked for in vain are not looked for again until something is freed: a kernel may ask until it gets them.
     """
@@ -102,7 +102,7 @@ def _room(m: Module) -> None:
         b.ret(i64(-1))
 
 
-def _malloc(m: Module) -> None:
+def _malloc(m: IrModule) -> None:
     """The address of a fresh block for each lane, 0 where the heap has no room; 32 sizes and results."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr sizes", "ptr results")
     with m.function("void", "gs_malloc", *head, cold=True) as (b, (warp, site, mask, sizes, results)):
@@ -155,7 +155,7 @@ def _note(b: Builder, warp: Record, heap: Record, first: Value, need: Value, sit
         b.emit(f"call void @llvm.memset.p0.i64(ptr {start.name}, i8 1, {length!r}, i1 false)")
 
 
-def _free(m: Module) -> None:
+def _free(m: IrModule) -> None:
     with m.function("void", "gs_free", "warp* warp", "i32 site", "i32 mask", "ptr pointers", cold=True) as (
         b,
         (warp, site, mask, pointers),
@@ -190,7 +190,7 @@ def _release(b: Builder, heap: Record, distance: Value, wrong: Value) -> None:
             _add(b, heap, name, by)
 
 
-def _check(m: Module) -> None:
+def _check(m: IrModule) -> None:
     """True where bytes lie in a live block of the heap; faults in a freed one; false outside of any.
 
     A block is not remembered by the site that touched it: once freed it must not pass there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gridstride.virtual.abi.layout import ASSERTED, FAULT, OUTPUT, PRINTED
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 
 OTHER, FLAG, LONG, STAR, WORD, WIDE, TEXT = range(7)
@@ -15,7 +15,7 @@ a width taken from the arguments, a value of 4 bytes (8 when long), one of 8 byt
 CLASSES = {FLAG: b"-+ #0123456789.h", LONG: b"lqjztL", STAR: b"*", WORD: b"diuxXoc", WIDE: b"fFeEgGaAp", TEXT: b"s"}
 
 
-def emit_output(m: Module) -> None:
+def emit_output(m: IrModule) -> None:
     """gs_print and gs_assert."""
     table = bytearray(256)
     for number, characters in CLASSES.items():
@@ -35,7 +35,7 @@ def row(b: Builder, base: Value, lane: Value, size: int) -> Value:
     return b.offset(base, b.resize(lane, "i64") * size)
 
 
-def _take(m: Module) -> None:
+def _take(m: IrModule) -> None:
     """A new record with room for `size` bytes of text, or null where the buffer is full."""
     head = ("warp* warp", "i32 site", "i32 lane", "i32 kind", "i64 size")
     with m.function("ptr", "gs_output", *head, cold=True) as (b, (warp, site, lane, kind, size)):
@@ -74,7 +74,7 @@ def _put(b: Builder, out: Value, room: Value, at: Value, value: Value) -> None:
     b.store(end, at)
 
 
-def _text(m: Module) -> None:
+def _text(m: IrModule) -> None:
     """Copies a string with its end to the `room` bytes at `out`; gives its length, the end included."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "ptr out", "i64 room")
     with m.function("i64", "gs_text", *head, cold=True) as (b, (warp, site, lane, address, out, room)):
@@ -167,7 +167,7 @@ def _is(b: Builder, kind: Value, wanted: int) -> Value:
     return kind == wanted
 
 
-def _format(m: Module) -> None:
+def _format(m: IrModule) -> None:
     """Gives the bytes a printf needs, and in the upper half how many values it takes."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 format", "i64 arguments", "ptr out", "i64 room")
     with m.function("i64", "gs_format", *head, cold=True) as (b, args):
@@ -181,7 +181,7 @@ def _format(m: Module) -> None:
         b.ret(count | b.load("i64", walk.at))
 
 
-def _print(m: Module) -> None:
+def _print(m: IrModule) -> None:
     """printf of the lanes of `mask`, the lowest first; formats and arguments are addresses, 32 of each."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr formats", "ptr arguments", "ptr results")
     with (
@@ -201,7 +201,7 @@ def _print(m: Module) -> None:
                 b.call("i64", "gs_format", warp, site, lane, text, values, b.offset(record, OUTPUT.size), size)
 
 
-def _assert(m: Module) -> None:
+def _assert(m: IrModule) -> None:
     """__assertfail: a record for each lane that failed, then the end of the launch."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr texts", "ptr lines")
     with m.function("void", "gs_assert", *head, cold=True) as (b, (warp, site, mask, texts, lines)):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.atomic_operations import Operation, combine
-from gridstride.virtual.ir.builder import Builder, Module, Value
+from gridstride.virtual.ir.atomic_operations import AtomicOperation, combine
+from gridstride.virtual.ir.builder import Builder, IrModule, Value
 from gridstride.virtual.runtime.common import i32, i64
 
 _WORDS = ("b32", "b64")
@@ -12,7 +12,7 @@ _BY_OPERATION = {
     "add": (*_WORDS, "f32", "f64", *_HALVES), "min": _HALVES, "max": _HALVES, "umin": _WORDS, "umax": _WORDS,
     "smin": _WORDS, "smax": _WORDS, "and": _WORDS, "or": _WORDS, "xor": _WORDS, "inc": ("b32",), "dec": ("b32",),
 }  # fmt: skip
-REDUCTIONS = tuple(Operation(op, type_) for op, types in _BY_OPERATION.items() for type_ in types)
+REDUCTIONS = tuple(AtomicOperation(op, type_) for op, types in _BY_OPERATION.items() for type_ in types)
 """What cp.reduce.async.bulk can do; the runtime knows each by its place, counted from 1 (0: a copy)."""
 
 
@@ -21,17 +21,17 @@ _ADDING = {2: "b32", 3: "b32", 4: "b64", 6: "f16", 7: "f32", 8: "f32", 10: "bf16
 _SIGNS = {2: "u", 3: "s", 4: "u", 5: "s", 6: "", 10: ""}
 _WIDTHS = {2: "b32", 3: "b32", 4: "b64", 5: "b64"}
 TENSOR_REDUCTIONS = {
-    **{("add", number): Operation("add", type_) for number, type_ in _ADDING.items()},
-    **{(op, number): Operation(f"{sign}{op}", _WIDTHS.get(number) or _ADDING[number])
+    **{("add", number): AtomicOperation("add", type_) for number, type_ in _ADDING.items()},
+    **{(op, number): AtomicOperation(f"{sign}{op}", _WIDTHS.get(number) or _ADDING[number])
        for op in ("min", "max") for number, sign in _SIGNS.items()},
-    **{(op, number): Operation(op, width) for op in ("and", "or", "xor") for number, width in _WIDTHS.items()
+    **{(op, number): AtomicOperation(op, width) for op in ("and", "or", "xor") for number, width in _WIDTHS.items()
        if number != 5},  # an H200 ends them on .s64 in an illegal instruction
-    ("inc", 2): Operation("inc", "b32"), ("dec", 2): Operation("dec", "b32"),
+    ("inc", 2): AtomicOperation("inc", "b32"), ("dec", 2): AtomicOperation("dec", "b32"),
 }  # fmt: skip
 """By operation and the number of a tensor's element type: what cp.reduce.async.bulk.tensor does."""
 
 
-def emit_reduce(m: Module) -> None:
+def emit_reduce(m: IrModule) -> None:
     """gs_deliver: a copy, or one of the reductions; gs_tensor_reduction."""
     _of_types(m)
     for number, what in enumerate(REDUCTIONS, 1):
@@ -50,7 +50,7 @@ def emit_reduce(m: Module) -> None:
                 b.ret()
 
 
-def _of_types(m: Module) -> None:
+def _of_types(m: IrModule) -> None:
     """gs_tensor_reduction: which one an operation of TENSOR_OPERATIONS, counted from 1, is for elements of a type.
 
     0 for no operation at all; -1 where the type has none such.
@@ -65,7 +65,7 @@ def _of_types(m: Module) -> None:
         b.ret(found)
 
 
-def _reduction(m: Module, name: str, what: Operation) -> None:
+def _reduction(m: IrModule, name: str, what: AtomicOperation) -> None:
     with m.function("void", name, "ptr target", "ptr source", "i32 bytes") as (b, (target, source, bytes_)):
         end, at = b.resize(bytes_, "i64"), b.alloca("i64")
         b.store(i64(0), at)
@@ -76,7 +76,7 @@ def _reduction(m: Module, name: str, what: Operation) -> None:
             _combined(b, what, b.offset(target, offset), b.load(what.scalar, b.offset(source, offset)))
 
 
-def _combined(b: Builder, what: Operation, place: Value, x: Value) -> None:
+def _combined(b: Builder, what: AtomicOperation, place: Value, x: Value) -> None:
     """place = place op x, until no other thread came between."""
     integer = f"i{8 * what.size}"
     with b.loop() as done:

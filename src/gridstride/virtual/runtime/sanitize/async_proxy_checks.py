@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import ARRIVING, BULK_OUT, FAULT
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, warp_at
 from gridstride.virtual.runtime.copies.async_copy_queue import entries
 from gridstride.virtual.runtime.memory.printf_records import row
@@ -12,7 +12,7 @@ from gridstride.virtual.runtime.sanitize.shared_races import clock_of, plane_of,
 from gridstride.virtual.runtime.schedule.cluster_blocks import team
 
 
-def emit_proxy(m: Module) -> None:
+def emit_proxy(m: IrModule) -> None:
     """gs_copies_check, gs_proxy_fence, gs_proxy_landed, gs_proxy_check."""
     _check(m)
     _fence(m)
@@ -21,7 +21,7 @@ def emit_proxy(m: Module) -> None:
 
 
 # -- accesses to what is still being copied ---------------------------------------------------------------------------
-def _check(m: Module) -> None:
+def _check(m: IrModule) -> None:
     """Reports an access to shared memory that a copy has yet to fill, or a write to what one has yet to read."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size", "i32 store")
     with m.function("void", "gs_copies_check", *head) as (b, (warp, site, mask, address, size, store)):
@@ -58,7 +58,7 @@ def _check_block(
                 b.call("void", "gs_copies_meet", warp, site, mask, address, size, named, entry)
 
 
-def _meet(m: Module) -> None:
+def _meet(m: IrModule) -> None:
     """One access against one entry, lane by lane of the entry."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size", "i32 number", "copy* copy")
     with m.function("void", "gs_copies_meet", *head) as (b, (warp, site, mask, address, size, number, entry)):
@@ -88,7 +88,7 @@ def _race(b: Builder, warp: Record) -> Record:
     return warp.block.race
 
 
-def _fence(m: Module) -> None:
+def _fence(m: IrModule) -> None:
     """fence.proxy.async: what its warp knows of is seen by asynchronous copies from now on."""
     with m.function("void", "gs_proxy_fence", "warp* warp") as (b, (warp,)):
         race = _race(b, warp)
@@ -98,7 +98,7 @@ def _fence(m: Module) -> None:
             b.store(b.intrinsic("umax", known, b.load(wide("i32"), place, align=4)), place, align=4)
 
 
-def _landed(m: Module) -> None:
+def _landed(m: IrModule) -> None:
     """What a bulk copy brought needs no fence before another bulk copy takes it away."""
     with m.function("void", "gs_proxy_landed", "warp* warp") as (b, (warp,)):
         race, own = _race(b, warp), warp.warp
@@ -107,7 +107,7 @@ def _landed(m: Module) -> None:
             b.store(b.intrinsic("umax", b.load("i32", place), clock_of(b, race, own)), place)
 
 
-def _fenced(m: Module) -> None:
+def _fenced(m: IrModule) -> None:
     """Reports a bulk copy out of shared memory that was written with no proxy fence since."""
     head = ("warp* warp", "i32 site", "i32 lane", "ptr source", "i32 bytes")
     with m.function("void", "gs_proxy_check", *head) as (b, (warp, site, lane, source, bytes_)):

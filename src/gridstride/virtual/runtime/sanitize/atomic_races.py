@@ -9,7 +9,7 @@ other, and the plain one races with more (`if (t == 0) count = 0; atomicAdd(&cou
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.sanitize.clocks import row_of
 from gridstride.virtual.runtime.sanitize.shared_races import against, clock_of, first_lane, plane_of
 
@@ -17,7 +17,7 @@ ATOMIC = 1 << 13
 """A bit of a writer (site << 16 | warp << 8 | lane) that neither of them uses."""
 
 
-def emit_atomic_races(m: Module) -> None:
+def emit_atomic_races(m: IrModule) -> None:
     """gs_race_atomic and gs_race_checked, to be called before the atomic tells its block what the warp knows."""
     for kind in ("atomic", "checked"):
         head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")

@@ -9,11 +9,11 @@ know all that has been published by then. So order is never missed; a race may b
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, STRONG
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32
 
 
-def emit_stamps(m: Module) -> None:
+def emit_stamps(m: IrModule) -> None:
     """gs_stamps_take, gs_stamp_enter, _hold, _finish and _order, gs_race_publish, gs_race_acquire."""
     _take(m)
     _hold(m)
@@ -42,7 +42,7 @@ def event_of(b: Builder, shadow: Record, index: Value) -> Record:
     return shadow.events[b.resize(index, "i64")]
 
 
-def _take(m: Module) -> None:
+def _take(m: IrModule) -> None:
     with m.function("i32", "gs_stamps_take", "race* race", "i32 count") as (b, (race, count)):
         clock = race.shadow.field("clock")
         b.ret(b.define("i32", f"atomicrmw add ptr {clock.name}, {count!r} monotonic"))
@@ -59,7 +59,7 @@ def _take(m: Module) -> None:
             b.emit("fence release")  # whoever meets the stamp in the shadow finds this entry
 
 
-def _hold(m: Module) -> None:
+def _hold(m: IrModule) -> None:
     """Writes that have been started and may not have arrived: no fence publishes their stamp before it is finished."""
     head = ("race* race", "i32 stamp", "i32 warp", "i32 before")
     with m.function("void", "gs_stamp_hold", *head) as (b, (race, stamp, warp, before)):
@@ -84,7 +84,7 @@ def _hold(m: Module) -> None:
             race.pending = stamp
 
 
-def _publish(m: Module) -> None:
+def _publish(m: IrModule) -> None:
     """What a warp knows of its own block is published at the time `when`."""
     with m.function("void", "gs_race_publish", "race* race", "i32 warp", "i32 when") as (b, (race, own, when)):
         shadow, row = race.shadow, row_of(b, race, own)
@@ -105,7 +105,7 @@ def _publish(m: Module) -> None:
                 b.store(b.load("i32", following), link)
 
 
-def _acquire(m: Module) -> None:
+def _acquire(m: IrModule) -> None:
     """A warp has read what others may have written to tell it something."""
     with m.function("void", "gs_race_acquire", "warp* warp") as (b, (warp,)):
         race = warp.block.race
@@ -118,7 +118,7 @@ def _acquire(m: Module) -> None:
             b.store(_now(b, race.shadow), entry(b, race.field("acquired"), own))
 
 
-def _order(m: Module) -> None:
+def _order(m: IrModule) -> None:
     """How strong two accesses must be not to race, of which the one in a record came first: 0 where it happened before.
 
     An access that is strong for this block is itself what an acquire may have read: it happened before all that follows

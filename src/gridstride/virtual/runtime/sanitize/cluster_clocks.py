@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.layout import CLUSTER_OBJECTS, CLUSTER_RACE
 from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
 
 RANKS = f"<{MOST} x i32>"
 
 
-def emit_cluster_clocks(m: Module) -> None:
+def emit_cluster_clocks(m: IrModule) -> None:
     """gs_team_begin, _sync, _learn, _come, _release, _take, _opened, _wait."""
     _begin(m)
     _sync(m)
@@ -49,7 +49,7 @@ def team_of(b: Builder, warp: Record) -> tuple[Record, Value]:
     return cluster_of(b, warp).race, warp.block.rank
 
 
-def _begin(m: Module) -> None:
+def _begin(m: IrModule) -> None:
     with m.function("void", "gs_team_begin", "cluster_race* race") as (b, (race,)):
         # Every clock starts past all that this memory has seen, so the planes need no clearing.
         clock = race.clock + 1
@@ -68,7 +68,7 @@ def _begin(m: Module) -> None:
             b.store(constant(RANKS, 0), place, align=4)
 
 
-def _sync(m: Module) -> None:
+def _sync(m: IrModule) -> None:
     """Release to, and acquire from, one clock for the whole cluster; gs_team_learn only acquires."""
     for name, releases in (("gs_team_sync", True), ("gs_team_learn", False)):
         with m.function("void", name, "warp* warp") as (b, (warp,)):
@@ -85,7 +85,7 @@ def _sync(m: Module) -> None:
                     b.store(both, row, align=4)
 
 
-def _barrier(m: Module) -> None:
+def _barrier(m: IrModule) -> None:
     """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
     with m.function("void", "gs_team_come", "cluster_race* race", "i32 rank", "ptr given") as (b, (race, rank, given)):
         # An arrival that orders no memory: that the block has begun, and what fences have released before. And what its

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.layout import CLUSTER_OBJECTS
 from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.cluster_clocks import RANKS, own_row, team_of, tick, vector
 from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
@@ -18,7 +18,7 @@ _CLOCKS = 2 * 4 * MOST
 """Bytes for an mbarrier: what arrivals gave, and what they had given when the last phase ended."""
 
 
-def emit_cluster_orders(m: Module) -> None:
+def emit_cluster_orders(m: IrModule) -> None:
     """gs_race_sync, gs_team_give, gs_team_flip, gs_team_get, gs_team_started."""
     with m.function("void", "gs_race_sync", "warp* warp") as (b, (warp,)):
         b.call("void", "gs_race_meet", warp)
@@ -30,7 +30,7 @@ def emit_cluster_orders(m: Module) -> None:
     _started(m)
 
 
-def _slot(m: Module) -> None:
+def _slot(m: IrModule) -> None:
     """The clock of an mbarrier in the cluster's table; null where there is no room for another one."""
     with m.function("ptr", "gs_team_slot", "cluster_race* race", "i64 place") as (b, (race, place)):
         at, tried = b.alloca("i64"), b.alloca("i32")
@@ -68,7 +68,7 @@ def _address(b: Builder, place: Value) -> Value:
     return b.define("i64", f"ptrtoint {place!r} to i64")
 
 
-def _give(m: Module) -> None:
+def _give(m: IrModule) -> None:
     """An arrival: of the block as it is now, or, where `known` is not null, as it was then. `relaxed`: it releases
     nothing to other blocks.
     """
@@ -90,7 +90,7 @@ def _give(m: Module) -> None:
         tick(b, race, rank, row)
 
 
-def _flip(m: Module) -> None:
+def _flip(m: IrModule) -> None:
     """The end of a phase: who waits for it learns what came until now."""
     with m.function("void", "gs_team_flip", "warp* warp", "ptr place") as (b, (warp, place)):
         race, _ = _watched(b, warp)
@@ -99,7 +99,7 @@ def _flip(m: Module) -> None:
             b.store(vector(b, clock), b.offset(clock, _CLOCKS // 2), align=4)
 
 
-def _get(m: Module) -> None:
+def _get(m: IrModule) -> None:
     """A wait that has ended. `relaxed`: what was released is known behind a fence only."""
     with m.function("void", "gs_team_get", "warp* warp", "ptr place", "i1 relaxed") as (b, (warp, place, relaxed)):
         race, rank = _watched(b, warp)
@@ -116,7 +116,7 @@ def _get(m: Module) -> None:
         b.store(b.intrinsic("umax", vector(b, row), opened), row, align=4)
 
 
-def _started(m: Module) -> None:
+def _started(m: IrModule) -> None:
     """Keeps in a copy what its block knows when it starts it."""
     with m.function("void", "gs_team_started", "warp* warp", "copy* copy") as (b, (warp, entry)):
         race, rank = _watched(b, warp)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from gridstride.virtual.abi.address_spaces import OFFSET_MASK
 from gridstride.virtual.abi.layout import CLUSTER_PLANES, CLUSTER_RACE, FAULT, LANES, RANK_SHIFT
 from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, warp_numbered
 from gridstride.virtual.runtime.sanitize.cluster_clocks import own_row, team_of, vector
 from gridstride.virtual.runtime.schedule.cluster_blocks import block_at, cluster_of
@@ -23,7 +23,7 @@ _CONFLICTS = {
 _WHO = {"written": "writer", "changed": "changer", "read": "reader", "read_before": "reader_before"}
 
 
-def emit_cluster_races(m: Module) -> None:
+def emit_cluster_races(m: IrModule) -> None:
     """gs_team_load, _store, _atomic, _copied, _end."""
     for kind in _CONFLICTS:
         _units(m, kind)
@@ -62,7 +62,7 @@ def _party(b: Builder, who: Value) -> Value:
     return (who >> 10) & (MOST - 1)
 
 
-def _units(m: Module, kind: str) -> None:
+def _units(m: IrModule, kind: str) -> None:
     """Checks one unit for each lane against what the block knows (`row`), then records it.
 
     `who`: site, rank, warp and lane in 16, 6, 5 and 5 bits.
@@ -127,7 +127,7 @@ def _touch(
             b.call("void", "gs_team_early", warp, race, site, wrong, owner, lane)
 
 
-def _race(m: Module) -> None:
+def _race(m: IrModule) -> None:
     """Reports the first lane's race: its unit's block and offset, and the other block, are in the address."""
     head = ("warp* warp", "cluster_race* race", "i32 site", "i32 wrong", f"{wide('i32')} unit", f"{wide('i32')} lane",
             f"{wide('i32')} who")  # fmt: skip
@@ -145,7 +145,7 @@ def _race(m: Module) -> None:
         b.call("void", "gs_report", warp, kind, site, b.extract(lane, first), there, them, address)
 
 
-def _early(m: Module) -> None:
+def _early(m: IrModule) -> None:
     """Reports, once for each block, that it has not heard of a block whose memory it uses: that may not have begun."""
     head = ("warp* warp", "cluster_race* race", "i32 site", "i32 wrong", f"{wide('i32')} owner", f"{wide('i32')} lane")
     with m.function("void", "gs_team_early", *head, cold=True) as (b, (warp, race, site, wrong, owner, lane)):
@@ -175,7 +175,7 @@ def _thread(b: Builder, who: Value) -> Value:
 _LANES = vector_constant("i32", range(LANES))
 
 
-def _access(m: Module, kind: str) -> None:
+def _access(m: IrModule, kind: str) -> None:
     """An access to generic addresses: of those in the cluster's shared memory, every unit."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size")
     with m.function("void", f"gs_team_{kind}", *head) as (b, (warp, site, mask, address, size)):
@@ -212,7 +212,7 @@ def _unit(b: Builder, warp: Record, race: Record, address: Value, size: Value) -
     return inside, b.resize(rank, "i32") * each + unit
 
 
-def _copied(m: Module) -> None:
+def _copied(m: IrModule) -> None:
     """What a bulk copy has read (0), written (1) or reduced (2), as an access of the thread that started it."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "i32 bytes", "i32 kind", "ptr known")
     with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what, known)):
@@ -240,7 +240,7 @@ def _copied(m: Module) -> None:
 
 
 # -- the end of a block -----------------------------------------------------------------------------------------------
-def _end(m: Module) -> None:
+def _end(m: IrModule) -> None:
     """A block has ended: who used its memory, and has not told it so, may come too late on another day."""
     with m.function("void", "gs_team_end", "cluster* cluster", "i32 rank") as (b, (cluster, rank)):
         race = cluster.race

@@ -8,7 +8,7 @@ beside the stamp. When the few bits for it are used up the warp takes a new stam
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import EPOCH_BIT, FAULT, LANES, MOST_EPOCHS, SITE_BIT
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.sanitize.clocks import entry, row_of
 
@@ -18,7 +18,7 @@ RACES = i32(FAULT["race"])
 _LANE = LANES - 1
 
 
-def emit_lane_races(m: Module) -> None:
+def emit_lane_races(m: IrModule) -> None:
     """gs_lanes_meet begins an epoch; gs_global_lanes_* look at what lanes of one warp did in one epoch, at loads
     after writes (load), stores after reads and writes; gs_global_crowd at lanes that store to one place at once.
     """
@@ -29,7 +29,7 @@ def emit_lane_races(m: Module) -> None:
         _lanes(m, name)
 
 
-def _meet(m: Module) -> None:
+def _meet(m: IrModule) -> None:
     with m.function("void", "gs_lanes_meet", "warp* warp") as (b, (warp,)):
         epoch = warp.lane_epoch
         with b.if_(epoch == 0):
@@ -47,7 +47,7 @@ def _meet(m: Module) -> None:
             b.call("void", "gs_stamp_enter", race, stamp, own)
 
 
-def _lanes(m: Module, name: str) -> None:
+def _lanes(m: IrModule, name: str) -> None:
     """Reports suspects; gives those that store what is there already, which is no write."""
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
             f"{RECORDS} records", "i16 suspects")  # fmt: skip
@@ -101,7 +101,7 @@ def _row(b: Builder, field: Value, lane: Value, size: Value | int) -> Value:
     return b.offset(field, b.resize(lane, "i64") * (i64(size) if isinstance(size, int) else size))
 
 
-def _same_value(m: Module) -> None:
+def _same_value(m: IrModule) -> None:
     """Of the store that is looked at: where a lane stores to (-1: nowhere), and whether two lanes store the same."""
     with m.function("i64", "gs_storing_to", "race* race", "i32 lane", cold=True) as (b, (race, lane)):
         active = (race.storing >> lane) & 1
@@ -140,7 +140,7 @@ def _nan_of_either_sign(b: Builder, row: Value, away: Value, x: Value, y: Value)
     return sign & last & (word == 0x7FC00000)
 
 
-def _crowd(m: Module) -> None:
+def _crowd(m: IrModule) -> None:
     """Sixteen lanes that store to one place at once, the first of which is `first`: they should store the same."""
     head = ("warp* warp", "race* race", "i64 me", "i64 address", "i32 first")
     with m.function("void", "gs_global_crowd", *head) as (b, (warp, race, me, address, first)):

@@ -17,13 +17,23 @@ from gridstride.virtual.abi.layout import (
     SITE_BIT,
     STRENGTH_BIT,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, suffix, vector_constant, wide
+from gridstride.virtual.ir.builder import (
+    NULL,
+    Builder,
+    IrModule,
+    Record,
+    Value,
+    constant,
+    suffix,
+    vector_constant,
+    wide,
+)
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.sanitize.clocks import entry, event_of
 from gridstride.virtual.runtime.sanitize.global_units import HALF, RECORDS, emit_global_units
 
 
-def emit_global_races(m: Module) -> None:
+def emit_global_races(m: IrModule) -> None:
     """gs_global_load and gs_global_store for accesses, gs_global_range_* for asynchronous copies."""
     _unfenced(m)
     for kind in ("load", "store"):
@@ -33,7 +43,7 @@ def emit_global_races(m: Module) -> None:
 
 
 # -- from accesses to units -------------------------------------------------------------------------------------------
-def _access(m: Module, kind: str) -> None:
+def _access(m: IrModule, kind: str) -> None:
     """Looks at `size` bytes for each active lane, at addresses in global memory or anywhere else."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size", "i32 strength")
     with m.function("void", f"gs_global_{kind}", *head) as (b, (warp, site, mask, address, size, strength)):
@@ -161,7 +171,7 @@ def _columns_of_units(
         b.call("void", f"gs_global_apart_{kind}", warp, race, shadow, units, entries, mask)
 
 
-def _range(m: Module, kind: str) -> None:
+def _range(m: IrModule, kind: str) -> None:
     """Bytes that a copy of one lane moves; units that it touches in part are left out. `source`: the bytes of a store,
     null where they are not in one piece.
     """
@@ -192,7 +202,7 @@ def _range(m: Module, kind: str) -> None:
         race.values = NULL
 
 
-def _unfenced(m: Module) -> None:
+def _unfenced(m: IrModule) -> None:
     """Reports a bulk copy out of global memory where its own block has written with no proxy fence since."""
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries", "i16 mask")
     with m.function("void", "gs_global_unfenced", *head) as (b, (warp, race, shadow, units, entries, mask)):

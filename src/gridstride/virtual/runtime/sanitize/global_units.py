@@ -22,7 +22,7 @@ from gridstride.virtual.abi.layout import (
     STRENGTH_BIT,
     STRONG,
 )
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant, suffix, vector_constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, suffix, vector_constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.global_lane_races import RACES, emit_lane_races
 
@@ -34,7 +34,7 @@ _KIND_OF_ACCESS = 0xFFFFFFFF << 32 | _EPOCHS | 3 << STRENGTH_BIT
 """Stamp, epoch and strength of an entry: an access by the same lane that has the same ones is already there."""
 
 
-def emit_global_units(m: Module) -> None:
+def emit_global_units(m: IrModule) -> None:
     """gs_global_run_*: units in a row; gs_global_apart_*: units anywhere; gs_global_one_*: one unit."""
     emit_lane_races(m)
     for kind in ("load", "store"):
@@ -50,7 +50,7 @@ Store = Callable[[str, Value, Value | None], None]
 """Entries of a plane; with a mask (i16) only some are written."""
 
 
-def _run(m: Module, kind: str) -> None:
+def _run(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "race* race", "shadow* shadow", "i64 first", f"{RECORDS} entries")
     with m.function("void", f"gs_global_run_{kind}", *head) as (b, (warp, race, shadow, first, entries)):
         place = first << 3
@@ -70,7 +70,7 @@ def _run(m: Module, kind: str) -> None:
         _look(b, kind, (warp, race, shadow), units, entries, constant("i16", -1), load, store)
 
 
-def _apart(m: Module, kind: str) -> None:
+def _apart(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries", "i16 mask")
     with m.function("void", f"gs_global_apart_{kind}", *head) as (b, (warp, race, shadow, units, entries, mask)):
         offsets = units << 3
@@ -212,7 +212,7 @@ def _coherent(
     return recent ^ blind
 
 
-def _blind(m: Module, kind: str) -> None:
+def _blind(m: IrModule, kind: str) -> None:
     """Reports them, one lane after the other. Which value is stored does not matter: PTX allows no write at all."""
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
             f"{RECORDS} records", "i16 blind")  # fmt: skip
@@ -238,7 +238,7 @@ def _remember_read(
     store("read", b.select(again, shared, entries), None)
 
 
-def _one(m: Module, kind: str) -> None:
+def _one(m: IrModule, kind: str) -> None:
     """The same for one unit; where somebody else was, it goes the long way."""
     head = ("warp* warp", "race* race", "shadow* shadow", "i64 unit", "i64 mine")
     with m.function("void", f"gs_global_one_{kind}", *head) as (b, (warp, race, shadow, unit, entry_)):
@@ -264,7 +264,7 @@ def _one(m: Module, kind: str) -> None:
 
 
 # -- where somebody else was ------------------------------------------------------------------------------------------
-def _meet(m: Module, kind: str) -> None:
+def _meet(m: IrModule, kind: str) -> None:
     """Reports what did not happen before; gives the lanes that store what is there already, which is no write."""
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
             f"{RECORDS} records", "i16 suspects")  # fmt: skip

@@ -10,13 +10,13 @@ else orders memory counts for all lanes, so that order is never missed.
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import LANES
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 
 VECTOR = wide("i32")
 
 
-def emit_lane_orders(m: Module) -> None:
+def emit_lane_orders(m: IrModule) -> None:
     """gs_lanes_publish: a warp releases, and knows, what all of its lanes do. gs_lanes_release and gs_lanes_wait: the
     lanes of a mask arrive at an mbarrier, or wait at one.
     """

@@ -11,7 +11,7 @@ from gridstride.virtual.abi.layout import (
     SITE_BIT,
 )
 from gridstride.virtual.abi.race_keys import GLOBAL_RACE, GLOBAL_RACE_OF_LANES
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.clocks import event_of
 
@@ -20,7 +20,7 @@ _SITES_OF_ENTRY = (1 << 32 - SITE_BIT) - 1
 SITES = (1 << 28) - 1
 
 
-def emit_pairs(m: Module) -> None:
+def emit_pairs(m: IrModule) -> None:
     """gs_global_report: counts a race between the accesses of two entries, or what else is of a `kind`; the first of
     its pair becomes a finding.
     """
@@ -72,7 +72,7 @@ def _add(b: Builder, warp: Record, launch: Record, values: dict[str, Value]) -> 
             record.ctaid[axis] = warp.ctaid[axis]
 
 
-def _count(m: Module) -> None:
+def _count(m: IrModule) -> None:
     """Counts a pair; true for a pair's first one. A pair that finds no place in the table is not told."""
     with m.function("i1", "gs_pair_count", "pair* pairs", "i64 key", cold=True) as (b, (pairs, key)):
         # Fibonacci hashing (Knuth, TAOCP 6.4): the upper bits of a product with 2^64 over the golden ratio.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.layout import FAULT, LANE_SHADOW, LANES
 from gridstride.virtual.abi.race_keys import NOT_TOLD
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize import lane_orders
 from gridstride.virtual.runtime.sanitize.clocks import row_of
@@ -25,7 +25,7 @@ SEVERAL = 0x80
 """Beside a reader's lane: others of its warp have read the unit in the same epoch."""
 
 
-def emit_lanes(m: Module) -> None:
+def emit_lanes(m: IrModule) -> None:
     """gs_lanes_begin, gs_lanes_sync, gs_lanes_join, gs_lanes_members, gs_lanes_load, gs_lanes_store."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
@@ -69,7 +69,7 @@ def _known_of(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value
     return b.load("i32", b.offset(_row(b, lanes, warp, lane), b.resize(other, "i64") * 4))
 
 
-def _join(m: Module) -> None:
+def _join(m: IrModule) -> None:
     """gs_lanes_join: the lanes of a mask meet. gs_lanes_members: those of each mask that active lanes name; who is
     named counts, here or not, as the hardware waits for all.
     """
@@ -112,7 +112,7 @@ def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
     return b.offset(b.offset(lanes, LANE_SHADOW.size), index * 8)
 
 
-def _access(m: Module, kind: str) -> None:
+def _access(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", f"gs_lanes_{kind}", *head) as (b, (warp, site, mask, address, size)):
         lanes = block_lanes(b, warp)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gridstride.virtual.abi.layout import FAULT, LANES, PLANES, RACE
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.clocks import entry, row_of
 
 HALF = LANES // 2
 
 
-def emit_races(m: Module) -> None:
+def emit_races(m: IrModule) -> None:
     """gs_race_begin, gs_race_barrier, gs_race_meet, gs_race_fence, gs_race_load, gs_race_store."""
     _race_clocks(m)
     for kind in ("load", "store"):
@@ -28,7 +28,7 @@ def first_lane(b: Builder, mask: Value) -> Value:
     return b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
 
 
-def _race_clocks(m: Module) -> None:
+def _race_clocks(m: IrModule) -> None:
     vector = wide("i32")
     with m.function("void", "gs_race_begin", "race* race", "shadow* shadow", "i64 index") as (b, (race, shadow, index)):
         # A block's stamps come after all that its slot has seen, so the planes need no clearing. The one before its
@@ -84,7 +84,7 @@ def _race_clocks(m: Module) -> None:
     _race_meet(m)
 
 
-def _race_meet(m: Module) -> None:
+def _race_meet(m: IrModule) -> None:
     """gs_race_meet: release to, and acquire from, one clock for the whole block. gs_race_release and gs_race_fence, for
     all blocks: release alone. A fence acquires nothing by itself: what a thread has read before it does, and an atomic,
     a volatile or an ordered access has read it. gs_race_order: the same as the first for some lanes alone
@@ -128,7 +128,7 @@ def plane_of(b: Builder, race: Record, name: str, unit: Value) -> Value:
     return b.offset(b.offset(b.offset(race, RACE.size), start), unit * 4)
 
 
-def _race_access(m: Module, kind: str) -> None:
+def _race_access(m: IrModule, kind: str) -> None:
     """Checks each unit that an active lane touches, by half-warps: a run of units, one unit, or lane by lane."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", f"gs_race_{kind}", *head) as (b, (warp, site, mask, address, size)):
@@ -147,7 +147,7 @@ def _race_access(m: Module, kind: str) -> None:
     _race_units(m, kind)
 
 
-def _race_units(m: Module, kind: str) -> None:
+def _race_units(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "race* race", "i32 site", "i32 mask", f"{wide('i32')} unit")
     with m.function("void", f"gs_race_units_{kind}", *head) as (b, (warp, race, site, mask, unit)):
         own = warp.warp
@@ -266,7 +266,7 @@ def clock_of(b: Builder, race: Record, own: Value) -> Value:
     return b.load("i32", entry(b, race.field("current"), own))
 
 
-def _race_lanes(m: Module, kind: str) -> None:
+def _race_lanes(m: IrModule, kind: str) -> None:
     """Exactly, one unit after the other; lanes of one warp that touch one unit are one access."""
     head = ("warp* warp", "race* race", "i32 site", "i32 mask", f"{wide('i32')} unit")
     with m.function("void", f"gs_race_lanes_{kind}", *head) as (b, (warp, race, site, mask, unit)):

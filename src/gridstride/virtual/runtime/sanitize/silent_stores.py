@@ -8,11 +8,11 @@ severity "info").
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import LANES, RACE
-from gridstride.virtual.ir.builder import NULL, Module, constant
+from gridstride.virtual.ir.builder import NULL, IrModule, constant
 from gridstride.virtual.runtime.common import i32
 
 
-def emit_silent(m: Module) -> None:
+def emit_silent(m: IrModule) -> None:
     """gs_race_storing and gs_race_stored around the check of a store; gs_race_silent asks about one unit of it."""
     with m.function("void", "gs_race_storing", "warp* warp", "ptr where", "ptr values", "i32 size") as (b, args):
         warp, where, values, size = args
@@ -27,7 +27,7 @@ def emit_silent(m: Module) -> None:
     _silent(m)
 
 
-def _silent(m: Module) -> None:
+def _silent(m: IrModule) -> None:
     """Whether the unit at `address`, which is at `old` in this process, holds already what a lane is about to store."""
     head = ("race* race", "i32 lane", "i64 address", "ptr old", "i32 shift")
     with m.function("i1", "gs_race_silent", *head, cold=True) as (b, (race, lane, address, old, shift)):

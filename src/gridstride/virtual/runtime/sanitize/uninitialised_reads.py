@@ -18,7 +18,7 @@ from gridstride.virtual.abi.layout import (
     UNSET_SHIFT,
 )
 from gridstride.virtual.abi.value_origins import GLOBAL, MEANINGLESS, NO_SECOND_SITE, REGISTER, SHARED, SHUFFLED, STORED
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.sanitize.shared_races import before_block, plane_of
 from gridstride.virtual.runtime.schedule.cluster_blocks import block_at, cluster_of
@@ -26,9 +26,9 @@ from gridstride.virtual.runtime.schedule.cluster_blocks import block_at, cluster
 _WORD = 1 << UNSET_SHIFT
 
 
-def emit_unset(m: Module) -> None:
+def emit_unset(m: IrModule) -> None:
     """gs_unset_load and gs_unset_store for 64-bit addresses, _shared_load and _shared_store, _local, _range, _fresh."""
-    _told(m)
+    _reports(m)
     _elsewhere(m)
     _load(m)
     _store(m)
@@ -37,10 +37,10 @@ def emit_unset(m: Module) -> None:
     _range(m)
 
 
-def _told(m: Module) -> None:
-    """Reports, once for each place in the code. gs_unset_told: lanes' reads, `space` is where the addresses are."""
+def _reports(m: IrModule) -> None:
+    """Reports once for each place in the code; of lanes' reads, `space` is where the addresses are."""
     head = ("warp* warp", "i32 site", "i32 lanes", "i32 space", f"{wide('i64')} address")
-    with m.function("void", "gs_unset_told", *head, cold=True) as (b, (warp, site, lanes, space, address)):
+    with m.function("void", "gs_report_uninitialised", *head, cold=True) as (b, (warp, site, lanes, space, address)):
         with b.if_(lanes == 0):
             b.ret()
         _once(b, warp, site)
@@ -61,7 +61,7 @@ def _told(m: Module) -> None:
         b.ret(space)
     _tainted(m)
     mask_head = ("warp* warp", "i32 site", "i32 wrong", "i32 absent", f"{wide('i32')} members")
-    with m.function("void", "gs_members_told", *mask_head, cold=True) as (b, (warp, site, wrong, absent, members)):
+    with m.function("void", "gs_report_members", *mask_head, cold=True) as (b, (warp, site, wrong, absent, members)):
         _once(b, warp, site)
         lane = _first(b, wrong)
         mask = b.extract(members, lane)
@@ -70,10 +70,10 @@ def _told(m: Module) -> None:
         b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, i32(0), both)
 
 
-def _tainted(m: Module) -> None:
+def _tainted(m: IrModule) -> None:
     """A value that means nothing is used at `site`; it came to `lane` at `origin`, from `space` (see taint)."""
     head = ("warp* warp", "i32 site", "i32 lanes", "i32 branch", "i32 origin", "i32 lane", "i32 space", "i64 address")
-    with m.function("void", "gs_taint_told", *head, cold=True) as (b, args):
+    with m.function("void", "gs_report_meaningless", *head, cold=True) as (b, args):
         warp, site, lanes, branch, origin, lane, space, address = args
         shuffled = space == SHUFFLED
         with b.if_(shuffled & (branch != 0)):
@@ -91,10 +91,10 @@ def _tainted(m: Module) -> None:
 
 def _once(b: Builder, warp: Record, site: Value) -> None:
     entry = warp.sites[b.resize(site, "i64")]
-    told = b.offset(entry, SITE.offset["spare"])
-    with b.if_(b.load("i64", told) != 0):
+    reported = b.offset(entry, SITE.offset["spare"])
+    with b.if_(b.load("i64", reported) != 0):
         b.ret()
-    b.store(i64(1), told)
+    b.store(i64(1), reported)
 
 
 def _first(b: Builder, mask: Value) -> Value:
@@ -146,7 +146,7 @@ def _shadows(b: Builder, shadow: Value, mask: Value) -> Value:
 _HEAD = ("warp* warp", "i32 mask", f"{wide('i64')} address", "i32 size")
 
 
-def _load(m: Module) -> None:
+def _load(m: IrModule) -> None:
     """The lanes that read nothing but unset words."""
     with m.function("i32", "gs_unset_load", *_HEAD) as (b, (warp, mask, address, size)):
         inside, shadow, distance = _places(b, warp, mask, address)
@@ -193,7 +193,7 @@ def _words(b: Builder, size: Value) -> Value:
     return (size + (_WORD - 1)) >> UNSET_SHIFT
 
 
-def _store(m: Module) -> None:
+def _store(m: IrModule) -> None:
     """Marks as set; what is set already is not written to, so that its shadow takes no room."""
     with m.function("void", "gs_unset_store", *_HEAD) as (b, (warp, mask, address, size)):
         inside, shadow, distance = _places(b, warp, mask, address)
@@ -215,7 +215,7 @@ def _store(m: Module) -> None:
 
 
 # -- generic addresses that are not in the arena ----------------------------------------------------------------------
-def _elsewhere(m: Module) -> None:
+def _elsewhere(m: IrModule) -> None:
     """The device heap, and the windows of shared and local memory; anything else counts as set."""
     with m.function("i32", "gs_unset_elsewhere", *_HEAD, "i32 store") as (b, (warp, mask, address, size, store)):
         writes, bad = store != 0, b.alloca("i32")
@@ -259,7 +259,7 @@ def _either(b: Builder, writes: Value, lanes: Value, bad: Value, name: str, args
         b.store(b.load("i32", bad) | b.call("i32", f"{name}_load", *args), bad)
 
 
-def _range(m: Module) -> None:
+def _range(m: IrModule) -> None:
     """Any number of bytes of global memory or the heap that a bulk copy reads, or writes."""
     head = ("warp* warp", "i32 site", "i32 lane", "ptr start", "i32 size", "i32 store")
     with m.function("void", "gs_unset_range", *head) as (b, (warp, site, lane, start, size, store)):
@@ -281,11 +281,11 @@ def _range(m: Module) -> None:
                 b.store(b.call("i1", "gs_unset_bytes", place, whole, store), bad)
         with b.if_(b.load("i1", bad) != none):
             lanes = 1 << lane
-            b.call("void", "gs_unset_told", warp, site, lanes, i32(GLOBAL), b.splat(address))
+            b.call("void", "gs_report_uninitialised", warp, site, lanes, i32(GLOBAL), b.splat(address))
 
 
 # -- shared memory ----------------------------------------------------------------------------------------------------
-def _shared(m: Module) -> None:
+def _shared(m: IrModule) -> None:
     """By the race detector's planes, which only observed blocks have."""
     head = ("warp* warp", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("i32", "gs_unset_shared_load", *head, cold=True) as (b, (warp, mask, address, size)):
@@ -321,10 +321,10 @@ def _shared(m: Module) -> None:
         race = _race(b, warp)
         with b.if_(race.unset != 0):
             bad = b.call("i32", "gs_unset_shared_load", warp, mask, address, size)
-            b.call("void", "gs_unset_told", warp, site, bad, i32(SHARED), b.resize(address, "i64"))
+            b.call("void", "gs_report_uninitialised", warp, site, bad, i32(SHARED), b.resize(address, "i64"))
 
 
-def _team(m: Module) -> None:
+def _team(m: IrModule) -> None:
     """Units of a cluster's shared memory, as its race detector counts them, that some block has written."""
     head = ("warp* warp", "cluster_race* team", "i32 mask", f"{wide('i32')} unit")
     with m.function("void", "gs_unset_team", *head) as (b, (warp, team, mask, unit)):
@@ -360,7 +360,7 @@ def _units(b: Builder, race: Record, start: Value, size: Value) -> Iterator[Valu
 
 
 # -- local memory -----------------------------------------------------------------------------------------------------
-def _local(m: Module) -> None:
+def _local(m: IrModule) -> None:
     """`gs_unset_local_load` and so on: offsets in each lane's own memory; with `at`, from the start of the warp's."""
     head = ("warp* warp", "i32 mask", f"{wide('i64')} offset", "i32 size")
     for way, result in (("load", "i32"), ("store", "void"), ("again", "void")):

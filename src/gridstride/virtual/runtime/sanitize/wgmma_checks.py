@@ -16,7 +16,7 @@ from gridstride.virtual.abi.layout import (
     WGMMA_GROUPS,
     WGMMA_WARPS,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64, warp_numbered
 from gridstride.virtual.runtime.copies.matrix_descriptors import CHUNK, ROWS, Descriptor, counted
 from gridstride.virtual.runtime.sanitize.clocks import entry, row_of
@@ -24,7 +24,7 @@ from gridstride.virtual.runtime.sanitize.shared_races import clock_of
 from gridstride.virtual.runtime.sanitize.wgmma_reads import account, emit_reads, entry_of, report
 
 
-def emit_warpgroup(m: Module) -> None:
+def emit_warpgroup(m: IrModule) -> None:
     """gs_wgmma_*: issue, fence, commit, wait, touch, unfenced, written, filled, end."""
     emit_reads(m)
     _sane(m)
@@ -35,7 +35,7 @@ def emit_warpgroup(m: Module) -> None:
 
 
 # -- issue -------------------------------------------------------------------------------------------------------------
-def _sane(m: Module) -> None:
+def _sane(m: IrModule) -> None:
     """Reports a descriptor whose fields cannot all be meant."""
     head = ("warp* warp", "i32 site", "i64 word", "i32 turned", "i32 groups", "i32 chunks", "i32 matrix")
     with m.function("void", "gs_wgmma_sane", *head) as (b, (warp, site, word, turned, groups, chunks, matrix)):
@@ -67,7 +67,7 @@ def _sane(m: Module) -> None:
                 report(b, warp, "wgmma_descriptor", site, site, address=address)
 
 
-def _issue(m: Module) -> None:
+def _issue(m: IrModule) -> None:
     """A wgmma; `groups_a` is 0 where A is in registers."""
     head = ("warp* warp", "i32 site", "i32 mask", "i64 a", "i64 b", "i32 turned_a", "i32 turned_b", "i32 groups_a",
             "i32 groups_b", "i32 chunks_b")  # fmt: skip
@@ -108,7 +108,7 @@ def _begin(b: Builder, warp: Record, flights: Record, site: Value, given: list[V
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
-def _groups(m: Module) -> None:
+def _groups(m: IrModule) -> None:
     with m.function("void", "gs_wgmma_fence", "warp* warp") as (b, (warp,)), account(b, warp) as flights:
         flights.fences += 1
     with m.function("void", "gs_wgmma_commit", "warp* warp") as (b, (warp,)), account(b, warp) as flights:
@@ -139,7 +139,7 @@ def _stamp(b: Builder, flights: Record, group: Value) -> Value:
     return entry(b, flights.field("stamps"), group & (WGMMA_GROUPS - 1))
 
 
-def _tick(m: Module) -> None:
+def _tick(m: IrModule) -> None:
     """gs_race_tick: from now on a warp works under another clock, so that others may learn of what it did up to here
     alone; gives the clock until now, 0 where races are not looked for.
     """
@@ -156,7 +156,7 @@ def _tick(m: Module) -> None:
         b.ret(i32(0))
 
 
-def _wait(m: Module) -> None:
+def _wait(m: IrModule) -> None:
     """gs_wgmma_wait: groups are through for all four warps as soon as one has waited for them. What they read is booked
     on the first warp, at the clock at which it closed the last of them, and the one that waits knows of it.
     """
@@ -183,7 +183,7 @@ def _wait(m: Module) -> None:
             b.store(b.intrinsic("umax", b.load("i32", known), when), known)
 
 
-def _registers(m: Module) -> None:
+def _registers(m: IrModule) -> None:
     """gs_wgmma_group, gs_wgmma_fences: what the code notes beside registers; gs_wgmma_touch and gs_wgmma_unfenced: a
     register of a wgmma in a group not waited for is used, a wgmma takes one that was written after the last fence.
     """
@@ -208,7 +208,7 @@ def _registers(m: Module) -> None:
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
-def _end(m: Module) -> None:
+def _end(m: IrModule) -> None:
     """When a warp is through: groups not waited for, and warps of its group that have executed fewer or more wgmma."""
     with m.function("void", "gs_wgmma_end", "warp* warp") as (b, (warp,)), account(b, warp) as flights:
         last, issued = flights.last, flights.issued

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.abi.layout import FAULT, FLIGHT, FLIGHTS, LANES
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant, vector_constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, i64, warp_at
 from gridstride.virtual.runtime.copies.matrix_descriptors import CHUNK, ROWS, Descriptor, counted
 
@@ -18,7 +18,7 @@ MOST_CHUNKS = 1024
 """Chunks of the largest operand: 256 columns of 64 bytes."""
 
 
-def emit_reads(m: Module) -> None:
+def emit_reads(m: IrModule) -> None:
     """gs_wgmma_places, gs_wgmma_read, gs_wgmma_written, gs_wgmma_filled."""
     _places(m)
     _read(m)
@@ -46,7 +46,7 @@ def report(b: Builder, warp: Record, kind: str, site: Value, other: Value, *, wh
 
 
 # -- what a flight reads ----------------------------------------------------------------------------------------------
-def _places(m: Module) -> None:
+def _places(m: IrModule) -> None:
     """Writes where each chunk of an operand lies, as i32 and up to a multiple of 32 of them; gives their number."""
     head = ("i64 word", "i32 turned", "i32 groups", "i32 chunks", "ptr out")
     with m.function("i32", "gs_wgmma_places", *head) as (b, (word, turned, groups, chunks, out)):
@@ -79,7 +79,7 @@ def _room(b: Builder) -> Value:
     return b.alloca(f"[{4 * MOST_CHUNKS} x i8]", align=64)
 
 
-def _read(m: Module) -> None:
+def _read(m: IrModule) -> None:
     """Books a flight's reads at this moment; `issued` 1: also looks for missing proxy fences, and notes its extent."""
     with m.function("void", "gs_wgmma_read", "warp* warp", "flight* flight", "i32 issued") as (
         b,
@@ -103,7 +103,7 @@ def _read(m: Module) -> None:
 
 
 # -- writes to what is being read -------------------------------------------------------------------------------------
-def _written(m: Module) -> None:
+def _written(m: IrModule) -> None:
     """gs_wgmma_written: a store, or a copy that begins, to shared memory; gs_wgmma_filled: one of many bytes."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", "gs_wgmma_written", *head) as (b, (warp, site, mask, address, size)):
@@ -143,7 +143,7 @@ def _flights(b: Builder, warp: Record, low: Value, high: Value) -> Iterator[tupl
                 yield other.warp, entry
 
 
-def _meet(m: Module) -> None:
+def _meet(m: IrModule) -> None:
     """Reports a write of `low` to `high` that meets a chunk that a flight reads."""
     head = ("warp* warp", "i32 site", "i32 lane", "i32 low", "i32 high", "i32 number", "flight* flight")
     with m.function("void", "gs_wgmma_meet", *head) as (b, (warp, site, lane, low, high, number, entry)):

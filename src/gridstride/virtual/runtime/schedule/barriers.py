@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import BARRIERS, FAULT, LANES, READY, SPINNING, WAITING
-from gridstride.virtual.ir.builder import NULL, Module
+from gridstride.virtual.ir.builder import NULL, IrModule
 from gridstride.virtual.runtime.common import can_run, i32, increment, switch, to_scheduler, warp_at
 
 _PATIENCE = 3
 """Turns that a warp lets others have: in the first its block comes to where it waits, then other blocks have theirs."""
 
 
-def emit_barriers(m: Module) -> None:
+def emit_barriers(m: IrModule) -> None:
     """gs_arrive, gs_wait and what they are made of; gs_sync for the usual barrier."""
     for part in (_complete, _arrive, _waiting, _sync, _leaving, _give_way):
         part(m)
 
 
-def _complete(m: Module) -> None:
+def _complete(m: IrModule) -> None:
     """Opens a barrier when all that it waits for have arrived."""
     with m.function("void", "gs_complete", "block* block", "i32 which") as (b, (block, which)):
         index = b.resize(which, "i64")
@@ -39,7 +39,7 @@ def _complete(m: Module) -> None:
             increment(b, block.field("epoch"))
 
 
-def _arrive(m: Module) -> None:
+def _arrive(m: IrModule) -> None:
     """Counts lanes in at a barrier; gives the token to wait with."""
     with m.function("i64", "gs_arrive", "warp* warp", "i32 which", "i32 count", "i32 mask", "i32 vote", "i32 site") as (
         b,
@@ -67,7 +67,7 @@ def _arrive(m: Module) -> None:
         b.ret(token)
 
 
-def _waiting(m: Module) -> None:
+def _waiting(m: IrModule) -> None:
     """Holds a warp until a barrier opens."""
     with m.function("i1", "gs_gate_open", "warp* warp", "i64 token") as (b, (warp, token)):
         block = warp.block
@@ -91,7 +91,7 @@ def _waiting(m: Module) -> None:
         b.call("void", "gs_wait_any", warp)
 
 
-def _sync(m: Module) -> None:
+def _sync(m: IrModule) -> None:
     """`bar.sync 0` of a whole block that is not observed: what nearly every __syncthreads() is, in one short call."""
     with m.function("void", "gs_sync", "warp* warp", "i32 mask", "i32 site") as (b, (warp, mask, site)):
         block = warp.block
@@ -115,7 +115,7 @@ def _sync(m: Module) -> None:
             b.break_if(b.load("i32", phases) != phase, open_)
 
 
-def _leaving(m: Module) -> None:
+def _leaving(m: IrModule) -> None:
     """What a reduction gave; giving way; lanes that are gone for good."""
     with m.function("i32", "gs_barrier_result", "warp* warp", "i32 which") as (b, (warp, which)):
         block = warp.block
@@ -143,7 +143,7 @@ def _leaving(m: Module) -> None:
                 b.call("void", "gs_complete", block, i32(number))
 
 
-def _give_way(m: Module) -> None:
+def _give_way(m: IrModule) -> None:
     """gs_give_way: where the schedule does what is open the other way, half of the warps wait while others go on, first
     those of the block and then other blocks': these may come between two steps of one thread, and overtake it. In step
     all wait, for one turn.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import BARRIERS, CLUSTER, FAULT, LANES
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64, increment
 from gridstride.virtual.runtime.schedule.cluster_blocks import block_at, cluster_of
 
@@ -11,7 +11,7 @@ ARRIVED_TWICE, NOT_ARRIVED = 1, 2
 """What is wrong with a use, as the fault's size says it to Python."""
 
 
-def emit_cluster_barrier(m: Module) -> None:
+def emit_cluster_barrier(m: IrModule) -> None:
     """gs_cluster_arrive, gs_cluster_passed, gs_cluster_token, gs_cluster_exit."""
     _complete(m)
     _arrive(m)
@@ -34,7 +34,7 @@ def _misuse(b: Builder, warp: Record, site: Value, lanes: Value, what: int) -> N
         b.call("void", "gs_fault", warp, site, i32(FAULT["cluster_barrier"]), lanes, i64(0), i32(what))
 
 
-def _complete(m: Module) -> None:
+def _complete(m: IrModule) -> None:
     """Opens the barrier when all threads that have not ended are there."""
     with m.function("void", "gs_cluster_complete", "cluster* cluster") as (b, (cluster,)):
         have, needed = cluster.arrived, cluster.threads
@@ -59,7 +59,7 @@ def _complete(m: Module) -> None:
         b.call("void", "gs_team_opened", cluster.race)
 
 
-def _arrive(m: Module) -> None:
+def _arrive(m: IrModule) -> None:
     """`relaxed`: what the lanes did before is not ordered before what follows the others' wait."""
     head = ("warp* warp", "i32 site", "i32 mask", "i1 relaxed")
     with m.function("void", "gs_cluster_arrive", *head) as (b, (warp, site, mask, relaxed)):
@@ -73,14 +73,14 @@ def _arrive(m: Module) -> None:
         b.call("void", "gs_cluster_complete", cluster)
 
 
-def _passed(m: Module) -> None:
+def _passed(m: IrModule) -> None:
     """Of lanes that are about to wait, those whose turn is over already: others of the warp may be a turn ahead."""
     with m.function("i32", "gs_cluster_passed", "warp* warp", "i32 mask") as (b, (warp, mask)):
         passed = warp.cluster_turn ^ _turn_mask(b, cluster_of(b, warp))
         b.ret(mask & passed)
 
 
-def _token(m: Module) -> None:
+def _token(m: IrModule) -> None:
     """What lanes wait with: a token that is open already where the turn they came for is over."""
     with m.function("i64", "gs_cluster_token", "warp* warp", "i32 site", "i32 mask") as (b, (warp, site, mask)):
         block, cluster = warp.block, cluster_of(b, warp)
@@ -99,7 +99,7 @@ def _token(m: Module) -> None:
         b.ret(i64(BARRIERS << 32) | b.resize(turn, "i64"))
 
 
-def _exit(m: Module) -> None:
+def _exit(m: IrModule) -> None:
     """Lanes that are gone for good: the barrier no longer waits for them, whether or not they had arrived."""
     with m.function("void", "gs_cluster_exit", "warp* warp", "cluster* cluster", "i32 gone") as (
         b,

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.abi.layout import BLOCK, CLUSTER, FAULT, LAUNCH, WAITING
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import block_in_turn, can_run, i32, i64, increment, is_observed, warp_at
 
 _FINISHED, _SPUN = 0, 1
 """What `gs_run_block` gives back (scheduler.py)."""
 
 
-def emit_clusters(m: Module) -> None:
+def emit_clusters(m: IrModule) -> None:
     """gs_run_clusters and what it is made of."""
     _open(m)
     _start(m)
@@ -59,7 +59,7 @@ def _place(b: Builder, worker: Record, group: Value) -> Record:
     return worker.clusters[group]
 
 
-def _open(m: Module) -> None:
+def _open(m: IrModule) -> None:
     """Opens the slots of one more cluster."""
     with m.function("void", "gs_open_cluster", "worker* worker", "i64 group") as (b, (worker, group)):
         launch, at = worker.launch, b.alloca("i64")
@@ -80,7 +80,7 @@ def _open(m: Module) -> None:
         cluster.size = size
 
 
-def _start(m: Module) -> None:
+def _start(m: IrModule) -> None:
     """Starts the blocks of the cluster with the given linear index in the slots of a group."""
     with m.function("void", "gs_start_cluster", "worker* worker", "i64 group", "i64 index") as (
         b,
@@ -141,7 +141,7 @@ def rank_place(b: Builder, rank: Value, shape: list[Value]) -> tuple[Value, Valu
     return rank % shape[0], row % shape[1], row // shape[1]
 
 
-def _runnable(m: Module) -> None:
+def _runnable(m: IrModule) -> None:
     """An i1: some warp of the block could go on."""
     with m.function("i1", "gs_can_go_on", "block* block") as (b, (block,)):
         at = b.alloca("i32")
@@ -155,7 +155,7 @@ def _runnable(m: Module) -> None:
         b.ret(constant("i1", False))
 
 
-def _run_cluster(m: Module) -> None:
+def _run_cluster(m: IrModule) -> None:
     """One round over a cluster's blocks; gives the number of those that spin, and ends the launch at a deadlock."""
     with m.function("i64", "gs_run_cluster", "worker* worker", "cluster* cluster") as (b, (worker, cluster)):
         launch, size = worker.launch, cluster.size
@@ -197,7 +197,7 @@ def _run_cluster(m: Module) -> None:
         b.ret(b.resize(b.load("i32", spun), "i64"))
 
 
-def _deadlock(m: Module) -> None:
+def _deadlock(m: IrModule) -> None:
     """The first warp of the cluster that waits stands for it; Python reads the others from their records."""
     with m.function("void", "gs_cluster_deadlock", "cluster* cluster", cold=True) as (b, (cluster,)):
         at, number = b.alloca("i32"), b.alloca("i32")
@@ -219,7 +219,7 @@ def _deadlock(m: Module) -> None:
                     b.ret()
 
 
-def _run(m: Module) -> None:
+def _run(m: IrModule) -> None:
     """One worker: takes clusters until none are left; opens another group of slots when those it has are spinning."""
     with m.function("void", "gs_run_clusters", "worker* worker") as (b, (worker,)):
         launch = worker.launch

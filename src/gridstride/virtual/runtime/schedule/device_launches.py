@@ -28,12 +28,12 @@ from gridstride.virtual.abi.layout import (
     STREAM_BASE,
     TAKEN,
 )
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.memory.printf_records import row
 
 
-def emit_launches(m: Module) -> None:
+def emit_launches(m: IrModule) -> None:
     """gs_launch_… for the device runtime's functions."""
     _failed(m)
     _check(m)
@@ -65,7 +65,7 @@ def _who(b: Builder, warp: Record, lane: Value, site: Value) -> dict[str, Value]
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
-def _failed(m: Module) -> None:
+def _failed(m: IrModule) -> None:
     """An error becomes the thread's last one, and the host's to know while the thread has not asked for it."""
     head = ("warp* warp", "i32 site", "i32 lane", "i32 code", "i64 function")
     with m.function("void", "gs_launch_failed", *head, cold=True) as (b, (warp, site, lane, code, function)):
@@ -83,7 +83,7 @@ def _failed(m: Module) -> None:
                 b.put(record, FAILURE, name, value)
 
 
-def _last_error(m: Module) -> None:
+def _last_error(m: IrModule) -> None:
     """cudaGetLastError (`reset`) and cudaPeekAtLastError."""
     head = ("warp* warp", "i32 mask", "i32 reset", "ptr results")
     with m.function("void", "gs_launch_error", *head, cold=True) as (b, (warp, mask, reset, results)):
@@ -117,7 +117,7 @@ def _callable(b: Builder, queue: Record, function: Value) -> Record:
     return queue.functions[number]
 
 
-def _check(m: Module) -> None:
+def _check(m: IrModule) -> None:
     """What is wrong with a launch; 0 for nothing. `dims`: grid, block and dynamic shared bytes, 32 lanes each."""
     with m.function("i32", "gs_launch_check", "queue* queue", "i32 lane", "i64 function", "ptr dims", cold=True) as (
         b,
@@ -146,7 +146,7 @@ def _dim(b: Builder, dims: Value, lane: Value, which: int) -> Value:
     return b.load("i32", row(b, b.offset(dims, 4 * LANES * which), lane, 4))
 
 
-def _record(m: Module) -> None:
+def _record(m: IrModule) -> None:
     """A fresh record with its owner filled in, or null where as many are pending as may be."""
     with m.function("ptr", "gs_launch_record", "warp* warp", "i32 site", "i32 lane", "i32 kind", cold=True) as (
         b,
@@ -163,7 +163,7 @@ def _record(m: Module) -> None:
         b.ret(record)
 
 
-def _buffer(m: Module) -> None:
+def _buffer(m: IrModule) -> None:
     """cudaGetParameterBufferV2: where each lane's parameters go, null with the error set where it cannot launch."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr functions", "ptr dims", "ptr results")
     with m.function("void", "gs_launch_buffer", *head, cold=True) as (b, (warp, site, mask, functions, dims, results)):
@@ -194,7 +194,7 @@ def _parameters(b: Builder, queue: Record, record: Value) -> Value:
     return number * queue.stride
 
 
-def _stream(m: Module) -> None:
+def _stream(m: IrModule) -> None:
     """True for a stream that CUDA names, or one that this grid made."""
     with m.function("i1", "gs_launch_stream", "queue* queue", "i64 stream", cold=True) as (b, (queue, stream)):
         named = stream <= FIRE_AND_FORGET
@@ -204,7 +204,7 @@ def _stream(m: Module) -> None:
         b.ret(named | (whole & (offset < many)))
 
 
-def _launch(m: Module) -> None:
+def _launch(m: IrModule) -> None:
     """cudaLaunchDeviceV2: gives what a parameter buffer was made for to a stream."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr buffers", "ptr streams", "ptr results")
     with m.function("void", "gs_launch", *head, cold=True) as (b, (warp, site, mask, buffers, streams, results)):
@@ -234,7 +234,7 @@ def _enqueue(b: Builder, queue: Record, record: Record, stream: Value) -> None:
     record.state = QUEUED
 
 
-def _memory(m: Module) -> None:
+def _memory(m: IrModule) -> None:
     """cudaMemcpyAsync (`sources`) and cudaMemsetAsync (`values`): done in the order of the stream."""
     head = ("warp* warp", "i32 site", "i32 mask", "i32 kind", "ptr targets", "ptr sources", "ptr values", "ptr bytes",
             "ptr streams", "ptr results")  # fmt: skip
@@ -264,7 +264,7 @@ def _place(b: Builder, warp: Record, site: Value, lane: Value, address: Value, s
 
 
 # -- what only asks ---------------------------------------------------------------------------------------------------
-def _handle(m: Module) -> None:
+def _handle(m: IrModule) -> None:
     """cudaStreamCreateWithFlags, cudaEventCreateWithFlags: a new handle at each address; `most` is the largest flag."""
     head = ("warp* warp", "i32 site", "i32 mask", "i64 base", "i32 most", "ptr addresses", "ptr flags", "ptr results")
     with m.function("void", "gs_launch_handle", *head, cold=True) as (b, args):
@@ -279,7 +279,7 @@ def _handle(m: Module) -> None:
             _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
 
 
-def _attribute(m: Module) -> None:
+def _attribute(m: IrModule) -> None:
     """cudaDeviceGetAttribute."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr addresses", "ptr which", "ptr devices", "ptr results")
     with m.function("void", "gs_launch_attribute", *head, cold=True) as (b, args):
@@ -299,7 +299,7 @@ def _attribute(m: Module) -> None:
             _give(b, warp, lane, b.load("i32", code), results)
 
 
-def _text(m: Module) -> None:
+def _text(m: IrModule) -> None:
     """cudaGetErrorName (`part` 0), cudaGetErrorString (1): addresses of texts."""
     head = ("warp* warp", "i32 mask", "i32 part", "ptr codes", "ptr results")
     with m.function("void", "gs_launch_text", *head, cold=True) as (b, (warp, mask, part, codes, results)):
@@ -315,7 +315,7 @@ WORDS = 19
 """Words of cudaFuncAttributes that mean something (driver_types.h); the reserved ones after them stay as they are."""
 
 
-def _function(m: Module) -> None:
+def _function(m: IrModule) -> None:
     """cudaFuncGetAttributes: sizes and limits of a kernel."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr addresses", "ptr functions", "ptr results")
     with m.function("void", "gs_launch_function", *head, cold=True) as (b, args):
@@ -336,7 +336,7 @@ def _function(m: Module) -> None:
             _give(b, warp, lane, b.select(right, i32(0), i32(INVALID_VALUE)), results)
 
 
-def _tell(m: Module) -> None:
+def _tell(m: IrModule) -> None:
     """One number to each address."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr addresses", "i32 value")
     with m.function("void", "gs_launch_tell", *head, cold=True) as (b, args):
@@ -346,7 +346,7 @@ def _tell(m: Module) -> None:
             b.store(value, _place(b, warp, site, lane, address, 4))
 
 
-def _malloc(m: Module) -> None:
+def _malloc(m: IrModule) -> None:
     """cudaMalloc: hands on what the heap gave."""
     head = ("warp* warp", "i32 site", "i32 mask", "ptr addresses", "ptr found", "ptr results")
     with m.function("void", "gs_launch_malloc", *head, cold=True) as (b, args):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import DONE, LAUNCH
-from gridstride.virtual.ir.builder import Module, constant
+from gridstride.virtual.ir.builder import IrModule, constant
 from gridstride.virtual.runtime.common import i32, i64, to_scheduler
 
 
-def emit_faults(m: Module) -> None:
+def emit_faults(m: IrModule) -> None:
     """gs_record, gs_leave, gs_fault, gs_fault_in, gs_stop."""
     plain = ("warp* warp", "i32 site", "i32 kind", "i32 lanes", "i64 address", "i32 size")
     spaced = (*plain, "i32 space")

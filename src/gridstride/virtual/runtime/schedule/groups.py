@@ -8,12 +8,12 @@ the block, and which hands its lanes back when the function returns.
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import DONE, FAULT, READY, SPLIT, SPLIT_BYTES, WARP
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.runtime.schedule.fibers import Processor
 
 
-def emit_groups(m: Module, processor: Processor, stack_margin: int) -> None:
+def emit_groups(m: IrModule, processor: Processor, stack_margin: int) -> None:
     """gs_spawn, gs_join, gs_group_divergence."""
     _free_record(m)
     _spawn(m, processor, stack_margin)
@@ -21,7 +21,7 @@ def emit_groups(m: Module, processor: Processor, stack_margin: int) -> None:
     _divergence(m)
 
 
-def _free_record(m: Module) -> None:
+def _free_record(m: IrModule) -> None:
     """A record of the slot that no group uses, or null where all are taken."""
     with m.function("ptr", "gs_group_record", "block* block", "launch* launch", cold=True) as (b, (block, launch)):
         at = b.alloca("i32")
@@ -41,7 +41,7 @@ def _free_record(m: Module) -> None:
         b.ret(warp_at(b, block, number))
 
 
-def _spawn(m: Module, processor: Processor, stack_margin: int) -> None:
+def _spawn(m: IrModule, processor: Processor, stack_margin: int) -> None:
     """A fiber for some of a warp's lanes; the caller fills in what it is to run (SPLIT) before it gives way."""
     m.signatures["llvm.memcpy.p0.p0.i64"] = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
     with m.function("ptr", "gs_spawn", "warp* warp", "i32 mask", "i32 site", cold=True) as (b, (warp, mask, site)):
@@ -69,7 +69,7 @@ def _spawn(m: Module, processor: Processor, stack_margin: int) -> None:
         b.ret(group)
 
 
-def _join(m: Module) -> None:
+def _join(m: IrModule) -> None:
     """Hands a group's lanes back to the function that called: those that ended in between are gone for good."""
     with m.function("void", "gs_join", "warp* group", cold=True) as (b, (group,)):
         call = group.split
@@ -83,7 +83,7 @@ def _join(m: Module) -> None:
         increment(b, group.block.field("epoch"))
 
 
-def _divergence(m: Module) -> None:
+def _divergence(m: IrModule) -> None:
     """Reports an aligned barrier that a group comes to while lanes of its warp are in another: on hardware all lanes of
     a warp must come together (an H200 hangs).
     """

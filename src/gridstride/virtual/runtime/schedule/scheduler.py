@@ -19,7 +19,7 @@ from gridstride.virtual.abi.layout import (
     WORKER,
 )
 from gridstride.virtual.abi.scheduling import TID_RECORD
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import (
     block_in_turn,
     can_run,
@@ -42,7 +42,7 @@ FINISHED, SPUN, STUCK = 0, 1, 2
 """What `gs_run_block` gives back."""
 
 
-def emit_scheduler(m: Module, processor: Processor) -> None:
+def emit_scheduler(m: IrModule, processor: Processor) -> None:
     """Everything a kernel's code calls that is not about memory."""
     m.preamble += module_assembly(processor)
     m.signatures["gs_boot"] = "declare void @gs_boot()"
@@ -58,7 +58,7 @@ def emit_scheduler(m: Module, processor: Processor) -> None:
 
 
 # -- warps and blocks -------------------------------------------------------------------------------------------------
-def _warp_main(m: Module) -> None:
+def _warp_main(m: IrModule) -> None:
     """A fiber's first function. Warps that never wait follow one another here: a switch would cost what they do."""
     with m.function("void", "gs_warp_main", "warp* warp") as (b, (first,)):
         launch, block = first.launch, first.block
@@ -86,7 +86,7 @@ def _warp_main(m: Module) -> None:
         b.unreachable()
 
 
-def _open_slot(m: Module) -> None:
+def _open_slot(m: IrModule) -> None:
     """Fills in what the warps of a slot keep from block to block: a worker does it once for each slot it uses."""
     with m.function("void", "gs_open_slot", "worker* worker", "i64 slot") as (b, (worker, slot)):
         launch = worker.launch
@@ -143,7 +143,7 @@ def _open_warp(b: Builder, worker: Record, launch: Record, warp: Record, number:
         warp.nctaid[axis] = launch.grid[axis]
 
 
-def _start_block(m: Module, processor: Processor) -> None:
+def _start_block(m: IrModule, processor: Processor) -> None:
     """Fills in an open slot's block and warps for the block with the given linear index."""
     with m.function("void", "gs_start_block", "worker* worker", "block* block", "i64 index", "i64 slot") as (
         b,
@@ -244,7 +244,7 @@ STACK_MARGIN = 128 << 10
 """Bytes of a stack that a function must find free when it is called: its frame has to fit."""
 
 
-def _run_block(m: Module, processor: Processor) -> None:
+def _run_block(m: IrModule, processor: Processor) -> None:
     """Runs a block's warps round-robin until all are done or none can go on."""
     with m.function("i32", "gs_run_block", "worker* worker", "block* block") as (b, (worker, block)):
         launch = worker.launch
@@ -289,7 +289,7 @@ def _all_finished(b: Builder, block: Record) -> Value:
     return block.finished == block.warp_count
 
 
-def _run(m: Module) -> None:
+def _run(m: IrModule) -> None:
     """One worker: takes blocks until none are left; opens another slot only when those it has are spinning, or all at
     once where blocks advance in step.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.layout import ALLOCATION, FAULT, SPINNING, WAITING
 from gridstride.virtual.abi.scheduling import IN_LOOPS
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64, warp_at
 
 ROUNDS = 256
@@ -25,7 +25,7 @@ LONGER = 2
 """log2 of how many times as many rounds the next state has time to come back in."""
 
 
-def emit_stalls(m: Module, stack_margin: int) -> None:
+def emit_stalls(m: IrModule, stack_margin: int) -> None:
     """gs_stalled: counts a round in which all blocks waited in loops, and ends the launch where that is for good."""
     _words(m)
     _state(m, stack_margin)
@@ -33,7 +33,7 @@ def emit_stalls(m: Module, stack_margin: int) -> None:
     _stalled(m)
 
 
-def _words(m: Module) -> None:
+def _words(m: IrModule) -> None:
     """A hash of words of 8 bytes (FNV-1a, on words), going on from another one."""
     with m.function("i64", "gs_hash_words", "i64 start", "i64 end", "i64 hash", cold=True) as (b, (start, end, hash_)):
         at, kept = b.alloca("i64"), b.alloca("i64")
@@ -49,7 +49,7 @@ def _words(m: Module) -> None:
         b.ret(b.load("i64", kept))
 
 
-def _state(m: Module, stack_margin: int) -> None:
+def _state(m: IrModule, stack_margin: int) -> None:
     """How many blocks have started, the stacks of the warps that run in loops, the shared memory of their blocks."""
     with m.function("i64", "gs_state", "worker* worker", "i64 slots", "ptr waiting", cold=True) as (b, args):
         worker, slots, waiting = args
@@ -89,7 +89,7 @@ def _mix(b: Builder, start: Value, end: Value, kept: Value) -> None:
     b.store(b.call("i64", "gs_hash_words", start, end, b.load("i64", kept)), kept)
 
 
-def _memory(m: Module) -> None:
+def _memory(m: IrModule) -> None:
     """All allocations of global memory; the last bytes of one that is no multiple of 8 are its gap's."""
     with m.function("i64", "gs_global_state", "launch* launch", cold=True) as (b, (launch,)):
         kept, at = b.alloca("i64"), b.alloca("i64")
@@ -106,7 +106,7 @@ def _memory(m: Module) -> None:
         b.ret(b.load("i64", kept))
 
 
-def _stalled(m: Module) -> None:
+def _stalled(m: IrModule) -> None:
     """Keeps a state and waits for it to come back, longer each time (Brent, "An improved Monte Carlo
     factorization algorithm", 1980): warps that sleep or back off take some rounds to get there.
     """

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gridstride.virtual.abi.layout import DONE, READY, WARP, WGMMA_GROUPS, WGMMA_WARPS
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, increment, warp_numbered
 from gridstride.virtual.runtime.copies.matrix_descriptors import counted
 from gridstride.virtual.runtime.sanitize.clocks import entry
 
 
-def emit_warpgroups(m: Module) -> None:
+def emit_warpgroups(m: IrModule) -> None:
     """gs_warpgroup_begin, gs_warpgroup_made, gs_warpgroup_apart, gs_warpgroup_commit, gs_warpgroup_wait."""
     _behind(m)
     _begin(m)
@@ -38,7 +38,7 @@ def others(b: Builder, warp: Record) -> Iterator[Record]:
         yield warp_numbered(b, block, first + index)
 
 
-def _behind(m: Module) -> None:
+def _behind(m: IrModule) -> None:
     """Whether some warp of the warpgroup still has to come to its `count`-th batch (`what` 0), or product (1)."""
     with m.function("i1", "gs_warpgroup_behind", "warp* warp", "i32 what", "i32 count") as (b, (warp, what, count)):
         begun = what == 0
@@ -73,7 +73,7 @@ def _wake(b: Builder, warp: Record) -> None:
     increment(b, warp.block.field("epoch"))
 
 
-def _begin(m: Module) -> None:
+def _begin(m: IrModule) -> None:
     """gs_warpgroup_begin: ahead of a wgmma; the first of a batch waits for the other warps. Products of one batch have
     nothing between them that could matter to another warp. gs_warpgroup_made: after it.
     """
@@ -90,7 +90,7 @@ def _begin(m: Module) -> None:
         _wake(b, warp)
 
 
-def _groups(m: Module) -> None:
+def _groups(m: IrModule) -> None:
     """gs_warpgroup_apart: a fence ends a batch; gs_warpgroup_commit: so does the end of a group, which notes what is in
     it.
     """
@@ -104,7 +104,7 @@ def _groups(m: Module) -> None:
         warp.wgmma_closed = closed + 1
 
 
-def _wait(m: Module) -> None:
+def _wait(m: IrModule) -> None:
     """gs_warpgroup_wait: until all warps have made what is in the groups but the last `pending`."""
     with m.function("void", "gs_warpgroup_wait", "warp* warp", "i32 pending", "i32 site") as (b, (warp, pending, site)):
         closed = warp.wgmma_closed

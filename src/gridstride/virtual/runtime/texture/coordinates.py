@@ -7,7 +7,7 @@ linear filter rounds the position to 1/256 of a texel, half up; NaN and subnorma
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import ADDRESS_MODES
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 
 SPAN = "{ i32, i32, i32 }"
@@ -31,7 +31,7 @@ def span(b: Builder, *numbers: Value) -> Value:
     return found
 
 
-def emit_coordinates(m: Module) -> None:
+def emit_coordinates(m: IrModule) -> None:
     """gs_axis: the span of a coordinate (f32 bits) along an axis of `size` texels; `linear` as the filter does it."""
     with m.function(SPAN, "gs_axis", "object* object", "i32 axis", "i32 word", "i32 size", "i32 linear") as (b, args):
         object_, axis, word, size, linear = args

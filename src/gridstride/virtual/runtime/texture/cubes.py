@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.texture.coordinates import FRACTION, SPAN, span
 
 FACES = 6
 
 
-def emit_cubes(m: Module) -> None:
+def emit_cubes(m: IrModule) -> None:
     """gs_cube: face, and the f32 bits of both normalised coordinates, of a direction given as f32 bits.
 
     The largest of |z|, |y|, |x| decides, the first named where they are equal; infinities and NaN are less than 0, and

@@ -8,7 +8,7 @@ a time, and the sum of it all is rounded half away from zero to the texels' own 
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import FORMATS
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 
 QUAD = 4
 FOUR = "<4 x double>"
@@ -27,7 +27,7 @@ def four(value: float) -> Value:
     return constant(FOUR, value)
 
 
-def emit_filtering(m: Module) -> None:
+def emit_filtering(m: IrModule) -> None:
     """gs_quad_aligned, gs_quad_plain, gs_round_float, gs_round_half, gs_round_integer."""
     _aligned(m)
     _plain(m)
@@ -57,7 +57,7 @@ def _weighted(b: Builder, sum_: Value | None, value: Value, weight: Value) -> Va
     return product if sum_ is None else b.op("fadd", sum_, product)
 
 
-def _aligned(m: Module) -> None:
+def _aligned(m: IrModule) -> None:
     """Four taps of floating texels of which `bits` are kept below the largest one's exponent; the sum, not times 1/256.
 
     `carry` is added to a texel's bits before its exponent is taken. An infinity or NaN with a weight makes the sum what
@@ -95,7 +95,7 @@ def _power(b: Builder, exponent: Value) -> Value:
     return b.bitcast(exponent << _longs(b, 52), FOUR)
 
 
-def _plain(m: Module) -> None:
+def _plain(m: IrModule) -> None:
     """Four taps of integer texels: the exact sum, not times 1/256."""
     with m.function(FOUR, "gs_quad_plain", "ptr values", "ptr weights") as (b, (values, weights)):
         sum_: Value | None = None
@@ -104,7 +104,7 @@ def _plain(m: Module) -> None:
         b.ret(sum_)
 
 
-def _round_float(m: Module) -> None:
+def _round_float(m: IrModule) -> None:
     """Sums of 1/256 to f32 bits: half away from zero, subnormal results to zero, any NaN to 0x7fffffff."""
     with m.function("<4 x i32>", "gs_round_float", f"{FOUR} sum") as (b, (sum_,)):
         value = b.op("fmul", sum_, four(1 / 256))
@@ -123,7 +123,7 @@ def _float_bits(b: Builder, value: Value) -> Value:
     return b.select(nan, constant("<4 x i32>", NAN), single)
 
 
-def _round_half(m: Module) -> None:
+def _round_half(m: IrModule) -> None:
     """Sums of 1/256 to the nearest f16 (half away from zero), as f32 bits."""
     with m.function("<4 x i32>", "gs_round_half", f"{FOUR} sum") as (b, (sum_,)):
         value = b.op("fmul", sum_, four(1 / 256))
@@ -137,7 +137,7 @@ def _round_half(m: Module) -> None:
         b.ret(_float_bits(b, b.select(endless, value, rounded)))
 
 
-def _round_integer(m: Module) -> None:
+def _round_integer(m: IrModule) -> None:
     """Sums of 1/256 of normalised integers (in 16 bits; signed bytes as they are) to f32 bits of their fractions."""
     with m.function("<4 x i32>", "gs_round_integer", f"{FOUR} sum", "i32 format") as (b, (sum_, format_)):
         byte = _splat(b, format_ == _SIGNED_8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import OBJECT
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 
 LOGARITHM = """
@@ -21,7 +21,7 @@ DIAGONAL = 11 / 16
 """Nearly 1/√2: sums and differences of the two steps count so much."""
 
 
-def emit_gradients(m: Module) -> None:
+def emit_gradients(m: IrModule) -> None:
     """gs_gradient_lod: the level in 1/256, not yet biased, of two steps given as f32 bits."""
     table = ", ".join(f"i8 {byte}" for byte in bytes.fromhex(LOGARITHM))
     m.preamble.append(f"@gs_log2 = private constant [256 x i8] [{table}]")

@@ -20,7 +20,7 @@ from gridstride.virtual.abi.texture_requests import (
     Y,
     Z,
 )
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.memory.printf_records import row
 from gridstride.virtual.runtime.texture.coordinates import SPAN, parts
@@ -28,7 +28,7 @@ from gridstride.virtual.runtime.texture.cubes import FACES
 from gridstride.virtual.runtime.texture.texels import WORDS
 
 
-def emit_requests(m: Module) -> None:
+def emit_requests(m: IrModule) -> None:
     """gs_object, gs_object_fault, gs_level, gs_lod, gs_texture_lane, gs_texture, gs_object_query."""
     _object_fault(m)
     _object(m)
@@ -48,7 +48,7 @@ def object_fault(b: Builder, why: str, *args: Value) -> None:
     b.call("void", "gs_object_fault", *args, i32(OBJECT_FAULTS.index(why)))
 
 
-def _object_fault(m: Module) -> None:
+def _object_fault(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 lane", "i32 kind", "i32 slot", "i64 address", "i32 size", "i32 why")
     with m.function("void", "gs_object_fault", *head, cold=True) as (b, args):
         warp, site, lane, kind, slot, address, size, why = args
@@ -57,7 +57,7 @@ def _object_fault(m: Module) -> None:
         b.unreachable()
 
 
-def _object(m: Module) -> None:
+def _object(m: IrModule) -> None:
     """The record of a handle, which must be of an object of the kind that `tag` says; else a fault of `kind`."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 handle", "i64 tag", "i32 kind")
     with m.function("ptr", "gs_object", *head) as (b, (warp, site, lane, handle, tag, kind)):
@@ -76,7 +76,7 @@ def _object(m: Module) -> None:
         b.unreachable()
 
 
-def _levels(m: Module) -> None:
+def _levels(m: IrModule) -> None:
     """A level given as f32 bits in 1/256; and a level with the texture's bias, held within its range."""
     with m.function("i32", "gs_level", "i32 word") as (b, (word,)):
         level = b.define("double", f"fpext float {b.bitcast(word, 'float').name} to double")
@@ -95,7 +95,7 @@ def _word(b: Builder, request: Value, index: int, lane: Value) -> Value:
     return b.load("i32", b.offset(row(b, request, lane, 4), ROW * index))
 
 
-def _lane(m: Module) -> None:
+def _lane(m: IrModule) -> None:
     """One lane's sample; its coordinates must fit the texture's shape."""
     head = ("warp* warp", "i32 site", "i32 lane", "i32 form", "i64 handle", "ptr request")
     with m.function(WORDS, "gs_texture_lane", *head) as (b, (warp, site, lane, form, handle, request)):
@@ -139,7 +139,7 @@ def _check_shape(
         object_fault(b, "geometry", warp, site, lane, kind, slot, handle, wanted)
 
 
-def _warp(m: Module) -> None:
+def _warp(m: IrModule) -> None:
     """tex and tld4: `handles` and `request` hold a column for each lane, `out` gets four words for each."""
     head = ("warp* warp", "i32 site", "i32 mask", "i32 form", "ptr handles", "ptr request", "ptr out")
     with m.function("void", "gs_texture", *head) as (b, args), b.lanes(args[2]) as lane:
@@ -150,7 +150,7 @@ def _warp(m: Module) -> None:
             b.store(b.extract(words, j), b.offset(row(b, out, lane, 4), ROW * j))
 
 
-def _query(m: Module) -> None:
+def _query(m: IrModule) -> None:
     """txq and suq: `what` is 0 for the width, 1 for the height, 2 for the depth, or the layers."""
     head = ("warp* warp", "i32 site", "i32 mask", "i64 tag", "i32 kind", "i32 what", "ptr handles", "ptr out")
     with m.function("void", "gs_object_query", *head) as (b, (warp, site, mask, tag, kind, what, handles, out)):

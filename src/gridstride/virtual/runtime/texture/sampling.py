@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridstride.virtual.abi.layout import OBJECT
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.texture.coordinates import SPAN, parts
 from gridstride.virtual.runtime.texture.filtering import FLOAT16, FLOAT32, FOUR, QUAD, four
@@ -42,7 +42,7 @@ def level_of(b: Builder, object_: Record, level: Value) -> Level:
     return Level(start, width, height, depth, pitch, pitch * b.resize(height, "i64"))
 
 
-def emit_sampling(m: Module) -> None:
+def emit_sampling(m: IrModule) -> None:
     """gs_place, gs_slice, gs_finish, gs_sample, gs_gather_texels, gs_fetch_texel."""
     _place(m)
     _slice(m)
@@ -52,7 +52,7 @@ def emit_sampling(m: Module) -> None:
     _fetch(m)
 
 
-def _place(m: Module) -> None:
+def _place(m: IrModule) -> None:
     """Where a texel is; null for one of the border (a negative index)."""
     head = ("object* object", "i32 level", "i32 x", "i32 y", "i32 z")
     with m.function("ptr", "gs_place", *head) as (b, (object_, level, x, y, z)):
@@ -67,7 +67,7 @@ def _place(m: Module) -> None:
         b.ret(b.pointer(at.start + offset))
 
 
-def _slice(m: Module) -> None:
+def _slice(m: IrModule) -> None:
     """Four taps in x and y of slice z of a level, of which the slice has `total` of the 256: their weighted sum.
 
     The weights are whole; each product is rounded half up on one side and the rest is the other's.
@@ -110,7 +110,7 @@ def _sum(b: Builder, object_: Record, values: Value, weights: Value) -> None:
     b.ret(b.shuffle(light, [0, 1, 2, 7], plain))
 
 
-def _finish(m: Module) -> None:
+def _finish(m: IrModule) -> None:
     """A sum of all weights as the register bits of the texture's result."""
     with m.function(WORDS, "gs_finish", "object* object", f"{FOUR} sum") as (b, (object_, sum_)):
         format_ = object_.format
@@ -135,7 +135,7 @@ def _spans(b: Builder, object_: Record, at: Level, words: list[Value], linear: V
     return found
 
 
-def _sample(m: Module) -> None:
+def _sample(m: IrModule) -> None:
     """One sample: coordinates as f32 bits (0 for an axis that is not there), the layer, the level in 1/256."""
     head = ("object* object", "i32 x", "i32 y", "i32 z", "i32 layer", "i32 lod")
     with m.function(WORDS, "gs_sample", *head) as (b, (object_, x, y, z, layer, lod)):
@@ -167,7 +167,7 @@ def _sample(m: Module) -> None:
         b.ret(b.call(WORDS, "gs_finish", object_, b.load(FOUR, sum_)))
 
 
-def _gather(m: Module) -> None:
+def _gather(m: IrModule) -> None:
     """The four texels that a linear filter would blend, one channel of each: (0, 1), (1, 1), (1, 0), (0, 0)."""
     head = ("object* object", "i32 x", "i32 y", "i32 layer", "i32 channel")
     with m.function(WORDS, "gs_gather_texels", *head) as (b, (object_, x, y, layer, channel)):
@@ -182,7 +182,7 @@ def _gather(m: Module) -> None:
         b.ret(found)
 
 
-def _fetch(m: Module) -> None:
+def _fetch(m: IrModule) -> None:
     """The texel of the first level at whole coordinates; zeros outside, whatever the address modes (H200)."""
     head = ("object* object", "i32 x", "i32 y", "i32 z", "i32 layer")
     with m.function(WORDS, "gs_fetch_texel", *head) as (b, (object_, x, y, z, layer)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.layout import FAULT, FORMATS, OBJECT, OBJECT_SLOTS, SURFACE_TAG
 from gridstride.virtual.abi.texture_requests import CUBE, LAYER, LAYERED, ROW, SHAPE, X, Y, Z
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.memory.address_checks import _copy_elements
 from gridstride.virtual.runtime.memory.printf_records import row
@@ -22,7 +22,7 @@ REDUCTIONS = ("add", "min", "max", "umin", "umax", "and", "or")
 """By the number that gs_surface_reduce is given: LLVM's names of atomic operations."""
 
 
-def emit_surfaces(m: Module) -> None:
+def emit_surfaces(m: IrModule) -> None:
     """gs_surface_place, gs_surface_load, gs_surface_store, gs_surface_reduce, gs_surface_put."""
     _place(m)
     _move(m)
@@ -30,7 +30,7 @@ def emit_surfaces(m: Module) -> None:
     _put(m)
 
 
-def _place(m: Module) -> None:
+def _place(m: IrModule) -> None:
     """Where `size` bytes at a lane's coordinates (x in bytes) are; null where they are outside and stand for zeros."""
     head = ("warp* warp", "i32 site", "i32 lane", "i32 form", "i64 handle", "ptr request", "i32 size", "i32 mode")
     with m.function("ptr", "gs_surface_place", *head) as (b, args):
@@ -89,7 +89,7 @@ def _slices(b: Builder, object_: Record) -> Value:
     return b.select(cube != 0, many * FACES, many)
 
 
-def _move(m: Module) -> None:
+def _move(m: IrModule) -> None:
     """suld and sust of `count` elements of `size` bytes; values lie element by element, 32 lanes each."""
     head = ("warp* warp", "i32 site", "i32 mask", "i32 form", "ptr handles", "ptr request", "ptr values", "i32 size",
             "i32 count", "i32 mode")  # fmt: skip
@@ -110,7 +110,7 @@ def _move(m: Module) -> None:
                         b.call("void", "gs_unset_range", warp, site, lane, place, total, i32(1))
 
 
-def _reduce(m: Module) -> None:
+def _reduce(m: IrModule) -> None:
     """sured.b: combines a value with a texel's bytes atomically; outside, by zero, nothing is done."""
     head = ("warp* warp", "i32 site", "i32 mask", "i32 form", "ptr handles", "ptr request", "ptr values", "i32 size",
             "i32 what", "i32 mode")  # fmt: skip
@@ -129,7 +129,7 @@ def _reduce(m: Module) -> None:
                             b.define(f"i{bits}", f"atomicrmw {op} ptr {place.name}, {one!r} seq_cst")
 
 
-def _put(m: Module) -> None:
+def _put(m: IrModule) -> None:
     """sust.p: `count` words for each lane, converted to the surface's own channels; x counts texels."""
     head = ("warp* warp", "i32 site", "i32 mask", "i32 form", "ptr handles", "ptr request", "ptr values", "i32 count",
             "i32 mode")  # fmt: skip

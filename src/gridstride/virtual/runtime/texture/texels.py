@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import NULL, Builder, Module, Record, Value, constant
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.texture.filtering import FLOAT16, FOUR, four
 
 WORDS = "<4 x i32>"
@@ -24,7 +24,7 @@ SRGB = """
 _BYTES = (1, 1, 2, 2, 4, 4, 2, 4)
 
 
-def emit_texels(m: Module) -> None:
+def emit_texels(m: IrModule) -> None:
     """gs_texel_raw, gs_texel_bits, gs_texel_values."""
     m.preamble.append(f"@gs_srgb = private constant [256 x i16] [{_table()}]")
     _raw(m)
@@ -37,7 +37,7 @@ def _table() -> str:
     return ", ".join(f"i16 {int(words[i : i + 4], 16)}" for i in range(0, 1024, 4))
 
 
-def _raw(m: Module) -> None:
+def _raw(m: IrModule) -> None:
     """A texel's channels as they are: integers extended to 32 bits, floats as f32 bits; missing ones are 0."""
     with m.function(WORDS, "gs_texel_raw", "object* object", "ptr place") as (b, (object_, place)):
         format_, channels = object_.format, object_.channels
@@ -71,7 +71,7 @@ def _channels(b: Builder, place: Value, number: int, size: int, n: int) -> Value
     return b.shuffle(value, [i if i < n else n for i in range(4)], zeros)
 
 
-def _bits(m: Module) -> None:
+def _bits(m: IrModule) -> None:
     """A texel as a point read returns it: null is the border; integers as fractions where the texture says so."""
     with m.function(WORDS, "gs_texel_bits", "object* object", "ptr place") as (b, (object_, place)):
         with b.if_(place == NULL):
@@ -118,7 +118,7 @@ def _light(b: Builder, raw: Value) -> Value:
     return b.bitcast(found, "<4 x half>")
 
 
-def _values(m: Module) -> None:
+def _values(m: IrModule) -> None:
     """A texel for the filter, <4 x double>: floats with f32's subnormals as zeros; integers in 16 bits, signed bytes as
     they are; of sRGB the colours as light and alpha as an integer.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import Module
+from gridstride.virtual.ir.builder import IrModule
 from gridstride.virtual.runtime.texture.coordinates import emit_coordinates
 from gridstride.virtual.runtime.texture.cubes import emit_cubes
 from gridstride.virtual.runtime.texture.filtering import emit_filtering
@@ -13,7 +13,7 @@ from gridstride.virtual.runtime.texture.surface_access import emit_surfaces
 from gridstride.virtual.runtime.texture.texels import emit_texels
 
 
-def emit_textures(m: Module) -> None:
+def emit_textures(m: IrModule) -> None:
     """Every gs_ function that the families in textures.py and surfaces.py call."""
     emit_filtering(m)
     emit_texels(m)

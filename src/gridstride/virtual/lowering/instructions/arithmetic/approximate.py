@@ -17,7 +17,7 @@ from gridstride.virtual.ir.builder import Builder, Value, constant
 from gridstride.virtual.ir.float_common import canonical, is_nan, negative
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.arithmetic import half_instructions
-from gridstride.virtual.lowering.instructions.form import finish, operands
+from gridstride.virtual.lowering.instructions.operand_checks import finish, operands
 from gridstride.virtual.lowering.program import Emitter
 from gridstride.virtual.ptx.module import Instruction
 

@@ -19,7 +19,7 @@ from gridstride.virtual.ir.float_common import NAN, canonical, flush_f64, flush_
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.arithmetic import half_instructions
 from gridstride.virtual.lowering.instructions.arithmetic.rounding import directed, mode_of
-from gridstride.virtual.lowering.instructions.form import finish, operands
+from gridstride.virtual.lowering.instructions.operand_checks import finish, operands
 from gridstride.virtual.lowering.program import Emitter
 from gridstride.virtual.ptx.module import Instruction
 

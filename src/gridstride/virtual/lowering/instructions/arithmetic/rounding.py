@@ -7,7 +7,7 @@ hardware does the rounding.
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import Module, Value, suffix
+from gridstride.virtual.ir.builder import IrModule, Value, suffix
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.module import Instruction
 
@@ -31,7 +31,7 @@ def directed(cx: Lowering, name: str, mode: str, args: list[Value]) -> Value:
     return cx.b.call(type_, function, *args)
 
 
-def _define(m: Module, function: str, name: str, mode: int, type_: str, count: int) -> None:
+def _define(m: IrModule, function: str, name: str, mode: int, type_: str, count: int) -> None:
     b = m.builder()
     args = [Value(f"%x{i}", type_) for i in range(count)]
     dynamic = 'metadata !"round.dynamic", metadata !"fpexcept.strict"'

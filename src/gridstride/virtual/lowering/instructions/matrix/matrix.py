@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.ir.builder import Value, bits, wide
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.matrix import matrix_memory, matrix_plain, matrix_sums, matrix_volta
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
 from gridstride.virtual.lowering.instructions.matrix.matrix_memory import fragment_of, items, shape_of
 from gridstride.virtual.lowering.instructions.matrix.matrix_products import Product
 from gridstride.virtual.lowering.instructions.matrix.matrix_sparse import SHAPES, SparseProduct
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
 
 TILES = {
@@ -119,7 +119,7 @@ def _typed(product: Product) -> bool:
 
 # -- wmma -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WmmaShape:
     """A wmma multiplication: its operands' fragments and the tiles it consists of."""
 
     a: Fragment
@@ -159,7 +159,7 @@ def _part(values: list[Value], number: int, parts: int) -> list[Value]:
     return values[number * size : (number + 1) * size]
 
 
-def _shape(cx: Lowering, ins: Instruction) -> Shape:
+def _shape(cx: Lowering, ins: Instruction) -> WmmaShape:
     m, n, k = shape_of(cx, ins)
     check(cx, ins, {*WORDS, "mma", f"m{m}n{n}k{k}"})
     if len(ins.types) not in (2, 4):
@@ -171,7 +171,7 @@ def _shape(cx: Lowering, ins: Instruction) -> Shape:
     product = Product(rows, k, first, second, c, d, _rule(ins), 4 if a == "tf32" else 0)
     if not _typed(product):
         raise cx.unsupported(f"`{ins.name}`")
-    return Shape(product=product, tiles=m * n // (8 * rows), **parts)
+    return WmmaShape(product=product, tiles=m * n // (8 * rows), **parts)
 
 
 # -- tiles ------------------------------------------------------------------------------------------------------------

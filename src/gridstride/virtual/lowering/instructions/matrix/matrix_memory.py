@@ -15,12 +15,12 @@ from gridstride.virtual.ir.builder import Value, constant, element, vector_const
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import space_of
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
 from gridstride.virtual.lowering.instructions.matrix.matrix_images import Image
 from gridstride.virtual.lowering.instructions.matrix.matrix_rows import copy
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.instructions.operand_checks import check
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
 from gridstride.virtual.ptx.types import TYPES
 

@@ -6,7 +6,7 @@ Integers are multiplied in f32, which holds every sum of a tile: 64 products of 
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import Builder, Module, Value
+from gridstride.virtual.ir.builder import Builder, IrModule, Value
 from gridstride.virtual.lowering.instructions.arithmetic import rounding
 from gridstride.virtual.lowering.instructions.matrix.matrix_columns import Columns
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import element
@@ -15,7 +15,7 @@ from gridstride.virtual.lowering.instructions.matrix.matrix_products import Prod
 from gridstride.virtual.lowering.instructions.matrix.matrix_sparse import columns_of, heads
 
 
-def define(m: Module, product: Product) -> None:
+def define(m: IrModule, product: Product) -> None:
     """Writes `NAME(a, b, c, d)` into a module."""
     if product.rule in rounding.MODES and fma_name(product) not in m.defined:
         rounding._define(m, fma_name(product), "fma", rounding.MODES[product.rule], f"<{product.rows} x double>", 3)

@@ -7,7 +7,7 @@ the other, `gs_rows_store_…` puts them back, the lowest lane first. Lanes that
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import LANES, WARP
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant, wide
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.runtime.memory.address_checks import _base, _inside
 
@@ -21,7 +21,7 @@ def copy(cx: Lowering, way: str, space: str, size: int, count: int, *, site: int
     cx.b.call("void", name, cx.warp, constant("i32", site), rows, address, image)
 
 
-def _define(m: Module, name: str, way: str, space: str, size: int, count: int) -> None:
+def _define(m: IrModule, name: str, way: str, space: str, size: int, count: int) -> None:
     shared = name.replace("generic", "shared")
     if space == "generic" and shared not in m.defined:
         _define(m, shared, way, "shared", size, count)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import reduce
 
 from gridstride.virtual.ir import half
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 from gridstride.virtual.ir.float_common import canonical
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import PRODUCT, element, exponents
 from gridstride.virtual.lowering.instructions.matrix.matrix_products import Product
@@ -30,7 +30,7 @@ EXACT = 8
 """Terms below 2^27 whose integer sum, with an addend below 2^26, fits 32 bits."""
 
 
-def define(m: Module, product: Product) -> None:
+def define(m: IrModule, product: Product) -> None:
     """Writes `NAME(a, b, c, d)` and `NAME_careful` into a module."""
     for careful in (True, False):
         name = product.name + ("_careful" if careful else "")

@@ -14,8 +14,8 @@ from gridstride.virtual.ir import half
 from gridstride.virtual.ir.builder import Builder, Value, constant, vector_constant
 from gridstride.virtual.ir.float_common import canonical
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.matrix.matrix_memory import items
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import Instruction, Operand
 
 Place = Callable[[int, int], tuple[int, int]]

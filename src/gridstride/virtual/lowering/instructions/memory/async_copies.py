@@ -16,11 +16,11 @@ from gridstride.virtual.lowering import outlined
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import memory_operands
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.memory import addressing, memory
 from gridstride.virtual.lowering.instructions.memory.atomic_calls import ALLOWED, operation
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, cta_masks, site
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.instructions.operand_checks import check
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register
 from gridstride.virtual.runtime.memory.reduce import REDUCTIONS
 

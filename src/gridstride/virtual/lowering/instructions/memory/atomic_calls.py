@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridstride.virtual.ir.atomic_operations import Operation
+from gridstride.virtual.ir.atomic_operations import AtomicOperation
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering
@@ -33,12 +33,12 @@ class Parts:
     space: str
 
 
-def operation(op: str, ptx_type: str) -> Operation:
+def operation(op: str, ptx_type: str) -> AtomicOperation:
     """The function's operation and type: minima and maxima by sign, other integers by width."""
     if ptx_type in _INTEGERS:
         op = f"{ptx_type[0]}{op}" if op in ("min", "max") else op
         ptx_type = f"b{ptx_type[1:]}"
-    return Operation(op, ptx_type)
+    return AtomicOperation(op, ptx_type)
 
 
 def _write(

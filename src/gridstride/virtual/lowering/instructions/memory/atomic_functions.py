@@ -11,17 +11,17 @@ from typing import Any
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, GLOBAL, SHARED
 from gridstride.virtual.abi.layout import LANES
-from gridstride.virtual.ir.atomic_operations import NATIVE, Operation, combine
-from gridstride.virtual.ir.builder import Builder, Module, Record, Value, constant, wide
+from gridstride.virtual.ir.atomic_operations import NATIVE, AtomicOperation, combine
+from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.memory.address_checks import _base, _inside
 
 
-def signature_name(space: str, what: Operation, returns: bool) -> str:
+def signature_name(space: str, what: AtomicOperation, returns: bool) -> str:
     """The function's name."""
     return f"gs_{'atom' if returns else 'red'}_{space}_{what.op}_{what.type}"
 
 
-def define(m: Module, space: str, what: Operation, *, returns: bool) -> None:
+def define(m: IrModule, space: str, what: AtomicOperation, *, returns: bool) -> None:
     """Writes the function into a module, internal to it."""
     name = signature_name(space, what, returns)
     address_type = "i64" if space in ("global", "generic") else "i32"
@@ -35,7 +35,7 @@ def define(m: Module, space: str, what: Operation, *, returns: bool) -> None:
 class _Writer:
     """One function's body."""
 
-    def __init__(self, b: Builder, space: str, what: Operation, returns: bool, args: list[Any]) -> None:
+    def __init__(self, b: Builder, space: str, what: AtomicOperation, returns: bool, args: list[Any]) -> None:
         self.b, self.what, self.returns = b, what, returns
         self.number = {"shared": SHARED, "cluster": CLUSTER_SPACE}.get(space, GLOBAL)
         self.space = "global" if space in ("global", "generic") else "shared"

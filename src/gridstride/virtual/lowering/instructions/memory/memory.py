@@ -25,7 +25,7 @@ from gridstride.virtual.lowering.instructions.memory.cluster_addresses import (
     to_generic,
 )
 from gridstride.virtual.lowering.instructions.memory.copy_operands import columns
-from gridstride.virtual.lowering.program import Stored
+from gridstride.virtual.lowering.observer import Stored
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Symbol, Vector
 from gridstride.virtual.ptx.types import TYPES
 

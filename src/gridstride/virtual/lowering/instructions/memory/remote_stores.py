@@ -14,7 +14,7 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import addressing, atomic_calls
 from gridstride.virtual.lowering.instructions.memory.cluster_addresses import store_remote
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Instruction, Sink, Vector
 from gridstride.virtual.ptx.types import TYPES
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.layout import LANES
-from gridstride.virtual.abi.texture_requests import LAYER, LAYERED, ROW, X
+from gridstride.virtual.abi.texture_requests import GEOMETRIES, LAYER, LAYERED, ROW, X
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
-from gridstride.virtual.lowering.instructions.memory.textures import _ZERO, GEOMETRIES, _store, handle, scratch
+from gridstride.virtual.lowering.instructions.memory.textures import _ZERO, _store, handle, scratch
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import Instruction, Operand, TensorAddress, Vector
 from gridstride.virtual.ptx.types import TYPES
 from gridstride.virtual.runtime.texture.surface_access import REDUCTIONS

@@ -6,9 +6,9 @@ from gridstride.virtual.abi.layout import RANKS
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.memory import addressing
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, cta_masks, site
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, TensorAddress, Vector
 from gridstride.virtual.runtime.copies.tensor import COLUMNS
 from gridstride.virtual.runtime.memory.reduce import TENSOR_OPERATIONS

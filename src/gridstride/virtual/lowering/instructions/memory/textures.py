@@ -8,6 +8,7 @@ from gridstride.virtual.abi.layout import FAULT, LANES, SURFACE_TAG, TEXTURE_TAG
 from gridstride.virtual.abi.texture_requests import (
     CUBE,
     GATHER_SHIFT,
+    GEOMETRIES,
     GRADIENT,
     GRADIENTS,
     INTEGER,
@@ -21,7 +22,7 @@ from gridstride.virtual.abi.texture_requests import (
 )
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import (
     Address,
     Instruction,
@@ -33,16 +34,13 @@ from gridstride.virtual.ptx.module import (
     Vector,
 )
 
-GEOMETRIES = {
-    "1d": 1, "2d": 2, "3d": 3, "a1d": 1 | LAYERED, "a2d": 2 | LAYERED, "cube": 2 | CUBE, "acube": 2 | CUBE | LAYERED,
-}  # fmt: skip
 QUERIES = ("width", "height", "depth")
 _CHANNELS = ("r", "g", "b", "a")
 _ZERO = constant(wide("i32"), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Scratch:
+class TextureScratch:
     """Stack slots that all texture and surface instructions of a function share."""
 
     handles: Value
@@ -50,13 +48,13 @@ class Scratch:
     out: Value
 
 
-def scratch(cx: Lowering) -> Scratch:
+def scratch(cx: Lowering) -> TextureScratch:
     """Handles (32 i64), a request's rows and four rows of results."""
     areas = cx.program.scratch_of(cx).areas
     for name, size in (("%handles", 8 * LANES), ("%request", ROW * ROWS), ("%texels", ROW * 4)):
         if name not in areas:
             areas[name] = cx.b.alloca(f"[{size} x i8]", align=64)
-    return Scratch(areas["%handles"], areas["%request"], areas["%texels"])
+    return TextureScratch(areas["%handles"], areas["%request"], areas["%texels"])
 
 
 def handle(cx: Lowering, base: Operand, into: Value) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from gridstride.virtual.abi.layout import LANES, LAUNCH, SPINNING, WARP
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
+from gridstride.virtual.lowering.barrier_operands import barrier_operands
 from gridstride.virtual.lowering.bounded_wait import in_bounded_wait, patient
-from gridstride.virtual.lowering.control import barrier_operands
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import cluster_addresses
 from gridstride.virtual.lowering.instructions.warp.shuffles import ALL, LANE, set_pair

@@ -10,12 +10,18 @@ from gridstride.virtual.abi.layout import FAULT, LANES, WGMMA_GROUPS
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis.warpgroup_registers import multiplies
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_tiles, warpgroup_watch
-from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_forms import MOST_COLUMNS, ROWS, Form, form_of, number
+from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_forms import (
+    MOST_COLUMNS,
+    ROWS,
+    WarpgroupForm,
+    form_of,
+    number,
+)
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import HEIGHT
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_watch import Watch
-from gridstride.virtual.lowering.program import NullObserver
+from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
 from gridstride.virtual.ptx.operands import registers_of
 from gridstride.virtual.runtime.copies.matrix_descriptors import PIECE
@@ -70,7 +76,7 @@ def _multiply(cx: Lowering, ins: Instruction) -> None:
     _take(cx, sums, form.d)
 
 
-def _product(cx: Lowering, form: Form, site: Value) -> None:
+def _product(cx: Lowering, form: WarpgroupForm, site: Value) -> None:
     """Where one wgmma follows another on the same registers, these stay where they are in between."""
     sums = _area(cx, "wgmma sums", 4 * LANES * MOST_REGISTERS)
     block = cx.code.blocks[cx.block]
@@ -95,7 +101,7 @@ def _handed_on(cx: Lowering, run: list[Instruction]) -> bool:
     return False
 
 
-def _call(cx: Lowering, form: Form, site: Value, sums: Value) -> None:
+def _call(cx: Lowering, form: WarpgroupForm, site: Value, sums: Value) -> None:
     """D's registers, whose old values are in `sums`, become the new ones."""
     b, product = cx.b, form.product
     left, right = _area(cx, "wgmma a", 4 * 4 * LANES), _area(cx, "wgmma b", 4 * PIECE * MOST_COLUMNS // 8)

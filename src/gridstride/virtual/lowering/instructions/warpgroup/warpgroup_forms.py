@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from gridstride.virtual.abi.layout import LANES
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.form import check
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS
 from gridstride.virtual.lowering.instructions.matrix.matrix_memory import items, shape_of
+from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import HEIGHT, K_BYTES, WideProduct
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Vector
 
@@ -22,7 +22,7 @@ ROWS, MOST_COLUMNS = 64, 256
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class WarpgroupForm:
     """One wgmma.mma_async, its operands told apart. `a` is a vector of registers or a descriptor."""
 
     product: WideProduct
@@ -46,7 +46,7 @@ class Form:
         return self.n // 8
 
 
-def form_of(cx: Lowering, ins: Instruction) -> Form:
+def form_of(cx: Lowering, ins: Instruction) -> WarpgroupForm:
     """What the instruction says; what the ISA has not is refused."""
     m, n, k = shape_of(cx, ins)
     check(cx, ins, {*WORDS, f"m{m}n{n}k{k}"})
@@ -64,7 +64,7 @@ def form_of(cx: Lowering, ins: Instruction) -> Form:
     left = ins.operands[1]
     scale, *rest = rest
     numbers = _immediates(cx, ins, product, isinstance(left, Vector), rest)
-    form = Form(product, n, items(ins.operands[0]), left, ins.operands[2], scale, meta, *numbers)
+    form = WarpgroupForm(product, n, items(ins.operands[0]), left, ins.operands[2], scale, meta, *numbers)
     registers = (len(form.d), len(form.left) if form.left else 4)
     if registers != (product.sum_bytes // (4 * LANES) * form.groups, 4):
         raise cx.unsupported(f"`{ins.name}` with {registers[0]} registers for D and {registers[1]} for A")

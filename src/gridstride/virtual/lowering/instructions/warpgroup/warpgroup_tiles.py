@@ -6,7 +6,7 @@ which become those of D; `meta` the metadata of a sparse A. The work on A is don
 
 from __future__ import annotations
 
-from gridstride.virtual.ir.builder import Builder, Module, Value, constant
+from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import element, exponents
 from gridstride.virtual.lowering.instructions.matrix.matrix_sums import _Writer
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import WideColumns, WideProduct
@@ -16,7 +16,7 @@ from gridstride.virtual.runtime.copies.matrix_descriptors import PIECE, counted
 HEAD = ("ptr a", "ptr b", "ptr sums", "ptr meta")
 
 
-def define(m: Module, product: WideProduct) -> None:
+def define(m: IrModule, product: WideProduct) -> None:
     """Writes the functions of a product into a module."""
     if product.formats[0].floating:
         with m.function("internal void", f"{product.name}_careful", *HEAD, cold=True) as (b, pointers):

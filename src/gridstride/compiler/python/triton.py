@@ -13,11 +13,11 @@ from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.frontends import require, version_of
-from gridstride.compiler.python_function import Place, digest
+from gridstride.compiler.python.python_function import FunctionSource, digest
+from gridstride.compiler.python.triton_messages import explained, file_of, first_line
+from gridstride.compiler.python.triton_other import loads_without_other
+from gridstride.compiler.python.triton_tuned import tuned
 from gridstride.compiler.signature import Parameter, Signature
-from gridstride.compiler.triton_messages import explained, file_of, first_line
-from gridstride.compiler.triton_other import loads_without_other
-from gridstride.compiler.triton_tuned import tuned
 
 _CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
@@ -41,7 +41,7 @@ class TritonFunction:
 
     function: Any
     name: str
-    place: Place
+    place: FunctionSource
     types: Mapping[str, str]
     aligned: frozenset[str]
     constants: Mapping[str, Any]
@@ -101,7 +101,7 @@ def triton_function(
     return TritonFunction(
         function=jit,
         name=jit.__name__,
-        place=Place(file_of(jit), first_line(jit)),
+        place=FunctionSource(file_of(jit), first_line(jit)),
         types=plain,
         aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
         constants=values,

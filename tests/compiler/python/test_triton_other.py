@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gridstride.compiler.triton_other import loads_without_other, undefined_where_masked
+from gridstride.compiler.python.triton_other import loads_without_other, undefined_where_masked
 
 triton = pytest.importorskip("triton")
 tl = triton.language
@@ -32,7 +32,7 @@ def loads(x, z, y, n, BLOCK: tl.constexpr):
 
 def compiled() -> tuple[Any, int]:
     """The function's code, and the line of the first load."""
-    from gridstride.compiler.triton import compile_triton, triton_function
+    from gridstride.compiler.python.triton import compile_triton, triton_function
 
     types = {"x": "*fp32", "z": "*i32", "y": "*fp32", "n": "i32"}
     return compile_triton(triton_function(loads, signature=types, constants={"BLOCK": 128})), loads.starting_line_number

@@ -1,4 +1,4 @@
-"""gridstride.virtual.lowering.instructions.form"""
+"""What instructions share: refusing unknown modifiers, reading sources, and writing results as .ftz and .sat say."""
 
 from __future__ import annotations
 

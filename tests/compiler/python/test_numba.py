@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.compiler.numba import compile_numba, numba_function, numba_signature
-from gridstride.compiler.python_function import fingerprint
+from gridstride.compiler.python.numba import compile_numba, numba_function, numba_signature
+from gridstride.compiler.python.python_function import fingerprint
 
 pytest.importorskip("numba_cuda", reason="Numba's CUDA compiler is not installed: pip install 'numba-cuda[cu13]'")
 from numba import cuda, types

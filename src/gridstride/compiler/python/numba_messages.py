@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.diagnostics import CompileError
-from gridstride.compiler.python_function import Place
+from gridstride.compiler.python.python_function import FunctionSource
 
 if TYPE_CHECKING:
-    from gridstride.compiler.numba import NumbaFunction
+    from gridstride.compiler.python.numba import NumbaFunction
 
 _NOTES = 7  # lines of a message: it may go on for a screen about each overload
 _PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+) \((?P<at_line>\d+)\)')
@@ -36,22 +36,22 @@ def _told(text: str, source: str) -> Iterator[str]:
             yield line
 
 
-def _place(wanted: NumbaFunction, error: BaseException) -> tuple[Place, int]:
+def _place(wanted: NumbaFunction, error: BaseException) -> tuple[FunctionSource, int]:
     """The line that an error is about: Numba gives it, or says it, or knew it where it raised; else the function's."""
     given: Any = getattr(error, "loc", None)
     if getattr(given, "line", None):
-        return Place(given.filename, given.line), 0 if given.col is None else given.col + 1
+        return FunctionSource(given.filename, given.line), 0 if given.col is None else given.col + 1
     file = wanted.place.file
     undefined = _NAME.search(str(error))
     if undefined:
         used = _use_of(undefined[1], wanted)
         if used is not None:
-            return Place(file, used[0]), used[1]
+            return FunctionSource(file, used[0]), used[1]
     told = [int(m["line"] or m["at_line"]) for m in _PLACE.finditer(str(error)) if _same(m["file"] or m["at"], file)]
     if told:
-        return Place(file, told[-1]), 0
+        return FunctionSource(file, told[-1]), 0
     known = _known_when_raised(error, file)
-    return (Place(file, known), 0) if known else (wanted.place, 0)
+    return (FunctionSource(file, known), 0) if known else (wanted.place, 0)
 
 
 def _same(shown: str, file: str) -> bool:

@@ -17,7 +17,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FunctionSource:
     """A function's file and the line of its first statement, decorators included."""
 
     file: str
@@ -35,7 +35,7 @@ class Place:
         return "".join(linecache.getlines(self.file)) or None
 
 
-def place_of(function: Callable[..., Any]) -> Place:
+def place_of(function: Callable[..., Any]) -> FunctionSource:
     """Where a function was written; ValueError where its source cannot be read (typed into a prompt, say)."""
     try:
         lines, first = inspect.getsourcelines(function)
@@ -43,7 +43,7 @@ def place_of(function: Callable[..., Any]) -> Place:
         name = getattr(function, "__name__", repr(function))
         raise ValueError(f"the source of {name} cannot be read ({error}): write it in a file") from None
     defined = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return Place(inspect.getsourcefile(function) or "<python>", first + defined)
+    return FunctionSource(inspect.getsourcefile(function) or "<python>", first + defined)
 
 
 def fingerprint(function: Callable[..., Any]) -> str | None:

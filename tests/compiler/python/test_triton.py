@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gridstride as gs
-from gridstride.compiler.triton import compile_triton, triton_function
+from gridstride.compiler.python.triton import compile_triton, triton_function
 
 triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.5'")
 import triton.language as tl  # noqa: E402

@@ -14,9 +14,9 @@ from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.frontends import require, version_of
-from gridstride.compiler.numba_link import as_text, link_pieces, own
-from gridstride.compiler.numba_messages import explained
-from gridstride.compiler.python_function import Place, digest, fingerprint, place_of
+from gridstride.compiler.python.numba_link import as_text, link_pieces, own
+from gridstride.compiler.python.numba_messages import explained
+from gridstride.compiler.python.python_function import FunctionSource, digest, fingerprint, place_of
 from gridstride.compiler.signature import Parameter, Signature
 from gridstride.protocol import Piece
 
@@ -88,7 +88,7 @@ class NumbaFunction:
 
     function: Callable[..., Any]
     name: str
-    place: Place
+    place: FunctionSource
     types: tuple[Any, ...]
     arguments: tuple[NumbaArgument, ...]
     link: tuple[Any, ...] = ()

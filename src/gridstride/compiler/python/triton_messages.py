@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.diagnostics import CompileError
-from gridstride.compiler.python_function import Place
+from gridstride.compiler.python.python_function import FunctionSource
 
 if TYPE_CHECKING:
-    from gridstride.compiler.triton import TritonFunction
+    from gridstride.compiler.python.triton import TritonFunction
 
 
 def file_of(jit: Any) -> str:
@@ -40,7 +40,7 @@ def explained(wanted: TritonFunction, error: BaseException) -> CompileError:
         line = first_line(owner) + node.lineno - 1
         column = node.col_offset + 1 + _indentation(owner)
         message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
-        found = Place(file_of(owner), line).error(message, line=line, column=column)
+        found = FunctionSource(file_of(owner), line).error(message, line=line, column=column)
     return found
 
 
@@ -66,7 +66,7 @@ def _owner(function: Any, source: str | None) -> Any:
 
 
 def _indentation(jit: Any) -> int:
-    line = Place(file_of(jit), first_line(jit)).error("").diagnostics[0].source_line
+    line = FunctionSource(file_of(jit), first_line(jit)).error("").diagnostics[0].source_line
     return len(line) - len(line.lstrip())
 
 

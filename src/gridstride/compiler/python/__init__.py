@@ -1,0 +1,1 @@
+"""Kernels written in Python: Triton and Numba to PTX, with messages in the words of their source."""
