@@ -1,6 +1,8 @@
 // grid: 1024 4
 // block: 256
-// WRONG (aimed): 1,024 × 4 blocks of 256: 1,048,576 of the timed 67,108,864 samples.
+// fault: fixed grid, timed size
+// kinds: wrong_result
+// 1,024 × 4 blocks of 256: 1,048,576 of the timed 67,108,864 samples.
 __global__ void calibrate(const float* x, float* y, int n)
 {
     int i = (blockIdx.y * gridDim.x + blockIdx.x) * 256 + threadIdx.x;
