@@ -48,6 +48,19 @@ def test_a_grid_that_stops_to_grow_has_a_size_past_its_end() -> None:
     assert not [*far_sizes(ADD, Launch(("8*SMS", "1", "1"), ("256", "1", "1")), ())]
 
 
+def test_a_large_grid_of_a_fixed_number_is_run_far_behind_the_usual_sizes() -> None:
+    """It covers what it covers, whatever the size; one block would take its time over so many elements."""
+    fixed = Launch(("16384", "1", "1"), ("256", "1", "1"))
+    assert [*far_sizes(ADD, fixed, ())] == [("n", ADD.timed["n"] // 8)]
+    assert not [*far_sizes(ADD, Launch(("1", "1", "1"), ("256", "1", "1")), ())]
+
+
+def test_more_blocks_than_a_block_has_threads_are_met() -> None:
+    """Whoever joins them with a thread for each has lost the others."""
+    long = Launch(("ceil(n/4096)", "1", "1"), ("256", "1", "1"))
+    assert [*far_sizes(ADD, long, ())] == [("n", 1024 * 4096 + 1)]
+
+
 def test_what_takes_more_than_a_gigabyte_is_left_out() -> None:
     launch = Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
     assert [end for _, end in far_sizes(GELU, launch, (1 << 26, 1 << 27))] == [1 << 26]

@@ -9,18 +9,20 @@ from __future__ import annotations
 import random
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
 from gridstride.judge.header import MULTIPROCESSORS, Launch
 from gridstride.judge.problem import Case, Problem
-from gridstride.judge.symbols import ExpressionError, evaluate
+from gridstride.judge.symbols import ExpressionError, evaluate, names
 
 _LEAST, _MOST = 1 << 18, 1 << 31
 _ELEMENTS = 160 << 20  # of all arrays of a case together
 _SIZES = 3  # of one kernel
 _MARGIN = 1 << 10  # elements past a number
 _SMS = 132
+_BLOCK = 1024  # threads of a block, at most
+_FIRST = 2  # the least that a search gives
 _EXPONENTIAL = range(3 << 22, (3 << 22) + 2)  # 1.5 * 2^23: expf adds it to round, whatever the size is
 _INTEGER = re.compile(r"(?<![\w.%$])(-?\d{6,10}|0[xX][0-9a-fA-F]{5,8})(?![\w.])")
 _FLOAT = re.compile(r"\b0[fF]([0-9a-fA-F]{8})\b")
@@ -62,19 +64,34 @@ def far_cases(problem: Problem, launch: Launch, constants: Iterable[int], draw: 
 
 
 def _ends_of_growth(problem: Problem, launch: Launch, name: str) -> Iterator[int]:
-    """The size from which on the grid is that of the timed size, with an eighth of its elements behind it."""
+    """The size from which on the grid is that of the timed size, with an eighth of its elements behind it; a far size
+    for a large grid of a fixed number; and the first with more blocks than a block has threads, which may join them.
+    """
+    timed = problem.timed[name]
 
     def blocks(value: int) -> int:
         return prod(launch.shape({**problem.timed, name: value, MULTIPROCESSORS: _SMS}).grid)
 
     try:
-        low, high, last = 1, problem.timed[name], blocks(problem.timed[name])
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if blocks(middle) == last else (middle, high)
+        last, threads = blocks(timed), prod(launch.shape({**problem.timed, MULTIPROCESSORS: _SMS}).block)
+        stops = _first(timed, lambda value: blocks(value) == last)
+        if stops > _FIRST:
+            yield stops + stops // 8
+        elif last * threads >= _LEAST and not any(MULTIPROCESSORS in names(each) for each in launch.grid):
+            yield timed // 8  # not of one block, which takes its time, nor of a grid that is made for a loop
+        if last > _BLOCK:
+            yield _first(timed, lambda value: blocks(value) > _BLOCK)
     except ExpressionError:
         return
-    yield high + high // 8
+
+
+def _first(most: int, holds: Callable[[int], bool]) -> int:
+    """The first number up to `most` from which on it holds, as it does at `most`."""
+    low, high = 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def _elements(problem: Problem, name: str, value: int) -> int:
