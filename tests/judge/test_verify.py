@@ -13,9 +13,10 @@ import gridstride as gs
 from gridstride.judge.cases.case_list import all_cases, public_cases
 from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.header import parse_kernel
-from gridstride.judge.problem import Problem, array, size
+from gridstride.judge.problem import Case, Problem, array, size
 from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.verify import Verification, verify
+from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 
 Runs = Callable[[Callable[..., None]], Runnable]
 
@@ -55,6 +56,20 @@ def test_launches_that_all_end_and_take_too_long_end_the_verdict(doubling: Probl
     assert f"0 of {len(prepared)} cases" in late.findings[0].message
     assert "GRIDSTRIDE_TIME_LIMIT" in late.findings[0].message
     assert verify(doubling, runs(right), prepared, seconds=3600).findings == ()
+
+
+@pytest.mark.parametrize(("size", "kinds"), [(100, ["timeout"]), (1000, [])])
+def test_a_launch_that_does_not_end_says_nothing_beyond_the_sizes_that_all_are_run_at(
+    doubling: Problem, runs: Runs, size: int, kinds: list[str]
+) -> None:
+    def slow(x: np.ndarray, y: np.ndarray, n: int) -> None:
+        right(x, y, n)
+        if n == size:
+            raise KernelFault((KernelFinding("timeout", "it took its time", "k"),))
+
+    problem = replace(doubling, largest={"n": 500}, widest={"n": 600}, timed={"n": 500})
+    prepared = prepare(problem, [Case({"n": 8}, "normal", 1), Case({"n": size}, "normal", 1)])
+    assert [found.kind for found in verify(problem, runs(slow), prepared).findings] == kinds
 
 
 def test_elements_left_alone_are_named(judge: Callable[..., Verification]) -> None:
