@@ -289,16 +289,16 @@ RACE = Layout(
     "race",
     """clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
     where:ptr values:ptr size:i32 first:i32 pending:i32 released_at:i32 shadow:shadow* block:i64
-    acquired:i32[32] current:i32[32] unset:i32 storing:i32 storing_bytes:i32""",
+    acquired:i32[32] current:i32[32] unset:i32 storing:i32 storing_bytes:i32 fenced_stamps:i32""",
 )
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
 `floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
 planes. While a plain store is looked at, `where` and `values` are its addresses and elements of `size` bytes,
 and `storing` the lanes that store `storing_bytes` each.
 
-For races between blocks (SHADOW): the block's linear index and `first` stamp, the latest of its stamps that is not
-published (`pending`), each warp's `current` stamp, and when it last acquired what other blocks have published
-(`released_at`: for all).
+For races between blocks (SHADOW): the block's linear index and `first` stamp, the latest of its stamps that no fence
+is behind yet (`pending`) and of those that are not published for all that (`fenced_stamps`), each warp's `current`
+stamp, and when it last acquired what other blocks have published (`released_at`: for all).
 
 A unit whose last write is before stamp `first` - 1 has not been written by this block; `unset` is 1 where a load met
 one."""

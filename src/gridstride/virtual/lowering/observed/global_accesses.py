@@ -41,7 +41,9 @@ def of_triton(cx: Lowering) -> bool:
 
 
 def watch_global(cx: Lowering, kind: str) -> Value:
-    """How strong an access to global memory is, for the race detector; one that releases does so here, before it."""
+    """How strong an access to global memory is, for the race detector; one that releases does so here, before it, and
+    one that others may read tells them what is behind fences.
+    """
     b, atomic = cx.b, kind in ("atom", "red")
     if kind == "fetch":
         return constant("i32", UNWATCHED)
@@ -50,6 +52,8 @@ def watch_global(cx: Lowering, kind: str) -> Value:
         b.call("void", "gs_race_fence", cx.warp)
     elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
         b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory
+    if (atomic or (kind == "store" and ordered(cx.ins))) and scope_of(cx.ins) == STRONG:
+        b.call("void", "gs_race_tell", cx.warp, cx.active())
     strength = scope_of(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)
     if atomic and strength == STRONG and checks_value(cx.ins):
         strength = CHECKED

@@ -1,12 +1,17 @@
 """Stamps: the clocks of the race detector, unique in all launches, and what blocks know of one another.
 
 A warp works under a stamp until it meets others: at a barrier, a fence, an acquire-release access. Within a block,
-vector clocks of stamps say what happened before what (shared_races.py). Between blocks, a fence publishes all that its
-warp knows of its own block, and whoever acquires later (an atomic, a volatile or acquire load, a fence) is taken to
-know all that has been published by then. So order is never missed; a race may be.
+vector clocks of stamps say what happened before what (shared_races.py). Between blocks, a fence puts behind it all that
+its warp knows of its own block; of that, who tells others something then (an atomic, a volatile or relaxed store)
+publishes what it knows itself: a barrier between the fences of all warps and one thread's count makes it know. Whoever
+acquires later (an atomic, a volatile or acquire load) is taken to know all that has been published by then. So order is
+never missed; a race may be.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, STRONG
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
@@ -14,7 +19,7 @@ from gridstride.virtual.runtime.common import i32
 
 
 def emit_stamps(m: IrModule) -> None:
-    """gs_stamps_take, gs_stamp_enter, _hold, _finish and _order, gs_race_publish, gs_race_acquire."""
+    """gs_stamps_take, gs_stamp_enter, _hold, _finish and _order, gs_race_publish, _tell, _acquire."""
     _take(m)
     _hold(m)
     _publish(m)
@@ -85,24 +90,45 @@ def _hold(m: IrModule) -> None:
 
 
 def _publish(m: IrModule) -> None:
-    """What a warp knows of its own block is published at the time `when`."""
-    with m.function("void", "gs_race_publish", "race* race", "i32 warp", "i32 when") as (b, (race, own, when)):
-        shadow, row = race.shadow, row_of(b, race, own)
-        base, at = shadow.base, b.alloca("ptr")
-        b.store(race.field("pending"), at)
-        with b.loop() as done:
-            link = b.load("ptr", at)
-            stamp = b.load("i32", link)
-            b.break_if(stamp == 0, done)
-            event = event_of(b, shadow, stamp - base)
-            warp = b.resize(event.who, "i32") & (LANES - 1)
-            known = stamp <= b.load("i32", entry(b, row, warp))
-            following = event.field("next")
-            b.store(b.select(known, link, following), at)
-            with b.if_(known):
-                published = event.field("published")
-                b.emit(f"store atomic {when!r}, ptr {published.name} monotonic, align 4")
-                b.store(b.load("i32", following), link)
+    """gs_race_publish: what a warp knows of its own block is behind a fence. gs_race_tell, ahead of what may tell other
+    blocks: of that, what the warp that does so knows is published, now.
+    """
+    with (
+        m.function("void", "gs_race_publish", "race* race", "i32 warp") as (b, (race, own)),
+        _known(b, race, own, "pending") as (_, event, stamp),
+    ):
+        event.next = race.fenced_stamps
+        race.fenced_stamps = stamp
+    with m.function("void", "gs_race_tell", "warp* warp", "i32 mask") as (b, (warp, mask)):
+        race = warp.block.race
+        with b.if_((mask == 0) | ~(race != NULL)):
+            b.ret()
+        with b.if_(race.fenced_stamps == 0, likely=True):
+            b.ret()
+        when = b.call("i32", "gs_stamps_take", race, i32(1)) + 1
+        with _known(b, race, warp.warp, "fenced_stamps") as (b, event, _):
+            published = event.field("published")
+            b.emit(f"store atomic {when!r}, ptr {published.name} monotonic, align 4")
+
+
+@contextmanager
+def _known(b: Builder, race: Record, own: Value, name: str) -> Iterator[tuple[Builder, Record, Value]]:
+    """The body takes each stamp of a list that a warp knows; it is taken out of the list before."""
+    shadow, row = race.shadow, row_of(b, race, own)
+    base, at = shadow.base, b.alloca("ptr")
+    b.store(race.field(name), at)
+    with b.loop() as done:
+        link = b.load("ptr", at)
+        stamp = b.load("i32", link)
+        b.break_if(stamp == 0, done)
+        event = event_of(b, shadow, stamp - base)
+        warp = b.resize(event.who, "i32") & (LANES - 1)
+        known = stamp <= b.load("i32", entry(b, row, warp))
+        following = event.field("next")
+        b.store(b.select(known, link, following), at)
+        with b.if_(known):
+            b.store(b.load("i32", following), link)
+            yield b, event, stamp
 
 
 def _acquire(m: IrModule) -> None:

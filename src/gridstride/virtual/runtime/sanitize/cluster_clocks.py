@@ -74,6 +74,8 @@ def _sync(m: IrModule) -> None:
         with m.function("void", name, "warp* warp") as (b, (warp,)):
             with b.if_(~(cluster_of(b, warp) != NULL)):
                 b.ret()
+            if releases:  # another block of the cluster may be the one that tells of it
+                b.call("void", "gs_race_tell", warp, i32(-1))
             race, rank = team_of(b, warp)
             with b.if_(race != NULL):
                 row = own_row(b, race, rank)

@@ -36,6 +36,7 @@ def _race_clocks(m: IrModule) -> None:
         race.shadow = shadow
         race.block = index
         race.pending = 0
+        race.fenced_stamps = 0
         race.unset = 0
         warps = race.warps
         before = b.call("i32", "gs_stamps_take", race, warps + 1)
@@ -106,11 +107,10 @@ def _race_meet(m: IrModule) -> None:
                 b.store(both, released, align=4)
                 b.store(learnt, row, align=4)
                 ahead = b.call("i32", "gs_stamps_take", race, i32(1))
-                after = ahead + 1
                 time = entry(b, race.field("acquired"), own)
                 others = b.intrinsic("umax", b.load("i32", time), race.released_at)
                 if device:
-                    b.call("void", "gs_race_publish", race, own, after)
+                    b.call("void", "gs_race_publish", race, own)
                 if acquires:
                     b.store(others, time)
                 race.released_at = others
