@@ -78,6 +78,12 @@ FOUND = {
         if (t == 0) { __threadfence(); tile[0] = atomicInc(&count, gridDim.x - 1) == gridDim.x - 1; }
         __syncthreads();
         if (tile[0]) for (int k = t; k < SIZE_; k += 128) b[k] = a[last - k]; //#""",
+    "every warp's own fence, and a count that waits for none of them": """
+        a[i] = 3 * i; //@
+        __threadfence();
+        if (t == 0) tile[0] = atomicInc(&count, gridDim.x - 1) == gridDim.x - 1;
+        __syncthreads();
+        if (tile[0]) for (int k = t; k < SIZE_; k += 128) b[k] = a[last - k]; //#""",
     "a fence of the block alone": """
         if (t == 0) {
             a[x] = x + 2; //@
@@ -156,6 +162,20 @@ SILENT = {
         if (t == 0) tile[0] = atomicInc(&count, gridDim.x - 1) == gridDim.x - 1;
         __syncthreads();
         if (tile[0]) for (int k = t; k < 1024; k += 128) b[k] = a[1023 - k];""",
+    "a count for each warp": """
+        a[i] = 3 * i; __threadfence();
+        if (t % 32 == 0) tile[t / 32] = atomicInc(&count, 4 * gridDim.x - 1) == 4 * gridDim.x - 1;
+        __syncwarp();
+        if (tile[t / 32]) for (int k = t % 32; k < 1024; k += 32) b[k] = a[1023 - k];""",
+    "warps that count one another in shared memory": """
+        if (t == 0) tile[0] = 0;
+        __syncthreads();
+        a[i] = 3 * i; __threadfence(); __syncwarp();
+        if (t % 32 == 0 && atomicAdd(&tile[0], 1) == 3)
+            if (atomicInc(&count, gridDim.x - 1) == gridDim.x - 1) {
+                __threadfence();
+                for (int k = 0; k < 1024; k++) b[k] = a[1023 - k];
+            }""",
     "a fence after the barrier": """
         a[i] = 3 * i; __syncthreads();
         if (t == 0) { __threadfence(); tile[0] = atomicInc(&count, gridDim.x - 1) == gridDim.x - 1; }
