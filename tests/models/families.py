@@ -18,7 +18,7 @@ SMALL = {
     "max_position_embeddings": 64,
 }
 SMALL_GPT2 = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
-SPECIAL = {"bos_token_id": None, "eos_token_id": None}
+SPECIAL = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
 def make(family: str, **changes: Any) -> Any:
@@ -27,6 +27,10 @@ def make(family: str, **changes: Any) -> Any:
         "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
         "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
         "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
+        "mistral": (transformers.MistralConfig, transformers.MistralForCausalLM),
+        "granite": (transformers.GraniteConfig, transformers.GraniteForCausalLM),
+        "olmo2": (transformers.Olmo2Config, transformers.Olmo2ForCausalLM),
+        "phi3": (transformers.Phi3Config, transformers.Phi3ForCausalLM),
         "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
     }[family]
     sizes = SMALL_GPT2 if family == "gpt2" else SMALL | ({"head_dim": 16} if family == "qwen3" else {})

@@ -24,6 +24,7 @@ from gridstride.models import exchange, folder, saving
 from gridstride.models.checkpoint import INDEX, SINGLE
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.families import FAMILIES
 
 from .families import make, saved, tokens
 
@@ -245,7 +246,7 @@ def test_a_folder_without_config(tmp_path: Path) -> None:
 
 
 def test_what_is_saved_is_what_was_loaded(tmp_path: Path) -> None:
-    for family in ("llama", "qwen2", "qwen3", "gpt2"):
+    for family in FAMILIES:
         first = folder.load(saved(tmp_path / family, family))
         folder.save(first, tmp_path / "again" / family)
         second = folder.load(tmp_path / "again" / family)

@@ -19,6 +19,8 @@ from .families import SMALL, SMALL_GPT2
 LLAMA: dict[str, Any] = {"architectures": ["LlamaForCausalLM"], **SMALL}
 QWEN2 = LLAMA | {"architectures": ["Qwen2ForCausalLM"]}
 QWEN3 = LLAMA | {"architectures": ["Qwen3ForCausalLM"]}
+PHI3 = LLAMA | {"architectures": ["Phi3ForCausalLM"]}
+GRANITE = LLAMA | {"architectures": ["GraniteForCausalLM"]}
 GPT2: dict[str, Any] = {"architectures": ["GPT2LMHeadModel"], **SMALL_GPT2}
 LLAMA3 = {
     "factor": 8,
@@ -65,13 +67,24 @@ def test_both_forms_of_llama_3_scaling_mean_the_same() -> None:
     assert older.rotary_scaling == RotaryScaling(kind="llama3", factor=8, original_context=32)
 
 
+def test_a_window_ends_the_context_of_the_families_that_have_one_always() -> None:
+    mistral = LLAMA | {"architectures": ["MistralForCausalLM"]}
+    said: list[Any] = [{}, {"sliding_window": None}, {"sliding_window": 24}, {"sliding_window": 100}]
+    assert [from_hf(mistral | each).context for each in said] == [64, 64, 24, 64]
+    assert from_hf(QWEN2 | {"sliding_window": 24}).context == 64  # with use_sliding_window alone
+
+
+def test_a_dynamic_scaling_changes_nothing_within_the_context() -> None:
+    assert from_hf(LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 2}}) == from_hf(LLAMA)
+
+
 def test_scaling_that_is_none_is_none() -> None:
     assert from_hf(LLAMA | {"rope_scaling": None}).rotary_scaling is None
     assert from_hf(LLAMA | {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}).rotary_scaling is None
 
 
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    (LLAMA, {"architectures": ["MistralForCausalLM"]}, "architectures is .*Mistral.*LlamaForCausalLM, Qwen2"),
+    (LLAMA, {"architectures": ["Gemma2ForCausalLM"]}, "architectures is .*Gemma2.*LlamaForCausalLM, Qwen2"),
     (LLAMA, {"architectures": "LlamaForCausalLM"}, "architectures is"),
     (LLAMA, {"architectures": [[]]}, "architectures is"),
     (LLAMA, {"architectures": ["LlamaForCausalLM", "GPT2LMHeadModel"]}, "architectures is"),
@@ -95,8 +108,16 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (LLAMA, {"rope_scaling": "linear"}, "rope_scaling is .*an object"),
     (LLAMA, {"rope_scaling": {"type": "linear"}}, "rope_scaling: factor is missing"),
     (LLAMA, {"rope_scaling": {"type": "linear", "factor": 0.5}}, "factor is 0.5"),
-    (LLAMA, {"rope_scaling": {"type": "dynamic", "factor": 2}}, 'type is "dynamic": supported are default, linear'),
-    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2}}, 'rope_type is "yarn"'),
+    (LLAMA, {"rope_scaling": {"type": "longrope", "factor": 2}}, 'type is "longrope": supported are default, linear'),
+    (LLAMA, {"rope_scaling": {"type": "dynamic"}}, "rope_scaling: factor is missing"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters: factor is missing"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "mscale": 0.7}}, "mscale is 0.7"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "truncate": False}}, "truncate is false"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "beta_slow": 40}}, "beta_slow is 40"),
+    (PHI3, {"rope_scaling": {"type": "yarn", "factor": 2}}, "rope_scaling is .*yarn"),
+    (PHI3, {"sliding_window": -1}, "sliding_window is -1"),
+    (GRANITE, {"logits_scaling": 0}, "logit_divisor .* is 0"),
+    (GRANITE, {"residual_multiplier": "1"}, "residual_multiplier is"),
     (LLAMA, {"rope_parameters": {"rope_theta": 1e4}, "rope_theta": 1e6}, "rope_theta is 10000.0: beside it"),
     (LLAMA, {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor is 0.5"),
     (LLAMA, {"partial_rotary_factor": 0.25}, "partial_rotary_factor is 0.25"),

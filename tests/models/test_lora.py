@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -78,5 +80,6 @@ def test_targets_are_names_or_all() -> None:
     gpt2 = DecoderConfig(
         family="gpt2", vocabulary=61, width=32, layers=1, heads=4, kv_heads=4, head_width=8, hidden=48, context=64
     )
-    with pytest.raises(ModelError, match="not for gpt2"):
-        lora.targets("all-linear", gpt2)
+    for fused in (gpt2, replace(gpt2, family="phi3")):
+        with pytest.raises(ModelError, match=f"llama, qwen2, .*, not for {fused.family}"):
+            lora.targets("all-linear", fused)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
 from gridstride.models import folder
+from gridstride.models.families import FAMILIES
 
 from .families import make, tokens
 
@@ -23,6 +24,11 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
+GRANITE = {
+    "embedding_multiplier": 12.0, "residual_multiplier": 0.22, "attention_multiplier": 0.3, "logits_scaling": 8.0,
+    "attention_bias": True, "mlp_bias": True,
+}  # fmt: skip
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", {}),
     "llama tied": ("llama", {"tie_word_embeddings": True}),
@@ -37,6 +43,18 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3": ("qwen3", {}),
     "qwen3 biased": ("qwen3", {"attention_bias": True}),
     "qwen3 tied": ("qwen3", {"tie_word_embeddings": True, "rms_norm_eps": 1e-3}),
+    "mistral": ("mistral", {}),
+    "mistral within its window": ("mistral", {"sliding_window": 48}),
+    "mistral heads wider than the model": ("mistral", {"head_dim": 20, "sliding_window": None}),
+    "granite": ("granite", {}),
+    "granite scaled": ("granite", GRANITE),
+    "olmo2": ("olmo2", {}),
+    "olmo2 tied": ("olmo2", {"tie_word_embeddings": True, "num_key_value_heads": 4}),
+    "phi3": ("phi3", {}),
+    "phi3 as many key heads": ("phi3", {"num_key_value_heads": 4}),
+    "yarn": ("qwen2", {"rope_parameters": YARN}),
+    "yarn with its own factor": ("llama", {"rope_parameters": YARN | {"attention_factor": 1.5, "beta_fast": 8.0}}),
+    "dynamic rotary": ("llama", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}),
     "gpt2": ("gpt2", {}),
     "gpt2 untied": ("gpt2", {"tie_word_embeddings": False}),
     "gpt2 inner": ("gpt2", {"n_inner": 40, "layer_norm_epsilon": 1e-3}),
@@ -53,6 +71,12 @@ def difference(path: Path, family: str, length: int = 48, **changes: Any) -> flo
         return float((ours.logits(ours(ids)) - theirs(ids).logits).abs().max())
 
 
+def test_every_family_has_a_case_and_its_line_in_the_document() -> None:
+    assert {family for family, _ in CASES.values()} == set(FAMILIES)
+    told = (Path(__file__).parents[2] / "docs/models.md").read_text()
+    assert [facts.architecture for facts in FAMILIES.values() if f"`{facts.architecture}`" not in told] == []
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_logits_equal_those_of_transformers(case: str, tmp_path: Path) -> None:
     family, changes = CASES[case]
@@ -61,7 +85,7 @@ def test_logits_equal_those_of_transformers(case: str, tmp_path: Path) -> None:
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    family=st.sampled_from(["llama", "qwen2", "qwen3"]),
+    family=st.sampled_from(["llama", "qwen2", "qwen3", "mistral", "granite"]),
     groups=st.integers(1, 3),
     kv_heads=st.integers(1, 3),
     half=st.integers(1, 9),
@@ -87,7 +111,7 @@ def test_logits_are_equal_at_odd_sizes(
     assert difference(tmp_path, family, length=9, **changes) < 1e-4
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "gpt2"])
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("shard_bytes", [10**9, 3000])
 def test_transformers_reads_what_we_save(family: str, shard_bytes: int, tmp_path: Path) -> None:
     make(family).save_pretrained(tmp_path / "theirs")

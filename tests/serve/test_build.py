@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from families import saved
 from gridstride.models.config import DecoderConfig
 from gridstride.models.errors import ModelError
 from gridstride.serve.runner import build
+from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import available, for_cache
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=128)
@@ -21,6 +24,16 @@ def test_blocks_fill_the_memory() -> None:
     assert build.blocks_in(TOKEN * 8 * 10, CONFIG, block_size=8, element=4) == 10
     assert build.blocks_in(TOKEN * 8 * 10 - 1, CONFIG, block_size=8, element=4) == 9
     assert build.blocks_in(TOKEN * 8 * 10, CONFIG, block_size=8, element=2) == 20
+
+
+@pytest.mark.parametrize(
+    "change", [{"norm_after": True}, {"joint_norm": True}, {"attention_scale": 0.5}, {"residual_scale": 0.5},
+               {"embedding_scale": 2.0}, {"logit_divisor": 2.0}],
+)  # fmt: skip
+def test_the_fused_kernels_refuse_what_they_do_not_know(change: dict[str, Any]) -> None:
+    fits = replace(CONFIG, head_width=64)
+    assert unsupported(fits, torch.float32) == ""
+    assert "the kernels know" in unsupported(replace(fits, **change), torch.float32)
 
 
 def test_memory_for_less_than_a_block_is_refused() -> None:

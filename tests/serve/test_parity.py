@@ -17,6 +17,7 @@ from families import make
 
 from gridstride.models import folder
 from gridstride.models.decoder import Decoder
+from gridstride.models.families import FAMILIES
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
@@ -24,7 +25,12 @@ from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 STEPS = 256
 CONTEXT = 384
-FAMILIES = "llama", "qwen2", "qwen3", "gpt2"
+SHAPES: dict[str, dict[str, Any]] = {
+    "llama": {}, "qwen2": {}, "qwen3": {}, "mistral": {},
+    "granite": {"embedding_multiplier": 6.0, "residual_multiplier": 0.5, "attention_multiplier": 0.3},
+    "olmo2": {}, "phi3": {}, "gpt2": {},
+}  # fmt: skip
+assert set(SHAPES) == set(FAMILIES)
 HEAD = tuple(range(1, 41))  # shared by some prompts: whole blocks of it are reused
 PROMPTS = (
     *(HEAD + tail for tail in ((3, 9, 27), (3, 9, 28), (50, 2, 17))),
@@ -50,7 +56,7 @@ def _one_thread() -> Iterator[None]:
 def case(family: str) -> Case:
     """A random model and what transformers generates with it: prompts of one length are one call, without padding."""
     size = {"n_positions" if family == "gpt2" else "max_position_embeddings": CONTEXT}
-    model = make(family, **size)
+    model = make(family, **size, **SHAPES[family])
     with TemporaryDirectory() as saved:
         model.save_pretrained(saved)
         decoder = folder.load(Path(saved))

@@ -26,6 +26,9 @@ SHAPES = {
     "llama": DecoderConfig(**SIZES, mlp_bias=True, output_bias=True),
     "qwen2": DecoderConfig(**SIZES, family="qwen2", qkv_bias=True),
     "qwen3": DecoderConfig(**SIZES, family="qwen3", head_norm=True, tied=True),
+    "granite": DecoderConfig(
+        **SIZES, family="granite", embedding_scale=3.0, residual_scale=0.5, attention_scale=0.2, logit_divisor=2.0
+    ),
     "gpt2": DecoderConfig(
         **SIZES | {"kv_heads": 4}, family="gpt2", rotary_base=None, qkv_bias=True, output_bias=True, mlp_bias=True,
         norm="layer", activation="gelu_tanh", tied=True,
@@ -88,6 +91,13 @@ def test_a_decoder_that_cannot_be_cut_is_refused(name: str, ranks: int) -> None:
     with pytest.raises(ModelError, match=f"--tensor-parallel-size {ranks}: the model's"):
         shards.check(SHAPES["llama"], ranks)
     assert getattr(SHAPES["llama"], name) % ranks
+
+
+def test_a_norm_of_all_heads_is_refused_where_no_rank_has_them_all() -> None:
+    olmo = DecoderConfig(**SIZES, family="olmo2", joint_norm=True, norm_after=True)
+    with pytest.raises(ModelError, match="--tensor-parallel-size 2: olmo2 norms all heads"):
+        shards.check(olmo, 2)
+    shards.check(olmo, 1)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a decoder looks like: sizes and the few switches by which the Llama, Qwen and GPT-2 families differ."""
+"""What a decoder looks like: sizes and the few switches by which the families differ (families.py)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Literal
 
 from gridstride.models.errors import ModelError
 
-Family = Literal["llama", "qwen2", "qwen3", "gpt2"]
+Family = Literal["llama", "qwen2", "qwen3", "mistral", "granite", "olmo2", "phi3", "gpt2"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotaryScaling:
     """How rotary frequencies are stretched beyond the length a model was first trained at."""
 
-    kind: Literal["linear", "llama3"]
+    kind: Literal["linear", "llama3", "yarn"]
     factor: float
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     original_context: int = 8192
+    beta_fast: float = 32.0  # YaRN: turns within the first context above which a frequency is kept
+    beta_slow: float = 1.0  # and below which it is stretched
+    attention_factor: float = 1.0  # YaRN: of cosines and sines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,12 @@ class DecoderConfig:
     output_bias: bool = False  # of the attention's output projection
     mlp_bias: bool = False
     head_norm: bool = False  # RMS norm of each query and key head, Qwen3
+    joint_norm: bool = False  # RMS norm of all query heads together, and of all key heads, OLMo 2
+    norm_after: bool = False  # a layer's norms stand behind its attention and its MLP, OLMo 2
+    embedding_scale: float = 1.0  # Granite, as the next three
+    residual_scale: float = 1.0  # of what attention and MLP add
+    attention_scale: float | None = None  # of scores; None: 1 / sqrt(head_width)
+    logit_divisor: float = 1.0
     norm: Literal["rms", "layer"] = "rms"
     activation: Literal["silu_gated", "gelu_tanh"] = "silu_gated"
     dropout: float = 0.0  # in training only
@@ -84,6 +93,8 @@ def _check(config: DecoderConfig) -> None:
         raise ModelError(f"head_width {config.head_width} [head_dim] is odd: rotary positions turn pairs")
     if config.rotary_base is not None and config.rotary_base <= 0:
         raise ModelError(f"rotary_base {config.rotary_base} [rope_theta] is not above 0")
+    if config.logit_divisor == 0:
+        raise ModelError("logit_divisor [logits_scaling] is 0: logits are divided by it")
     if config.norm_eps < 0:
         raise ModelError(f"norm_eps {config.norm_eps} is below 0")
     if not 0 <= config.dropout < 1:

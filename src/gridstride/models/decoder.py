@@ -66,16 +66,31 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(config.width, key, bias=config.qkv_bias)
         self.v_proj = nn.Linear(config.width, key, bias=config.qkv_bias)
         self.o_proj = nn.Linear(query, config.width, bias=config.output_bias)
-        self.q_norm = RMSNorm(config.head_width, config.norm_eps) if config.head_norm else None
-        self.k_norm = RMSNorm(config.head_width, config.norm_eps) if config.head_norm else None
+        normed = config.head_norm or config.joint_norm
+        widths = (query, key) if config.joint_norm else (config.head_width, config.head_width)
+        self.q_norm = RMSNorm(widths[0], config.norm_eps) if normed else None
+        self.k_norm = RMSNorm(widths[1], config.norm_eps) if normed else None
+        self.joint_norm = config.joint_norm
+        usual = config.head_width**-0.5  # what `attend` multiplies scores with
+        self.scale = 1.0 if config.attention_scale is None else config.attention_scale / usual
 
     def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None, attend: Attend) -> Tensor:
-        q, k, v = (p(x).unflatten(-1, (-1, self.head_width)) for p in (self.q_proj, self.k_proj, self.v_proj))
-        if self.q_norm is not None and self.k_norm is not None:
-            q, k = self.q_norm(q), self.k_norm(k)
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        if self.joint_norm:
+            q, k = self._normed(q, k)
+        q, k, v = (each.unflatten(-1, (-1, self.head_width)) for each in (q, k, v))
+        if not self.joint_norm:
+            q, k = self._normed(q, k)
         if turn is not None:
             q, k = ops.rotary(q, *turn), ops.rotary(k, *turn)
+        if self.scale != 1.0:
+            q = q * self.scale
         return self.o_proj(attend(self.layer, q, k, v).flatten(-2))
+
+    def _normed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        if self.q_norm is None or self.k_norm is None:
+            return q, k
+        return self.q_norm(q), self.k_norm(k)
 
 
 class GatedMLP(nn.Module):
@@ -104,6 +119,8 @@ class MLP(nn.Module):
 
 
 class Layer(nn.Module):
+    """x + attention(norm(x)), then x + mlp(norm(x)); with `norm_after` x + norm(attention(x)), x + norm(mlp(x))."""
+
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()
         norm = RMSNorm if config.norm == "rms" else LayerNorm
@@ -112,10 +129,18 @@ class Layer(nn.Module):
         self.post_attention_layernorm = norm(config.width, config.norm_eps)
         self.mlp: nn.Module = GatedMLP(config) if config.activation == "silu_gated" else MLP(config)
         self.dropout = nn.Dropout(config.dropout)
+        self.norm_after, self.residual_scale = config.norm_after, config.residual_scale
 
     def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None, attend: Attend) -> Tensor:
-        x = x + self.dropout(self.self_attn(self.input_layernorm(x), turn, attend))
-        return x + self.dropout(self.mlp(self.post_attention_layernorm(x)))
+        if self.norm_after:
+            x = x + self._added(self.input_layernorm(self.self_attn(x, turn, attend)))
+            return x + self._added(self.post_attention_layernorm(self.mlp(x)))
+        x = x + self._added(self.self_attn(self.input_layernorm(x), turn, attend))
+        return x + self._added(self.mlp(self.post_attention_layernorm(x)))
+
+    def _added(self, x: Tensor) -> Tensor:
+        x = self.dropout(x)
+        return x if self.residual_scale == 1.0 else x * self.residual_scale
 
 
 class Decoder(nn.Module):
@@ -144,6 +169,8 @@ class Decoder(nn.Module):
         if positions is None:
             positions = torch.arange(tokens.shape[-1], device=tokens.device).expand(tokens.shape)
         x = self.embed_tokens(tokens)
+        if self.config.embedding_scale != 1.0:
+            x = x * self.config.embedding_scale
         turn = None
         if self.embed_positions is not None:
             x = x + self.embed_positions(positions)
@@ -155,4 +182,5 @@ class Decoder(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [..., vocabulary] of hidden states [..., width]."""
-        return self.lm_head(hidden)
+        logits: Tensor = self.lm_head(hidden)
+        return logits if self.config.logit_divisor == 1.0 else logits / self.config.logit_divisor

@@ -113,7 +113,7 @@ def _fill(
     for name, at in places.items():
         parameter = decoder.get_parameter(name)
         weight = torch.empty(parameter.shape, device=device, dtype=dtype)
-        _put(decoder, name, weight.copy_(_part(checkpoint.read(at.name), at)))
+        _put(decoder, name, weight.copy_(_part(checkpoint.read(at.name), at, len(weight))))
     if decoder.config.tied:
         decoder.lm_head.weight = decoder.embed_tokens.weight
         _check_tied(places["embed_tokens.weight"], checkpoint)
@@ -122,9 +122,9 @@ def _fill(
         decoder.cos, decoder.sin = cos.to(device), sin.to(device)
 
 
-def _part(stored: Tensor, at: StoredTensor) -> Tensor:
+def _part(stored: Tensor, at: StoredTensor, rows: int) -> Tensor:
     whole = stored.T if at.turned else stored
-    return whole.chunk(at.parts)[at.part]
+    return whole[at.first : at.first + rows]
 
 
 def _put(decoder: Decoder, name: str, weight: Tensor) -> None:

@@ -8,14 +8,10 @@ from typing import Any
 
 from gridstride.models.config import DecoderConfig, Family, RotaryScaling
 from gridstride.models.errors import ModelError
+from gridstride.models.families import FAMILIES
 from gridstride.models.fields import Fields, shown
+from gridstride.models.rotary import yarn_attention
 
-ARCHITECTURES: dict[str, Family] = {
-    "LlamaForCausalLM": "llama",
-    "Qwen2ForCausalLM": "qwen2",
-    "Qwen3ForCausalLM": "qwen3",
-    "GPT2LMHeadModel": "gpt2",
-}
 _CONTEXT_AT_MOST = 1 << 24  # positions; the tables of cosines for them have gigabytes
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
 
@@ -50,17 +46,17 @@ def to_hf(config: DecoderConfig) -> dict[str, Any]:
 
 
 def _family(fields: Fields) -> Family:
-    known = ", ".join(ARCHITECTURES)
+    known = ", ".join(facts.architecture for facts in FAMILIES.values())
     names = fields.values.get("architectures")
     if names:
-        family = [family for name, family in ARCHITECTURES.items() if names == [name]]
-        if not family:
-            raise fields.wrong("architectures", f"supported are {known}")
-        return family[0]
+        for family, facts in FAMILIES.items():
+            if names == [facts.architecture]:
+                return family
+        raise fields.wrong("architectures", f"supported are {known}")
     kind = fields.values.get("model_type")
-    for each in ARCHITECTURES.values():
-        if each == kind:
-            return each
+    for family in FAMILIES:
+        if family == kind:
+            return family
     raise ModelError(f"{fields.where}: neither architectures nor model_type ({shown(kind)}) names one of {known}")
 
 
@@ -82,8 +78,14 @@ def _llama_like(fields: Fields, family: Family) -> DecoderConfig:
     heads, width = fields.integer("num_attention_heads"), fields.integer("hidden_size")
     if fields.word("hidden_act", "silu") not in ("silu", "swish"):
         raise fields.wrong("hidden_act", "only silu is supported")
-    bias = fields.flag("attention_bias", False)
+    facts, context = FAMILIES[family], fields.integer("max_position_embeddings")
     base, scaling = _rotary(fields)
+    if scaling is not None and scaling.kind == "yarn" and family == "phi3":  # what it calls so is its own longrope
+        raise fields.wrong("rope_scaling", "supported are default, linear, llama3")
+    if facts.windowed and fields.values.get("sliding_window") is not None:
+        context = min(context, fields.integer("sliding_window"))  # up to there every token sees all before it
+    own: dict[str, Any] = {name: fields.flag(said, False) for said, names in facts.flags.items() for name in names}
+    own |= {name: fields.number(said, default) for said, (name, default) in facts.numbers.items()}
     return DecoderConfig(
         family=family,
         vocabulary=fields.integer("vocab_size"),
@@ -93,23 +95,21 @@ def _llama_like(fields: Fields, family: Family) -> DecoderConfig:
         kv_heads=fields.integer("num_key_value_heads", heads),
         head_width=_head_width(fields, family, width, heads),
         hidden=fields.integer("intermediate_size"),
-        context=fields.integer("max_position_embeddings"),
-        norm_eps=fields.number("rms_norm_eps", 1e-6),
+        context=context,
+        norm_eps=fields.number("rms_norm_eps", facts.norm_eps),
         rotary_base=base,
         rotary_scaling=scaling,
         tied=fields.flag("tie_word_embeddings", False),
-        qkv_bias=True if family == "qwen2" else bias,
-        output_bias=False if family == "qwen2" else bias,
-        mlp_bias=fields.flag("mlp_bias", False) if family == "llama" else False,
-        head_norm=family == "qwen3",
+        **own,
+        **facts.switches,
     )
 
 
 def _head_width(fields: Fields, family: Family, width: int, heads: int) -> int:
     if fields.values.get("head_dim") is not None:
         return fields.integer("head_dim")
-    if family == "qwen3":
-        return 128  # the family's default, whatever the width
+    if (usual := FAMILIES[family].head_width) is not None:
+        return usual
     if width % heads:
         raise fields.wrong("hidden_size", f"no multiple of num_attention_heads {heads}, and there is no head_dim")
     return width // heads
@@ -133,11 +133,18 @@ def _rotary(fields: Fields) -> tuple[float, RotaryScaling | None]:
     kind = rope.word("rope_type", rope.word("type", "default"))
     if kind == "default":
         return inner, None
+    if kind == "dynamic":  # it changes positions beyond the context alone
+        _factor(rope)
+        return inner, None
+    if kind == "yarn":
+        return inner, _yarn(rope, fields.integer("max_position_embeddings"))
     if kind == "linear":
         return inner, RotaryScaling(kind="linear", factor=_factor(rope))
     if kind == "llama3":
         return inner, _llama3(rope, fields.integer("max_position_embeddings"))
-    raise rope.wrong("rope_type" if "rope_type" in rope.values else "type", "supported are default, linear, llama3")
+    raise rope.wrong(
+        "rope_type" if "rope_type" in rope.values else "type", "supported are default, linear, dynamic, llama3, yarn"
+    )
 
 
 def _factor(rope: Fields) -> float:
@@ -158,6 +165,25 @@ def _llama3(rope: Fields, context: int) -> RotaryScaling:
         low_freq_factor=low,
         high_freq_factor=high,
         original_context=original,
+    )
+
+
+def _yarn(rope: Fields, context: int) -> RotaryScaling:
+    for name in ("mscale", "mscale_all_dim"):
+        if rope.values.get(name):
+            raise rope.wrong(name, "only attention_factor is supported")
+    if rope.flag("truncate", True) is not True:
+        raise rope.wrong("truncate", "only true is supported")
+    factor, fast, slow = _factor(rope), rope.number("beta_fast", 32.0), rope.number("beta_slow", 1.0)
+    if not 0 < slow < fast:
+        raise rope.wrong("beta_slow", f"it must be above 0 and below beta_fast {fast}")
+    return RotaryScaling(
+        kind="yarn",
+        factor=factor,
+        original_context=rope.integer("original_max_position_embeddings", context),
+        beta_fast=fast,
+        beta_slow=slow,
+        attention_factor=rope.number("attention_factor", yarn_attention(factor)),
     )
 
 
@@ -182,21 +208,17 @@ def _gpt2(fields: Fields) -> DecoderConfig:
         head_width=width // heads,
         hidden=fields.integer("n_inner", 4 * width),
         context=fields.integer("n_positions"),
-        norm_eps=fields.number("layer_norm_epsilon", 1e-5),
-        rotary_base=None,
+        norm_eps=fields.number("layer_norm_epsilon", FAMILIES["gpt2"].norm_eps),
         tied=fields.flag("tie_word_embeddings", True),
-        qkv_bias=True,
-        output_bias=True,
-        mlp_bias=True,
-        norm="layer",
-        activation="gelu_tanh",
+        **FAMILIES["gpt2"].switches,
         dropout=fields.number("resid_pdrop", 0.1),
     )
 
 
 def _to_llama_like(config: DecoderConfig) -> dict[str, Any]:
+    facts = FAMILIES[config.family]
     return {
-        "architectures": [next(n for n, f in ARCHITECTURES.items() if f == config.family)],
+        "architectures": [facts.architecture],
         "model_type": config.family,
         "vocab_size": config.vocabulary,
         "hidden_size": config.width,
@@ -214,6 +236,8 @@ def _to_llama_like(config: DecoderConfig) -> dict[str, Any]:
         "mlp_bias": config.mlp_bias,
         "tie_word_embeddings": config.tied,
         "use_sliding_window": False,
+        **({"sliding_window": None} if facts.windowed else {}),
+        **{said: getattr(config, name) for said, (name, _) in facts.numbers.items()},
     }
 
 
@@ -223,12 +247,16 @@ def _to_scaling(scaling: RotaryScaling) -> dict[str, Any]:
         values["low_freq_factor"] = scaling.low_freq_factor
         values["high_freq_factor"] = scaling.high_freq_factor
         values["original_max_position_embeddings"] = scaling.original_context
+    if scaling.kind == "yarn":
+        values["beta_fast"], values["beta_slow"] = scaling.beta_fast, scaling.beta_slow
+        values["attention_factor"] = scaling.attention_factor
+        values["original_max_position_embeddings"] = scaling.original_context
     return values
 
 
 def _to_gpt2(config: DecoderConfig) -> dict[str, Any]:
     return {
-        "architectures": ["GPT2LMHeadModel"],
+        "architectures": [FAMILIES["gpt2"].architecture],
         "model_type": "gpt2",
         "vocab_size": config.vocabulary,
         "n_embd": config.width,

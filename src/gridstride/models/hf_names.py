@@ -7,23 +7,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gridstride.models.config import DecoderConfig
+from gridstride.models.families import FAMILIES
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """Part `part` of `parts` equal ones along the first axis of our orientation; `turned`: stored transposed.
+    """Rows of a stored tensor, in our orientation, from `first` on; `rows` are all it has, 0: as many as ours.
 
-    GPT-2's linear layers are Conv1D, [in, out], with queries, keys and values in one.
+    `turned`: stored transposed.
     """
 
     name: str
     turned: bool = False
-    part: int = 0
-    parts: int = 1
+    first: int = 0
+    rows: int = 0
 
     def stored_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The whole stored tensor's shape, of which ours is a part."""
-        whole = (shape[0] * self.parts, *shape[1:])
+        whole = (self.rows or shape[0], *shape[1:])
         return whole[::-1] if self.turned else whole
 
 
@@ -38,29 +39,64 @@ _GPT2_LAYER = {
     "mlp.up_proj": "mlp.c_fc",
     "mlp.down_proj": "mlp.c_proj",
 }
-_GPT2_THIRDS = {"self_attn.q_proj": 0, "self_attn.k_proj": 1, "self_attn.v_proj": 2}
+_NORMS_AFTER = {
+    "input_layernorm": "post_attention_layernorm",
+    "post_attention_layernorm": "post_feedforward_layernorm",
+}
+_FUSED = {"self_attn": "qkv_proj", "mlp": "gate_up_proj"}
 
 
 def bare(config: DecoderConfig, names: Iterable[str]) -> bool:
     """Whether a checkpoint's names lack GPT-2's prefix, as those of the first published models do."""
-    return config.family == "gpt2" and not any(name.startswith("transformer.") for name in names)
+    return FAMILIES[config.family].naming == "conv1d" and not any(name.startswith("transformer.") for name in names)
 
 
 def place(config: DecoderConfig, name: str, *, bare: bool = False) -> StoredTensor:
     """Where the weight that we call `name` lies, in a checkpoint of the config's family."""
     if name == "lm_head.weight":
         return StoredTensor(name)
-    if config.family == "gpt2":
-        return _gpt2(name, "" if bare else "transformer.")
+    naming = FAMILIES[config.family].naming
+    if naming == "conv1d":
+        return _gpt2(config, name, "" if bare else "transformer.")
+    if naming == "norms after":
+        module, _, kind = name.rpartition(".")
+        start, _, last = module.rpartition(".")
+        return StoredTensor(f"model.{start}.{_NORMS_AFTER[last]}.{kind}" if last in _NORMS_AFTER else f"model.{name}")
+    if naming == "fused":
+        return _fused(config, name)
     return StoredTensor(f"model.{name}")
 
 
-def _gpt2(name: str, prefix: str) -> StoredTensor:
+def _side_by_side(config: DecoderConfig) -> dict[str, tuple[int, int]]:
+    """Which rows of a fused matrix are whose, and how many it has."""
+    query, key = config.heads * config.head_width, config.kv_heads * config.head_width
+    found: dict[str, tuple[int, int]] = {}
+    for parts in (
+        {"q_proj": query, "k_proj": key, "v_proj": key},
+        dict.fromkeys(("gate_proj", "up_proj"), config.hidden),
+    ):
+        first = 0
+        for name, rows in parts.items():
+            found[name] = first, sum(parts.values())
+            first += rows
+    return found
+
+
+def _fused(config: DecoderConfig, name: str) -> StoredTensor:
+    start, last, kind = ("", *name.rsplit(".", 2))[-3:]
+    found = _side_by_side(config).get(last)
+    if found is None:
+        return StoredTensor(f"model.{name}")
+    return StoredTensor(f"model.{start}.{_FUSED[start.rpartition('.')[2]]}.{kind}", False, *found)
+
+
+def _gpt2(config: DecoderConfig, name: str, prefix: str) -> StoredTensor:
+    """Linear layers are Conv1D, [in, out], with queries, keys and values in one."""
     module, kind = name.rsplit(".", 1)
     if module in _GPT2_TOP:
         return StoredTensor(f"{prefix}{_GPT2_TOP[module]}.{kind}")
     _, layer, module = module.split(".", 2)
     start = f"{prefix}h.{layer}."
-    if module in _GPT2_THIRDS:
-        return StoredTensor(f"{start}attn.c_attn.{kind}", kind == "weight", _GPT2_THIRDS[module], 3)
+    if module.startswith("self_attn.") and (found := _side_by_side(config).get(module.removeprefix("self_attn."))):
+        return StoredTensor(f"{start}attn.c_attn.{kind}", kind == "weight", *found)
     return StoredTensor(f"{start}{_GPT2_LAYER[module]}.{kind}", kind == "weight" and "layernorm" not in module)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.families import FAMILIES
 
 ALL = "all-linear"  # PEFT's word
 _NAMES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -66,9 +67,10 @@ def targets(words: str, config: DecoderConfig) -> tuple[str, ...]:
 
 
 def check_family(config: DecoderConfig) -> None:
-    """ModelError for GPT-2's, whose checkpoints have queries, keys and values in one matrix: PEFT's names differ."""
-    if config.family == "gpt2":
-        raise ModelError("LoRA is for the families llama, qwen2 and qwen3, not for gpt2")
+    """ModelError for those whose checkpoints have queries, keys and values in one matrix: PEFT's names differ."""
+    separate = [family for family, facts in FAMILIES.items() if facts.naming in ("plain", "norms after")]
+    if config.family not in separate:
+        raise ModelError(f"LoRA is for the families {', '.join(separate)}, not for {config.family}")
 
 
 def add(decoder: Decoder, lora: LoraConfig) -> None:

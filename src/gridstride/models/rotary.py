@@ -14,11 +14,14 @@ def tables(config: DecoderConfig) -> tuple[Tensor, Tensor]:
     """Cosines and sines, each [context, head_width / 2] in fp32."""
     assert config.rotary_base is not None
     exponents = torch.arange(0, config.head_width, 2, dtype=torch.int64).float() / config.head_width
-    frequencies = 1.0 / config.rotary_base**exponents
-    if config.rotary_scaling is not None:
+    frequencies, factor = 1.0 / config.rotary_base**exponents, 1.0
+    if config.rotary_scaling is not None and config.rotary_scaling.kind == "yarn":
+        frequencies = _yarn(frequencies, config.rotary_base, config.rotary_scaling)
+        factor = config.rotary_scaling.attention_factor
+    elif config.rotary_scaling is not None:
         frequencies = _scaled(frequencies, config.rotary_scaling)
     angles = torch.outer(torch.arange(config.context).float(), frequencies)
-    return angles.cos(), angles.sin()
+    return angles.cos() * factor, angles.sin() * factor
 
 
 def _scaled(frequencies: Tensor, scaling: RotaryScaling) -> Tensor:
@@ -29,3 +32,23 @@ def _scaled(frequencies: Tensor, scaling: RotaryScaling) -> Tensor:
     low, high = scaling.low_freq_factor, scaling.high_freq_factor
     blend = ((scaling.original_context / waves - low) / (high - low)).clamp(0, 1)
     return (1 - blend) * frequencies / scaling.factor + blend * frequencies
+
+
+def yarn_attention(factor: float) -> float:
+    """What YaRN multiplies cosines and sines with, where nothing else is said (Peng et al. 2023, section 3.4)."""
+    return 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
+
+
+def _yarn(frequencies: Tensor, base: float, scaling: RotaryScaling) -> Tensor:
+    """What turns often within the first context is kept, what turns less than once is stretched (section 3.2); those
+    between by a ramp over whole dimensions.
+    """
+    width = 2 * len(frequencies)
+
+    def dimension(turns: float) -> float:
+        return width * math.log(scaling.original_context / (2 * math.pi * turns)) / (2 * math.log(base))
+
+    low = max(math.floor(dimension(scaling.beta_fast)), 0)
+    high = min(math.ceil(dimension(scaling.beta_slow)), width - 1)
+    stretched = ((torch.arange(len(frequencies)) - low) / max(high - low, 1e-3)).clamp(0, 1)
+    return frequencies * (1 - stretched) + frequencies / scaling.factor * stretched

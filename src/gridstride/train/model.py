@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import nn
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.models.families import FAMILIES
 from gridstride.train.config.run_config import Config
 
 _ROUND = 64  # rows of the table come in such steps: matrix products are slow at odd sizes
 _DEVIATION = 0.02  # of normal weights, as GPT-2 and Llama begin with
-
-_FAMILIES: dict[str, dict[str, Any]] = {
-    "llama": {},
-    "qwen2": {"qkv_bias": True},
-    "qwen3": {"head_norm": True},
-    "gpt2": {
-        "qkv_bias": True,
-        "output_bias": True,
-        "mlp_bias": True,
-        "norm": "layer",
-        "norm_eps": 1e-5,
-        "activation": "gelu_tanh",
-        "rotary_base": None,
-    },
-}
 
 
 def shape(config: Config, tokens: int) -> DecoderConfig:
@@ -46,7 +31,8 @@ def shape(config: Config, tokens: int) -> DecoderConfig:
         context=config.data.sequence,
         tied=model.tied or model.family == "gpt2",
         dropout=model.dropout,
-        **_FAMILIES[model.family],
+        norm_eps=FAMILIES[model.family].norm_eps,
+        **FAMILIES[model.family].switches,
     )
 
 

@@ -50,6 +50,9 @@ def unsupported(config: DecoderConfig, dtype: torch.dtype) -> str:
     """Why a decoder of this shape cannot run here; empty where it can."""
     if config.norm != "rms" or config.activation != "silu_gated" or config.rotary_base is None:
         return f"family {config.family}: the kernels are for RMS norms, rotary positions and gated layers"
+    scales = config.embedding_scale, config.residual_scale, config.logit_divisor
+    if config.norm_after or config.joint_norm or config.attention_scale is not None or scales != (1.0, 1.0, 1.0):
+        return f"family {config.family}: the kernels know norms ahead of a layer and of heads, and no scales"
     if dtype not in _HEADS:
         return f"{dtype}: the kernels are for {', '.join(map(str, _HEADS))}"
     if config.head_width not in _HEADS[dtype]:

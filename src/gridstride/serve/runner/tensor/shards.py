@@ -38,6 +38,10 @@ class SummedLinear(nn.Module):
 
 def check(config: DecoderConfig, ranks: int) -> None:
     """ModelError for a decoder that cannot be cut into so many equal parts."""
+    if config.joint_norm and ranks > 1:
+        raise ModelError(
+            f"--tensor-parallel-size {ranks}: {config.family} norms all heads of a token together, and no rank has them"
+        )
     for name in ("heads", "kv_heads", "hidden"):
         size = getattr(config, name)
         if size % ranks:
