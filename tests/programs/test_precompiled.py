@@ -56,13 +56,13 @@ def test_a_second_text_with_the_same_headers_goes_on_from_them(tools: Toolchain,
         ((made,), _) = compile_all(tools, [source], Options(), arch="sm_90", progress=lambda _: None, how=how)
         return made
 
-    main = '__global__ void k() {{ }}\nint main() {{ k<<<1, 1>>>(); return printf("{}"); }}\n'
+    main = '__global__ void k() {{ }}\nint main() {{ k<<<1, 1>>>(); return printf("the word {}"); }}\n'
     first = compile(main.format("one"))
     assert sum("c++-header" in words for words in ran) == 1
     second = compile(main.format("two"))
     assert sum("c++-header" in words for words in ran) == 0
     assert "-include-pch" in ran[-1]
-    assert (b"one\0" in first, b"two\0" in second, b"one\0" in second) == (True, True, False)
+    assert (b"word one\0" in first, b"word two\0" in second, b"word one\0" in second) == (True, True, False)
     assert compile(main.format("two") + "// a comment\n") == second  # nothing but the text is looked at
     assert all("-E" in words or "--dryrun" in words for words in ran)
     with pytest.raises(BuildFailed) as failed:  # cudafe++ takes it, clang does not
@@ -75,7 +75,7 @@ def test_a_second_text_with_the_same_headers_goes_on_from_them(tools: Toolchain,
     assert sum("c++-header" in words for words in ran) == 0
     (kept,) = (tmp_path / "kept").glob("*.pch")
     kept.write_bytes(b"spoilt")
-    assert b"five\0" in compile(main.format("five"))
+    assert b"word five\0" in compile(main.format("five"))
     assert not kept.exists()  # it is made anew, not tried again
 
 
