@@ -162,6 +162,12 @@ SILENT = {
         if (t == 0) tile[0] = atomicInc(&count, gridDim.x - 1) == gridDim.x - 1;
         __syncthreads();
         if (tile[0]) for (int k = t; k < 1024; k += 128) b[k] = a[1023 - k];""",
+    "what was read before the last fence, and written by who heard a message before it": """
+        c[i] = a[0]; __syncthreads();
+        if (t == 0) { atomicAdd(&count, 1); __threadfence(); }
+        if (x < gridDim.x - 1 || t > 0) return;
+        while (*(volatile int*)&count < gridDim.x) {}
+        __threadfence(); a[0] = 7;""",
     "a count for each warp": """
         a[i] = 3 * i; __threadfence();
         if (t % 32 == 0) tile[t / 32] = atomicInc(&count, 4 * gridDim.x - 1) == 4 * gridDim.x - 1;

@@ -354,9 +354,9 @@ NON_COHERENT = CHECKED
 """Of a load: through the read-only path, which no order reaches: whatever writes there in the same launch is a finding.
 Loads are never CHECKED."""
 
-EVENT = Layout("event", "who:i64 published:i32 next:i32", align=16)
-"""Entry stamp - `base` of the table of events: block << 5 | warp that works under the stamp, the clock when a fence
-published what it had done (0: not yet), and the block's stamp before that was not published."""
+EVENT = Layout("event", "who:i64 published:i32 fenced:i32 next:i32", align=8)
+"""Entry stamp - `base` of the table of events: block << 5 | warp that works under the stamp, the clock when what it had
+done was published, and when a fence came behind it (0: not yet), and the stamp before in its block's list."""
 
 PAIR = Layout("pair", "key:i64 count:i64", align=16)
 """How many findings of one kind there were between two sites: kind << 56 | site << 28 | other site."""

@@ -891,7 +891,6 @@ __device__ __forceinline__ void talk(Shared& s, const Model& m, unsigned int tur
     const int lane = threadIdx.x % 32, b = blockIdx.x;
     Talker talker = {s, m.mail, {0}, {}};
     unsigned int times = 0;
-    meet();  // what the block has read of turns and tokens comes before all that others hear of it
     for (int step = 0; step < m.steps; ++step) {
 #pragma unroll
         for (int i = 0; i < (OWN + 31) / 32; ++i)

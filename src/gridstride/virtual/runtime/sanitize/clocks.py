@@ -59,6 +59,7 @@ def _take(m: IrModule) -> None:
             who = (race.block << 5) | b.resize(warp, "i64")
             event.who = who
             event.published = 0
+            event.fenced = 0
             event.next = race.pending
             race.pending = stamp
             b.emit("fence release")  # whoever meets the stamp in the shadow finds this entry
@@ -74,6 +75,7 @@ def _hold(m: IrModule) -> None:
             event = event_of(b, shadow, index)
             event.who = (race.block << 5) | b.resize(warp, "i64")
             event.published = 0
+            event.fenced = 0
             event.next = before
             b.emit("fence release")
     with m.function("void", "gs_stamp_finish", "race* race", "i32 last") as (b, (race, last)):
@@ -94,9 +96,10 @@ def _publish(m: IrModule) -> None:
     blocks: of that, what the warp that does so knows is published, now.
     """
     with (
-        m.function("void", "gs_race_publish", "race* race", "i32 warp") as (b, (race, own)),
+        m.function("void", "gs_race_publish", "race* race", "i32 warp", "i32 when") as (b, (race, own, when)),
         _known(b, race, own, "pending") as (_, event, stamp),
     ):
+        _note(b, event, "fenced", when)
         event.next = race.fenced_stamps
         race.fenced_stamps = stamp
     with m.function("void", "gs_race_tell", "warp* warp", "i32 mask") as (b, (warp, mask)):
@@ -107,8 +110,12 @@ def _publish(m: IrModule) -> None:
             b.ret()
         when = b.call("i32", "gs_stamps_take", race, i32(1)) + 1
         with _known(b, race, warp.warp, "fenced_stamps") as (b, event, _):
-            published = event.field("published")
-            b.emit(f"store atomic {when!r}, ptr {published.name} monotonic, align 4")
+            _note(b, event, "published", when)
+
+
+def _note(b: Builder, event: Record, name: str, when: Value) -> None:
+    at = event.field(name)
+    b.emit(f"store atomic {when!r}, ptr {at.name} monotonic, align 4")
 
 
 @contextmanager
@@ -149,8 +156,12 @@ def _order(m: IrModule) -> None:
 
     An access that is strong for this block is itself what an acquire may have read: it happened before all that follows
     such a one. An atomic of another block's own scope is none: order between blocks takes a wider one on both sides.
+
+    What a block has read it has read where a fence stands behind it, whoever told of it, and when: a load has ended
+    before a barrier, a store may not have arrived.
     """
-    with m.function("i32", "gs_stamp_order", "race* race", "i32 own", "i64 record") as (b, (race, own, record)):
+    head = ("race* race", "i32 own", "i64 record", "i1 read")
+    with m.function("i32", "gs_stamp_order", *head) as (b, (race, own, record, read)):
         shadow = race.shadow
         stamp = b.resize(record >> 32, "i32")
         index = stamp - shadow.base
@@ -168,7 +179,7 @@ def _order(m: IrModule) -> None:
             known = stamp <= b.load("i32", entry(b, row_of(b, race, own), warp))
             fine = known | (warp == own)
             b.ret(b.select(fine, i32(0), i32(BLOCK_STRONG)))
-        published = event.field("published")
+        published = b.select(read, event.field("fenced"), event.field("published"))
         when = b.define("i32", f"load atomic i32, ptr {published.name} monotonic, align 4")
         known = (when != 0) & (when <= acquired)
         b.ret(b.select(known, i32(0), i32(STRONG)))

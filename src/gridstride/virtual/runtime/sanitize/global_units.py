@@ -41,8 +41,9 @@ def emit_global_units(m: IrModule) -> None:
         _run(m, kind)
         _apart(m, kind)
         _one(m, kind)
-        _meet(m, kind)
         _blind(m, kind)
+    for against in ("load", "writes", "reads"):
+        _meet(m, against)
 
 
 Load = Callable[[str], Value]
@@ -160,8 +161,8 @@ def _look(
             weak &= checked != (CHECKED << 5)
         suspects = recent & b.bitcast(others & weak, "i16")
         apart = recent & b.bitcast(_lanes_apart(b, records, entries), "i16")
-        lanes = "load" if kind == "load" else "reads" if read else "writes"
-        for name, some in ((f"meet_{kind}", suspects), (f"lanes_{lanes}", apart)):
+        against = "load" if kind == "load" else "reads" if read else "writes"
+        for name, some in ((f"meet_{against}", suspects), (f"lanes_{against}", apart)):
             with b.if_(some != 0):
                 more = b.call("i16", f"gs_global_{name}", warp, race, shadow, units, entries, records, some)
                 b.store(b.load("i16", silent) | more, silent)
@@ -264,14 +265,17 @@ def _one(m: IrModule, kind: str) -> None:
 
 
 # -- where somebody else was ------------------------------------------------------------------------------------------
-def _meet(m: IrModule, kind: str) -> None:
-    """Reports what did not happen before; gives the lanes that store what is there already, which is no write."""
+def _meet(m: IrModule, against: str) -> None:
+    """Of a load, or of a store against earlier writes or reads: reports what did not happen before; gives the lanes
+    that store what is there already, which is no write.
+    """
+    kind = "load" if against == "load" else "store"
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
             f"{RECORDS} records", "i16 suspects")  # fmt: skip
-    with m.function("i16", f"gs_global_meet_{kind}", *head) as (b, args):
+    with m.function("i16", f"gs_global_meet_{against}", *head) as (b, args):
         warp, race, shadow, units, entries, records, suspects = args
         own, left, silent = warp.warp, b.alloca("i32"), b.alloca("i32")
-        stamps = _stamps(b, records)
+        stamps, read = _stamps(b, records), constant("i1", against == "reads")
         b.store(b.resize(suspects, "i32"), left)
         b.store(i32(0), silent)
         with b.loop() as done:
@@ -281,7 +285,7 @@ def _meet(m: IrModule, kind: str) -> None:
             alike = stamps == b.splat(b.extract(stamps, lane), HALF)
             group = b.resize(b.bitcast(alike, "i16"), "i32") & now
             b.store(now ^ group, left)
-            needed = b.call("i32", "gs_stamp_order", race, own, b.extract(records, lane))
+            needed = b.call("i32", "gs_stamp_order", race, own, b.extract(records, lane), read)
             with b.if_(needed != 0), b.lanes(group) as one:
                 _conflict(b, kind, (warp, race, shadow), needed, one, (units, entries, records), silent)
         b.ret(b.resize(b.load("i32", silent), "i16"))

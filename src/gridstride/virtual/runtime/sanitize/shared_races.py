@@ -107,10 +107,11 @@ def _race_meet(m: IrModule) -> None:
                 b.store(both, released, align=4)
                 b.store(learnt, row, align=4)
                 ahead = b.call("i32", "gs_stamps_take", race, i32(1))
+                after = ahead + 1
                 time = entry(b, race.field("acquired"), own)
                 others = b.intrinsic("umax", b.load("i32", time), race.released_at)
                 if device:
-                    b.call("void", "gs_race_publish", race, own)
+                    b.call("void", "gs_race_publish", race, own, after)
                 if acquires:
                     b.store(others, time)
                 race.released_at = others
