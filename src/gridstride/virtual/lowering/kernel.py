@@ -20,7 +20,7 @@ from gridstride.virtual.lowering.dispatch import EMITTERS
 from gridstride.virtual.lowering.frame_layout import machine_frame
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.calls.device_runtime import keep_errors
-from gridstride.virtual.lowering.observer import NullObserver, Observer
+from gridstride.virtual.lowering.observer import Observer
 from gridstride.virtual.lowering.program import Lowered, Program
 from gridstride.virtual.lowering.subwarp_calls import group_entry
 from gridstride.virtual.ptx.flow import cfg, liveness
@@ -34,7 +34,7 @@ def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observe
     Raises UnsupportedInstruction with the PTX line and the source line for what the virtual GPU does not have.
     """
     module = inline_waiting(module)
-    program = Program(module, module.functions[name], EMITTERS, observer or NullObserver())
+    program = Program(module, module.functions[name], EMITTERS, observer or Observer())
     effects = SyncEffects.of(program.functions)
     effects = replace(effects, wait=waiting_functions(program.functions, effects))
     program.waiting = effects.wait
@@ -178,7 +178,7 @@ def _watch_stack(cx: Lowering, end: Value) -> None:
     calls are not recursive the driver knows how much they take, and makes room.
     """
     program = cx.program
-    if isinstance(program.observer, NullObserver) or not calls_itself(program.module, cx.function):
+    if not program.observer.observes or not calls_itself(program.module, cx.function):
         return
     b, own = cx.b, program.frames[program.entry.name][1]
     with b.if_(b.compare("ugt", end, constant("i32", own + HARDWARE_STACK))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from gridstride.virtual.ir.builder import Value
 from gridstride.virtual.ptx.module import Address, Instruction
@@ -23,37 +23,10 @@ class Stored:
     type: str
 
 
-class Observer(Protocol):
-    """What an observed build adds to a kernel; the fast build adds nothing."""
+class Observer:
+    """What the fast build adds to a kernel, which is nothing; an observed build overrides what it wants to see."""
 
-    def block(self, cx: Lowering, index: int) -> None: ...
-    def access(
-        self,
-        cx: Lowering,
-        site: int,
-        access: Access,
-        address: Address | Value,
-        kind: str,
-        stored: Stored | Value | None = None,
-    ) -> None: ...
-    def touch(self, cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None: ...
-    def local(self, cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None: ...
-    def guarded(self, cx: Lowering) -> None: ...
-    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None: ...
-    def members(self, cx: Lowering, members: Value) -> None: ...
-    def shuffled(self, cx: Lowering, sources: Value, members: Value) -> None: ...
-    def bulk(self, cx: Lowering, name: str, *values: Value) -> None: ...
-    def sync(self, cx: Lowering) -> None: ...
-    def acquired(self, cx: Lowering) -> None: ...
-    def signalled(self, cx: Lowering) -> None: ...
-    def barrier(
-        self, cx: Lowering, index: int, site: int, pending: Sequence[Value], gates: Mapping[int, Value]
-    ) -> None: ...
-    def before(self, cx: Lowering, ins: Instruction) -> None: ...
-
-
-class NullObserver:
-    """The fast build's observer."""
+    observes = False
 
     def block(self, cx: Lowering, index: int) -> None:
         """Adds nothing."""

@@ -7,7 +7,6 @@ from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis import affine, cluster_use
 from gridstride.virtual.lowering.frame_layout import RESERVED, RESERVED_BYTES
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Special
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -65,7 +64,7 @@ def _slot(cx: Lowering) -> Value:
 def _reserved(cx: Lowering, name: str) -> Value:
     """Where the system's shared memory is, or its size (`cap`). Nobody writes it before cooperative groups use it."""
     start, size = cx.program.shared[RESERVED], RESERVED_BYTES
-    if not isinstance(cx.program.observer, NullObserver):
+    if cx.program.observer.observes:
         where = vector_constant("i32", [start] * LANES)
         cx.b.call("void", "gs_unset_shared_store", cx.warp, constant("i32", 1), where, constant("i32", size))
     return constant("i32", {"end": start + size, "cap": size}.get(name.rpartition("_")[2], start))

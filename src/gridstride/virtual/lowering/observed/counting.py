@@ -27,7 +27,7 @@ from gridstride.virtual.lowering.observed.instruction_classes import kind_of, te
 from gridstride.virtual.lowering.observed.lane_accesses import join_members, meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed.member_masks import check_members
 from gridstride.virtual.lowering.observed.taint import Taint
-from gridstride.virtual.lowering.observer import Stored
+from gridstride.virtual.lowering.observer import Observer, Stored
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
 
 BLOCK_COUNTERS = ("warps", "lanes")
@@ -36,8 +36,10 @@ BLOCK_COUNTERS = ("warps", "lanes")
 _ALLOCATING = (Symbol("malloc"), Symbol(f"{DEVICE_RUNTIME}Malloc"))
 
 
-class Counting:
+class Counting(Observer):
     """Gives every basic block and every access its counters, and remembers what they stand for."""
+
+    observes = True
 
     def __init__(self) -> None:
         self.blocks: list[BlockCounters] = []

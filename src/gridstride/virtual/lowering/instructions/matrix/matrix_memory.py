@@ -20,7 +20,6 @@ from gridstride.virtual.lowering.instructions.matrix.matrix_images import Image
 from gridstride.virtual.lowering.instructions.matrix.matrix_rows import copy
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.operand_checks import check
-from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
 from gridstride.virtual.ptx.types import TYPES
 
@@ -199,7 +198,7 @@ def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operan
     distance = b.op("ashr", scaled, constant(scaled.type, 3))
     kind = "i32" if space == "shared" else "i64"
     lines = b.op("add", start, b.op("mul", distance, vector_constant(kind, range(LANES))))
-    if not isinstance(cx.program.observer, NullObserver):
+    if cx.program.observer.observes:
         _observe_pieces(cx, image, access, start, distance, way)
     for j in range(image.pieces):
         at = b.op("add", lines, constant(lines.type, image.piece * j)) if j else lines

@@ -20,7 +20,6 @@ from gridstride.virtual.lowering.instructions.memory import addressing, memory
 from gridstride.virtual.lowering.instructions.memory.atomic_calls import ALLOWED, operation
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, cta_masks, site
 from gridstride.virtual.lowering.instructions.operand_checks import check
-from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register
 from gridstride.virtual.runtime.memory.reduce import REDUCTIONS
 
@@ -71,7 +70,7 @@ def _copy(cx: Lowering, ins: Instruction) -> None:
         more = more[:-1]
     counts = _counts(cx, more, wanted.bits)
     words = wanted.bits // 4
-    if not isinstance(cx.program.observer, NullObserver):
+    if cx.program.observer.observes:
         _later(cx, to, origin, counts, words)
     elif counts is None:
         _now(cx, to, origin, words)

@@ -14,7 +14,6 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import addressing, atomic_calls
 from gridstride.virtual.lowering.instructions.memory.cluster_addresses import store_remote
 from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
-from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Instruction, Sink, Vector
 from gridstride.virtual.ptx.types import TYPES
 
@@ -27,7 +26,7 @@ def store_async(cx: Lowering, ins: Instruction) -> None:
     space = memory_operands.space_of(ins)
     access = Access(space, size, ins.vector)
     number = cx.program.site(cx, access)
-    if space == "shared" and not isinstance(cx.program.observer, NullObserver):
+    if space == "shared" and cx.program.observer.observes:
         cx.program.observer.access(cx, number, access, where, "async")
         for j, item in enumerate(items):
             _later(cx, ins, number, size * j, cx.vector(item, f"b{8 * size}"))

@@ -21,7 +21,6 @@ from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_forms import (
 )
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import HEIGHT
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_watch import Watch
-from gridstride.virtual.lowering.observer import NullObserver
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
 from gridstride.virtual.ptx.operands import registers_of
 from gridstride.virtual.runtime.copies.matrix_descriptors import PIECE
@@ -40,7 +39,7 @@ def wgmma(cx: Lowering, ins: Instruction) -> None:
 
 def _watched(cx: Lowering) -> bool:
     """True in the observed build."""
-    return not isinstance(cx.program.observer, NullObserver)
+    return cx.program.observer.observes
 
 
 def _fence(cx: Lowering, ins: Instruction) -> None:
