@@ -24,7 +24,8 @@ from gridstride.judge.submission import check
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 FOLDER = Path(__file__).parent / "hostile"
-VICTIM = Path("/tmp/gridstride_hostile_victim")
+WRITTEN = "/tmp/gridstride_hostile_victim"  # as the hostile files have it
+VICTIM = Path(f"{WRITTEN}_{os.getpid()}")  # another worker of pytest has its own
 VICTIM_TEXT = "precious"
 NEED_TRITON = ("leaves_threads", "searches_memory")  # which are not about what the system allows
 
@@ -71,19 +72,24 @@ def _probe(**given: object) -> Worker:
         del sys.path[0]
 
 
+def hostile(path: Path) -> str:
+    """Its source, aimed at our victim."""
+    return path.read_text().replace(WRITTEN, str(VICTIM))
+
+
 def run(worker: Worker, source: str) -> str:
     return str(worker.ask(Message({"run": source}), seconds=20, doing="running").words["said"])
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
 def test_landlock_of_any_version_and_the_filter_hold(alone: Worker, path: Path) -> None:
-    assert run(alone, path.read_text()) == ""
+    assert run(alone, hostile(path)) == ""
     assert VICTIM.read_text() == VICTIM_TEXT
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
 def test_the_namespace_holds(apart: Worker, path: Path) -> None:
-    assert run(apart, path.read_text()) == ""
+    assert run(apart, hostile(path)) == ""
     assert VICTIM.read_text() == VICTIM_TEXT
 
 
