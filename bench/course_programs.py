@@ -1,6 +1,6 @@
 """What the course's programs take on a physical GPU, where a lesson has modelled times: days 12, 13, 14, 17, 18, 34, 37.
 
-    python bench/course_programs.py     # needs a GPU and nvcc; writes bench/results/course_programs_h200.json
+    python bench/course_programs.py     # needs a GPU and nvcc; writes bench/results/course_programs_<gpu>.json
 
 The drivers in bench/course_programs/ include a day's own worked program or solution and time it by the host's clock,
 or, where a kernel alone is meant, by events. Day 14's programs are run as they are: they print their times themselves.
@@ -135,7 +135,9 @@ def main() -> None:
                     assert mark == "figure", line
                     put(found.setdefault(program.name, {}), path, float(value))
         found["day014"] = {"launch_us": timed(folder)}
-    save("course_programs_h200", {"gpu": gpu_name(), "unit": "microseconds unless named", **found}, started=started)
+    gpu = gpu_name()
+    chip = gpu.split(",")[0].split()[1].lower()  # "NVIDIA H200, 580.159", "NVIDIA H100 80GB HBM3, 580.159"
+    save(f"course_programs_{chip}", {"gpu": gpu, "unit": "microseconds unless named", **found}, started=started)
     for day, figures in sorted(found.items()):
         print(day, figures)
 
