@@ -37,7 +37,7 @@ def test_a_wheel_passes_its_own_tests(problem: str, tmp_path: Path, monkeypatch:
     path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path,
                           env={**os.environ, "PYTHONPATH": path})  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-8000:]
     assert " passed" in done.stdout
 
 
@@ -48,9 +48,9 @@ def test_the_folder_is_built_by_pip(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index", "--target"]
     done = subprocess.run([*pip, str(tmp_path / "site"), str(tmp_path / "made")], capture_output=True, text=True,
                           check=False)  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-8000:]
     path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "made" / "tests")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path,
                           env={**os.environ, "PYTHONPATH": path})  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-8000:]

@@ -56,8 +56,13 @@ def test_the_honest_kernel_passes_and_its_time_is_explained() -> None:
     low, high = result.interval_ms
     assert low <= result.time_ms <= high
     assert 8 <= result.rounds <= 50
-    assert result.warm_ms < 1.1 * result.time_ms
     assert all(100 < mhz < 3000 for mhz in result.multiprocessor_mhz)
+
+
+def test_a_kernel_that_finds_its_data_in_the_cache_is_no_slower() -> None:
+    """Three times at most: what else the GPU does lies in some of the rounds."""
+    results = (judged(vector_add()) for _ in range(3))
+    assert any(result.warm_ms < 1.1 * result.time_ms for result in results)
 
 
 def test_rounds_end_early_where_the_interval_is_narrow() -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU
 
 _LOG_BYTES = 16 * 1024
+_NO_BINARY = 209  # CUDA_ERROR_NO_BINARY_FOR_GPU
 _RUNTIME = re.compile(r"\b(__cudaCDP2\w+|cudaCGSynchronize|cudaCGGetIntrinsicHandle)\b")
 _SYMBOLS = re.compile(r"undefined|unresolved|multiple definition|doesn't match|duplicate", re.IGNORECASE)
 
@@ -46,12 +47,24 @@ def link_module(device: PhysicalGPU, pieces: Sequence[Piece], texts: Sequence[st
                     "kernels that launch kernels need libcudadevrt.a, CUDA's device runtime, which was not found: "
                     "pip install nvidia-cuda-runtime"
                 )
-            _check(driver.cuLinkAddFile(state, kind.CU_JIT_INPUT_LIBRARY, str(path).encode(), 0, [], []), log, pieces)
+            added = driver.cuLinkAddFile(state, kind.CU_JIT_INPUT_LIBRARY, str(path).encode(), 0, [], [])
+            if int(added[0]) == _NO_BINARY:
+                raise DeviceError(newer_runtime(str(path), device.driver_version))
+            _check(added, log, pieces)
         image = _check(driver.cuLinkComplete(state), log, pieces)[0]
         return device.check(driver.cuModuleLoadData(image), "loading what was linked")
     finally:
         with suppress(DeviceError):
             driver.cuLinkDestroy(state)
+
+
+def newer_runtime(path: str, driver_version: int) -> str:
+    """What to say of a device runtime that holds nothing for this driver, a version as cuDriverGetVersion gives it."""
+    knows = f"{driver_version // 1000}.{driver_version % 1000 // 10}"
+    return (
+        f"kernels that launch kernels need CUDA's device runtime, and {path} is of a newer CUDA than the {knows} that "
+        f"this driver knows: pip install 'nvidia-cuda-runtime=={knows}.*', or a newer driver"
+    )
 
 
 def _check(result: tuple[Any, ...], log: bytearray, pieces: Sequence[Piece]) -> tuple[Any, ...]:
