@@ -1,4 +1,4 @@
-"""What the course's programs take on a physical GPU, where a lesson has modelled times: days 12, 13, 14, 17, 18, 34, 37.
+"""What the course's programs take on a physical GPU, where lessons have modelled times: see TIMED and programs().
 
     python bench/course_programs.py     # needs a GPU and nvcc; writes bench/results/course_programs_<gpu>.json
 
@@ -77,9 +77,7 @@ def named(source: str, name: str) -> tuple[str, ...]:
 
 
 def compile_cu(source: Path, target: Path, *options: str) -> Path:
-    subprocess.run(
-        ["nvcc", "-O2", "-std=c++17", "-arch=native", *options, "-o", str(target), str(source)], check=True
-    )
+    subprocess.run(["nvcc", "-O2", "-std=c++17", "-arch=native", *options, "-o", str(target), str(source)], check=True)
     return target
 
 

@@ -14,6 +14,7 @@ def test_a_runtime_that_is_newer_than_the_driver_is_named_with_the_version_that_
 
 
 def test_only_texts_that_call_the_device_runtime_need_it() -> None:
-    plain, calls = Piece(".visible .entry k() { ret; }", "k.cu"), Piece("call.uni __cudaCDP2LaunchDeviceV2, ();", "l.cu")
+    plain = Piece(".visible .entry k() { ret; }", "k.cu")
+    calls = Piece("call.uni __cudaCDP2LaunchDeviceV2, ();", "l.cu")
     assert not needs_runtime([plain])
     assert needs_runtime([plain, calls])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -19,6 +20,7 @@ from gridstride.export.errors import ExportError
 from gridstride.export.package import Package, package, write
 from gridstride.judge.find import find
 from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.toolchain import toolchain
 
 USE = """
 import torch, gelu_op
@@ -28,6 +30,10 @@ try:
     gelu_op.gelu(torch.ones(3))
 except ValueError as refused:
     print(refused)
+try:  # what the library itself says: its error has to pass through PyTorch's code, and through its own
+    torch.ops.gelu_op.gelu.default.redispatch(torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA), torch.zeros(4))
+except RuntimeError as refused:
+    print(str(refused).split(", ")[-1])
 with FakeTensorMode():
     x = torch.empty(3, 4, device="cuda")
     print(tuple(torch.ops.gelu_op.gelu(x).shape))
@@ -123,5 +129,33 @@ def test_the_compilers_that_come_as_wheels_build_one(
     assert done.stdout.splitlines() == [
         "gelu_op::gelu(Tensor x) -> Tensor",
         "gelu: x is on cpu, and the kernel is for an NVIDIA GPU",
+        "gelu: x is not on a GPU",
         "(3, 4)",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_compiler_that_brings_its_own_cpp_library_builds_one(
+    gelu: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some link it statically, and its streams would mix with those of the process."""
+    host = shutil.which("g++")
+    if host is None:
+        pytest.skip("no g++ on PATH")
+    nvcc = toolchain().nvcc
+    (tmp_path / "static").write_text(f'#!/bin/sh\nexec {host} "$@" -static-libstdc++\n')
+    (tmp_path / "static").chmod(0o755)
+    monkeypatch.setenv("CXX", str(tmp_path / "static"))
+    monkeypatch.setenv("PATH", f"{nvcc.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(wheel, "ARCHITECTURES", ((9, 0),))
+    compilers = wheel.found()
+    assert compilers.said == f"{nvcc} and {tmp_path / 'static'}"
+    write(gelu, tmp_path / "made")
+    with zipfile.ZipFile(wheel.build(gelu, tmp_path / "made", wheel.torch_folder(), compilers)) as file:
+        file.extractall(tmp_path / "site")
+    done = subprocess.run(
+        [sys.executable, "-c", USE], cwd=tmp_path / "site", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["gelu: x is not on a GPU", "(3, 4)"]

@@ -32,6 +32,10 @@ _TARGET = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 _FOLDERS = ("lib64", "lib", "lib/*", "targets/*/lib", "cuda*/lib64")
 _RUNTIMES = tuple(f"{folder}/libcudart_static.a" for folder in _FOLDERS)
 """Below a toolkit's folder, as NVIDIA's, Debian's and conda's are laid out; the last for an nvcc in /usr/local/bin."""
+_HIDDEN = "-Wl,--exclude-libs,ALL"
+"""For compilers that link the C++ library statically: its streams would mix with the process's own, and the first error
+of an op would crash. zig's linker does not know it, and its C++ library has other names.
+"""
 _AT_A_TIME = 2
 _SECONDS = 1800
 _VERSION = "0.1.0"
@@ -74,7 +78,8 @@ def found() -> Compilers:
         home = Path(os.environ.get("CUDA_HOME", Path(nvcc).resolve().parent.parent))
         runtime = next((path for each in _RUNTIMES for path in sorted(home.glob(each))), None)
         if runtime is not None:
-            return Compilers((nvcc, "-ccbin", host), (host,), (str(runtime), "-lrt"), os.environ, f"{nvcc} and {host}")
+            words = (nvcc, "-ccbin", host)
+            return Compilers(words, (host, _HIDDEN), (str(runtime), "-lrt"), os.environ, f"{nvcc} and {host}")
     try:
         tools = toolchain()
     except ProgramError as missing:

@@ -7,6 +7,8 @@
 #include <climits>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,6 +16,7 @@
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -27,6 +30,33 @@ using torch::headeronly::ScalarType;
 using torch::headeronly::toString;
 using torch::stable::Tensor;
 using Sizes = std::vector<int64_t>;
+
+// A call of an op as PyTorch makes it: what is given and what is returned lie on one stack.
+using Boxed = void(StableIValue* stack, uint64_t given, uint64_t returned);
+
+// Whether it ran; if not, what the exception said. Nothing is thrown out of here.
+template <Boxed* op>
+__attribute__((noinline)) bool ran(StableIValue* stack, uint64_t given, uint64_t returned, char* words,
+                                   size_t room) noexcept
+{
+    try {
+        op(stack, given, returned);
+        return true;
+    } catch (const std::exception& error) {
+        std::snprintf(words, room, "%s", error.what());
+        return false;
+    }
+}
+
+// The op as it is registered. An error is thrown by PyTorch's own library, and no frame that it passes has to look at it:
+// this library may have been built with another C++ runtime, and neither catches what the other throws.
+template <Boxed* op>
+void guarded(StableIValue* stack, uint64_t given, uint64_t returned)
+{
+    char words[2048];
+    if (!ran<op>(stack, given, returned, words, sizeof words))
+        aoti_torch_check(false, "guarded", __FILE__, __LINE__, words);
+}
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
