@@ -36,6 +36,13 @@ SHAPES = {
         family="qwen3", vocabulary=300, width=128, layers=2, heads=2, kv_heads=2, head_width=128, hidden=256,
         context=256, tied=True, head_norm=True,
     ),
+    "mistral": DecoderConfig(
+        family="mistral", vocabulary=300, width=160, layers=2, heads=4, kv_heads=1, head_width=128, hidden=224,
+        context=256, rotary_base=1_000_000.0,
+    ),
+    "phi3": DecoderConfig(
+        family="phi3", vocabulary=300, width=192, layers=2, heads=3, kv_heads=3, head_width=64, hidden=128, context=256,
+    ),
 }  # fmt: skip
 every_device = pytest.mark.parametrize("device", DEVICES)
 every_shape = pytest.mark.parametrize("shape", SHAPES)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from fake_runner import run, submit, tokens
 
+from gridstride.models import families
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.engine import NOT_FINITE, Engine
@@ -79,3 +81,31 @@ def test_half_precision_runs(decoder: Decoder) -> None:
     torch.manual_seed(0)
     half = Decoder(CONFIG).eval().to(torch.bfloat16)
     assert {len(found) for found in said(half, "abcd", temperature=1.0).values()} == {30}
+
+
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "qwen2": {"qkv_bias": True},
+    "qwen3": {"head_norm": True, "tied": True},
+    "mistral": {"rotary_base": 1_000_000.0},
+    "phi3": {"kv_heads": 4},
+    "granite": {"embedding_scale": 6.0, "residual_scale": 0.5, "attention_scale": 0.3, "logit_divisor": 2.0},
+    "olmo2": {"joint_norm": True, "norm_after": True},
+    "gpt2": {
+        "kv_heads": 4, "rotary_base": None, "tied": True, "qkv_bias": True, "output_bias": True, "mlp_bias": True,
+        "norm": "layer", "activation": "gelu_tanh",
+    },
+}  # fmt: skip
+assert set(FAMILIES) == set(families.FAMILIES)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_says_the_same_on_a_gpu(family: str) -> None:
+    torch.manual_seed(1)
+    made = Decoder(replace(CONFIG, family=family, **FAMILIES[family])).eval()
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.normal_(0.5 if weight.dim() == 1 else 0.0, 0.2)
+    at_home = said(made, "abcd", temperature=0.0)
+    assert said(made.to("cuda"), "abcd", temperature=0.0) == at_home
