@@ -280,7 +280,7 @@ COPIES = """__global__ void twice(const float* x, float* y, int n)
 
 def test_an_empty_size_is_named_where_its_result_was_not_written(doubling: Problem) -> None:
     from gridstride.judge.problem import Case
-    from gridstride.judge.results.patterns import Pattern
+    from gridstride.judge.results.evidence import Pattern
     from gridstride.judge.results.wrong_result import _hint
 
     kernel = build(doubling, parse_kernel("// grid: 1\n// block: 32\n" + COPIES), gs.VirtualGPU())
@@ -291,7 +291,7 @@ def test_an_empty_size_is_named_where_its_result_was_not_written(doubling: Probl
 
 def test_a_float_index_is_named_where_it_is_no_longer_exact(doubling: Problem) -> None:
     from gridstride.judge.problem import Case
-    from gridstride.judge.results.patterns import Pattern
+    from gridstride.judge.results.evidence import Pattern
     from gridstride.judge.results.wrong_result import _hint
 
     source = COPIES.replace("threadIdx.x", "(int)(float)(blockIdx.x * 32 + threadIdx.x)")

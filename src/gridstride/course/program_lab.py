@@ -226,7 +226,8 @@ class ProgramLab:
         """What is wrong in the files that the program was to write."""
         import numpy as np
 
-        from gridstride.judge.results.patterns import Evidence, describe
+        from gridstride.judge.results.evidence import Evidence
+        from gridstride.judge.results.patterns import describe
         from gridstride.judge.verify import compared
 
         problem = self._problem

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gridstride.judge.results.patterns import PATTERNS, Evidence, Pattern, describe
+from gridstride.judge.results.evidence import PATTERNS, Evidence, Pattern
+from gridstride.judge.results.patterns import describe
 
 RIGHT = np.random.default_rng(0).standard_normal((40, 24)).astype(np.float32)
 

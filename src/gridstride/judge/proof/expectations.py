@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gridstride.judge.finding_kinds import unknown_kind
 from gridstride.judge.header import Expectation, HeaderError, KernelFile, read_kernel
-from gridstride.judge.results.patterns import PATTERNS
+from gridstride.judge.results.evidence import PATTERNS
 
 
 def read(path: Path) -> KernelFile | str:

@@ -13,7 +13,8 @@ from gridstride.judge.execution.subject import Subject
 from gridstride.judge.problem import Array, Case, Problem
 from gridstride.judge.reference.prepared_cases import Prepared
 from gridstride.judge.reference.tolerance import Comparison
-from gridstride.judge.results.patterns import Evidence, Pattern, describe
+from gridstride.judge.results.evidence import Evidence, Pattern
+from gridstride.judge.results.patterns import describe
 from gridstride.judge.verdict import Finding
 
 _KEPT = (
