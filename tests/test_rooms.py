@@ -86,7 +86,7 @@ UPWARD: dict[str, dict[tuple[str, str], str]] = {
 
 UPWARD_TYPES: dict[str, dict[tuple[str, str], str]] = {
     "virtual": {
-        ("launch.loaded", "gpu"): "a device loads modules, and a module is of one device",
+        ("launch.virtual_module", "gpu"): "a device loads modules, and a module is of one device",
     },
     "judge": {},
     "serve": {},

@@ -38,13 +38,13 @@ import numpy as np  # noqa: E402
 
 import gridstride as gs  # noqa: E402
 from gridstride.compiler import nvrtc  # noqa: E402
-from gridstride.virtual.launch import loaded  # noqa: E402
+from gridstride.virtual.launch import linking  # noqa: E402
 from gridstride.virtual.lowering import kernel  # noqa: E402
 from gridstride.virtual.machine import engine  # noqa: E402
 
 IMPORTED = time.process_time()
 clock(nvrtc, "_compile", "nvrtc")
-clock(loaded, "parse", "parse")
+clock(linking, "parse", "parse")
 clock(kernel, "lower_kernel", "lower")
 clock(engine, "compile_object", "llvm")
 clock(engine, "_load", "load")

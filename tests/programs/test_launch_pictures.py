@@ -13,7 +13,7 @@ from gridstride.programs.timeline.calls import TimelineCalls
 from gridstride.protocol import Shape
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.launch.loaded import VirtualKernel
+from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 
 STEP = 3
 SOURCE = """__device__ int counted;

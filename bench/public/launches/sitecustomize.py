@@ -15,7 +15,7 @@ _FILE = os.environ.get("GRIDSTRIDE_LAUNCHES", "")
 
 
 def _note() -> None:
-    from gridstride.virtual.launch.loaded import VirtualKernel
+    from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 
     launch = VirtualKernel.launch
     known: set[tuple[str, str]] = set()

@@ -34,7 +34,8 @@ from gridstride.programs.timeline.model import TO_PEER, WITHIN
 from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.launch.loaded import VirtualKernel, VirtualModule
+from gridstride.virtual.launch.virtual_kernel import VirtualKernel
+from gridstride.virtual.launch.virtual_module import VirtualModule
 from gridstride.virtual.machine import tiers
 from gridstride.virtual.machine.memory.images import VirtualImage
 from gridstride.virtual.observe.registers import registers_of

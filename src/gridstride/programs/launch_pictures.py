@@ -21,7 +21,7 @@ from gridstride.protocol import DeviceError, LaunchError, Shape
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.launch.loaded import VirtualKernel
+from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.observe.run import Run
 from gridstride.virtual.ptx.syntax_errors import PtxError
 

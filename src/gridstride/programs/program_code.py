@@ -13,7 +13,7 @@ from gridstride.programs.fat_binary import NoPtx, fat_binary, is_fat_binary, ptx
 from gridstride.programs.status import Status
 from gridstride.protocol import LinkError, OutOfDeviceMemory, Piece
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
-from gridstride.virtual.launch.loaded import linked
+from gridstride.virtual.launch.linking import linked
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.syntax_errors import PtxError
 

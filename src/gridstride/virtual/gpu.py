@@ -20,7 +20,7 @@ from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutO
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import caller, leaks
-from gridstride.virtual.launch.loaded import VirtualModule
+from gridstride.virtual.launch.virtual_module import VirtualModule
 from gridstride.virtual.machine.launch_queue import GridCount
 from gridstride.virtual.machine.memory.addresses import affordable
 from gridstride.virtual.machine.memory.arena import PAGE, Arena, host_memory

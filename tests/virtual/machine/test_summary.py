@@ -9,7 +9,7 @@ import pytest
 
 import gridstride as gs
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
-from gridstride.virtual.launch import loaded
+from gridstride.virtual.launch import linking
 from gridstride.virtual.machine import engine
 from gridstride.virtual.machine.summary import Summary, summarise
 from gridstride.virtual.ptx import parse
@@ -87,7 +87,7 @@ def test_a_text_seen_before_is_loaded_and_launched_without_parsing(monkeypatch: 
         raise AssertionError("parsed again")
 
     assert run() == 42
-    monkeypatch.setattr(loaded, "parse", refuse)
+    monkeypatch.setattr(linking, "parse", refuse)
     assert run() == 42
 
 

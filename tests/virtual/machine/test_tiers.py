@@ -15,7 +15,7 @@ import pytest
 from gridstride.compiler.nvrtc import compile_cuda
 from gridstride.protocol import Shape
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.launch.loaded import VirtualKernel
+from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.machine import tiers, variant
 from gridstride.virtual.machine.tiers import Replacement
 from gridstride.virtual.machine.variant import Variant

@@ -30,7 +30,7 @@ from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, LaunchError, Shape, UnknownName
 from gridstride.virtual.errors import source_name
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.launch.loaded import VirtualKernel, resident_blocks
+from gridstride.virtual.launch.virtual_kernel import VirtualKernel, resident_blocks
 from gridstride.virtual.machine.schedule import IN_STEP, IN_TURN, REVERSED, Schedule, seeded
 from gridstride.virtual.ptx.syntax_errors import PtxError
 

@@ -22,7 +22,7 @@ from gridstride.programs.timeline.totals import Totals
 from gridstride.protocol import Shape
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
-from gridstride.virtual.launch.loaded import VirtualKernel
+from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.observe.counters import LineCounters
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from gridstride.virtual.machine.launch_queue import Failure, LaunchQueue, Queued
 from gridstride.virtual.machine.variant import Tables
 
 if TYPE_CHECKING:
-    from gridstride.virtual.launch.loaded import VirtualKernel
+    from gridstride.virtual.launch.virtual_kernel import VirtualKernel
     from gridstride.virtual.observe.run import Run
 
 

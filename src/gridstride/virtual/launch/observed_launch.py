@@ -10,7 +10,7 @@ from gridstride.virtual.launch.child_grids import ChildGrids
 from gridstride.virtual.observe.run import Run, observe_one
 
 if TYPE_CHECKING:
-    from gridstride.virtual.launch.loaded import VirtualKernel
+    from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 
 
 def observe(kernel: VirtualKernel, shape: Shape, packed: bytes) -> Run:

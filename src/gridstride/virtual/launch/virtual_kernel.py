@@ -1,49 +1,38 @@
-"""A PTX module on the virtual GPU: its variables in the arena, its kernels ready to launch."""
+"""A kernel on the virtual GPU: compiled for each kind of block, launched, and what went wrong in it."""
 
 from __future__ import annotations
 
-import functools
 import math
-import re
-from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Dim3, LaunchError, Piece, Shape, Stream
+from gridstride.protocol import Dim3, LaunchError, Shape, Stream
 from gridstride.virtual.abi.layout import FAULT, LANES
 from gridstride.virtual.chips import Chip
-from gridstride.virtual.errors import UnsupportedTarget, source_name
+from gridstride.virtual.errors import source_name
 from gridstride.virtual.findings import fault_messages
 from gridstride.virtual.findings.cluster_faults import warn_of_exited
 from gridstride.virtual.findings.elements import out_of_array, polled_in_array
-from gridstride.virtual.findings.finding import KernelFault, KernelFinding
+from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.findings.lifetimes import after_free, of_another_gpu
 from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
 from gridstride.virtual.launch.child_grids import ChildGrids
+from gridstride.virtual.launch.linking import ptx_version
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
-from gridstride.virtual.machine import graph_conditions, grid_barrier
 from gridstride.virtual.machine.cluster_shape import cluster_of
-from gridstride.virtual.machine.launch_queue import LaunchQueue
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, lane_watched
 from gridstride.virtual.machine.schedule import IN_TURN, fill
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
-from gridstride.virtual.machine.summary import Entry, Placed, summary
-from gridstride.virtual.machine.variant import Tables, Variant, build, digest
+from gridstride.virtual.machine.summary import Entry
+from gridstride.virtual.machine.variant import Tables, Variant, build
 from gridstride.virtual.machine.watch import WATCHER
-from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.isa import ISA, Class
-from gridstride.virtual.ptx.link import link
-from gridstride.virtual.ptx.module import Module
-from gridstride.virtual.ptx.syntax_errors import PtxError
 
 if TYPE_CHECKING:
-    from gridstride.virtual.gpu import VirtualGPU
+    from gridstride.virtual.launch.virtual_module import VirtualModule
     from gridstride.virtual.observe.run import Run
-
-CONSTANT_BYTES = 64 << 10
-"""Constants of a module that the assembler accepts on every chip (CUDA C++ Programming Guide, compute capabilities)."""
 
 MOST_IN_A_ROW = 64
 """Blocks that a worker takes at a time from a large grid."""
@@ -69,103 +58,6 @@ def resident_blocks(chip: Chip, shape: Shape, shared: int, title: str, *, team: 
             f"{resident} blocks of {shape.threads} threads with {shared} bytes of shared memory at a time"
         )
     return resident
-
-
-class VirtualModule:
-    """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
-
-    def __init__(self, device: VirtualGPU, pieces: tuple[Piece, ...]) -> None:
-        self.device, self.pieces = device, pieces
-        for piece in pieces:
-            check_target(piece.ptx, device.properties)
-        self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
-        self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
-        self._addresses: dict[str, tuple[int, int]] = {}
-        self._shared: set[str] = set()
-        known = summary(self.text_digest, self._parse)
-        if known.constants > CONSTANT_BYTES:
-            raise DeviceError(
-                f"{pieces[0].filename} has {known.constants:,} bytes of __constant__ variables, a module may have "
-                f"{CONSTANT_BYTES:,}: put the larger ones into __device__ memory"
-            )
-        self._entries = known.entries
-        self._place(known.variables)
-        self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
-
-    @property
-    def parsed(self) -> Module:
-        """The typed module."""
-        return self._parse()
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The source of each file, where there are several."""
-        return {p.filename: p.source for p in self.pieces if p.source} if len(self.pieces) > 1 else {}
-
-    def source_of(self, findings: tuple[KernelFinding, ...]) -> str | None:
-        """The text that the first of the findings is about, as far as it is at hand."""
-        return self.texts.get(findings[0].file or "") if len(self.pieces) > 1 else self.pieces[0].source
-
-    def global_address(self, name: str) -> tuple[int, int]:
-        """Address and bytes of a module-scope variable; KeyError when there is none."""
-        return self._addresses[name]
-
-    def variables(self) -> list[tuple[int, int]]:
-        """Address and bytes of each variable that is this module's own."""
-        return [place for name, place in self._addresses.items() if name not in self._shared]
-
-    def variable_names(self) -> tuple[str, ...]:
-        """Its variables, those included that lie where another module's do."""
-        return tuple(self._addresses)
-
-    def written(self, most: int) -> dict[str, tuple[int, int]]:
-        """Bytes of each variable of its own that has not more than `most`, and behind which of them the last observed
-        launch wrote none.
-        """
-        own = {n: (at, size) for n, (at, size) in self._addresses.items() if n not in self._shared and size <= most}
-        return {name: (size, self.device.shadow.end_of_writes(address, size)) for name, (address, size) in own.items()}
-
-    @functools.cached_property
-    def launch_queue(self) -> LaunchQueue:
-        """Where this module's kernels leave what they launch."""
-        return LaunchQueue(self.device, self._entries, self.device.pending_launches)
-
-    def kernel_number(self, number: int) -> VirtualKernel:
-        """The kernel that a function pointer's number stands for."""
-        return next(k for k in self.kernels.values() if k.number == number)
-
-    def address(self, key: str) -> int:
-        return self._addresses[key][0]
-
-    def _place(self, variables: tuple[Placed, ...]) -> None:
-        for v in variables:
-            self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
-            self.device.own.add(self.address(v.key))
-        for v in variables:
-            data = bytearray(v.data.ljust(max(1, v.size), b"\0"))
-            for p in v.pointers:
-                data[p.offset : p.offset + p.size] = p.value(self.address(p.target))
-            self.device.copy_in(self.address(v.key), np.frombuffer(data, np.uint8))
-
-    def share(self, name: str, address: int) -> None:
-        """Has a variable lie where another module's does, which keeps it."""
-        own, size = self._addresses[name]
-        self.device.free(own)
-        self._addresses[name] = address, size
-        self._shared.add(name)
-
-    def release(self) -> None:
-        """Gives the variables' memory back."""
-        for name, (address, _) in self._addresses.items():
-            if name not in self._shared:
-                self.device.free(address)
-        self._addresses.clear()
-        if "launch_queue" in self.__dict__:
-            self.launch_queue.release()
-
-    def __del__(self) -> None:
-        if getattr(self, "_addresses", None):
-            self.device.abandon(self.release)
 
 
 class VirtualKernel:
@@ -398,50 +290,3 @@ class VirtualKernel:
         if found.kind == "trap" and not session.launch["envreg"].any():
             found = outside_a_cooperative_grid(found, self.module.parsed)
         raise KernelFault((found,), self.module.source_of((found,)))
-
-
-_OWN = (
-    (grid_barrier.NAMES, grid_barrier.PTX, "<grid barrier>"),
-    (graph_conditions.NAMES, graph_conditions.PTX, "<conditional handle>"),
-)
-"""Functions of CUDA's device runtime that are PTX of ours."""
-
-
-def linked(pieces: tuple[Piece, ...]) -> Module:
-    """The texts parsed and made one; PtxError, LinkError."""
-    from gridstride.virtual.lowering.instructions.calls.builtins import BUILTINS
-
-    modules = [_parsed(piece) for piece in pieces]
-    for names, ptx, filename in _OWN:
-        if any(name in m.functions and not m.functions[name].defined for m in modules for name in names):
-            modules.append(parse(ptx, filename=filename))
-    return link(modules, known=BUILTINS.keys())
-
-
-def _parsed(piece: Piece) -> Module:
-    try:
-        return parse(piece.ptx, filename=piece.filename)
-    except PtxError as error:
-        if piece.source is None:
-            raise
-        raise error.of_compiled(piece.ptx) from None
-
-
-def ptx_version(ptx: str) -> tuple[int, int]:
-    """(8, 1) for `.version 8.1`; (0, 0) where the parser has refused the text already."""
-    found = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def check_target(ptx: str, chip: DeviceProperties) -> None:
-    """Refuses PTX for another architecture, as the driver would: newer, or another chip's own (`sm_90a`)."""
-    found = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", ptx, re.MULTILINE)
-    if found is None:
-        return  # the parser says what is missing
-    wanted = divmod(int(found[1]), 10)
-    own = chip.compute_capability
-    if wanted > own or (found[2] == "a" and wanted != own):
-        raise UnsupportedTarget(
-            f"the PTX is for sm_{found[1]}{found[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
-            "another chip with gs.VirtualGPU(…)"
-        )
