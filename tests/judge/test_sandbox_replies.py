@@ -21,7 +21,7 @@ from gridstride.judge.find import find
 from gridstride.judge.header import HeaderError, parse_kernel
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.report.kernel_page import render
-from gridstride.judge.sandbox import records
+from gridstride.judge.sandbox import checked_words, records
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError
@@ -63,7 +63,7 @@ def test_anything_is_read_as_what_it_should_be_or_refused(parse: Any, words: Any
     said = ""
     try:
         parse(words)
-    except records.MalformedError as refused:
+    except checked_words.MalformedError as refused:
         said = str(refused)
     assert len(said.splitlines()) <= 1
 

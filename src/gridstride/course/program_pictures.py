@@ -17,7 +17,7 @@ from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.explain.launch import Launch, launch_profile
 from gridstride.judge.header import LaunchShape
 from gridstride.judge.report.launches_page import Program, render
-from gridstride.judge.sandbox import records
+from gridstride.judge.sandbox import checked_words, records, run_records
 from gridstride.plain import plain
 from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import ProgramError
@@ -73,7 +73,7 @@ def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) ->
     """What the program's process says of its launches, looked at first; NothingToShow."""
     try:
         found = [_launch(each, chip_name, source, filename) for each in outcome.ended.launches[:MOST]]
-    except records.MalformedError as error:
+    except checked_words.MalformedError as error:
         raise NothingToShow(f"what the program's process says of its launches is none: {error}") from error
     if found:
         return sorted(found, key=lambda each: -each.us)
@@ -83,23 +83,23 @@ def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) ->
     raise NothingToShow("the program launched no kernel in the lab's first run, so there are no pictures")
 
 
-@records.strict
+@checked_words.strict
 def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str) -> Launch:
     grid, block, shared = words["shape"]
-    shape = LaunchShape(_dim3(grid), _dim3(block), records.whole(shared, 0, _MOST_SHARED))
-    run = records.run_of(words["run"], chip_name=chip_name, shape=shape, source=source, findings=())
+    shape = LaunchShape(_dim3(grid), _dim3(block), checked_words.whole(shared, 0, _MOST_SHARED))
+    run = run_records.run_of(words["run"], chip_name=chip_name, shape=shape, source=source, findings=())
     called = signatures(source).get(run.kernel.partition("<")[0])
     names = [each.name for each in called.parameters] if called else []
     accesses = [_named(each, names) for each in records.accesses_of(words["accesses"])]
     us = float(words["us"])
     if not math.isfinite(us) or us < 0:
-        raise records.MalformedError("a time that is none")
+        raise checked_words.MalformedError("a time that is none")
     profile = launch_profile(run, source, filename, accesses, records.steps_of(words["way"]))
-    return Launch(run.kernel, records.whole(words["launches"], 1, _MOST_COUNTED), us, profile)
+    return Launch(run.kernel, checked_words.whole(words["launches"], 1, _MOST_COUNTED), us, profile)
 
 
 def _dim3(words: Sequence[Any]) -> tuple[int, int, int]:
-    x, y, z = (records.whole(each, 1, _MOST_COUNTED) for each in words)
+    x, y, z = (checked_words.whole(each, 1, _MOST_COUNTED) for each in words)
     return x, y, z
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from gridstride.judge.execution import lane_timeline, probe
 from gridstride.judge.execution.access_map import AccessProbes, WarpAccess
 from gridstride.judge.execution.lane_timeline import Step
-from gridstride.judge.sandbox import records
+from gridstride.judge.sandbox import records, run_records
 from gridstride.protocol import DeviceError, LaunchError, Shape
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.findings.finding import KernelFault
@@ -50,7 +50,7 @@ class _Pictured:
         assert self.run is not None
         shape = [list(self.shape.grid), list(self.shape.block), self.shape.shared]
         return {"shape": shape, "launches": self.launches, "us": self.us,
-                "run": records.run_words(self.run, self.kernel),
+                "run": run_records.run_words(self.run, self.kernel),
                 "accesses": [records.access_words(each) for each in self.accesses],
                 "way": [records.step_words(each) for each in self.way]}  # fmt: skip
 

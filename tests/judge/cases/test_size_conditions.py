@@ -21,7 +21,8 @@ from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.find import find
 from gridstride.judge.header import Launch, parse_kernel
 from gridstride.judge.problem import Problem
-from gridstride.judge.sandbox.records import MalformedError, facts_of, facts_words
+from gridstride.judge.sandbox.checked_words import MalformedError
+from gridstride.judge.sandbox.records import facts_of, facts_words
 
 MOST = 3_000_000
 

@@ -10,7 +10,7 @@ import gridstride as gs
 from gridstride.judge.explain import Explanation, explain
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile, parse_kernel
-from gridstride.judge.sandbox import records
+from gridstride.judge.sandbox import checked_words, records
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.submission import submission
 
@@ -86,5 +86,5 @@ def test_the_problem_s_own_kernels_are_run_here_as_in_a_climb(monkeypatch: pytes
 def test_a_forged_access_is_refused(change: dict[str, object]) -> None:
     honest = {"line": 3, "space": "global", "bytes": 4, "writes": False, "array": "x", "addresses": [0] * 32}
     assert records.accesses_of([honest])
-    with pytest.raises(records.MalformedError):
+    with pytest.raises(checked_words.MalformedError):
         records.accesses_of([{**honest, **change}])

@@ -9,7 +9,7 @@ from typing import Any
 from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Signature
-from gridstride.judge.sandbox import landlock, records, seccomp
+from gridstride.judge.sandbox import checked_words, landlock, records, seccomp
 from gridstride.judge.sandbox.client import StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits
 from gridstride.judge.sandbox.python_header import PythonFile, filled_in, no_launch, parameter_types
@@ -70,7 +70,7 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
         return _compiled(reply, file, launch, signature)
     except StoppedError as stopped:
         raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped
-    except records.MalformedError as error:
+    except checked_words.MalformedError as error:
         raise RefusedError(Finding("compile_error", f"the worker's reply is not one: {error}")) from error
 
 
@@ -80,26 +80,28 @@ def _compiled(reply: Message, file: PythonFile, launch: Launch, signature: Signa
         finding = {"kind": "compile_error", "message": said["refused"], "line": said.get("line"), "thread": None}
         raise RefusedError(*records.findings_of([finding]))
     if len(reply.buffers) != 1 or not isinstance(said.get("entry"), str):
-        raise records.MalformedError("no PTX and no entry")
+        raise checked_words.MalformedError("no PTX and no entry")
     names = [p.name for p in signature.parameters]
     order, launch = _matched(said, file, launch, names)
     if file.language == "triton":
-        threads = records.whole(said.get("threads"), 1, _MOST_THREADS)
-        launch = replace(launch, block=(str(threads),), shared=str(records.whole(said.get("shared"), 0, _MOST_SHARED)))
-    words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": records.text(said["entry"], 1000),
-             "hidden": records.whole(said.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
+        threads = checked_words.whole(said.get("threads"), 1, _MOST_THREADS)
+        launch = replace(
+            launch, block=(str(threads),), shared=str(checked_words.whole(said.get("shared"), 0, _MOST_SHARED))
+        )
+    words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": checked_words.text(said["entry"], 1000),
+             "hidden": checked_words.whole(said.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
              "filename": file.kernel.filename, "language": file.language}  # fmt: skip
     return Compiled(words, launch, records.notes_of(said.get("notes")))
 
 
-@records.strict
+@checked_words.strict
 def _matched(
     said: Mapping[str, Any], file: PythonFile, launch: Launch, names: list[str]
 ) -> tuple[list[int | str], Launch]:
     """Where each parameter's value comes from, and the launch with the kernel's own names in it filled in."""
     order = [_place(each, len(names), file.arguments) for each in said["order"][:_MOST_PARAMETERS]]
     constants = {
-        str(name): records.whole(value, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
+        str(name): checked_words.whole(value, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
         for name, value in said["constants"].items()
     }
     own = [str(name) for name in said["own"][:_MOST_PARAMETERS]]
@@ -111,4 +113,4 @@ def _place(given: Any, count: int, arguments: Mapping[str, str]) -> int | str:
     """The place of a problem's parameter, or one of the file's own expressions; MalformedError for anything else."""
     if isinstance(given, str):
         return arguments[given]
-    return records.whole(given, 0, count - 1)
+    return checked_words.whole(given, 0, count - 1)

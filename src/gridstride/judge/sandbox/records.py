@@ -1,16 +1,15 @@
-"""Runs, findings and kernels as JSON and back. What comes from a worker is taken for what it says to be and no more.
+"""Findings, kernels and what is known of them as JSON and back, with nothing taken for more than it is.
 
-`findings_of`, `blame_of`, `accesses_of` and `run_of` raise MalformedError for anything that is no such thing, whatever
-it is; what they return is of the types and within the ranges that the rest of the judge counts on.
+`findings_of`, `blame_of` and `accesses_of` raise MalformedError for anything that is no such thing, whatever it is;
+what they return is of the types and within the ranges that the rest of the judge counts on.
 """
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
 from gridstride.compiler import Diagnostic
 from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
@@ -20,17 +19,10 @@ from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
-from gridstride.judge.header import Launch, LaunchShape
+from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Parameter, Signature
+from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole
 from gridstride.judge.verdict import Finding
-from gridstride.plain import plain
-from gridstride.virtual.chips import chip
-from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, TENSOR_TYPES
-from gridstride.virtual.machine.memory.heap import HeapUse
-from gridstride.virtual.observe.counters import Counters, LineCounters
-from gridstride.virtual.observe.model import Model
-from gridstride.virtual.observe.registers import Registers, estimate
-from gridstride.virtual.observe.run import Run
 
 _LONGEST = 20_000  # characters of any text that a worker says
 _MOST_FINDINGS = 1000
@@ -40,62 +32,12 @@ _MOST_VARIABLES, _LONGEST_VARIABLE = 256, 1000
 _MOST_NOTES, _LONGEST_NOTE = 8, 1000
 _MOST_ACCESSES, _LANES = 64, 32
 _LARGEST_ACCESS = 16  # bytes for a lane
-_MOST_LINES = 1 << 24  # of a source
 _MOST_LINES_OF_A_STRETCH = 1 << 10
 _MOST_THREADS = 1 << 31  # along a side of a grid
 _MOST_COUNTED = 1 << 62
-_MOST_SHARED, _MOST_REGISTERS = 1 << 20, 1 << 10  # more than any chip has
 _LARGEST_ADDRESS = 1 << 50
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SPACES = ("global", "shared", "local", "generic", "const", "param")
-_COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-
-class MalformedError(Exception):
-    """A reply that is none."""
-
-
-def strict(parse: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Whatever goes wrong while a stranger's words are read, the words are at fault."""
-
-    @functools.wraps(parse)
-    def strict(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        try:
-            return parse(*args, **kwargs)
-        except (MalformedError, MemoryError):
-            raise
-        except Exception as error:
-            raise MalformedError(text(f"{type(error).__name__}: {error}", 200)) from error
-
-    return strict
-
-
-def text(value: object, longest: int = _LONGEST) -> str:
-    """A text to be shown: nothing that could play with a terminal, and not without end. Of anything else, what it is:
-    what is nested deeply has no text.
-    """
-    return plain(value[:longest] if isinstance(value, str) else f"a {type(value).__name__}")
-
-
-def whole(value: object, least: int, most: int) -> int:
-    """A whole number within its range; MalformedError."""
-    if type(value) is not int or not least <= value <= most:
-        raise MalformedError(f"a {type(value).__name__} that is not within {least} to {most}")
-    return value
-
-
-def _line(value: object) -> int | None:
-    """A line of the source; none for one that no source has, as a #line of the submission's may say."""
-    return value if type(value) is int and 0 <= value <= _MOST_LINES else None
-
-
-def _named(value: object, longest: int) -> str:
-    if not isinstance(value, str):
-        raise MalformedError(f"a {type(value).__name__} in the place of a text")
-    return text(value, longest)
 
 
 def case_words(case: Case) -> dict[str, Any]:
@@ -150,8 +92,8 @@ def _tokens(words: Any) -> tuple[int | str, ...]:
 def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:
     if kind not in ("whole", "long", "float"):
         raise MalformedError("a division of no kind")
-    counts = whole(takes, 1, _MOST_LINES), whole(instructions, 1, _MOST_LINES)
-    return Division(whole(line, 1, _MOST_LINES), kind, *counts)
+    counts = whole(takes, 1, MOST_LINES), whole(instructions, 1, MOST_LINES)
+    return Division(whole(line, 1, MOST_LINES), kind, *counts)
 
 
 @strict
@@ -198,7 +140,7 @@ def path_of(words: Any) -> KernelPath:
     outcomes, lines = words["outcomes"], words["unreached"]
     if len(outcomes) > 2 * _MOST_OUTCOMES or len(lines) > _MOST_OUTCOMES:
         raise MalformedError(f"a path of {len(outcomes)} digits and {len(lines)} lines")
-    reached = frozenset(whole(line, 1, _MOST_LINES) for line in lines)
+    reached = frozenset(whole(line, 1, MOST_LINES) for line in lines)
     return KernelPath(bytes.fromhex(outcomes), reached, _uses(words["variables"]), exact=words["exact"] is True)
 
 
@@ -224,7 +166,7 @@ def warning_words(warning: Diagnostic) -> dict[str, Any]:
 
 
 def _warning(words: Mapping[str, Any]) -> Diagnostic:
-    place = text(words["file"]), _line(words["line"]) or 0, _line(words["column"]) or 0
+    place = text(words["file"]), source_line(words["line"]) or 0, source_line(words["column"]) or 0
     return Diagnostic("warning", *place, text(words["message"]), text(words["source_line"]), notes_of(words["notes"]))
 
 
@@ -240,12 +182,12 @@ def _finding(words: Mapping[str, Any]) -> Finding:
     kind = words["kind"]
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise MalformedError("a finding of no kind")
-    return Finding(kind, _named(words["message"], _LONGEST), _line(words["line"]), _place(words["thread"]))
+    return Finding(kind, named(words["message"], _LONGEST), source_line(words["line"]), _place(words["thread"]))
 
 
 def _place(words: Any) -> dict[str, tuple[int, int, int]] | None:
     """The block and the thread within it."""
-    return {_named(name, 20): _dim3(at) for name, at in list(words.items())[:4]} if words else None
+    return {named(name, 20): _dim3(at) for name, at in list(words.items())[:4]} if words else None
 
 
 def blame_words(blame: Blame | None) -> dict[str, Any] | None:
@@ -261,7 +203,7 @@ def blame_of(words: Any) -> Blame | None:
     """Who is behind a wrong element."""
     if words is None:
         return None
-    return Blame(_named(words["text"], _LONGEST), _line(words["line"]), _place(words["place"]))
+    return Blame(named(words["text"], _LONGEST), source_line(words["line"]), _place(words["place"]))
 
 
 def access_words(access: WarpAccess) -> dict[str, Any]:
@@ -280,8 +222,8 @@ def _access(words: Mapping[str, Any]) -> WarpAccess:
     if len(addresses) != _LANES or addresses.count(None) == _LANES or words["space"] not in _SPACES:
         raise MalformedError(f"an access of {len(addresses)} lanes")
     size = whole(words["bytes"], 1, _LARGEST_ACCESS)
-    line = whole(words["line"], 0, _MOST_LINES)
-    return WarpAccess(line, words["space"], size, bool(words["writes"]), _named(words["array"], 200), addresses)
+    line = whole(words["line"], 0, MOST_LINES)
+    return WarpAccess(line, words["space"], size, bool(words["writes"]), named(words["array"], 200), addresses)
 
 
 def step_words(step: Step) -> dict[str, Any]:
@@ -297,112 +239,9 @@ def steps_of(words: Any) -> tuple[Step, ...]:
 
 def _step(words: Mapping[str, Any]) -> Step:
     stretch = words["stretch"]
-    lines = tuple(whole(line, 0, _MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
+    lines = tuple(whole(line, 0, MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
     ptx_line, instructions = (whole(stretch[name], 0, _MOST_COUNTED) for name in ("ptx_line", "instructions"))
     return Step(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
-
-
-def run_words(run: Run, kernel: Any) -> dict[str, Any]:
-    """An observed run without its findings. Registers are estimated: ptxas is another program, which may not start."""
-    counters = run.counters
-    own = {**_line_words(counters), "lines": [_line_words(each) for each in counters.lines]}
-    own |= {name: getattr(counters, name) for name in ("sampled", "chain", *_BYTES)}
-    entry = kernel.module.parsed.functions[kernel.name]
-    heap = asdict(run.heap) if run.heap is not None else None
-    return {"kernel": run.kernel, "heap": heap, "shared": run.shared, "counters": own, "stopped": run.stopped,
-            "registers": asdict(Registers(estimate(entry), estimated=True))}  # fmt: skip
-
-
-@strict
-def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findings: tuple[Any, ...]) -> Run:
-    """The run, with a model of time that works here. The launch is the judge's own; it does not ask for it."""
-    counters = _counters(words["counters"])
-    registers = words["registers"]
-    known = Registers(
-        whole(registers["count"], 1, _MOST_REGISTERS), bool(registers["estimated"]),
-        whole(registers["spilled"], 0, _MOST_COUNTED),
-    )  # fmt: skip
-    shared = whole(words["shared"], 0, _MOST_SHARED)
-    model = _FarModel(chip_name, known, counters, shape, shared)
-    name = _named(words["kernel"], 200)
-    return Run(name, chip_name, shape.grid, shape.block, shared, findings, model, source,
-               _heap(words["heap"]), stopped=bool(words["stopped"]))  # fmt: skip
-
-
-def _heap(words: Any) -> HeapUse | None:
-    if words is None:
-        return None
-    return HeapUse(**{each.name: whole(words[each.name], 0, _MOST_COUNTED) for each in fields(HeapUse)})
-
-
-_BYTES = ("read_bytes", "written_bytes", "atomic_bytes")
-
-
-class _FarModel(Model):
-    """The model of a kernel that is in another process."""
-
-    def __init__(
-        self, chip_name: str, registers: Registers, counters: Counters, shape: LaunchShape, shared: int
-    ) -> None:
-        self.chip = chip(chip_name)
-        self.grid, self.block, self.shared = shape.grid, shape.block, shared
-        self.counters = counters
-        self._registers = functools.partial(_same, registers)
-
-    @property
-    def instructions(self) -> int:
-        return self.counters.instructions
-
-
-def _same(registers: Registers) -> Registers:
-    return registers
-
-
-def _line_words(line: LineCounters) -> dict[str, Any]:
-    return {"file": line.file, "line": line.line, "counts": [getattr(line, name) for name in _COUNTS],
-            "kinds": line.kinds, "tensor_types": line.tensor_types}  # fmt: skip
-
-
-def _fill(line: LineCounters, words: Mapping[str, Any]) -> None:
-    line.file = None if words["file"] is None else _named(words["file"], 400)
-    line.line = _line(words["line"])
-    for name, count in zip(_COUNTS, words["counts"], strict=True):
-        setattr(line, name, _count(count))
-    line.kinds, line.tensor_types = _counts_of(words["kinds"], CLASSES), _counts_of(words["tensor_types"], TENSOR_TYPES)
-
-
-def _counts_of(words: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
-    if unknown := words.keys() - set(names):
-        raise MalformedError(f"counts of {text(min(map(str, unknown)), 40)}, which nothing is counted by")
-    return {name: _count(count) for name, count in words.items()}
-
-
-def _count(value: object) -> int:
-    return whole(value, 0, _MOST_COUNTED)
-
-
-def _counters(words: Mapping[str, Any]) -> Counters:
-    counters = Counters()
-    _fill(counters, words)
-    lines = []
-    for each in words["lines"]:
-        lines.append(LineCounters())
-        _fill(lines[-1], each)
-    counters.lines = tuple(lines)
-    counted, there = words["sampled"]
-    counters.sampled = (_count(counted), _count(there))
-    counters.chain = tuple(_clocks(each) for each in words["chain"])
-    if len(counters.chain) != len(Counters().chain):
-        raise MalformedError(f"{len(counters.chain)} chains")
-    for name in _BYTES:
-        setattr(counters, name, _count(words[name]))
-    return counters
-
-
-def _clocks(value: object) -> float:
-    if type(value) not in (int, float) or not 0 <= float(value) <= _MOST_COUNTED:  # type: ignore[arg-type]
-        raise MalformedError("clocks that are none")
-    return float(value)  # type: ignore[arg-type]
 
 
 def _dim3(words: Any) -> tuple[int, int, int]:

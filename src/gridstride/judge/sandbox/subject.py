@@ -19,7 +19,7 @@ from gridstride.judge.execution.runnable import RefusedError, Runnable, launch_o
 from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape
 from gridstride.judge.parameter_names import named
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
-from gridstride.judge.sandbox import records
+from gridstride.judge.sandbox import checked_words, records, run_records
 from gridstride.judge.sandbox.client import CannotJudge, StoppedError, Worker
 from gridstride.judge.sandbox.limits import Limits, cramped
 from gridstride.judge.sandbox.ptx_kernel import build_ptx
@@ -99,7 +99,7 @@ class Sandbox:
             facts = KernelFacts() if refused else records.facts_of(reply.words.get("facts"))
         except StoppedError as stopped:
             raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped
-        except records.MalformedError as error:
+        except checked_words.MalformedError as error:
             raise RefusedError(_malformed(error)) from error
         if refused:
             raise RefusedError(*refused)
@@ -123,13 +123,13 @@ class Sandbox:
             self._worker = None
             worker.close()
             raise
-        self._show(records.text(worker.printed(), self.limits.printed + 100))
+        self._show(checked_words.text(worker.printed(), self.limits.printed + 100))
         if "unable" in reply.words:
             self.close()
-            raise CannotJudge(records.text(reply.words["unable"]))
+            raise CannotJudge(checked_words.text(reply.words["unable"]))
         if "error" in reply.words:
             self.close()
-            said = records.text(reply.words["error"])
+            said = checked_words.text(reply.words["error"])
             if said == "out of memory" and cramped(self.limits):
                 raise CannotJudge(worker.blamed_on_limit(f"{doing} failed: {said}"))
             raise StoppedError("memory" if said == "out of memory" else "broken", f"{doing} failed: {said}")
@@ -160,7 +160,7 @@ class SandboxedKernel:
         message = Message({"do": "refusal", "sizes": dict(sizes)})
         try:
             reply = self._sandbox.ask(message, seconds=self._sandbox.limits.case_seconds, doing="looking at the launch")
-            return records.text(reply.words.get("refusal"))
+            return checked_words.text(reply.words.get("refusal"))
         except StoppedError as stopped:
             return f"stopped: {stopped.reason}"
 
@@ -176,7 +176,7 @@ class SandboxedKernel:
             return Attempt(findings, _results(reply, signature, case, inputs[0], runs), path)
         except StoppedError as stopped:
             return Attempt((_finding(stopped),))
-        except records.MalformedError as error:
+        except checked_words.MalformedError as error:
             return Attempt((_malformed(error),))
 
     def observed(self, signature: Signature, case: Case, inputs: Values) -> Observed:
@@ -189,13 +189,13 @@ class SandboxedKernel:
             results = _results(reply, signature, case, inputs, 1)
             run = reply.words.get("run")
             if run is not None:
-                run = records.run_of(
+                run = run_records.run_of(
                     run, chip_name=self.device.chip, shape=shape, source=self._file.source, findings=findings
                 )
             return Observed(findings, run, results[0] if results else None)
         except StoppedError as stopped:
             return Observed((_finding(stopped),))
-        except records.MalformedError as error:
+        except checked_words.MalformedError as error:
             return Observed((_malformed(error),))
 
     def blame(
@@ -207,7 +207,7 @@ class SandboxedKernel:
             return records.blame_of(
                 self._asked("blame", signature, case, [inputs, masks], name=name).words.get("blame")
             )
-        except (StoppedError, records.MalformedError):
+        except (StoppedError, checked_words.MalformedError):
             return None  # the finding stands without it
 
     def accesses(
@@ -217,7 +217,7 @@ class SandboxedKernel:
         try:
             reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))
             return records.accesses_of(reply.words.get("accesses"))
-        except (StoppedError, records.MalformedError):
+        except (StoppedError, checked_words.MalformedError):
             return ()
 
     def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
@@ -225,7 +225,7 @@ class SandboxedKernel:
         try:
             reply = self._asked("way", signature, case, [inputs])
             return records.steps_of(reply.words.get("way"))
-        except (StoppedError, records.MalformedError):
+        except (StoppedError, checked_words.MalformedError):
             return ()
 
     def _asked(
@@ -258,11 +258,11 @@ def _sent(value: Any, buffers: list[bytes]) -> Any:
 def _results(reply: Message, signature: Signature, case: Case, inputs: Values, most: int) -> tuple[Results, ...]:
     """The arrays of each run, of the sizes that the problem says; MalformedError for anything else."""
     outputs = [p for p in signature.parameters if p.written]
-    runs = records.whole(reply.words.get("runs"), 0, most)
+    runs = checked_words.whole(reply.words.get("runs"), 0, most)
     if len(reply.buffers) != runs * len(outputs):
-        raise records.MalformedError(f"{runs} runs in {len(reply.buffers)} arrays")
+        raise checked_words.MalformedError(f"{runs} runs in {len(reply.buffers)} arrays")
     if not reply.words["findings"] and runs != most:
-        raise records.MalformedError(f"{runs} of {most} runs")
+        raise checked_words.MalformedError(f"{runs} of {most} runs")
     made: list[Results] = []
     given = iter(reply.buffers)
     for _ in range(runs):
@@ -271,7 +271,7 @@ def _results(reply: Message, signature: Signature, case: Case, inputs: Values, m
             shape, dtype = signature.shape(parameter, case.sizes), np.dtype(parameter.dtype)
             data = next(given)
             if len(data) != prod(shape) * dtype.itemsize:
-                raise records.MalformedError(f"{len(data)} bytes for {parameter.name}")
+                raise checked_words.MalformedError(f"{len(data)} bytes for {parameter.name}")
             made[-1][parameter.name] = np.frombuffer(data, dtype).reshape(shape)
     return tuple(made)
 
@@ -282,4 +282,4 @@ def _finding(stopped: StoppedError) -> Finding:
 
 
 def _malformed(error: Exception) -> Finding:
-    return Finding("fault", f"the worker's reply is not one: {records.text(error, 200)}")
+    return Finding("fault", f"the worker's reply is not one: {checked_words.text(error, 200)}")

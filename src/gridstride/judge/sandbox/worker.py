@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.sandbox import landlock, namespace, records, seccomp
+from gridstride.judge.sandbox import landlock, namespace, records, run_records, seccomp
 from gridstride.judge.sandbox.limits import Limits, cramped, restrict
 from gridstride.judge.sandbox.scratch import MOST_FILES
 from gridstride.judge.sandbox.wire import Message, packed, read
@@ -189,7 +189,7 @@ class Room:
         reply = _replied(found, [done.results] if done.results is not None else [])
         if done.run is not None:
             entry = self._entry()
-            reply.words["run"] = records.run_words(done.run, entry)
+            reply.words["run"] = run_records.run_words(done.run, entry)
         return reply
 
     def _blame(self, asked: Message) -> Message:
