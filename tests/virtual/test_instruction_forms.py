@@ -9,9 +9,11 @@ from pathlib import Path
 
 import form_audit
 import instruction_forms as table
+import numpy as np
 import pytest
 from form_coverage import MODELS
 
+import gridstride as gs
 from gridstride.virtual.ptx.module import Special
 from gridstride.virtual.ptx.parsing.names import SPECIALS
 
@@ -124,3 +126,28 @@ def test_every_special_register_is_read_or_refused_by_its_name() -> None:
     for text, message in form_audit.lowered(list(texts)).items():
         name = texts[text]
         assert not message or (name[1:].startswith(CLUSTERS) and name.partition(".")[0] in message), text
+
+
+def test_old_texts_read_sixteen_bits_of_a_special_register() -> None:
+    """As PTX had them before 2.0; cvt and mov may still (PTX ISA, special registers)."""
+    ptx = """.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .u64 %a<3>; .reg .u32 %r<5>; .reg .u16 %h<2>;
+    ld.param.u64 %a1, [p];
+    cvt.u32.u16 %r1, %ctaid.x;
+    cvt.u32.u16 %r2, %ntid.x;
+    mov.u16 %h1, %tid.x;
+    cvt.u32.u16 %r3, %h1;
+    mad.lo.u32 %r4, %r1, %r2, %r3;
+    mul.wide.u32 %a2, %r4, 4;
+    add.u64 %a1, %a1, %a2;
+    st.u32 [%a1], %r4;
+    ret;
+}
+"""
+    x = np.full(96, -1, np.int32)
+    gs.ptx(ptx)["k"][3, 32](x)
+    assert x.tolist() == list(range(96))

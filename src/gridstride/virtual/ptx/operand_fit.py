@@ -145,7 +145,8 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
         case Negated(register):
             return not slot.target and slot.type == "pred" and registers[register.name] == "pred"
         case Special():  # ptxas wants a mov or cvt here; what it means is clear
-            return not slot.target and slot.type != "pred" and TYPES[slot.type].bits >= 32
+            least = 16 if slot.wider else 32  # old PTX has 16 bits in %tid and its like, which cvt widens
+            return not slot.target and slot.type != "pred" and TYPES[slot.type].bits >= least
     return False
 
 
