@@ -40,7 +40,7 @@ class Library:
         return any(name.search(each) for each in objects)
 
 
-OWN = (Library("cublas", "cuBLAS"), Library("cufft", "cuFFT"))
+OWN = (Library("cublas", "cuBLAS"), Library("cufft", "cuFFT"), Library("curand", "cuRAND"))
 
 
 def called(objects: Sequence[bytes], options: Options) -> tuple[Library, ...]:
