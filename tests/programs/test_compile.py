@@ -38,7 +38,7 @@ def test_the_standard_of_cpp_is_not_given_to_c() -> None:
 
 
 def test_a_missing_header_of_a_library_names_its_wheel() -> None:
-    assert "pip install nvidia-cufft" in hint("a.cu:1:10: fatal error: 'cufftXt.h' file not found")
+    assert "pip install nvidia-cublas" in hint("a.cu:1:10: fatal error: 'cublasLt.h' file not found")
 
 
 def test_a_missing_header_of_the_users_names_the_option() -> None:

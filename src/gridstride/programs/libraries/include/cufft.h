@@ -4,8 +4,8 @@
  * numbers and symbols are those of the interface, so that a program compiled with the vendor's own header links too.
  * What is not declared here is not there.
  */
-#ifndef GRIDSTRIDE_CUFFT_H
-#define GRIDSTRIDE_CUFFT_H
+#ifndef _CUFFT_H_
+#define _CUFFT_H_
 
 #include <cuComplex.h>
 #include <cuda_runtime_api.h>
