@@ -1,6 +1,8 @@
 """What the course's programs take on a physical GPU, where lessons have modelled times: see TIMED and programs().
 
-    python bench/course_programs.py     # needs a GPU and nvcc; writes bench/results/course_programs_<gpu>.json
+    python bench/course_programs.py [DAY…]     # day013, say; without, all of them
+
+Needs a GPU and nvcc, and writes bench/results/course_programs_<gpu>.json; days that are not asked for stay as they are.
 
 The drivers in bench/course_programs/ include a day's own worked program or solution and time it by the host's clock,
 or, where a kernel alone is meant, by events. Day 14's programs are run as they are: they print their times themselves.
@@ -8,6 +10,7 @@ or, where a kernel alone is meant, by events. Day 14's programs are run as they 
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import subprocess
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import BENCH, ROOT, machine, save
+from common import BENCH, RESULTS, ROOT, machine, save
 
 DRIVERS = BENCH / "course_programs"
 COURSE = ROOT / "course"
@@ -38,7 +41,14 @@ class Program:
     runs: tuple[tuple[str, ...], ...] = ((),)
 
 
+OVERLAPPED = "overlapped.cu"
 PIECES = (("1", "1"), ("2", "2"), ("4", "2"), ("4", "1"), ("16", "2"), ("64", "2"))
+STRETCHED = tuple((way, "131072") for way in ("asked", "kept", "one", "two", "three"))
+PASSED_THROUGH = tuple(
+    ("4194304", *each)
+    for each in (("1", "1"), ("9", "1"), ("18", "2"), ("27", "3"), ("4", "3"), ("16", "3"), ("64", "3"), ("256", "3"))
+)
+FILMED = tuple(("8", *each) for each in (("1", "2"), ("2", "2"), ("3", "2"), ("3", "5"), ("3", "8")))
 LINKED = ("-rdc=true", "-lcudadevrt")
 TIMED = {  # day 14: the runs that its lesson shows
     "right": ("right.cu", ("1048576", "20")),
@@ -61,14 +71,17 @@ def programs(folder: Path) -> list[Program]:
         raise SystemExit("error: day 17's solution no longer says MOST = 64")
     return [
         Program("day012", "day012.cu", "day012/worked"),
-        Program("day013", "day013.cu", "day013/worked", named("pieces.cu", "pinned"), PIECES),
-        Program("day013", "day013.cu", "day013/worked", named("pageable.cu", "pageable"), PIECES[:3]),
+        Program("day013", OVERLAPPED, "day013/worked", named("pieces.cu", "pinned"), PIECES),
+        Program("day013", OVERLAPPED, "day013/worked", named("pageable.cu", "pageable"), PIECES[:3]),
         Program("day017", "day017.cu", "day017/solution", (*LINKED, '-DPROGRAM="mandelbrot.cu"')),
         Program("day017", "day017.cu", "day017/solution", (*LINKED, f'-DPROGRAM="{more}"')),
         Program("day018", "day018.cu", "day018/worked"),
+        Program("day019", OVERLAPPED, "day019/worked", named("stretch.cu", "us"), STRETCHED),
+        Program("day030", OVERLAPPED, "day030/worked", named("large.cu", "us"), PASSED_THROUGH),
         Program("day034", "day034.cu", "day034/worked"),
-        Program("day034", "day034_settle.cu", "day034/worked", ("-rdc=true", "-lcudadevrt")),
+        Program("day034", "day034_settle.cu", "day034/worked", LINKED),
         Program("day037", "day037.cu", "day037/worked"),
+        Program("day040", OVERLAPPED, "day040/worked", named("reel.cu", "us"), FILMED),
     ]
 
 
@@ -119,11 +132,11 @@ def main() -> None:
     if shutil.which("nvcc") is None:
         print("error: course_programs.py needs nvcc and an NVIDIA GPU", file=sys.stderr)
         raise SystemExit(2)
-    started = machine()
+    started, asked = machine(), sys.argv[1:]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        every = programs(folder)
+        every = [each for each in programs(folder) if not asked or each.name in asked]
         with ThreadPoolExecutor() as pool:
             made = list(pool.map(built, range(len(every)), every, [folder] * len(every)))
         for program, binary in zip(every, made, strict=True):
@@ -132,12 +145,21 @@ def main() -> None:
                     mark, path, value = line.split()
                     assert mark == "figure", line
                     put(found.setdefault(program.name, {}), path, float(value))
-        found["day014"] = {"launch_us": timed(folder)}
+        if not asked or "day014" in asked:
+            found["day014"] = {"launch_us": timed(folder)}
     gpu = gpu_name()
     chip = gpu.split(",")[0].split()[1].lower()  # "NVIDIA H200, 580.159", "NVIDIA H100 80GB HBM3, 580.159"
-    save(f"course_programs_{chip}", {"gpu": gpu, "unit": "microseconds unless named", **found}, started=started)
+    name = f"course_programs_{chip}"
+    save(name, {"gpu": gpu, "unit": "microseconds unless named", **held(name), **found}, started=started)
     for day, figures in sorted(found.items()):
         print(day, figures)
+
+
+def held(name: str) -> dict[str, Any]:
+    """The days that the record has."""
+    path = RESULTS / f"{name}.json"
+    record = json.loads(path.read_text()) if path.exists() else {}
+    return {key: value for key, value in record.items() if key.startswith("day")}
 
 
 def gpu_name() -> str:

@@ -1,8 +1,9 @@
-// Day 13: the program in pieces, from its first copy to the end of its wait, by the host's clock. Built once with
-// pieces.cu and once with pageable.cu; the arguments are the program's.
+// Days 13, 19, 30 and 40: a program that hands over its work in streams, from its first asynchronous copy to the end of
+// its wait for the device, by the host's clock. The arguments are the program's, and name the figure behind NAME.
 
 #include "clock.h"
 #include <cuda_runtime.h>
+#include <string>
 
 double began, took;
 
@@ -28,9 +29,10 @@ inline cudaError_t ended(cudaError_t code)
 
 int main(int argc, char** argv)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s.pieces_%s.streams_%s", NAME, argv[1], argv[2]);
-    figure(name, median_us([&] {
+    std::string name = std::string(NAME) + "." + argv[1];
+    for (int i = 2; i < argc; ++i)
+        name += std::string("_") + argv[i];
+    figure(name.c_str(), median_us([&] {
         if (worked(argc, argv)) exit(1);
         return took;
     }));
