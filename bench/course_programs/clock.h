@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 constexpr int ROUNDS = 15;
 
@@ -24,6 +27,28 @@ inline double middle(std::vector<double> all)
 
 // A line of the record: bench/course_programs.py reads these.
 inline void figure(const char* name, double value) { printf("figure %s %.10g\n", name, value); }
+
+// Figures NAME.given_us and NAME.all_us: the host in the calls of `give`, and until the device has done what was given.
+template <typename Give>
+void given_and_done(const std::string& name, Give give)
+{
+    std::vector<double> given, done;
+    for (int round = -2; round < ROUNDS; ++round) {
+        cudaDeviceSynchronize();
+        const double a = now_us();
+        give();
+        const double b = now_us();
+        const cudaError_t code = cudaDeviceSynchronize();
+        const double c = now_us();
+        if (code) {
+            fprintf(stderr, "%s: %s\n", name.c_str(), cudaGetErrorString(code));
+            exit(1);
+        }
+        if (round >= 0) given.push_back(b - a), done.push_back(c - a);
+    }
+    figure((name + ".given_us").c_str(), middle(given));
+    figure((name + ".all_us").c_str(), middle(done));
+}
 
 // The median of ROUNDS calls of `once`, which gives microseconds, after two that are not counted.
 template <typename Once>

@@ -7,26 +7,6 @@
 
 constexpr int STEPS = 100;
 
-template <typename Give>
-void timed(const char* way, int steps, cudaStream_t stream, Give give)
-{
-    std::vector<double> given, all;
-    for (int round = -2; round < ROUNDS; ++round) {
-        CHECK(cudaDeviceSynchronize());
-        const double a = now_us();
-        give();
-        const double b = now_us();
-        CHECK(cudaStreamSynchronize(stream));
-        const double c = now_us();
-        if (round >= 0) given.push_back(b - a), all.push_back(c - a);
-    }
-    char name[64];
-    snprintf(name, sizeof name, "%s.given_us.steps_%d", way, steps);
-    figure(name, middle(given));
-    snprintf(name, sizeof name, "%s.all_us.steps_%d", way, steps);
-    figure(name, middle(all));
-}
-
 int main()
 {
     cudaStream_t stream;
@@ -38,16 +18,17 @@ int main()
     CHECK(cudaMemset(y, 0, N * sizeof(float)));
 
     for (int steps : {2, 5, STEPS}) {
-        timed("launches", steps, stream, [&] {
+        const std::string of = ".steps_" + std::to_string(steps);
+        given_and_done("launches" + of, [&] {
             for (int s = 0; s < steps; ++s)
                 step(x, y, stream);
         });
-        timed("anew", steps, stream, [&] { anew(steps, x, y, stream); });
+        given_and_done("anew" + of, [&] { anew(steps, x, y, stream); });
         // with_graph waits for its launches: what it makes, gives and waits for in one number.
-        timed("graph", steps, stream, [&] { with_graph(steps, x, y, stream); });
+        given_and_done("graph" + of, [&] { with_graph(steps, x, y, stream); });
     }
     cudaGraphExec_t exec = captured(x, y, stream);
-    timed("instance", STEPS, stream, [&] {
+    given_and_done("instance.steps_" + std::to_string(STEPS), [&] {
         for (int s = 0; s < STEPS; ++s)
             CHECK(cudaGraphLaunch(exec, stream));
     });

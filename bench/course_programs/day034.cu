@@ -21,21 +21,6 @@ int main()
         const char* name;
         void (*steps)(int, float*, float*, cudaStream_t);
     } ways[] = {{"anew", anew}, {"update", update}, {"node", node}};
-    for (const auto& way : ways) {
-        std::vector<double> given, all;
-        for (int round = -2; round < ROUNDS; ++round) {
-            CHECK(cudaDeviceSynchronize());
-            const double a = now_us();
-            way.steps(STEPS, x, y, stream);
-            const double b = now_us();
-            CHECK(cudaStreamSynchronize(stream));
-            const double c = now_us();
-            if (round >= 0) given.push_back(b - a), all.push_back(c - a);
-        }
-        char name[64];
-        snprintf(name, sizeof name, "%s.given_us", way.name);
-        figure(name, middle(given));
-        snprintf(name, sizeof name, "%s.all_us", way.name);
-        figure(name, middle(all));
-    }
+    for (const auto& way : ways)
+        given_and_done(way.name, [&] { way.steps(STEPS, x, y, stream); });
 }

@@ -120,6 +120,6 @@ def _counters(words: Mapping[str, Any]) -> Counters:
 
 
 def _clocks(value: object) -> float:
-    if type(value) not in (int, float) or not 0 <= float(value) <= _MOST_COUNTED:  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_COUNTED:
         raise MalformedError("clocks that are none")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
