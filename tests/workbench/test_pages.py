@@ -6,6 +6,8 @@ import asyncio
 import shutil
 import socket
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,8 +22,10 @@ from gridstride.course.content import course_folder, day, day_numbers
 from gridstride.course.progress import Progress
 from gridstride.judge.find import find, problem_names
 from gridstride.workbench import store
+from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.ladder_record import recorded as recorded_times
 from gridstride.workbench.pages import chat
+from gridstride.workbench.pages.editor import Editor
 
 Visit = Callable[[Callable[..., Any]], None]
 
@@ -113,6 +117,37 @@ def test_a_lab_is_run_and_its_verdict_is_there_after_a_reload(visit: Visit, mine
     assert (mine / "day001/chips.toml").read_text() == day(1).solution.read_text()
     with recorded(mine) as progress:
         assert [run.passed for run in progress.runs(1)] == [True]
+
+
+def test_two_saves_at_once_are_not_taken_for_another_program(
+    visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Editor] = []
+    made, read = Editor.__init__, LabText._read
+
+    def keep(self: Editor, *given: Any) -> None:
+        made(self, *given)
+        opened.append(self)
+
+    def read_slowly(self: LabText) -> str:
+        text = read(self)
+        if slow.acquire(blocking=False):  # the second of the two: the first has written before this one compares
+            time.sleep(0.5)
+        return text
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/1/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = "mine"
+        monkeypatch.setattr(LabText, "_read", read_slowly)
+        slow.release()
+        both = [asyncio.create_task(opened[0].save()) for _ in range(2)]
+        assert await asyncio.gather(*both) == [True, True]
+
+    slow = threading.Semaphore(0)
+    monkeypatch.setattr(Editor, "__init__", keep)
+    visit(scenario)
+    assert (mine / "day001/chips.toml").read_text() == "mine"
 
 
 def test_a_pass_leads_on_and_the_solution_has_the_width_of_the_page(visit: Visit) -> None:

@@ -36,6 +36,7 @@ class Editor:
         self.on_run: Callable[[], Awaitable[None]] | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._conflict = False
+        self._one_at_a_time = asyncio.Lock()  # a second save would take the first one's text for another program's
         ui.add_body_html(f"<script>{_DRAFT}</script>")
         with ui.element("div").classes("file"):
             ui.label(str(_short(text.path))).classes("mono small soft")
@@ -59,7 +60,8 @@ class Editor:
     async def save(self) -> bool:
         """Write the file; False where another program has written it too, and the learner must choose."""
         try:
-            await asyncio.to_thread(self._text.save, self.text)
+            async with self._one_at_a_time:
+                await asyncio.to_thread(self._text.save, self.text)
         except ChangedElsewhere as changed:
             self._ask_which(str(changed))
             return False
@@ -103,7 +105,8 @@ class Editor:
             await self.save()
             return
         try:
-            changed = await asyncio.to_thread(self._text.changed)
+            async with self._one_at_a_time:
+                changed = await asyncio.to_thread(self._text.changed)
         except ProgressError as error:
             self._say(str(error))
             return
@@ -122,11 +125,13 @@ class Editor:
                 button("What the other program wrote", self._take_theirs)
 
     async def _keep_mine(self) -> None:
-        await asyncio.to_thread(self._text.save, self.text, over=True)
+        async with self._one_at_a_time:
+            await asyncio.to_thread(self._text.save, self.text, over=True)
         self._settled("saved")
 
     async def _take_theirs(self) -> None:
-        self._editor.value = await asyncio.to_thread(self._text.reload)
+        async with self._one_at_a_time:
+            self._editor.value = await asyncio.to_thread(self._text.reload)
         self._settled("reloaded")
 
     def _settled(self, state: str) -> None:
