@@ -1,4 +1,6 @@
 /* Texture and surface objects: a record for the machine, and what they were made from for who asks. */
+#include <stdio.h>
+
 #include "runtime.h"
 
 typedef struct Object {
@@ -10,6 +12,18 @@ typedef struct Object {
 
 static Object *objects;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Of the bytes that a program says, those that its allocation has: hardware takes more, and reads what lies there. */
+static size_t within_its_memory(uint64_t address, size_t bytes, size_t texel) {
+    Block block;
+    if (!gs_in_arena((void *)address) || gs_reaches((void *)address, bytes ? bytes - 1 : 0) ||
+        !gs_block((void *)address, &block))
+        return bytes;
+    size_t there = (block.start + block.bytes - address) / texel * texel;
+    fprintf(stderr, "gridstride: a texture object is to cover %zu bytes, and its memory has %zu of them: hardware would "
+                    "read what lies beyond, here that is 0\n", bytes, there);
+    return there;
+}
 
 static cudaError_t image_of(const struct cudaResourceDesc *resource, Image *image) {
     struct cudaChannelFormatDesc format;
@@ -44,7 +58,7 @@ static cudaError_t image_of(const struct cudaResourceDesc *resource, Image *imag
     if (texel == 0 || image->address == 0)
         return cudaErrorInvalidValue;
     if (resource->resType == cudaResourceTypeLinear) {
-        bytes = resource->res.linear.sizeInBytes;
+        bytes = within_its_memory(image->address, resource->res.linear.sizeInBytes, texel);
         image->width = bytes / texel;
         image->pitch = bytes;
     }
