@@ -153,8 +153,9 @@ class Bound:
 @dataclass(frozen=True, slots=True)
 class LabRun:
     """One run of the learner's program. Each of `sizes` is drawn anew, both ends included. Where calls are made to
-    fail, the program must say which error it was and end with another exit status than `status`. `memory` is in bytes
-    of each GPU, None for what the chip has.
+    fail, the program must say which error it was and end with another exit status than `status`. Where it is `idle`,
+    kernels do nothing, and no element of a result may be right. `memory` is in bytes of each GPU, None for what the
+    chip has.
     """
 
     sizes: Mapping[str, tuple[int, int]]
@@ -162,6 +163,7 @@ class LabRun:
     status: int = 0
     gpus: int = 1
     memory: int | None = None
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

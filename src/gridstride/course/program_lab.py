@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -30,7 +30,7 @@ from gridstride.course.program_findings import (
 )
 from gridstride.course.program_lab_file import problem_of
 from gridstride.course.program_runs import counts
-from gridstride.programs.activity import KERNEL_COUNTS, OF_LINKS
+from gridstride.programs.activity import COUNTED, KERNEL_COUNTS, OF_LINKS
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ class ProgramLab:
 
         self._room.clear()
         settings = Settings(sanitize=not predict, predict=predict, pictures=pictures, time_limit=self.day.lab.seconds,
-                            fails=drawn.run.fails, gpus=drawn.run.gpus, memory=drawn.run.memory)  # fmt: skip
+                            fails=drawn.run.fails, idle=drawn.run.idle, gpus=drawn.run.gpus,
+                            memory=drawn.run.memory)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
 
     def _arguments(self, drawn: _Drawn) -> list[str]:
@@ -180,6 +181,9 @@ class ProgramLab:
         """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
         drawn = self._drawn(run)
         outcome = self._outcome(drawn)
+        if run.fails and not outcome.ended.activity.get("failed_calls", 1):
+            drawn = replace(drawn, run=_with_its_last_call(run, outcome))
+            outcome = self._outcome(drawn)
         if self.day.lab.modelled and not run.fails:
             self._outcome(drawn, predict=True)  # the results are this run's; what is found on the device, the other's
         if run is self.day.lab.runs[0]:
@@ -204,6 +208,9 @@ class ProgramLab:
         if drawn.run.fails:
             yield from ignored(drawn.run, outcome)
             return
+        if drawn.run.idle:
+            yield from self._by_the_host(drawn)
+            return
         device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
         yield from (found_on_device(each, self._source) for each in device)
         if outcome.ended.status != drawn.run.status:
@@ -221,6 +228,30 @@ class ProgramLab:
             what = leaks[0]["message"]
             more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
             yield LabFinding("leak", f"{what}{more}. What is asked for with cudaMalloc is given back with cudaFree")
+
+    def _by_the_host(self, drawn: _Drawn) -> Iterator[LabFinding]:
+        """What is right although no kernel did anything. Zeros are left out: memory may hold them by itself."""
+        import numpy as np
+
+        from gridstride.judge.verify import compared
+
+        problem = self._problem
+        assert problem is not None and drawn.prepared is not None, self.day  # the loader has seen to it
+        for p in problem.outputs:
+            expected = drawn.prepared.expected[p.name].values
+            raw = _read(self._room.data / f"{p.name}.bin")
+            if raw is None or len(raw) != expected.size * np.dtype(p.dtype).itemsize:
+                continue
+            got = np.frombuffer(raw, p.dtype).reshape(expected.shape)
+            wrong = compared(problem, drawn.prepared, p.name, {p.name: got}).wrong
+            if right := int(np.count_nonzero(~wrong & (expected != 0))):
+                what = "1 element is right" if right == 1 else f"{right:,} elements are right"
+                yield LabFinding(
+                    "not_by_kernel",
+                    f"{p.name}: kernels were launched and did nothing in this run, and {what} all the same: who "
+                    "computed them, if not the host? The kernel is to do all of the work",
+                )
+                return
 
     def _wrong_results(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
         """What is wrong in the files that the program was to write."""
@@ -253,6 +284,13 @@ class ProgramLab:
                 back = not_all_copied(p.name, size, outcome)
                 yield LabFinding("wrong_result", f"{p.name}: {pattern}{first}{back}", where=pattern.name)
                 return
+
+
+def _with_its_last_call(run: LabRun, outcome: Outcome) -> LabRun:
+    """The same where the program makes fewer calls than the one that is to fail: its last one fails, if there is one."""
+    ((call, _),) = run.fails.items()
+    made = int(outcome.ended.activity[COUNTED[call]])
+    return replace(run, fails={call: made} if made else {})
 
 
 def _read(file: Path) -> bytes | None:

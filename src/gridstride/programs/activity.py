@@ -68,7 +68,7 @@ _TABLES = ("times", "links")
 class Activity:
     """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
     is what it has not given back. `unwaited_launches`: no call has waited for the device since; `freed_launches`: the
-    first that did was cudaFree. `kernel_lines` are lines that kernels printed. `child_grids` were launched by kernels,
+    first that did was cudaFree. `failed_calls` were made to fail. `kernel_lines` are lines that kernels printed. `child_grids` were launched by kernels,
     and are not among `launches`, nor their blocks and threads among `blocks` and `threads`. `pool_allocations` are
     those of `allocations` that came from a memory pool, `pool_growths` how often a pool asked the device for memory.
     `waits` are the host's for the device. `graph_kernels` are those of `launches` that were nodes of graphs,
@@ -97,6 +97,7 @@ class Activity:
     staged_bytes: int = 0
     unwaited_launches: int = 0
     freed_launches: int = 0
+    failed_calls: int = 0
     kernel_lines: int = 0
     child_grids: int = 0
     child_blocks: int = 0
@@ -184,16 +185,22 @@ OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes")
 """Those that hold the bytes of kernels only in such a run."""
 
 
+COUNTED: dict[Call, str] = {"allocation": "allocations", "copy": "copies", "launch": "launches", "kernel": "launches"}
+"""What counts the calls of a kind that did not fail."""
+
+
 class Failures:
     """Which calls are to fail: {"allocation": 2} is the second allocation of the program. Each fails once."""
 
-    def __init__(self, numbers: dict[Call, int]) -> None:
-        self._left = dict(numbers)
+    def __init__(self, numbers: dict[Call, int], activity: Activity) -> None:
+        self._left, self._activity = dict(numbers), activity
 
     def due(self, call: Call) -> bool:
         """Whether this call, which is being made now, is to fail."""
         self._left[call] = self._left.get(call, 0) - 1
-        return self._left[call] == 0
+        due = self._left[call] == 0
+        self._activity.failed_calls += due
+        return due
 
 
 def failure(text: str) -> tuple[Call, int]:

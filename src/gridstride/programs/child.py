@@ -58,7 +58,7 @@ def main(order: dict[str, Any]) -> None:
     device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
     board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
                   vendor_jit_link=order["vendor_jit_link"],
-                  fails=order["fails"], devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
+                  fails=order["fails"], idle=order["idle"], devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
     if order["predict"]:
         board.predict(shown=order["timeline"], pictured=order["pictures"])
     runtime.gs_set_board(ctypes.byref(board.record))

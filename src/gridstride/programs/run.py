@@ -55,6 +55,8 @@ class Settings:
     """A descriptor for the program's stdout; its own where there is none."""
     fails: Mapping[Call, int] = field(default_factory=dict)
     """Which calls are made to fail, by number."""
+    idle: bool = False
+    """Whether kernels are launched and do nothing: what is right all the same is the host's."""
     gpus: int = 1
     """How many of the chip the program sees, up to `peers.MOST`."""
     memory: int | None = None
@@ -71,7 +73,7 @@ class Settings:
         return {
             "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
             "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "pictures": self.pictures,
-            "fails": dict(self.fails), "gpus": self.gpus, "gpu_memory": self.memory, "arguments": list(arguments),
+            "fails": dict(self.fails), "idle": self.idle, "gpus": self.gpus, "gpu_memory": self.memory, "arguments": list(arguments),
             **{name: str(path) if path else None for name, path in vendors.items()},
         }  # fmt: skip
 

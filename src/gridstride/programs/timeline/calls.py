@@ -23,6 +23,7 @@ from gridstride.protocol import Shape
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
+from gridstride.virtual.machine.memory.touched import SECTOR, Span
 from gridstride.virtual.observe.counters import LineCounters
 
 if TYPE_CHECKING:
@@ -44,12 +45,14 @@ class _Part:
     """Bytes that a kernel touches: the first, the one behind the last, and how many of them, in whole sectors.
 
     They are counted from one of the addresses that it is given; from 0 where it found the address by itself, which is
-    looked at in other GPUs' memory only.
+    looked at in other GPUs' memory only. From `first` to before `last` it touches bytes beyond doubt: of the sectors at
+    both ends it may leave some to others.
     """
 
     argument: int | None
     low: int
-    high: int
+    first: int
+    last: int
     way: str
     nbytes: int
 
@@ -65,7 +68,7 @@ class _Known:
     def touches(self, addresses: Sequence[int]) -> list[Touch]:
         """Of a launch that is given these addresses."""
         return [
-            Touch(addresses[each.argument] + each.low, addresses[each.argument] + each.high, each.way != "read")
+            Touch(addresses[each.argument] + each.first, addresses[each.argument] + each.last, each.way != "read")
             for each in self.parts if each.argument is not None
         ]  # fmt: skip
 
@@ -142,7 +145,8 @@ class TimelineCalls:
         for each in touched.spans:
             argument = addresses.index(each.cut) if each.cut in addresses else None
             start = 0 if argument is None else each.cut
-            parts.append(_Part(argument, each.first - start, each.behind - start, each.way, each.nbytes))
+            first, last = _beyond_doubt(each)
+            parts.append(_Part(argument, each.first - start, first - start, last - start, each.way, each.nbytes))
         return _Known(kernel_work(run, self.device.model), parts, run.counters)
 
     # -- the rest -----------------------------------------------------------------------------------------------------
@@ -235,3 +239,13 @@ class TimelineCalls:
     def report(self) -> dict[str, Any]:
         """What there is to show of it."""
         return report(self.timeline, counted=self._counted, reused=self._reused)
+
+
+def _beyond_doubt(span: Span) -> tuple[int, int]:
+    """Of a span in whole sectors, the bytes from the first one known to be touched to before the one behind the last.
+
+    Whoever is given the address of a sector's middle is taken to begin there; of another first sector, and of the last
+    one, a byte is touched, and which is not known. Empty where all is one such sector.
+    """
+    first = span.cut if span.first <= span.cut else span.first + SECTOR - 1
+    return first, max((span.behind - 1) // SECTOR * SECTOR, first if first == span.cut else 0) + 1
