@@ -16,7 +16,7 @@ from gridstride.course.bounds import out_of_bounds
 from gridstride.course.content import course_folder, day
 from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
-from gridstride.course.lesson import Day, Lab, PrintedLine
+from gridstride.course.lesson import Day, Lab, LabRun, PrintedLine
 from gridstride.course.load import read_day
 from gridstride.course.program_findings import (
     ended_otherwise_modelled,
@@ -27,7 +27,7 @@ from gridstride.course.program_findings import (
     not_all_copied,
     wrong_lines,
 )
-from gridstride.course.program_lab import ProgramLab
+from gridstride.course.program_lab import ProgramLab, _with_its_last_call
 from gridstride.course.program_lab_file import problem_of
 from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import MissingToolchain
@@ -57,7 +57,13 @@ def test_a_programs_lab_is_read() -> None:
     lab = day(3).lab
     assert (lab.kind, lab.problem, lab.arguments) == ("program", "vector_add", ("{n}", "{a}", "{b}", "{c}"))
     assert (lab.runs[0].sizes, lab.runs[2].sizes) == ({"n": (1000, 1000)}, {"n": (1025, 5000)})
-    assert [dict(each.fails) for each in lab.runs[3:]] == [{"allocation": 2}, {"copy": 2}, {"launch": 1}, {"kernel": 1}]
+    assert lab.runs[-1].idle
+    assert [dict(each.fails) for each in lab.runs[3:-1]] == [
+        {"allocation": 2},
+        {"copy": 2},
+        {"launch": 1},
+        {"kernel": 1},
+    ]
 
 
 MISTAKES: dict[str, tuple[str, Change, str]] = {
@@ -76,6 +82,8 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "bound of nothing": ("day003", ("most = 64\n", ""), "at `most`, or must be at `least`"),
     "a counter of kernels": ("day003", ('figure = "warps"', 'figure = "sectors"'), "is no figure of the lab's run"),
     "order": ("day002", ('chip = "h200"', 'chip = "h200"\nin_order = true'), "kernels print comes in no"),
+    "idle and failing": ("day003", ("idle = true", 'idle = true\nfails = ["copy=2"]'), "idle or is late: one of them"),
+    "late without results": ("day002", ("block = 1024 }", "block = 1024 }\nlate = true"), "the lab has no problem"),
     "endless": ("day003", ('chip = "h200"', 'chip = "h200"\nseconds = 600'), "a run has from 0 to 60"),
 }  # fmt: skip
 
@@ -171,6 +179,14 @@ def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:
     return [(each.kind, each.message) for each in wrong_lines(lab, {"n": 2}, outcome)]
 
 
+def test_of_a_call_that_is_never_made_the_last_one_fails() -> None:
+    run = LabRun({}, {"allocation": 2})
+    made = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 1, "failed_calls": 0}))
+    assert _with_its_last_call(run, made).fails == {"allocation": 1}
+    none = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 0, "failed_calls": 0}))
+    assert _with_its_last_call(run, none).fails == {}
+
+
 def test_lines_may_come_in_any_order_unless_the_lab_has_one() -> None:
     rules = (PrintedLine("piece {k} of {n}", {"k": "n"}, {}, False), PrintedLine("done", {}, {}, False))
     lab = dataclasses.replace(day(2).lab, lines=rules)
@@ -223,3 +239,19 @@ def test_however_a_program_ends_one_message_says_so(tmp_path: Path, kind: str) -
         (finding,) = lab.judge(file).findings
     assert finding.kind == kind
     assert re.search(said, finding.message), finding.message
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_pieces_need_not_begin_with_a_sector(tmp_path: Path) -> None:
+    """A kernel's first and last sector may be shared with a copy's bytes, and neither touches the other's."""
+    try:
+        toolchain()
+    except MissingToolchain as missing:
+        pytest.skip(str(missing))
+    file = tmp_path / "stream.cu"
+    solution = day(13).solution.read_text()
+    file.write_text(solution.replace("pieces = 4", "pieces = 5"))
+    assert file.read_text() != solution
+    with ProgramLab(day(13), draw=random.Random(1)) as lab:
+        assert lab.judge(file).findings == ()

@@ -1,7 +1,7 @@
 // On the host. The device gets the data, the kernel runs, all is checked and freed, and the file is right. It is right because
 // the host has added: the sum that the kernel made is never fetched.
 //
-// expect: too_few back
+// expect: not_by_kernel
 
 #include <cstdio>
 #include <cstdlib>

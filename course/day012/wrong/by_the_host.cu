@@ -1,7 +1,7 @@
 // The arrays are managed and the host adds them itself. The result is right. There is no copy and nothing to wait for,
 // as nothing was computed on the device.
 //
-// expect: too_few work
+// expect: not_by_kernel
 
 #include <cstdio>
 #include <cstdlib>

@@ -154,7 +154,8 @@ class Bound:
 class LabRun:
     """One run of the learner's program. Each of `sizes` is drawn anew, both ends included. Where calls are made to
     fail, the program must say which error it was and end with another exit status than `status`. Where it is `idle`,
-    kernels do nothing, and no element of a result may be right. `memory` is in bytes of each GPU, None for what the
+    kernels do nothing, and no element of a result may be right; where it is `late`, work is done no sooner than the
+    host waits for it, and the results must be right all the same. `memory` is in bytes of each GPU, None for what the
     chip has.
     """
 
@@ -164,6 +165,7 @@ class LabRun:
     gpus: int = 1
     memory: int | None = None
     idle: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

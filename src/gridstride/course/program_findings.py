@@ -121,6 +121,16 @@ def not_waited(launches: int) -> str:
     )
 
 
+def too_early(wrong: LabFinding) -> LabFinding:
+    """Of a result that is wrong only where the device does its work no sooner than the host waits for it."""
+    return LabFinding(
+        "not_waited",
+        f"{wrong.message}. In this run the device was as late as it may be: it did its work when the host waited for "
+        "it. Which call waits for the work that this result comes from, and does it stand before the host looks?",
+        where=wrong.where,
+    )
+
+
 def printed_too_much(lost: int) -> str:
     """Of a program whose output did not fit."""
     return f"the program printed {lost:,} bytes more than are kept: does a loop in it ever end?"

@@ -26,6 +26,7 @@ from gridstride.course.program_findings import (
     not_built,
     not_waited,
     printed_too_much,
+    too_early,
     wrong_lines,
 )
 from gridstride.course.program_lab_file import problem_of
@@ -159,9 +160,10 @@ class ProgramLab:
         from gridstride.programs.run import Settings
 
         self._room.clear()
-        settings = Settings(sanitize=not predict, predict=predict, pictures=pictures, time_limit=self.day.lab.seconds,
-                            fails=drawn.run.fails, idle=drawn.run.idle, gpus=drawn.run.gpus,
-                            memory=drawn.run.memory)  # fmt: skip
+        run, watched = drawn.run, not predict and not drawn.run.late
+        settings = Settings(sanitize=watched, predict=predict, pictures=pictures, time_limit=self.day.lab.seconds,
+                            fails=run.fails, idle=run.idle, late=run.late and not predict, gpus=run.gpus,
+                            memory=run.memory)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
 
     def _arguments(self, drawn: _Drawn) -> list[str]:
@@ -184,7 +186,7 @@ class ProgramLab:
         if run.fails and not outcome.ended.activity.get("failed_calls", 1):
             drawn = replace(drawn, run=_with_its_last_call(run, outcome))
             outcome = self._outcome(drawn)
-        if self.day.lab.modelled and not run.fails:
+        if self.day.lab.modelled and not (run.fails or run.idle or run.late):
             self._outcome(drawn, predict=True)  # the results are this run's; what is found on the device, the other's
         if run is self.day.lab.runs[0]:
             self._first = {**counts(outcome), **drawn.sizes}
@@ -211,6 +213,9 @@ class ProgramLab:
         if drawn.run.idle:
             yield from self._by_the_host(drawn)
             return
+        if drawn.run.late:
+            yield from (too_early(each) for each in self._wrong_results(drawn, outcome) if each.kind == "wrong_result")
+            return
         device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
         yield from (found_on_device(each, self._source) for each in device)
         if outcome.ended.status != drawn.run.status:
@@ -236,7 +241,8 @@ class ProgramLab:
         from gridstride.judge.verify import compared
 
         problem = self._problem
-        assert problem is not None and drawn.prepared is not None, self.day  # the loader has seen to it
+        assert problem is not None  # the loader has seen to it
+        assert drawn.prepared is not None
         for p in problem.outputs:
             expected = drawn.prepared.expected[p.name].values
             raw = _read(self._room.data / f"{p.name}.bin")
@@ -287,7 +293,7 @@ class ProgramLab:
 
 
 def _with_its_last_call(run: LabRun, outcome: Outcome) -> LabRun:
-    """The same where the program makes fewer calls than the one that is to fail: its last one fails, if there is one."""
+    """The same for a program that makes fewer calls than the one that is to fail: its last one is, if there is one."""
     ((call, _),) = run.fails.items()
     made = int(outcome.ended.activity[COUNTED[call]])
     return replace(run, fails={call: made} if made else {})

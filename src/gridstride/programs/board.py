@@ -14,6 +14,7 @@ from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.graph_calls import GRAPH_CALLS
 from gridstride.programs.images import image_at, sampling_at, write_tensor_map
+from gridstride.programs.late_work import LateWork
 from gridstride.programs.limits import DeviceLimits
 from gridstride.programs.memory_calls import MEMORY_CALLS, MemoryCalls
 from gridstride.programs.peers import EVERYONE, Peers
@@ -69,6 +70,7 @@ class Board:
         self.modelled: TimelineCalls | None = None
         self.shows_timeline = False
         self._calls = TimelineCalls(device, devices)
+        self._late: LateWork | None = None
         self._code = ProgramCode(reports.say)
         arena = device.arena
         owners = {**dict.fromkeys(MEMORY_CALLS, self.memory), "limit": self.limits}
@@ -96,6 +98,11 @@ class Board:
         self.modelled = self._calls
         self.record.models = 1
 
+    def be_late(self) -> None:
+        """Before the program begins: its work is put off until the host waits for it."""
+        self._late = LateWork()
+        self.record.models = 1  # streams and events are told of
+
     def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
         """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""
         failed = {ctypes.c_int: int(Status.UNKNOWN), None: None}.get(kind._restype_, 0)
@@ -103,6 +110,8 @@ class Board:
         @wraps(function)
         def guarded(*arguments: Any) -> Any:
             try:
+                if (before := getattr(self._late, function.__name__, None)) is not None:
+                    before(*arguments)
                 return function(*arguments)
             except Exception as error:
                 self.reports.say(f"{function.__name__} failed: {type(error).__name__}: {error}")
@@ -206,6 +215,12 @@ class Board:
             return Status.SUCCESS
         if self._idle:
             return Status.SUCCESS
+        if self._late is not None:
+            self._late.put_off(stream, lambda: self._run(kernel, shape, packed, stream, device))
+            return Status.SUCCESS
+        return self._run(kernel, shape, packed, stream, device)
+
+    def _run(self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int) -> int:
         try:
             with self.device.lock:
                 self._peers.show(self.device.arena, device)

@@ -57,8 +57,10 @@ def main(order: dict[str, Any]) -> None:
     limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
     device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
     board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
-                  vendor_jit_link=order["vendor_jit_link"],
-                  fails=order["fails"], idle=order["idle"], devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
+                  vendor_jit_link=order["vendor_jit_link"], fails=order["fails"], idle=order["idle"],
+                  devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
+    if order["late"]:
+        board.be_late()
     if order["predict"]:
         board.predict(shown=order["timeline"], pictured=order["pictures"])
     runtime.gs_set_board(ctypes.byref(board.record))

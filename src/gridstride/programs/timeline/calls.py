@@ -29,9 +29,9 @@ from gridstride.virtual.observe.counters import LineCounters
 if TYPE_CHECKING:
     from gridstride.programs.launch_pictures import LaunchPictures
 
-_NON_BLOCKING = 1
+NON_BLOCKING = 1
 """cudaStreamNonBlocking."""
-_DEVICE, _STREAM, _EVENT, WAITED_FREE = range(4)
+WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE = range(4)
 """WAITED_ of runtime.h."""
 _ALLOCATE, _FREE, _QUEUED, _MANAGED = range(4)
 """SPENT_ of runtime.h."""
@@ -168,7 +168,7 @@ class TimelineCalls:
 
     def add_stream(self, stream: int, flags: int, priority: int, device: int) -> None:
         with self._lock:
-            self.timeline.add_stream(stream, blocking=not flags & _NON_BLOCKING, priority=priority, device=device)
+            self.timeline.add_stream(stream, blocking=not flags & NON_BLOCKING, priority=priority, device=device)
 
     def fill(self, nbytes: int, stream: int, to: int, device: int) -> None:
         with self._lock:
@@ -195,16 +195,16 @@ class TimelineCalls:
     def wait(self, what: int, number: int) -> None:
         """The host waits."""
         with self._lock:
-            if what in (_DEVICE, WAITED_FREE):
+            if what in (WAITED_DEVICE, WAITED_FREE):
                 self.timeline.wait_for_all(number)
-            elif what == _STREAM:
+            elif what == WAITED_STREAM:
                 self.timeline.wait_for_stream(number)
             else:
                 self.timeline.wait_for_event(number)
 
     def is_done(self, what: int, number: int) -> int:
         with self._lock:
-            return int(self.timeline.is_done(number) if what == _STREAM else self.timeline.has_happened(number))
+            return int(self.timeline.is_done(number) if what == WAITED_STREAM else self.timeline.has_happened(number))
 
     def elapsed_ms(self, start: int, end: int) -> float:
         with self._lock:
