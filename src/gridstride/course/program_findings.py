@@ -126,7 +126,8 @@ def too_early(wrong: LabFinding) -> LabFinding:
     return LabFinding(
         "not_waited",
         f"{wrong.message}. In this run the device was as late as it may be: it did its work when the host waited for "
-        "it. Which call waits for the work that this result comes from, and does it stand before the host looks?",
+        "it, and of a graph's nodes that no edge orders the last one first. Which call waits for the work that this "
+        "result comes from, and what comes before what?",
         where=wrong.where,
     )
 

@@ -70,10 +70,11 @@ class Activity:
     is what it has not given back. `unwaited_launches`: no call has waited for the device since; `freed_launches`: the
     first that did was cudaFree. `failed_calls` were made to fail. `kernel_lines` are lines that kernels printed.
     `child_grids` were launched by kernels, and are not among `launches`, nor their blocks and threads among `blocks`
-    and `threads`. `pool_allocations` are those of `allocations` that came from a memory pool, `pool_growths` how often a
-    pool asked the device for memory. `waits` are the host's for the device. `graph_kernels` are those of `launches` that were nodes of graphs,
-    `graph_launches` the calls that started graphs, `graph_updates` whole instances that took over another graph and
-    `node_updates` single nodes of instances changed; `conditions` how often a conditional node looked at its value.
+    and `threads`. `pool_allocations` are those of `allocations` that came from a memory pool, `pool_growths` how often
+    a pool asked the device for memory. `waits` are the host's for the device. `graph_kernels` are those of `launches`
+    that were nodes of graphs, `graph_launches` the calls that started graphs, `graph_updates` whole instances that took
+    over another graph and `node_updates` single nodes of instances changed; `conditions` how often a conditional node
+    looked at its value.
     `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
     `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
     what kernels read and write of another GPU's memory is among the first three where times are predicted.

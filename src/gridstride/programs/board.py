@@ -14,7 +14,7 @@ from gridstride.programs.device_attributes import attributes
 from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.graph_calls import GRAPH_CALLS
 from gridstride.programs.images import image_at, sampling_at, write_tensor_map
-from gridstride.programs.late_work import LateWork
+from gridstride.programs.late_work import MODELS_LATE, LateWork
 from gridstride.programs.limits import DeviceLimits
 from gridstride.programs.memory_calls import MEMORY_CALLS, MemoryCalls
 from gridstride.programs.peers import EVERYONE, Peers
@@ -101,7 +101,7 @@ class Board:
     def be_late(self) -> None:
         """Before the program begins: its work is put off until the host waits for it."""
         self._late = LateWork()
-        self.record.models = 1  # streams and events are told of
+        self.record.models = MODELS_LATE
 
     def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
         """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_DEVICE, WAITED_EVENT, WAITED_FREE, WAITED_STREAM
 from gridstride.programs.timeline.model import TO_HOST
 
+MODELS_LATE = 2
+"""As runtime.h has it."""
 _DEFAULTS = 1 << 12
 """Default streams have numbers below this, others are addresses (gs_stream_number)."""
 

@@ -76,13 +76,15 @@ static cudaError_t run_node(const Node *node) {
     return error;
 }
 
-/* Puts the nodes into an order in which each comes after those it needs; an error where there is none. */
+/* Puts the nodes into an order in which each comes after those it needs; an error where there is none. Of those that
+   nothing orders the first one made comes first, and the last one where the device is late. */
 static cudaError_t sort(Graph *graph) {
     Node **sorted = malloc(graph->count * sizeof *sorted + 1);
     size_t done = 0;
     for (size_t before = SIZE_MAX; done < graph->count && before != done;) {
         before = done;
-        for (size_t i = 0; i < graph->count; i++) {
+        for (size_t n = 0; n < graph->count; n++) {
+            size_t i = gs_board.models == MODELS_LATE ? graph->count - 1 - n : n;
             Node *node = graph->nodes[i];
             size_t ready = 0;
             for (size_t j = 0; node != NULL && j < node->count; j++)

@@ -69,7 +69,8 @@ typedef struct {
     const char *vendor_nvrtc;   /* and of its libnvrtc, which compiles without a GPU too */
     const char *vendor_jit_link; /* and of its libnvJitLink, NULL where it is not installed */
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
-    int64_t models;             /* whether the timeline is modelled: the functions at the end want to be called */
+    int64_t models;             /* whether the functions at the end want to be called: the timeline is modelled, or
+                                   MODELS_LATE: work is put off */
     int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
     int64_t peers;              /* whether these may use each other's memory */
     uint64_t (*allocate)(uint64_t bytes, int64_t device); /* -1: memory that every GPU reaches */
@@ -130,6 +131,7 @@ typedef struct {
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
+enum { MODELS_LATE = 2 }; /* as late_work.py has it */
 enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
 enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */
 enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
