@@ -1,5 +1,5 @@
-// The last node hangs on the first one, as the loop does. Nothing says that the loop comes before it, and nodes that no edge
-// orders run in any order.
+// The last node hangs on the first one, as the loop does. The nodes were made in the right order, so they seem to run in
+// it. Nothing says that the loop comes before it. Nodes that no edge orders run in any order.
 //
 // expect: not_waited
 
