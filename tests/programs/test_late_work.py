@@ -7,6 +7,7 @@ import ctypes
 import pytest
 
 from gridstride.programs.late_work import LateWork
+from gridstride.programs.runtime_records import CALLBACKS, TIMELINE_CALLBACKS
 from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_DEVICE, WAITED_EVENT, WAITED_STREAM
 from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST
 
@@ -98,3 +99,9 @@ def test_work_of_a_graph_is_done_at_once(made: Made) -> None:
     made.late.end_graph()
     made.give("behind", A)
     assert made.done == ["before", "node"]
+
+
+def test_what_it_is_told_of_are_calls_of_the_board() -> None:
+    """They are found by their names: one that is called otherwise would never be told."""
+    told = {name for name in vars(LateWork) if not name.startswith("_")} - {"put_off"}
+    assert told <= {*CALLBACKS, *TIMELINE_CALLBACKS}

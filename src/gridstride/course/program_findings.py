@@ -123,11 +123,12 @@ def not_waited(launches: int) -> str:
 
 def too_early(wrong: LabFinding) -> LabFinding:
     """Of a result that is wrong only where the device does its work no sooner than the host waits for it."""
+    name = wrong.message.partition(":")[0]
     return LabFinding(
         "not_waited",
-        f"{wrong.message}. In this run the device was as late as it may be: it did its work when the host waited for "
-        "it, and of a graph's nodes that no edge orders the last one first. Which call waits for the work that this "
-        "result comes from, and what comes before what?",
+        f"{name}: right in the runs before and wrong in this one, in which the device was as late as it may be: it did "
+        "its work when the host waited for it, and of a graph's nodes that no edge orders the last one first. Which call "
+        "waits for the work that this result comes from, and what comes before what?",
         where=wrong.where,
     )
 

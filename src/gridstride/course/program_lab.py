@@ -214,13 +214,13 @@ class ProgramLab:
             yield from self._by_the_host(drawn)
             return
         if drawn.run.late:
-            yield from (too_early(each) for each in self._wrong_results(drawn, outcome) if each.kind == "wrong_result")
+            wrong = self._wrong_results(drawn, outcome)
+            yield from (too_early(each) if each.kind == "wrong_result" else each for each in wrong)
+            yield from _unlike_expected(drawn.run, outcome)
             return
         device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
         yield from (found_on_device(each, self._source) for each in device)
-        if outcome.ended.status != drawn.run.status:
-            message = f"the program ended with exit status {outcome.ended.status}, {drawn.run.status} was expected"
-            yield LabFinding("exit_status", message, shown=last_lines(outcome))
+        yield from _unlike_expected(drawn.run, outcome)
         if outcome.lost and not self.day.lab.lines:
             yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))
         yield from self._wrong_results(drawn, outcome)
@@ -290,6 +290,13 @@ class ProgramLab:
                 back = not_all_copied(p.name, size, outcome)
                 yield LabFinding("wrong_result", f"{p.name}: {pattern}{first}{back}", where=pattern.name)
                 return
+
+
+def _unlike_expected(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
+    """A program that ended with another status."""
+    if outcome.ended.status != run.status:
+        message = f"the program ended with exit status {outcome.ended.status}, {run.status} was expected"
+        yield LabFinding("exit_status", message, shown=last_lines(outcome))
 
 
 def _with_its_last_call(run: LabRun, outcome: Outcome) -> LabRun:

@@ -8,6 +8,7 @@ fast. So are the kernels of a graph, whose conditions are looked at between them
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 
@@ -24,6 +25,7 @@ class LateWork:
     """What is not yet done. Its methods are told of the calls of `Board` by their names, before they are made."""
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         self._queue: deque[Callable[[], object]] = deque()
         self._done = 0
         self._in_graph = False
@@ -38,13 +40,15 @@ class LateWork:
         if self._in_graph:
             work()
             return
-        self._queue.append(work)
-        self._reach[stream] = self._done + len(self._queue)
+        with self._lock:
+            self._queue.append(work)
+            self._reach[stream] = self._done + len(self._queue)
 
     def _until(self, reach: int) -> None:
-        while self._done < reach and self._queue:
-            self._done += 1
-            self._queue.popleft()()
+        with self._lock:  # while work is done, too: another thread of the program's waits for it as well
+            while self._done < reach and self._queue:
+                self._done += 1
+                self._queue.popleft()()
 
     def _all(self, *_: object) -> None:
         self._until(self._done + len(self._queue))
