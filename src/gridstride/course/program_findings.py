@@ -127,8 +127,8 @@ def too_early(wrong: LabFinding) -> LabFinding:
     return LabFinding(
         "not_waited",
         f"{name}: right in the runs before and wrong in this one, in which the device was as late as it may be: it did "
-        "its work when the host waited for it, and of a graph's nodes that no edge orders the last one first. Which call "
-        "waits for the work that this result comes from, and what comes before what?",
+        "its work when the host waited for it, and of a graph's nodes that no edge orders the last one first. Which "
+        "call waits for the work that this result comes from, and what comes before what?",
         where=wrong.where,
     )
 
