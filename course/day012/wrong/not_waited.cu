@@ -1,7 +1,7 @@
 // Nothing waits between the launch and the first look at c. With copies none was needed, as they wait by themselves.
 // The numbers are right here. On hardware the file is written while the kernel has not begun.
 //
-// expect: not_waited
+// expect: too_many too_late
 
 #include <cstdio>
 #include <cstdlib>

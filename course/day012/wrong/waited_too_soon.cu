@@ -1,7 +1,7 @@
 // The wait stands in front of the launch, to be sure that the data are there. The host wrote them itself. So they are
 // there, and looking after them seems careful. It is the result that has to be waited for.
 //
-// expect: not_waited
+// expect: too_many too_late
 
 #include <cstdio>
 #include <cstdlib>

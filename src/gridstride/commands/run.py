@@ -30,8 +30,8 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 def run(
     words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], gpus: int, memory: str | None,
-    time_limit: float | None, ptx: bool, as_json: bool,
+    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], late: bool, gpus: int,
+    memory: str | None, time_limit: float | None, ptx: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
     if time_limit is not None and not time_limit > 0:
@@ -41,6 +41,8 @@ def run(
     check_gpus(gpus)
     if sanitize and predict:
         raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
+    if late and predict:
+        raise WrongUse("--late puts work off and --predict says how long it takes: give one of them")
     failing = _fails(fails)
     model = chip_of(device, chip)
     nbytes = memory_of(memory, model)
@@ -55,7 +57,7 @@ def run(
         return _show_ptx(built)
     settings = Settings(
         model.key, sanitize, seed, predict, timeline=predict and as_json, time_limit=time_limit,
-        stdout=STDERR if as_json else None, fails=failing, gpus=gpus, memory=nbytes,
+        stdout=STDERR if as_json else None, fails=failing, late=late, gpus=gpus, memory=nbytes,
     )  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     if ended.timed_out:

@@ -198,6 +198,10 @@ def as_shown(value: float, like: str) -> str:
     return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
 
 
+_PLURAL = re.compile(r"\b[a-z]{2,}[a-rt-z]s\b")
+_WITH_E = ("sses", "ches", "shes", "xes")
+
+
 def plain_number(value: float) -> str:
     """A figure for a sentence: whole numbers and those above a thousand with commas, others with four digits."""
     if abs(value - round(value)) < 1e-9 or abs(value) >= 1000:
@@ -206,8 +210,9 @@ def plain_number(value: float) -> str:
 
 
 def counted(value: float, unit: str) -> str:
-    """A figure with its unit for a sentence; of one thing the unit's noun loses its s: 1 barrier for each warp."""
-    noun, *rest = re.split(r"( (?:for|per|to|over|of|beyond) )", unit, maxsplit=1)
-    if value == 1 and noun.endswith("s") and "/" not in noun and noun != "times the sectors":
-        noun = noun.removesuffix("es") if noun.endswith("sses") else noun.removesuffix("s")
-    return f"{plain_number(value)} {noun}{''.join(rest)}"
+    """A figure with its unit for a sentence; of one thing the noun is in the singular: 1 barrier for each warp."""
+    noun = _PLURAL.search(unit)
+    if value == 1 and noun is not None and not unit.startswith("times"):
+        one = noun[0].removesuffix("es") if noun[0].endswith(_WITH_E) else noun[0].removesuffix("s")
+        unit = f"{unit[: noun.start()]}{one}{unit[noun.end() :]}"
+    return f"{plain_number(value)} {unit}"

@@ -121,15 +121,17 @@ def not_waited(launches: int) -> str:
     )
 
 
-def too_early(wrong: LabFinding) -> LabFinding:
-    """Of a result that is wrong only where the device does its work no sooner than the host waits for it."""
-    name = wrong.message.partition(":")[0]
+def too_early(found: LabFinding) -> LabFinding:
+    """Of what is wrong only where the device does its work no sooner than the host waits for it."""
+    name = found.message.partition(":")[0]
+    before = f"{name}: right" if found.kind == "wrong_result" else f"{found.message}; all was well"
     return LabFinding(
         "not_waited",
-        f"{name}: right in the runs before and wrong in this one, in which the device was as late as it may be: it did "
-        "its work when the host waited for it, and of a graph's nodes that no edge orders the last one first. Which "
-        "call waits for the work that this result comes from, and what comes before what?",
-        where=wrong.where,
+        f"{before} in the runs before this one, in which the device was as late as it may be: it did its work when the "
+        "host waited for it, and of what no stream, event or edge orders the last given first. Which call waits for "
+        "the work that this comes from, and what comes before what? gridstride run --late does the same",
+        where=found.where,
+        shown=found.shown,
     )
 
 

@@ -23,6 +23,7 @@ from gridstride.programs.reports import Reports
 from gridstride.programs.runtime_records import (
     CALLBACKS,
     CODE_CALLBACKS,
+    LATE_CALLBACKS,
     ORDER,
     TAIL,
     TIMELINE_CALLBACKS,
@@ -77,7 +78,7 @@ class Board:
         callbacks = [
             kind(self._guarded(getattr(owners.get(name, owner), name), kind))
             for owner, table in ((self, CALLBACKS), (self._code, _OWN_CODE), (self, _BOARD_CODE),
-                                 (self._calls, TIMELINE_CALLBACKS))
+                                 (self._calls, TIMELINE_CALLBACKS), (self, LATE_CALLBACKS))
             for name, kind in table.items()
         ]  # fmt: skip
         vendors = [path.encode() if path else None for path in (vendor_runtime, vendor_nvrtc, vendor_jit_link)]
@@ -102,6 +103,10 @@ class Board:
         """Before the program begins: its work is put off until the host waits for it."""
         self._late = LateWork()
         self.record.models = MODELS_LATE
+        for name, kind in TIMELINE_CALLBACKS.items():
+            callback = kind(self._guarded(getattr(self._late, name), kind))
+            setattr(self.record, name, callback)
+            self._kept.append(callback)
 
     def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
         """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""
@@ -110,8 +115,6 @@ class Board:
         @wraps(function)
         def guarded(*arguments: Any) -> Any:
             try:
-                if (before := getattr(self._late, function.__name__, None)) is not None:
-                    before(*arguments)
                 return function(*arguments)
             except Exception as error:
                 self.reports.say(f"{function.__name__} failed: {type(error).__name__}: {error}")
@@ -161,6 +164,7 @@ class Board:
         return ctypes.addressof(name)
 
     def unload(self, module: int) -> None:
+        self._catch_up()
         with self._lock:
             gone = self._modules.pop(module)
             for address, _ in gone.variables():
@@ -215,10 +219,22 @@ class Board:
             return Status.SUCCESS
         if self._idle:
             return Status.SUCCESS
+        if self._late is None or shape.cooperative:  # one that is too large is refused by its launch
+            self._catch_up()
+            return self._run(kernel, shape, packed, stream, device)
+        self._late.put_off(stream, lambda: self._run(kernel, shape, packed, stream, device))
+        return Status.SUCCESS
+
+    def put_off(self, stream: int, work: int, argument: int) -> None:
+        """A C function's call is work of a stream."""
+        assert self._late is not None
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
+        self._late.put_off(stream, lambda: run(argument))
+
+    def _catch_up(self) -> None:
+        """Before what is put off would miss something, or be missed."""
         if self._late is not None:
-            self._late.put_off(stream, lambda: self._run(kernel, shape, packed, stream, device))
-            return Status.SUCCESS
-        return self._run(kernel, shape, packed, stream, device)
+            self._late.all()
 
     def _run(self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int) -> int:
         try:
@@ -269,6 +285,8 @@ class Board:
     ) -> int:  # fmt: skip
         if self._failures.due("copy"):
             return Status.UNKNOWN
+        if self._late is not None:
+            self._late.copied(stream)
         self.activity.copied(nbytes, kind)
         direct = self._peers.are_enabled(from_device, to_device)
         if kind == TO_PEER:
@@ -284,6 +302,8 @@ class Board:
         if what == WAITED_FREE:
             self.activity.freed_launches += self.activity.unwaited_launches
         self._host_waited()
+        if self._late is not None:
+            self._late.waited(what, number)
         if self.modelled is not None:
             self.modelled.wait(what, number)
 
@@ -315,6 +335,7 @@ class Board:
         return Status.SUCCESS
 
     def destroy_object(self, handle: int) -> int:
+        self._catch_up()
         with self.device.lock:
             self.device.objects.remove(handle)
         return Status.SUCCESS

@@ -1,19 +1,21 @@
 """A device that is as late as CUDA allows: what is given to it is done when the host waits for it, and not before.
 
-Kernels and copies to pinned memory are put off, in the order in which they were given; a wait does all of them up to
-the last one that it covers. Whatever else needs their results does them all, which is never wrong: a device may be
-fast. So are the kernels of a graph, whose conditions are looked at between them.
+A wait does what it covers and what that needs: streams in their order, events, the default stream between those that
+wait for it. Of works that nothing orders the one given last is done first. So a result that no wait covers is not
+there, and work of one stream that needs another's and was never told to wait for it comes too early.
 """
 
 from __future__ import annotations
 
-import ctypes
+import math
 import threading
-from collections import defaultdict, deque
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
 
-from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_DEVICE, WAITED_EVENT, WAITED_FREE, WAITED_STREAM
-from gridstride.programs.timeline.model import TO_HOST
+from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_EVENT, WAITED_STREAM
 
 MODELS_LATE = 2
 """As runtime.h has it."""
@@ -21,79 +23,162 @@ _DEFAULTS = 1 << 12
 """Default streams have numbers below this, others are addresses (gs_stream_number)."""
 
 
+@dataclass(slots=True, eq=False)
+class _Work:
+    number: int
+    run: Callable[[], object] | None
+    """None once it is done."""
+    after: list[_Work] = field(default_factory=list)
+    ended_ms: float = math.nan
+
+
+@dataclass(slots=True)
+class _Stream:
+    device: int
+    apart: bool = False
+    """Whether the default stream does not wait for it, nor it for that one."""
+    last: _Work | None = None
+
+
 class LateWork:
-    """What is not yet done. Its methods are told of the calls of `Board` by their names, before they are made."""
+    """What is not yet done. Its other methods are the calls of TIMELINE_CALLBACKS, as C makes them."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._queue: deque[Callable[[], object]] = deque()
-        self._done = 0
-        self._in_graph = False
-        self._reach: defaultdict[int, int] = defaultdict(int)
-        """Of each stream, how many works had been given by its last one, or by one that it follows."""
-        self._events: dict[int, int] = {}
-        self._apart: set[int] = set()
-        """Streams that the default one does not wait for."""
+        self._count = 0
+        self._streams: dict[int, _Stream] = {}
+        self._events: dict[int, _Work] = {}
+        self._running = False
 
-    def put_off(self, stream: int, work: Callable[[], object]) -> None:
-        """Work of a stream; within a graph it is done at once."""
-        if self._in_graph:
-            work()
-            return
+    # -- what is given ------------------------------------------------------------------------------------------------
+    def put_off(self, stream: int, run: Callable[[], object], *, behind: _Work | None = None) -> _Work:
+        """Work of a stream, and one more that it comes behind; what work itself gives is a part of it, done at once."""
         with self._lock:
-            self._queue.append(work)
-            self._reach[stream] = self._done + len(self._queue)
+            self._count += 1
+            work = _Work(self._count, run)
+            if self._running:
+                run()
+                _end(work)
+                return work
+            work.after = [*self._before(stream), *([behind] if behind else ())]
+            self._stream(stream).last = work
+            return work
 
-    def _until(self, reach: int) -> None:
-        with self._lock:  # while work is done, too: another thread of the program's waits for it as well
-            while self._done < reach and self._queue:
-                self._done += 1
-                self._queue.popleft()()
+    def _stream(self, number: int) -> _Stream:
+        """Of default streams odd numbers are a GPU's legacy one, even ones a thread's (gs_stream_number)."""
+        device = (number - 1) // 2 if number < _DEFAULTS else 0
+        return self._streams.setdefault(number, _Stream(device))
 
-    def _all(self, *_: object) -> None:
-        self._until(self._done + len(self._queue))
+    def _before(self, number: int) -> list[_Work]:
+        """What comes before a stream's next work."""
+        stream = self._stream(number)
+        if number < _DEFAULTS and number % 2:
+            every = [each for each in self._streams.values() if each.device == stream.device and not each.apart]
+        else:
+            every = [stream] if stream.apart else [stream, self._stream(2 * stream.device + 1)]
+        return [each.last for each in every if each.last is not None]
 
-    fill = host_function = release = pooled = destroy_pool = trim_pool = _all
-
-    def begin_graph(self, *_: object) -> None:
-        self._all()
-        self._in_graph = True
-
-    def end_graph(self) -> None:
-        self._in_graph = False
-
-    def _reached(self, stream: int) -> int:
-        """The default stream comes after all others but those that are kept apart from it."""
-        if stream >= _DEFAULTS:
-            return self._reach[stream]
-        return max((reach for each, reach in self._reach.items() if each not in self._apart), default=0)
-
-    def add_stream(self, stream: int, flags: int, *_: int) -> None:
-        self._reach[stream] = 0  # its address may have been another's
-        (self._apart.add if flags & NON_BLOCKING else self._apart.discard)(stream)
+    def add_stream(self, stream: int, flags: int, _priority: int, device: int) -> None:
+        with self._lock:
+            self._streams[stream] = _Stream(device, bool(flags & NON_BLOCKING))
 
     def record(self, event: int, stream: int) -> None:
-        self._events[event] = self._reached(stream)
+        with self._lock:
+            self._events[event] = self.put_off(stream, _nothing)
 
     def follow(self, stream: int, event: int) -> None:
-        self._reach[stream] = max(self._reach[stream], self._events.get(event, 0))
+        with self._lock:
+            self.put_off(stream, _nothing, behind=self._events.get(event))
 
+    # -- waiting ------------------------------------------------------------------------------------------------------
     def waited(self, what: int, number: int) -> None:
-        """The host waits; asking whether something is done counts as waiting, for somebody may ask until it is."""
-        if what == WAITED_STREAM:
-            self._until(self._reached(number))
-        elif what == WAITED_EVENT:
-            self._until(self._events.get(number, 0))
-        elif what in (WAITED_DEVICE, WAITED_FREE):
-            self._all()
+        """The host waits, for a device where it is for neither a stream nor an event."""
+        with self._lock:
+            if what == WAITED_STREAM:
+                self._do(self._before(number) if number < _DEFAULTS and number % 2 else [self._stream(number).last])
+            elif what == WAITED_EVENT:
+                self._do([self._events.get(number)])
+            else:
+                self._do(each.last for each in self._streams.values() if each.device == number)
 
-    def copy(
-        self, nbytes: int, kind: int, stream: int, pageable: int, waits: int, to: int, origin: int, *_: int
-    ) -> None:  # fmt: skip
-        """The caller copies what is there now; to pinned memory it is copied again when its turn has come."""
-        if waits:
-            self._until(self._reached(stream))
-        elif kind == TO_HOST and not pageable and to and origin:
-            self.put_off(stream, lambda: ctypes.memmove(to, origin, nbytes))
-        else:
-            self._all()
+    def all(self) -> None:
+        """Whatever there is: what is not put off itself may need it, and a device may be fast."""
+        with self._lock:
+            self._do(each.last for each in self._streams.values())
+
+    def copied(self, stream: int) -> None:
+        """A copy is about to be made at once, which is its stream's next work."""
+        with self._lock:
+            self._do(self._before(stream))
+
+    def _do(self, works: Iterable[_Work | None]) -> None:
+        """These and what they need; nothing where work is under way, which is done in its turn."""
+        if self._running:
+            return
+        needed = _not_done(works)
+        waiting: dict[_Work, int] = {}
+        followers: dict[_Work, list[_Work]] = {}
+        ready: list[tuple[int, _Work]] = []
+        for work in needed:
+            before = [each for each in dict.fromkeys(work.after) if each.run is not None]
+            waiting[work] = len(before)
+            for each in before:
+                followers.setdefault(each, []).append(work)
+            if not before:
+                heappush(ready, (-work.number, work))
+        while ready:
+            _, work = heappop(ready)
+            self._run(work)
+            for each in followers.get(work, ()):
+                waiting[each] -= 1
+                if not waiting[each]:
+                    heappush(ready, (-each.number, each))
+
+    def _run(self, work: _Work) -> None:
+        run = work.run
+        assert run is not None
+        self._running = True  # while the lock is held: another thread of the program's waits until it is done
+        try:
+            run()
+        finally:
+            self._running = False
+            _end(work)
+
+    def is_done(self, what: int, number: int) -> int:
+        """Asking counts as waiting, for somebody may ask until it is."""
+        self.waited(what, number)
+        return 1
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        """NaN where one of them has not happened, so that C says so."""
+        with self._lock:
+            return self._events[end].ended_ms - self._events[start].ended_ms
+
+    # -- what changes nothing: it is told of what is put off by itself, or of parts of such work ----------------------
+    def _ignore(self, *_: Any) -> None:
+        pass
+
+    fill = host_function = spent = begin_graph = node = end_graph = _ignore
+
+    def now_us(self) -> float:
+        return 1e6 * time.perf_counter()
+
+
+def _nothing() -> None:
+    """What an event and a wait for one do."""
+
+
+def _end(work: _Work) -> None:
+    work.run, work.after, work.ended_ms = None, [], 1e3 * time.perf_counter()
+
+
+def _not_done(works: Iterable[_Work | None]) -> list[_Work]:
+    """Of these and all that comes before them what is still to be done."""
+    found: dict[_Work, None] = {}
+    left = list(works)
+    while left:
+        work = left.pop()
+        if work is not None and work.run is not None and work not in found:
+            found[work] = None
+            left += work.after
+    return list(found)

@@ -84,7 +84,10 @@ TIMELINE_CALLBACKS: dict[str, Any] = {
     "end_graph": ctypes.CFUNCTYPE(None),
     "now_us": ctypes.CFUNCTYPE(ctypes.c_double),
 }
-"""The rest of it: called only where the timeline is modelled."""
+"""The rest of it: called only where the timeline is modelled, or the device late."""
+
+LATE_CALLBACKS: dict[str, Any] = {"put_off": ctypes.CFUNCTYPE(None, _U64, _U64, _U64)}
+"""Called only where the device is late."""
 
 
 class BoardRecord(ctypes.Structure):
@@ -95,4 +98,5 @@ class BoardRecord(ctypes.Structure):
         ("vendor_jit_link", _TEXT),
         ("watches", _I64), ("models", _I64), ("devices", _I64), ("peers", _I64),
         *CALLBACKS.items(), *CODE_CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
+        *LATE_CALLBACKS.items(),
     ]  # fmt: skip

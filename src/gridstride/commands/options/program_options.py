@@ -64,6 +64,9 @@ def run(
         list[str] | None,
         typer.Option("--fail", metavar="CALL=N", help="Make the Nth allocation, copy, launch or kernel fail."),
     ] = None,
+    late: Annotated[
+        bool, typer.Option("--late", help="Do work no sooner than the host waits for it: is every wait there?")
+    ] = False,
     ptx: Annotated[
         bool, typer.Option("--ptx", help="Show what the compiler made of the kernels, and run nothing.")
     ] = False,
@@ -89,8 +92,8 @@ def run(
     }  # fmt: skip
     return call(
         "run", files, context.meta[_ARGUMENTS], device=device, chip=chip, options=options, sanitize=sanitize,
-        seed=seed, predict=predict, fails=fail or (), gpus=gpus, memory=memory, time_limit=time_limit,
-        ptx=ptx, as_json=as_json,
+        seed=seed, predict=predict, fails=fail or (), late=late, gpus=gpus, memory=memory,
+        time_limit=time_limit, ptx=ptx, as_json=as_json,
     )  # fmt: skip
 
 

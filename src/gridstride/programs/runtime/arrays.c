@@ -115,6 +115,7 @@ PUBLIC cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t all) {
     Block block;
     if (all == NULL)
         return cudaSuccess;
+    gs_catch_up();
     CHECK(gs_take((void *)all->level[0].address, GS_DEVICE, GS_DEVICE, &block), cudaErrorInvalidValue);
     gs_board.release(block.start);
     return cudaSuccess; /* the handle stays readable: who frees it twice gets an error */

@@ -57,6 +57,18 @@ static cudaError_t row_check(const void *to, const void *from, size_t bytes, enu
     return gs_reaches(to, bytes) && gs_reaches(from, bytes) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+typedef struct {
+    Side to, from;
+    size_t width, height, depth;
+    enum cudaMemcpyKind kind;
+    cudaStream_t stream;
+} Copy;
+
+static void late_copy(const void *given) {
+    const Copy *copy = given;
+    gs_copy_box(copy->to, copy->from, copy->width, copy->height, copy->depth, copy->kind, copy->stream, 0);
+}
+
 cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t depth, enum cudaMemcpyKind kind,
                         cudaStream_t stream, int waits) {
     if (width * height * depth == 0)
@@ -69,6 +81,10 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
                 return error;
         }
     int pageable = is_pageable(to.start) || is_pageable(from.start);
+    if (gs_is_late() && !waits && !pageable) {
+        Copy copy = {to, from, width, height, depth, kind, stream};
+        return gs_put_off(stream, late_copy, &copy, sizeof copy);
+    }
     uint64_t one = height * depth == 1;
     int64_t way = direction(to.start, from.start);
     int there = owner(to.start, owner(from.start, gs_stream_device(stream)));
@@ -194,6 +210,20 @@ PUBLIC cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from
     return copy_2d((Side){to, to_pitch, 0}, (Side){(char *)from, from_pitch, 0}, width, height, kind, stream, 0);
 }
 
+typedef struct {
+    void *pointer;
+    size_t pitch, width, height;
+    int value;
+    cudaStream_t stream;
+} Fill;
+
+static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream);
+
+static void late_fill(const void *given) {
+    const Fill *late = given;
+    fill(late->pointer, late->pitch, late->value, late->width, late->height, late->stream);
+}
+
 static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
     if (width * height == 0)
         return cudaSuccess;
@@ -202,6 +232,10 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
         char *row = (char *)pointer + y * pitch;
         if (!(gs_in_arena(row) || gs_block(row, &block)) || !gs_reaches(row, width))
             return cudaErrorInvalidValue;
+    }
+    if (gs_is_late()) {
+        Fill late = {pointer, pitch, width, height, value, stream};
+        return gs_put_off(stream, late_fill, &late, sizeof late);
     }
     int device = owner(pointer, gs_stream_device(stream));
     MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, device));

@@ -9,6 +9,7 @@ struct CUgraphExec_st {
     Graph *graph; /* a copy: what the original becomes later is none of its business */
     Graph *original;
     unsigned long long flags;
+    cudaStream_t stream; /* where a late device was given it last: its launches never overlap */
 };
 
 typedef struct cudaGraphNodeParams Does;
@@ -188,6 +189,7 @@ PUBLIC cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGra
 PUBLIC cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     ENTER();
     EXEC(exec);
+    gs_catch_up();
     gs_delete_graph(exec->graph);
     exec->original->instances = 0;
     exec->state = GONE;
@@ -215,6 +217,40 @@ PUBLIC cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
     return cudaSuccess;
 }
 
+typedef struct {
+    const Graph *graph;
+    cudaStream_t stream;
+} GraphLaunch;
+
+static void late_graph(const void *given) {
+    const GraphLaunch *late = given;
+    gs_reset_conditions(late->graph);
+    run_graph(late->graph, late->stream);
+}
+
+static int records_events(const Graph *graph) {
+    int found = 0;
+    for (size_t i = 0; i < graph->count; i++) {
+        Graph *const *within;
+        size_t graphs = gs_graphs_within(graph->nodes[i], &within);
+        found |= graph->nodes[i]->does.type == cudaGraphNodeTypeEventRecord;
+        for (size_t j = 0; j < graphs; j++)
+            found |= records_events(within[j]);
+    }
+    return found;
+}
+
+static cudaError_t launch_late(cudaGraphExec_t exec, cudaStream_t stream) {
+    if (exec->stream != stream)
+        gs_catch_up();
+    exec->stream = stream;
+    GraphLaunch late = {exec->graph, stream};
+    gs_put_off(stream, late_graph, &late, sizeof late);
+    if (records_events(exec->graph)) /* who waits for one waits for what this launch makes of it */
+        gs_board.waited(WAITED_STREAM, gs_stream_number(stream));
+    return cudaSuccess;
+}
+
 PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     ENTER();
     EXEC(exec);
@@ -222,8 +258,10 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     if (gs_capturing(stream) && gs_has_conditions(exec->graph))
         return gs_spoil(stream); /* it cannot be a child */
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
-    gs_reset_conditions(exec->graph);
     gs_board.graph_call(GRAPH_LAUNCHED, exec->graph->count);
+    if (gs_is_late())
+        return launch_late(exec, stream);
+    gs_reset_conditions(exec->graph);
     return gs_error(run_graph(exec->graph, stream));
 }
 
@@ -231,6 +269,7 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 static cudaError_t change(cudaGraphExec_t exec, const Node *original, const Does *does) {
     ENTER();
     EXEC(exec);
+    gs_catch_up();
     Node *node = gs_copy_of(original, exec->graph);
     CHECK(node != NULL && node->does.type == does->type, cudaErrorInvalidValue);
     TRY(gs_set_node(node, does));
@@ -333,6 +372,7 @@ PUBLIC cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, 
     ENTER();
     EXEC(exec);
     CHECK(gs_is_graph(graph) && info != NULL, cudaErrorInvalidValue);
+    gs_catch_up();
     *info = (cudaGraphExecUpdateResultInfo){0};
     info->result = mismatch(exec->graph, graph, &info->errorNode);
     CHECK(info->result == cudaGraphExecUpdateSuccess, cudaErrorGraphExecUpdateFailure);
@@ -423,6 +463,7 @@ PUBLIC cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cuda
 PUBLIC cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t original, unsigned enabled) {
     ENTER();
     EXEC(exec);
+    gs_catch_up();
     Node *node = gs_copy_of(original, exec->graph);
     CHECK(node != NULL && (node->does.type == cudaGraphNodeTypeKernel || node->does.type == cudaGraphNodeTypeMemcpy ||
                            node->does.type == cudaGraphNodeTypeMemset),

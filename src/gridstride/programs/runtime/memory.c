@@ -19,6 +19,10 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
     }
     CHECK(bytes != 0, cudaErrorInvalidValue);
     uint64_t address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
+    if (address == 0 && gs_is_late()) { /* what was given back may still be in use */
+        gs_catch_up();
+        address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
+    }
     CHECK(address != 0, cudaErrorMemoryAllocation);
     MODEL(spent(call));
     gs_remember(address, bytes, kind, address, flags);
@@ -31,6 +35,7 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
 static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second) {
     ENTER();
     Block block;
+    gs_catch_up();
     if (pointer == NULL)
         return cudaSuccess;
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH)
@@ -96,10 +101,15 @@ PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t st
     return gs_malloc_async(pointer, bytes, stream, gs_current_pool(device), device);
 }
 
+static void late_free(const void *pointer) { take_back(*(void *const *)pointer, GS_DEVICE, GS_MANAGED); }
+
 PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
     MODEL(spent(SPENT_QUEUED));
+    Block block;
+    if (gs_is_late() && gs_block(pointer, &block) && block.start == (uint64_t)pointer)
+        return gs_put_off(stream, late_free, &pointer, sizeof pointer);
     return take_back(pointer, GS_DEVICE, GS_MANAGED);
 }
 
@@ -170,6 +180,7 @@ PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
 PUBLIC cudaError_t cudaHostUnregister(void *pointer) {
     ENTER();
     Block block, room;
+    gs_catch_up();
     CHECK(gs_take(pointer, GS_REGISTERED, GS_REGISTERED, &block), cudaErrorHostMemoryNotRegistered);
     if (gs_block((void *)block.device, &room) && gs_take((void *)room.start, GS_PINNED, GS_PINNED, &room)) {
         uint64_t page = sysconf(_SC_PAGESIZE), there = (room.start + page - 1) / page * page;

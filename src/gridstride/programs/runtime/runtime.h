@@ -128,6 +128,7 @@ typedef struct {
     void (*node)(uint64_t node, const uint64_t *after, int64_t count); /* what comes next is this node's */
     void (*end_graph)(void);
     double (*now_us)(void);                           /* the host's modelled clock */
+    void (*put_off)(uint64_t stream, void (*work)(void *), void *argument); /* where the device is late */
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
@@ -159,6 +160,15 @@ cudaError_t gs_refused(const char *name, const char *reason);
 #define CHECK(condition, error) do { if (!(condition)) return gs_error(error); } while (0)
 #define TRY(call) do { cudaError_t tried_ = (call); if (tried_ != cudaSuccess) return gs_error(tried_); } while (0)
 #define ENTER() do { gs_enter(); cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+
+/* -- a late device (late.c) ---------------------------------------------------------------------------------------- */
+/* Whether what a stream is given now is to be put off. */
+int gs_is_late(void);
+/* Puts it off; the argument's bytes are copied. Its calls are made later with the same arguments, and are not checked
+ * for the host again. */
+cudaError_t gs_put_off(cudaStream_t stream, void (*work)(const void *argument), const void *argument, size_t bytes);
+/* Does all that has been put off: before a call that changes what it uses. */
+void gs_catch_up(void);
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 int gs_current(void); /* the calling thread's GPU */

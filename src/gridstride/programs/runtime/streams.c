@@ -122,24 +122,44 @@ PUBLIC cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
     return cudaSuccess;
 }
 
+typedef struct {
+    cudaStream_t stream;
+    cudaStreamCallback_t callback;
+    cudaHostFn_t function;
+    void *data;
+} HostWork;
+
+/* Either a callback or a function. */
+static void host_work(const void *given) {
+    const HostWork *work = given;
+    MODEL(host_function(gs_stream_number(work->stream)));
+    if (work->callback != NULL)
+        work->callback(work->stream, cudaSuccess, work->data);
+    else
+        work->function(work->data);
+}
+
+static cudaError_t give_host_work(HostWork work) {
+    if (gs_is_late())
+        return gs_put_off(work.stream, host_work, &work, sizeof work);
+    host_work(&work);
+    return cudaSuccess;
+}
+
 PUBLIC cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                          unsigned flags) {
     TRY(wait(stream));
     CHECK(callback != NULL && flags == 0, cudaErrorInvalidValue);
     if (gs_capturing(stream))
         return gs_spoil(stream);
-    MODEL(host_function(gs_stream_number(stream)));
-    callback(stream, cudaSuccess, data);
-    return cudaSuccess;
+    return give_host_work((HostWork){.stream = stream, .callback = callback, .data = data});
 }
 
 PUBLIC cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
     TRY(wait(stream));
     CHECK(function != NULL, cudaErrorInvalidValue);
     CAPTURE(stream, .type = cudaGraphNodeTypeHost, .host = {.fn = function, .userData = data});
-    MODEL(host_function(gs_stream_number(stream)));
-    function(data);
-    return cudaSuccess;
+    return give_host_work((HostWork){.stream = stream, .function = function, .data = data});
 }
 
 PUBLIC cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
