@@ -95,8 +95,9 @@ int main(int argc, char** argv)
         if (waits) cudaStreamSynchronize(a);
         result = *pinned;
     } else if (!strcmp(what, "host function")) {
-        cudaLaunchHostFunc(a, [](void* given) { *(int*)given = 5; }, &result);
+        cudaLaunchHostFunc(a, [](void* given) { *(int*)given = 5; }, pinned);
         if (waits) cudaStreamSynchronize(a);
+        result = *pinned;
     } else if (!strcmp(what, "managed")) {
         int* memory;
         cudaMallocManaged(&memory, 4);
