@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.programs.conftest import Run
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first link builds zig's C++ library
+
 PROGRAM = r"""
 #include <cstdio>
 #include <cstdlib>

@@ -20,7 +20,7 @@ _TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind
 _GRAPH_COUNTS: dict[GraphCall, str] = {
     "node added": "graph_nodes", "instantiated": "instantiations", "launched": "graph_launches",
     "kernel": "graph_kernels", "updated": "graph_updates", "node set": "node_updates",
-    "condition": "conditions",
+    "condition": "conditions", "made": "graphs_left", "gone": "graphs_left",
 }  # fmt: skip
 
 Call = Literal["allocation", "copy", "launch", "kernel"]
@@ -74,7 +74,7 @@ class Activity:
     a pool asked the device for memory. `waits` are the host's for the device. `graph_kernels` are those of `launches`
     that were nodes of graphs, `graph_launches` the calls that started graphs, `graph_updates` whole instances that took
     over another graph and `node_updates` single nodes of instances changed; `conditions` how often a conditional node
-    looked at its value.
+    looked at its value; `graphs_left` are graphs and instances of them that were never destroyed.
     `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
     `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
     what kernels read and write of another GPU's memory is among the first three where times are predicted.
@@ -113,6 +113,7 @@ class Activity:
     graph_updates: int = 0
     node_updates: int = 0
     conditions: int = 0
+    graphs_left: int = 0
     times: Totals = field(default_factory=Totals)
     links: Links = field(default_factory=Links)
     instructions: int = 0
@@ -150,7 +151,7 @@ class Activity:
     def graph_called(self, call: GraphCall) -> None:
         """One call more that has to do with graphs, or one kernel of a graph."""
         name = _GRAPH_COUNTS[call]
-        setattr(self, name, getattr(self, name) + 1)
+        setattr(self, name, getattr(self, name) + (-1 if call == "gone" else 1))
 
     def copied_to_peer(self, nbytes: int, origin: int, to: int, *, direct: bool) -> None:
         """And this one went from one GPU to another; `direct`: one of them may use the other's memory."""

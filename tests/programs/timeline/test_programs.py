@@ -145,6 +145,31 @@ int main() {
     assert [told[name] for name in names] == [2, 1, 1, 2, 0]
 
 
+@pytest.mark.parametrize(
+    ("destroyed", "left"),
+    [
+        ("", 3),
+        ("cudaGraphExecDestroy(exec);", 2),
+        ("cudaGraphDestroy(graph); cudaGraphDestroy(clone); cudaGraphExecDestroy(exec);", 0),
+    ],
+)
+def test_graphs_and_instances_that_are_left_are_counted(program: Run, destroyed: str, left: int) -> None:
+    text = (
+        HEAD
+        + """
+int main() {
+  float *x; int n = 1024; cudaStream_t stream; cudaGraph_t graph, clone; cudaGraphExec_t exec;
+  cudaMalloc(&x, 4096); cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  scale<<<4, 256, 0, stream>>>(x, n);
+  cudaStreamEndCapture(stream, &graph); cudaGraphClone(&clone, graph); cudaGraphInstantiate(&exec, graph, 0);
+  DESTROYED
+}
+""".replace("DESTROYED", destroyed)
+    )
+    assert activity(program, text)["activity"]["graphs_left"] == left
+
+
 def test_profile_shows_it_as_text_and_says_what_it_is(program: Run, tmp_path: Path) -> None:
     (tmp_path / "prog.cu").write_text(PIPELINE)
     command = [sys.executable, "-m", "gridstride", "profile", "--chip", "a100", "prog.cu", "2", "pinned"]

@@ -180,6 +180,8 @@ PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
         set_last(capture->streams[i], NULL, 0), capture->streams[i]->capture = NULL;
     if (error != cudaSuccess && capture->own_graph)
         gs_delete_graph(capture->graph);
+    else if (capture->own_graph)
+        gs_board.graph_call(GRAPH_MADE, 0);
     if (graph != NULL)
         *graph = error == cudaSuccess ? capture->graph : NULL;
     if (strict == capture)
