@@ -393,7 +393,7 @@ def test_the_glossary_explains_a_term_in_the_plural_and_says_what_is_meant(run: 
     ("words", "said"),
     [
         (["learn", str(NOT_WRITTEN[0])], f"day {NOT_WRITTEN[0]} is not written yet: there are 1 to "),
-        (["learn", "0"], "there is no day 0, the course has days 1 to 100: there are 1 to "),
+        (["learn", "0"], "there is no day 0: of days 1 to 100, 1 to "),
         (["watch", "five"], "'five' is no day"),
         (["quiz", "1", "--answer", "twice=a", "--answer", "twice=b"], "twice is answered twice"),
         (["quiz", "1", "--answer", "twice"], "write ID=ANSWER"),

@@ -215,6 +215,7 @@ int main(int argc, char** argv) { %s }
 """
 ENDINGS = {
     "crash": ("*(volatile int*)8 = 1;", "SIGSEGV. Host code cannot use an address of device memory"),
+    "crash, of its own": ("abort();", "SIGABRT. A failed assert does that, and an exception that nobody catches"),
     "exit_status": ('puts("hm"); return 3;', "exit status 3, 0 was expected"),
     "timeout": ("for (;;) puts(argv[0]);", "it had not ended after 2 s; it had printed"),
     "compile_error": ("return x;", "use of undeclared identifier 'x'|identifier \"x\" is undefined"),
@@ -224,13 +225,13 @@ ENDINGS = {
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", ENDINGS)
-def test_however_a_program_ends_one_message_says_so(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_however_a_program_ends_one_message_says_so(tmp_path: Path, ending: str) -> None:
     try:
         toolchain()
     except MissingToolchain as missing:
         pytest.skip(str(missing))
-    body, said = ENDINGS[kind]
+    (body, said), kind = ENDINGS[ending], ending.partition(",")[0]
     file = tmp_path / "add.cu"
     file.write_text(PROGRAM % body)
     lesson = day(3)

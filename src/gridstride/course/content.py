@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Iterable
@@ -69,8 +68,7 @@ def day_number(word: str) -> int:
     """The day that a word names: 5, 05, day5, day005; NoSuchDay."""
     match = re.fullmatch(r"(?:day)?0*(\d{1,3})", word.strip().lower())
     if match is None:
-        near = difflib.get_close_matches(word, [str(each) for each in day_numbers()], n=1)
-        raise NoSuchDay(f"{word!r} is no day: give its number, such as {near[0] if near else day_numbers()[0]}")
+        raise NoSuchDay(f"{word!r} is no day: give its number, {_in_a_row(day_numbers())}")
     return int(match[1])
 
 
@@ -86,7 +84,6 @@ def _in_a_row(numbers: Iterable[int]) -> str:
 
 
 def _missing(number: int, known: tuple[int, ...]) -> str:
-    there = f"there are {_in_a_row(known)}"
     if 1 <= number <= DAYS:
-        return f"day {number} is not written yet: {there}"
-    return f"there is no day {number}, the course has days 1 to {DAYS}: {there}"
+        return f"day {number} is not written yet: there are {_in_a_row(known)}"
+    return f"there is no day {number}: of days 1 to {DAYS}, {_in_a_row(known)} are written"

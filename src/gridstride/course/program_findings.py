@@ -33,6 +33,12 @@ _SHOWN = 3  # lines that are missing or too many
 _WIDE = 60  # characters of a printed line that are quoted
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 _PLACE = re.compile(r"^(?P<file>[^\n:(]+)(?::|\()(?P<line>\d+)(?:\)|:\d+)?:\s*(?:fatal )?error:?\s*(?P<said>.+)$", re.M)
+_SIGNALS: Mapping[int, str] = {
+    signal.SIGSEGV: "Host code cannot use an address of device memory, nor a pointer that was never set",
+    signal.SIGABRT: "A failed assert does that, and an exception that nobody catches, such as std::bad_alloc for more "
+                    "memory than a lab has",
+    signal.SIGFPE: "A whole number was divided by zero",
+}  # fmt: skip
 _ERRORS: dict[Call, tuple[str, ...]] = {
     "allocation": ("out of memory", "cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED"),
     "copy": ("unknown error", "cudaErrorUnknown"),
@@ -76,12 +82,8 @@ def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:
         yield LabFinding(kind, f"the program was stopped: {outcome.stopped}{more}", shown=last_lines(outcome))
     elif (number := outcome.ended.signal) is not None:
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
-        segfault = " Host code cannot use an address of device memory, nor a pointer that was never set." * (
-            number == signal.SIGSEGV
-        )
-        yield LabFinding(
-            "crash", f"the program was ended by {name}.{segfault}".removesuffix("."), shown=last_lines(outcome)
-        )
+        why = f". {_SIGNALS[number]}" if number in _SIGNALS else ""
+        yield LabFinding("crash", f"the program was ended by {name}{why}", shown=last_lines(outcome))
 
 
 def ended_otherwise_modelled(outcome: Outcome, status: int) -> Iterator[LabFinding]:
