@@ -51,6 +51,20 @@ int main(int argc, char** argv)
         *pinned = 6;
         cudaStreamSynchronize(a);
         cudaMemcpy(&result, x, 4, cudaMemcpyDeviceToHost);
+    } else if (!strcmp(what, "staged")) {
+        int there = 5;
+        cudaMemcpyAsync(x, &there, 4, cudaMemcpyHostToDevice, a);
+        there = 6;  // which is allowed: the bytes have been taken
+        if (waits) cudaStreamSynchronize(a);
+        cudaMemcpy(&result, x, 4, cudaMemcpyDeviceToHost);
+    } else if (!strcmp(what, "free")) {
+        int* memory;
+        cudaMalloc(&memory, 4);
+        set<<<1, 1, 0, a>>>(memory, 5);
+        cudaMemcpyAsync(pinned, memory, 4, cudaMemcpyDeviceToHost, a);
+        if (waits) cudaStreamSynchronize(a);
+        cudaFree(memory);
+        result = *pinned;
     } else if (!strcmp(what, "memset")) {
         set<<<1, 1, 0, a>>>(x, 7);
         if (waits) cudaStreamSynchronize(a);
@@ -119,7 +133,7 @@ int main(int argc, char** argv)
 
 UNWAITED = {
     "kernel": "0", "copy back": "-1", "copy there": "6", "memset": "12", "event": "0", "elapsed": "-1", "graph": "-1",
-    "pool": "-1", "host function": "-1", "managed": "-1",
+    "staged": "0", "free": "-1", "pool": "-1", "host function": "-1", "managed": "-1",
 }  # fmt: skip
 """What each way comes to where a wait or an edge is missing. With it, and on a fast device, it is 5."""
 

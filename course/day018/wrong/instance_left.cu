@@ -2,7 +2,7 @@
 // it was launched until the last line, and then nobody thought of it. A program that ends takes it along, so nothing
 // is seen; one that makes an instance for each job grows until it has no memory left.
 //
-// expect: too_many left
+// expect: leak
 
 #include <cstdio>
 #include <cstdlib>

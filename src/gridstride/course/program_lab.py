@@ -31,7 +31,8 @@ from gridstride.course.program_findings import (
 )
 from gridstride.course.program_lab_file import problem_of
 from gridstride.course.program_runs import counts
-from gridstride.programs.activity import COUNTED, KERNEL_COUNTS, OF_LINKS
+from gridstride.programs.activity import COUNTED, KERNEL_COUNTS, OF_LINKS, Call
+from gridstride.programs.objects import left_in_words
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from gridstride.programs.confined import Outcome
 
 _OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
+_CHECKED: tuple[Call, ...] = ("allocation", "copy", "launch")
+"""Calls whose errors a program sees at once."""
 _SEED = 1 << 30
 
 
@@ -190,6 +193,10 @@ class ProgramLab:
     def _findings(self, run: LabRun, text: str) -> Iterator[LabFinding]:
         """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
         drawn = self._drawn(run)
+        if run.checks:
+            for each in self._failing(drawn):
+                yield from self._first_finding(each, self._outcome(each), text)
+            return
         outcome = self._outcome(drawn)
         if run.fails and not outcome.ended.activity.get("failed_calls", 1):
             drawn = replace(drawn, run=_with_its_last_call(run, outcome))
@@ -198,6 +205,18 @@ class ProgramLab:
             self._outcome(drawn, predict=True)  # the results are this run's; what is found on the device, the other's
         if run is self.day.lab.runs[0]:
             self._first = {**counts(outcome), **drawn.sizes}
+        yield from self._first_finding(drawn, outcome, text)
+
+    def _failing(self, drawn: _Drawn) -> Iterator[_Drawn]:
+        """The same run several times: of each kind of call the first, the last and one between is made to fail."""
+        made = self._outcome(drawn).ended.activity
+        for call in _CHECKED:
+            number = int(made.get(COUNTED[call], 0))
+            chosen = {1, number, self._draw.randint(1, number)} if number else ()
+            for each in sorted(chosen):
+                yield replace(drawn, run=replace(drawn.run, fails={call: each}))
+
+    def _first_finding(self, drawn: _Drawn, outcome: Outcome, text: str) -> Iterator[LabFinding]:
         for found in self._all_findings(drawn, outcome):
             called = f" (run as {self._called(drawn)})" if self.day.lab.arguments else ""
             message = f"{found.message}{called}"
@@ -240,6 +259,8 @@ class ProgramLab:
             what = leaks[0]["message"]
             more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
             yield LabFinding("leak", f"{what}{more}. What is asked for with cudaMalloc is given back with cudaFree")
+        elif left := left_in_words(outcome.ended.activity):
+            yield LabFinding("leak", f"when the program ended there were {left}: what is made is destroyed by its call")
 
     def _by_the_host(self, drawn: _Drawn) -> Iterator[LabFinding]:
         """What is right although no kernel did anything. Zeros are left out: memory may hold them by itself."""

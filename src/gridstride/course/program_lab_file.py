@@ -60,8 +60,8 @@ def problem_of(lab: Lab) -> Problem | None:
 
 def _run(table: Table) -> LabRun:
     sizes = {name: _range(table, name, value) for name, value in table.mapping("sizes").items()}
-    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table), memory(table),
-                 table.take("idle", bool, False), table.take("late", bool, False))  # fmt: skip
+    is_so = {name: table.take(name, bool, False) for name in ("idle", "late", "checks")}
+    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table), memory(table), **is_so)
     table.done()
     return run
 
@@ -73,16 +73,20 @@ def _range(table: Table, name: str, value: Any) -> tuple[int, int]:
     return low, high
 
 
+def _unlike_others(run: LabRun) -> int:
+    return bool(run.fails) + run.idle + run.late + run.checks
+
+
 def _check_runs(table: Table, lab: Lab) -> None:
     first = lab.runs[0]
-    if first.fails or first.idle or first.late or any(low != high for low, high in first.sizes.values()):
+    if _unlike_others(first) or any(low != high for low, high in first.sizes.values()):
         table.fail("the first run has fixed sizes and no failing calls: the lab's figures are counted in it", "run")
     if taken := sorted(set(first.sizes) & set(OF_A_PROGRAM)):
         table.fail(f"a size cannot be called {taken[0]}, which figures count of a run by that name", "run")
     if any(run.idle or run.late for run in lab.runs) and not (lab.problem or lab.own_problem):
         table.fail("of an idle or late run the results are looked at: the lab has no problem", "run")
-    if any(bool(run.fails) + run.idle + run.late > 1 for run in lab.runs):
-        table.fail("a run has failing calls, is idle or is late: one of them", "run")
+    if any(_unlike_others(run) > 1 for run in lab.runs):
+        table.fail("a run has failing calls, is idle, is late or checks all calls: one of them", "run")
     if any(set(run.sizes) != set(first.sizes) for run in lab.runs):
         table.fail(f"every run has the sizes of the first: {', '.join(first.sizes) or 'none'}", "run")
     if not any(low < high for run in lab.runs for low, high in run.sizes.values()):

@@ -9,6 +9,7 @@ from math import prod
 from typing import Literal, get_args
 
 from gridstride.programs.graph_calls import GraphCall
+from gridstride.programs.objects import OBJECTS, left_of
 from gridstride.programs.timeline.totals import Totals
 from gridstride.protocol import Shape
 from gridstride.virtual.machine.launch_queue import GridCount
@@ -20,7 +21,7 @@ _TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind
 _GRAPH_COUNTS: dict[GraphCall, str] = {
     "node added": "graph_nodes", "instantiated": "instantiations", "launched": "graph_launches",
     "kernel": "graph_kernels", "updated": "graph_updates", "node set": "node_updates",
-    "condition": "conditions", "made": "graphs_left", "gone": "graphs_left",
+    "condition": "conditions",
 }  # fmt: skip
 
 Call = Literal["allocation", "copy", "launch", "kernel"]
@@ -60,7 +61,7 @@ BY_GPU = re.compile(r"gpu_\d+_launches|link_\d+_to_\d+_bytes")
 """Names of `Links.as_dict`."""
 
 
-_TABLES = ("times", "links")
+_TABLES = ("times", "links", "objects")
 """Fields of an activity that are several figures."""
 
 
@@ -74,7 +75,7 @@ class Activity:
     a pool asked the device for memory. `waits` are the host's for the device. `graph_kernels` are those of `launches`
     that were nodes of graphs, `graph_launches` the calls that started graphs, `graph_updates` whole instances that took
     over another graph and `node_updates` single nodes of instances changed; `conditions` how often a conditional node
-    looked at its value; `graphs_left` are graphs and instances of them that were never destroyed.
+    looked at its value. `objects` were made and not yet destroyed.
     `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
     `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
     what kernels read and write of another GPU's memory is among the first three where times are predicted.
@@ -113,9 +114,9 @@ class Activity:
     graph_updates: int = 0
     node_updates: int = 0
     conditions: int = 0
-    graphs_left: int = 0
     times: Totals = field(default_factory=Totals)
     links: Links = field(default_factory=Links)
+    objects: Counter[str] = field(default_factory=Counter)
     instructions: int = 0
     global_load_requests: int = 0
     global_load_sectors: int = 0
@@ -151,7 +152,7 @@ class Activity:
     def graph_called(self, call: GraphCall) -> None:
         """One call more that has to do with graphs, or one kernel of a graph."""
         name = _GRAPH_COUNTS[call]
-        setattr(self, name, getattr(self, name) + (-1 if call == "gone" else 1))
+        setattr(self, name, getattr(self, name) + 1)
 
     def copied_to_peer(self, nbytes: int, origin: int, to: int, *, direct: bool) -> None:
         """And this one went from one GPU to another; `direct`: one of them may use the other's memory."""
@@ -177,10 +178,14 @@ class Activity:
     def as_dict(self) -> dict[str, float]:
         """By name."""
         counts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _TABLES}
-        return counts | asdict(self.times) | self.links.as_dict()
+        left = {left_of(name): self.objects[name] for name in OBJECTS}
+        return counts | asdict(self.times) | self.links.as_dict() | left
 
 
-ACTIVITY_NAMES = tuple(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in _TABLES)
+ACTIVITY_NAMES = (
+    *(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in _TABLES),
+    *map(left_of, OBJECTS),
+)
 KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
 """Those that only a run with predicted times has."""
 OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes")

@@ -17,6 +17,7 @@ from gridstride.programs.images import image_at, sampling_at, write_tensor_map
 from gridstride.programs.late_work import MODELS_LATE, LateWork
 from gridstride.programs.limits import DeviceLimits
 from gridstride.programs.memory_calls import MEMORY_CALLS, MemoryCalls
+from gridstride.programs.objects import KINDS
 from gridstride.programs.peers import EVERYONE, Peers
 from gridstride.programs.program_code import UNUSABLE, ProgramCode
 from gridstride.programs.reports import Reports
@@ -313,6 +314,11 @@ class Board:
             self.activity.graph_called(call)
         if self.modelled is not None:
             self.modelled.graph_call(call, nodes)
+
+    def object(self, kind: int, change: int) -> None:
+        """A stream, say, was made (1) or destroyed (-1)."""
+        with self._lock:
+            self.activity.objects[KINDS[kind]] += change
 
     def _host_waited(self) -> None:
         self.activity.unwaited_launches = 0

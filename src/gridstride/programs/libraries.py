@@ -25,7 +25,7 @@ class Library:
     @property
     def headers(self) -> list[Path]:
         """All that its sources may include."""
-        return sorted([*LIBRARY_HEADERS.glob("*.h"), *(LIBRARIES / self.name).glob("*.h")])
+        return sorted([*LIBRARIES.glob("*.h"), *LIBRARY_HEADERS.glob("*.h"), *(LIBRARIES / self.name).glob("*.h")])
 
     @property
     def notice(self) -> str:

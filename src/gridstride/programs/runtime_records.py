@@ -57,6 +57,7 @@ CALLBACKS: dict[str, Any] = {
     "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64, _I64, _I64),
     "waited": ctypes.CFUNCTYPE(None, _I64, _U64),
     "graph_call": ctypes.CFUNCTYPE(None, _I64, _I64),
+    "object": ctypes.CFUNCTYPE(None, _I64, _I64),
 }
 """In the order of `Board` in runtime.h."""
 

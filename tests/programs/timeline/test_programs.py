@@ -148,12 +148,12 @@ int main() {
 @pytest.mark.parametrize(
     ("destroyed", "left"),
     [
-        ("", 3),
-        ("cudaGraphExecDestroy(exec);", 2),
-        ("cudaGraphDestroy(graph); cudaGraphDestroy(clone); cudaGraphExecDestroy(exec);", 0),
+        ("", (2, 1)),
+        ("cudaGraphExecDestroy(exec);", (2, 0)),
+        ("cudaGraphDestroy(graph); cudaGraphDestroy(clone); cudaGraphExecDestroy(exec);", (0, 0)),
     ],
 )
-def test_graphs_and_instances_that_are_left_are_counted(program: Run, destroyed: str, left: int) -> None:
+def test_graphs_and_instances_that_are_left_are_counted(program: Run, destroyed: str, left: tuple[int, int]) -> None:
     text = (
         HEAD
         + """
@@ -167,7 +167,8 @@ int main() {
 }
 """.replace("DESTROYED", destroyed)
     )
-    assert activity(program, text)["activity"]["graphs_left"] == left
+    counts = activity(program, text)["activity"]
+    assert (counts["graphs_left"], counts["graph_instances_left"], counts["streams_left"]) == (*left, 1)
 
 
 def test_profile_shows_it_as_text_and_says_what_it_is(program: Run, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     if (error != cudaSuccess && capture->own_graph)
         gs_delete_graph(capture->graph);
     else if (capture->own_graph)
-        gs_board.graph_call(GRAPH_MADE, 0);
+        gs_board.object(OBJECT_GRAPH, 1);
     if (graph != NULL)
         *graph = error == cudaSuccess ? capture->graph : NULL;
     if (strict == capture)

@@ -66,7 +66,8 @@ typedef struct {
 
 static void late_copy(const void *given) {
     const Copy *copy = given;
-    gs_copy_box(copy->to, copy->from, copy->width, copy->height, copy->depth, copy->kind, copy->stream, 0);
+    Side staged = {(char *)(copy + 1), 0, 0};
+    gs_copy_box(copy->to, copy->from.start == NULL ? staged : copy->from, copy->width, copy->height, copy->depth, copy->kind, copy->stream, 0);
 }
 
 cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t depth, enum cudaMemcpyKind kind,
@@ -81,11 +82,20 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
                 return error;
         }
     int pageable = is_pageable(to.start) || is_pageable(from.start);
+    uint64_t one = height * depth == 1;
     if (gs_is_late() && !waits && !pageable) {
         Copy copy = {to, from, width, height, depth, kind, stream};
         return gs_put_off(stream, late_copy, &copy, sizeof copy);
     }
-    uint64_t one = height * depth == 1;
+    if (gs_is_late() && !waits && one && !is_hosts(to.start)) { /* its bytes are staged, and get there later */
+        Copy copy = {to, {NULL, 0, 0}, width, 1, 1, cudaMemcpyHostToDevice, stream};
+        char *given = malloc(sizeof copy + width);
+        memcpy(given, &copy, sizeof copy);
+        memcpy(given + sizeof copy, from.start, width);
+        gs_put_off(stream, late_copy, given, sizeof copy + width);
+        free(given);
+        return cudaSuccess;
+    }
     int64_t way = direction(to.start, from.start);
     int there = owner(to.start, owner(from.start, gs_stream_device(stream)));
     int here = owner(from.start, there);

@@ -231,12 +231,20 @@ const char *gs_device_name = "virtual GPU";
 PUBLIC void gs_set_device_name(const char *name) { gs_device_name = strdup(name); }
 
 /* What kernels print goes where the program's own printf goes, in the same order. */
+/* For our libraries (libraries/objects.h). */
+PUBLIC void gs_object(int kind, int change) { gs_board.object(kind, change); }
+
 PUBLIC void gs_print(const char *text, uint64_t bytes) { fwrite(text, 1, bytes, stdout); }
+
+static void finish(void) {
+    gs_free_waiting();
+    gs_board.finish();
+}
 
 /* Loads the program and is it until it ends; comes back with a reason only where it cannot be loaded. */
 PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
     extern char **environ;
-    atexit(gs_board.finish); /* before the program's own: what its global objects free in their destructors is no leak */
+    atexit(finish); /* before the program's own: what its global objects free in their destructors is no leak */
     void *library = dlopen(program, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL)
         return dlerror();

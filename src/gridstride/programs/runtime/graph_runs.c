@@ -166,7 +166,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGra
     }
     graph->instances = gs_has_conditions(graph);
     gs_board.graph_call(GRAPH_INSTANTIATED, nodes_of(copy));
-    gs_board.graph_call(GRAPH_MADE, 0);
+    gs_board.object(OBJECT_INSTANCE, 1);
     *exec = malloc(sizeof **exec);
     **exec = (struct CUgraphExec_st){ALIVE, copy->id, copy, graph, params->flags};
     return cudaSuccess;
@@ -194,7 +194,7 @@ PUBLIC cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     gs_delete_graph(exec->graph);
     exec->original->instances = 0;
     exec->state = GONE;
-    gs_board.graph_call(GRAPH_GONE, 0);
+    gs_board.object(OBJECT_INSTANCE, -1);
     return cudaSuccess;
 }
 

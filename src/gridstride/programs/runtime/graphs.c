@@ -57,7 +57,7 @@ PUBLIC cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
     ENTER();
     CHECK(graph != NULL && flags == 0, cudaErrorInvalidValue);
     *graph = gs_new_graph();
-    gs_board.graph_call(GRAPH_MADE, 0);
+    gs_board.object(OBJECT_GRAPH, 1);
     return cudaSuccess;
 }
 
@@ -66,7 +66,7 @@ PUBLIC cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     GRAPH(graph);
     CHECK(graph->around == NULL, cudaErrorInvalidValue);
     gs_delete_graph(graph);
-    gs_board.graph_call(GRAPH_GONE, 0);
+    gs_board.object(OBJECT_GRAPH, -1);
     return cudaSuccess;
 }
 
@@ -407,7 +407,7 @@ PUBLIC cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
     CHECK(clone != NULL, cudaErrorInvalidValue);
     CHECK(graph->around == NULL && !gs_has_conditions(graph), cudaErrorNotSupported);
     *clone = gs_copy_graph(graph);
-    gs_board.graph_call(GRAPH_MADE, 0);
+    gs_board.object(OBJECT_GRAPH, 1);
     return cudaSuccess;
 }
 

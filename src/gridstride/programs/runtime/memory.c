@@ -1,6 +1,7 @@
 /* Memory: device, managed and pinned memory lie in the arena, which is ordinary memory of this process. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
     uint64_t address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
     if (address == 0 && gs_is_late()) { /* what was given back may still be in use */
         gs_catch_up();
+        gs_free_waiting();
         address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
     }
     CHECK(address != 0, cudaErrorMemoryAllocation);
@@ -50,9 +52,43 @@ PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     return give(pointer, bytes, GS_DEVICE, 0, SPENT_ALLOCATE);
 }
 
+/* What cudaFree was given while the device is late: nothing says that it waits, so it is given back when all is done. */
+typedef struct Waiting Waiting;
+struct Waiting {
+    void *pointer;
+    Waiting *next;
+};
+static Waiting *waiting;
+static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static cudaError_t free_later(void *pointer) {
+    Waiting *one = malloc(sizeof *one);
+    pthread_mutex_lock(&waiting_lock);
+    *one = (Waiting){pointer, waiting};
+    waiting = one;
+    pthread_mutex_unlock(&waiting_lock);
+    return cudaSuccess;
+}
+
+void gs_free_waiting(void) {
+    pthread_mutex_lock(&waiting_lock);
+    Waiting *each = waiting;
+    waiting = NULL;
+    pthread_mutex_unlock(&waiting_lock);
+    while (each != NULL) {
+        Waiting *next = each->next;
+        Block block;
+        if (gs_take(each->pointer, GS_DEVICE, GS_DEVICE, &block))
+            gs_board.release(block.start);
+        free(each);
+        each = next;
+    }
+}
+
 PUBLIC cudaError_t cudaFree(void *pointer) {
     Block block = {.owner = gs_current()};
-    gs_block(pointer, &block);
+    if (gs_block(pointer, &block) && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
+        return free_later(pointer);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
     if (error == cudaSuccess && pointer != NULL) {
         gs_board.waited(WAITED_FREE, block.owner);
@@ -155,18 +191,14 @@ PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     uint64_t room = gs_board.allocate(length + page, -1);
     CHECK(room != 0, cudaErrorMemoryAllocation);
     uint64_t there = (room + page - 1) / page * page;
-    int object = memfd_create("gridstride registered", MFD_CLOEXEC);
-    int moved = object >= 0 && ftruncate(object, length) == 0;
-    for (uint64_t done = 0; moved && done < length;) {
-        ssize_t written = pwrite(object, (const void *)(first + done), length - done, done);
-        moved = written > 0;
-        done += moved ? written : 0;
-    }
     int both = PROT_READ | PROT_WRITE;
-    moved = moved && mmap((void *)there, length, both, MAP_SHARED | MAP_FIXED, object, 0) != MAP_FAILED &&
-            mmap((void *)first, length, both, MAP_SHARED | MAP_FIXED, object, 0) != MAP_FAILED;
-    if (object >= 0)
-        close(object);
+    void *shared = mmap(NULL, length, both, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int moved = shared != MAP_FAILED;
+    if (moved) { /* of length 0 the first call shows the same pages once more; the second moves them */
+        memcpy(shared, (const void *)first, length);
+        moved = mremap(shared, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)there) != MAP_FAILED &&
+                mremap(shared, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)first) != MAP_FAILED;
+    }
     if (!moved) {
         gs_board.release(room);
         return gs_error(cudaErrorMemoryAllocation);

@@ -58,6 +58,7 @@ PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPo
     Pool *made = new_pool(gs_board.create_pool(), device);
     CHECK(made != NULL, cudaErrorMemoryAllocation);
     *pool = (cudaMemPool_t)made;
+    gs_board.object(OBJECT_POOL, 1);
     return cudaSuccess;
 }
 
@@ -68,6 +69,7 @@ PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (current_pools[device] == (Pool *)pool)
         current_pools[device] = NULL;
     gs_board.destroy_pool(((Pool *)pool)->number);
+    gs_board.object(OBJECT_POOL, -1);
     free(pool);
     return cudaSuccess;
 }

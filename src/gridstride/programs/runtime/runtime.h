@@ -107,6 +107,7 @@ typedef struct {
                 int64_t to_device, int64_t from_device); /* of a host's side the other's */
     void (*waited)(int64_t what, uint64_t number); /* the host waits for a WAITED_ of that number */
     void (*graph_call)(int64_t what, int64_t nodes); /* one of the GRAPH_, of a graph of so many nodes */
+    void (*object)(int64_t kind, int64_t change);  /* one of the OBJECT_ was made (1) or destroyed (-1) */
     /* Code that the program gives while it runs: kept under a number, and loaded as often as wanted. `kind` is one of
      * the CODE_, `bytes` 0 where it is not known; what is wrong is written to `log`, of `room` bytes. */
     int (*code)(const void *image, uint64_t bytes, int64_t kind, int64_t *code, char *log, uint64_t room);
@@ -138,7 +139,10 @@ enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */
 enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
 enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED, SPENT_MANAGED };
 enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH_UPDATED, GRAPH_NODE_SET,
-       GRAPH_CONDITION, GRAPH_MADE, GRAPH_GONE };
+       GRAPH_CONDITION };
+/* In the order of OBJECTS in objects.py. */
+enum { OBJECT_STREAM, OBJECT_EVENT, OBJECT_GRAPH, OBJECT_INSTANCE, OBJECT_TEXTURE, OBJECT_SURFACE, OBJECT_POOL,
+       OBJECT_BLAS, OBJECT_FFT, OBJECT_RANDOM };
 
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
@@ -169,6 +173,8 @@ int gs_is_late(void);
 cudaError_t gs_put_off(cudaStream_t stream, void (*work)(const void *argument), const void *argument, size_t bytes);
 /* Does all that has been put off: before a call that changes what it uses. */
 void gs_catch_up(void);
+/* Gives back what cudaFree was given meanwhile; nothing may use it any more. */
+void gs_free_waiting(void);
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 int gs_current(void); /* the calling thread's GPU */

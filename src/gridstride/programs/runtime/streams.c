@@ -38,6 +38,7 @@ PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
     **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = gs_current(),
                                     .context = gs_context, .priority = priority,
                                     .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
+    gs_board.object(OBJECT_STREAM, 1);
     MODEL(add_stream(gs_stream_number(*stream), flags, priority, gs_current()));
     return cudaSuccess;
 }
@@ -52,6 +53,7 @@ PUBLIC cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     ENTER();
     CHECK(!gs_is_default(stream) && gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     stream->state = GONE;
+    gs_board.object(OBJECT_STREAM, -1);
     return cudaSuccess;
 }
 
@@ -176,6 +178,7 @@ PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
     **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current(), .context = gs_context};
+    gs_board.object(OBJECT_EVENT, 1);
     return cudaSuccess;
 }
 
@@ -225,6 +228,7 @@ PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {
     ENTER();
     CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     event->state = GONE;
+    gs_board.object(OBJECT_EVENT, -1);
     return cudaSuccess;
 }
 

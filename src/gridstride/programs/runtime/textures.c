@@ -95,6 +95,7 @@ PUBLIC cudaError_t cudaCreateTextureObject(cudaTextureObject_t *handle, const st
     uint64_t made;
     TRY(gs_board.texture(&image, &sampling, &made));
     remember(made, resource, t);
+    gs_board.object(OBJECT_TEXTURE, 1);
     *handle = made;
     return cudaSuccess;
 }
@@ -108,11 +109,12 @@ PUBLIC cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *handle, const st
     uint64_t made;
     TRY(gs_board.surface(&image, &made));
     remember(made, resource, NULL);
+    gs_board.object(OBJECT_SURFACE, 1);
     *handle = made;
     return cudaSuccess;
 }
 
-static cudaError_t destroy(uint64_t handle) {
+static cudaError_t destroy(uint64_t handle, int kind) {
     ENTER();
     if (handle == 0)
         return cudaSuccess;
@@ -126,11 +128,17 @@ static cudaError_t destroy(uint64_t handle) {
     pthread_mutex_unlock(&lock);
     CHECK(gone != NULL, cudaErrorInvalidValue);
     free(gone);
+    gs_board.object(kind, -1);
     return gs_error(gs_board.destroy_object(handle));
 }
 
-PUBLIC cudaError_t cudaDestroyTextureObject(cudaTextureObject_t handle) { return destroy(handle); }
-PUBLIC cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t handle) { return destroy(handle); }
+PUBLIC cudaError_t cudaDestroyTextureObject(cudaTextureObject_t handle) {
+    return destroy(handle, OBJECT_TEXTURE);
+}
+
+PUBLIC cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t handle) {
+    return destroy(handle, OBJECT_SURFACE);
+}
 
 static cudaError_t find(uint64_t handle, Object *found) {
     ENTER();

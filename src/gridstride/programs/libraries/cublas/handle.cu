@@ -1,4 +1,5 @@
 // Handles, statuses in words, and copies of vectors and matrices.
+#include "../objects.h"
 #include "context.h"
 
 namespace gs_blas {
@@ -87,6 +88,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   *handle = new cublasContext{gs_blas::ALIVE,         nullptr,         CUBLAS_POINTER_MODE_HOST,
                               CUBLAS_DEFAULT_MATH, CUBLAS_ATOMICS_NOT_ALLOWED, multiprocessors,
                               nullptr};
+  gs_object(GS_OBJECT_BLAS, 1);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -96,6 +98,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   cudaDeviceSynchronize();
   if (handle->scratch != nullptr) cudaFree(handle->scratch);
   *handle = {};
+  gs_object(GS_OBJECT_BLAS, -1);
   return CUBLAS_STATUS_SUCCESS;
 }
 

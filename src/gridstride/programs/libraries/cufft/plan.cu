@@ -1,4 +1,5 @@
 // Plans: made, asked for their size, executed and given back.
+#include "../objects.h"
 #include "schedule.h"
 
 #include <memory>
@@ -142,6 +143,7 @@ cufftResult cufftCreate(cufftHandle* handle) {
   std::lock_guard<std::mutex> held(plans_lock);
   plans.push_back(std::make_unique<Plan>());
   *handle = cufftHandle(plans.size());
+  gs_object(GS_OBJECT_FFT, 1);
   return CUFFT_SUCCESS;
 }
 
@@ -151,6 +153,7 @@ cufftResult cufftDestroy(cufftHandle handle) {
   if (plan->own != nullptr) cudaFree(plan->own);
   std::lock_guard<std::mutex> held(plans_lock);
   plans[handle - 1].reset();
+  gs_object(GS_OBJECT_FFT, -1);
   return CUFFT_SUCCESS;
 }
 

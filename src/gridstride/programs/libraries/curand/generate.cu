@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "../objects.h"
 #include "engines.h"
 
 namespace gs_rand {
@@ -232,7 +233,9 @@ curandStatus_t create(curandGenerator_t* made, curandRngType_t type, bool on_hos
   }
   *made = new (std::nothrow) curandGenerator_st{ALIVE, type, on_host, nullptr, CURAND_ORDERING_PSEUDO_DEFAULT, 0, 0, 1,
                                                 false, 0, 0, nullptr};
-  return *made != nullptr ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
+  if (*made == nullptr) return CURAND_STATUS_ALLOCATION_FAILED;
+  gs_object(GS_OBJECT_RANDOM, 1);
+  return CURAND_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -256,6 +259,7 @@ curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
   ALIVE_OR_NOT(generator);
   if (generator->states != nullptr) cudaFree(generator->states);
   *generator = {};
+  gs_object(GS_OBJECT_RANDOM, -1);
   return CURAND_STATUS_SUCCESS;
 }
 
