@@ -77,8 +77,11 @@ int main(int argc, char** argv)
         add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start, device_c + start, count);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(c + start, device_c + start, size, cudaMemcpyDeviceToHost, work));
+        CHECK(cudaEventDestroy(there[p]));  // once it has happened
     }
     CHECK(cudaStreamSynchronize(work));
+    CHECK(cudaStreamDestroy(in));
+    CHECK(cudaStreamDestroy(work));
 
     write_floats(argv[4], c, n);
     CHECK(cudaFree(device_a));

@@ -83,6 +83,9 @@ int main(int argc, char** argv)
 
     printf("%.2f us for each of %d launches\n", 1000 * ms / launches, launches);
     write_floats(argv[4], c, n);
+    CHECK(cudaEventDestroy(start));
+    CHECK(cudaEventDestroy(stop));
+    CHECK(cudaStreamDestroy(work));
     CHECK(cudaFree(device_a));
     CHECK(cudaFree(device_b));
     CHECK(cudaFree(device_c));

@@ -75,6 +75,7 @@ int main(int argc, char** argv)
 
     printf("%.2f us for each of %d launches\n", 1000 * ms / launches, launches);
     write_floats(argv[4], c, n);
+    CHECK(cudaStreamDestroy(work));
     CHECK(cudaFree(device_a));
     CHECK(cudaFree(device_b));
     CHECK(cudaFree(device_c));

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.course.arithmetic import evaluate
 from gridstride.course.lab_verdict import LabFinding, with_line
 from gridstride.course.lesson import Lab, LabRun, PrintedLine
+from gridstride.programs.objects import left_in_words
 
 if TYPE_CHECKING:
     from gridstride.programs.activity import Call
@@ -113,6 +114,13 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
         return
     message = f"{what}, {happened}. {_ASKED[call]} gridstride run --fail {call}={number} does the same"
     yield LabFinding("error_ignored", message, shown=last_lines(outcome))
+
+
+def not_destroyed(counts: Mapping[str, float]) -> Iterator[LabFinding]:
+    """Of objects that a program made and left."""
+    if left := left_in_words(counts):
+        message = f"all is right, and when the program ended it had left {left}: what is made is destroyed by its call"
+        yield LabFinding("leak", message, shown=(f"leak: {message}",))
 
 
 def not_waited(launches: int) -> str:

@@ -24,6 +24,7 @@ from gridstride.course.program_findings import (
     last_lines,
     not_all_copied,
     not_built,
+    not_destroyed,
     not_waited,
     printed_too_much,
     too_early,
@@ -32,7 +33,6 @@ from gridstride.course.program_findings import (
 from gridstride.course.program_lab_file import problem_of
 from gridstride.course.program_runs import counts
 from gridstride.programs.activity import COUNTED, KERNEL_COUNTS, OF_LINKS, Call
-from gridstride.programs.objects import left_in_words
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ class ProgramLab:
             if not findings:
                 more, findings = self._runs(late, text)
                 done += more
+                findings = findings or tuple(not_destroyed(self._first))
                 measured = {} if findings else self._measured(counted)
         return LabVerdict(self.day.number, findings, time.perf_counter() - began, measured, done, source=text,
                           chip=self.day.lab.chip)  # fmt: skip
@@ -259,8 +260,6 @@ class ProgramLab:
             what = leaks[0]["message"]
             more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
             yield LabFinding("leak", f"{what}{more}. What is asked for with cudaMalloc is given back with cudaFree")
-        elif left := left_in_words(outcome.ended.activity):
-            yield LabFinding("leak", f"when the program ended there were {left}: what is made is destroyed by its call")
 
     def _by_the_host(self, drawn: _Drawn) -> Iterator[LabFinding]:
         """What is right although no kernel did anything. Zeros are left out: memory may hold them by itself."""
@@ -278,7 +277,8 @@ class ProgramLab:
                 continue
             got = np.frombuffer(raw, p.dtype).reshape(expected.shape)
             wrong = compared(problem, drawn.prepared, p.name, {p.name: got}).wrong
-            if right := int(np.count_nonzero(~wrong & (expected != 0))):
+            right = int(np.count_nonzero(~wrong & (expected != 0)))
+            if right > drawn.run.may_be_right * expected.size:
                 what = "1 element is right" if right == 1 else f"{right:,} elements are right"
                 yield LabFinding(
                     "not_by_kernel",

@@ -61,7 +61,11 @@ def problem_of(lab: Lab) -> Problem | None:
 def _run(table: Table) -> LabRun:
     sizes = {name: _range(table, name, value) for name, value in table.mapping("sizes").items()}
     is_so = {name: table.take(name, bool, False) for name in ("idle", "late", "checks")}
-    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table), memory(table), **is_so)
+    share = table.take("may_be_right", float, 0.0)
+    if not 0 <= share < 1 or (share and not is_so["idle"]):
+        table.fail(f"may_be_right is {share:g}: the share of an idle run's results, from 0 to below 1", "may_be_right")
+    run = LabRun(sizes, failures(table), table.take("status", int, 0), gpus(table), memory(table), **is_so,
+                 may_be_right=share)  # fmt: skip
     table.done()
     return run
 
