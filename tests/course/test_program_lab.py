@@ -25,6 +25,7 @@ from gridstride.course.program_findings import (
     ignored,
     lines_of,
     not_all_copied,
+    not_destroyed,
     wrong_lines,
 )
 from gridstride.course.program_lab import ProgramLab, _with_its_last_call
@@ -57,8 +58,8 @@ def test_a_programs_lab_is_read() -> None:
     lab = day(3).lab
     assert (lab.kind, lab.problem, lab.arguments) == ("program", "vector_add", ("{n}", "{a}", "{b}", "{c}"))
     assert (lab.runs[0].sizes, lab.runs[2].sizes) == ({"n": (1000, 1000)}, {"n": (1025, 5000)})
-    assert lab.runs[-1].idle
-    assert [dict(each.fails) for each in lab.runs[3:-1]] == [
+    assert (lab.runs[-2].idle, lab.runs[-1].checks) == (True, True)
+    assert [dict(each.fails) for each in lab.runs[3:-2]] == [
         {"allocation": 2},
         {"copy": 2},
         {"launch": 1},
@@ -82,8 +83,9 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "bound of nothing": ("day003", ("most = 64\n", ""), "at `most`, or must be at `least`"),
     "a counter of kernels": ("day003", ('figure = "warps"', 'figure = "sectors"'), "is no figure of the lab's run"),
     "order": ("day002", ('chip = "h200"', 'chip = "h200"\nin_order = true'), "kernels print comes in no"),
-    "idle and failing": ("day003", ("idle = true", 'idle = true\nfails = ["copy=2"]'), "idle or is late: one of them"),
+    "idle and failing": ("day003", ("idle = true", 'idle = true\nfails = ["copy=2"]'), "is late or checks all calls"),
     "late without results": ("day002", ("block = 1024 }", "block = 1024 }\nlate = true"), "the lab has no problem"),
+    "a share of what": ("day003", ("checks = true", "checks = true\nmay_be_right = 0.1"), "the share of an idle run"),
     "endless": ("day003", ('chip = "h200"', 'chip = "h200"\nseconds = 600'), "a run has from 0 to 60"),
 }  # fmt: skip
 
@@ -185,6 +187,25 @@ def test_of_a_call_that_is_never_made_the_last_one_fails() -> None:
     assert _with_its_last_call(run, made).fails == {"allocation": 1}
     none = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 0, "failed_calls": 0}))
     assert _with_its_last_call(run, none).fails == {}
+
+
+def test_of_each_kind_of_call_the_first_the_last_and_one_between_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 3, "copies": 0, "launches": 40}))
+    with ProgramLab(day(3), draw=random.Random(1)) as lab:
+        monkeypatch.setattr(lab, "_outcome", lambda drawn: made)
+        failing = [each.run.fails for each in lab._failing(lab._drawn(day(3).lab.runs[-1]))]
+    allocations = [each["allocation"] for each in failing if "allocation" in each]
+    launches = [each["launch"] for each in failing if "launch" in each]
+    assert (allocations[0], allocations[-1], launches[0], launches[-1]) == (1, 3, 1, 40)
+    assert len(launches) == 3
+    assert not [each for each in failing if "copy" in each]
+
+
+def test_what_is_never_destroyed_is_said_with_its_call() -> None:
+    (found,) = not_destroyed({"streams_left": 1, "graph_instances_left": 2, "launches": 5})
+    assert found.kind == "leak"
+    assert "1 stream (cudaStreamDestroy), 2 graph instances (cudaGraphExecDestroy)" in found.message
+    assert not list(not_destroyed({"streams_left": 0}))
 
 
 def test_lines_may_come_in_any_order_unless_the_lab_has_one() -> None:

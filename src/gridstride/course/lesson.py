@@ -154,10 +154,10 @@ class Bound:
 class LabRun:
     """One run of the learner's program. Each of `sizes` is drawn anew, both ends included. Where calls are made to
     fail, the program must say which error it was and end with another exit status than `status`. Where it is `idle`,
-    kernels do nothing, and no larger share of a result than `may_be_right` may be; where it is `late`, work is done no sooner than the
-    host waits for it, and the results must be right all the same. Where it is for `checks`, it stands for several, in
-    each of which another allocation, copy or launch fails. `memory` is in bytes of each GPU, None for what the
-    chip has.
+    kernels do nothing, and no larger share of a result than `may_be_right` may be; where it is `late`, work is done no
+    sooner than the host waits for it, and the results must be right all the same. Where it is for `checks`, it stands
+    for several, in each of which another allocation, copy or launch fails. `memory` is in bytes of each GPU, None for
+    what the chip has.
     """
 
     sizes: Mapping[str, tuple[int, int]]

@@ -30,6 +30,8 @@ KINDS: dict[str, str] = {
 }
 """What is found in programs, besides what the judge finds in kernels and what a bound does."""
 
+_REFUSED = " is not supported: "
+"""As runtime/errors.c says it."""
 _SHOWN = 3  # lines that are missing or too many
 _WIDE = 60  # characters of a printed line that are quoted
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
@@ -202,12 +204,12 @@ def _quoted(lines: list[str]) -> str:
 
 
 def last_lines(outcome: Outcome) -> tuple[str, ...]:
-    """The last lines that the program itself printed, for a terminal."""
+    """The last lines that the program itself printed, for a terminal, and which calls were refused."""
     from gridstride.plain import plain
 
-    own = [line for line in outcome.stderr.splitlines() if not line.startswith("gridstride: ")]
+    own = [line for line in outcome.stderr.splitlines() if not line.startswith("gridstride: ") or _REFUSED in line]
     lines = [*outcome.stdout.splitlines()[-_SHOWN:], *own[-_SHOWN:]]
-    return tuple(f"  | {plain(line)[:100]}" for line in lines if line.strip())
+    return tuple(f"  | {plain(line)[:120]}" for line in lines if line.strip())
 
 
 def not_all_copied(name: str, size: int, outcome: Outcome) -> str:

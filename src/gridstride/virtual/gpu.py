@@ -218,6 +218,7 @@ class VirtualGPU:
     def free(self, address: int) -> None:
         """Gives back what `allocate` gave."""
         with self.lock:
+            self.objects.freed(address, self.arena.size_of(address) or 0)
             if not self.arena.free(address):
                 gone = self.arena.freed_at(address)
                 twice = f"{gone[1]} bytes at {address:#x} were freed already" if gone and gone[0] == address else None

@@ -46,6 +46,8 @@ def object_message(kind: str, record: Any, place: KernelSite | None, device: Dev
 
 
 def _unknown(kind: str, handle: int, device: Device) -> str:
+    if handle in device.objects.without_memory:
+        return f"the memory of the {kind} object {handle:#x} was freed: it has to be there until the launch is done"
     if device.objects.was_given(handle):
         return (
             f"the {kind} object {handle:#x} was destroyed: its gs.{kind.capitalize()} was closed, or nothing in Python "

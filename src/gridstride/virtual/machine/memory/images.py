@@ -26,6 +26,8 @@ class ObjectTable:
         self._next = 1  # slot 0 is never given out, so that a handle of zeros is none
         self._free: list[int] = []
         self._given = np.zeros(OBJECT_SLOTS, np.uint32)
+        self.without_memory: set[int] = set()
+        """Handles of objects whose texels were freed before they were."""
 
     def add(self, tag: int, fields: dict[str, Any]) -> int:
         """The handle of a new object with a record's fields; not locked, the device does that."""
@@ -44,9 +46,20 @@ class ObjectTable:
     def remove(self, handle: int) -> None:
         """Ends an object: its handle is known no longer."""
         slot = handle % OBJECT_SLOTS
-        assert int(self.records[slot]["handle"]) == handle
-        self.records[slot] = np.zeros((), OBJECT.dtype())
+        if handle not in self.without_memory:
+            assert int(self.records[slot]["handle"]) == handle
+            self.records[slot] = np.zeros((), OBJECT.dtype())
+        self.without_memory.discard(handle)
         self._free.append(slot)
+
+    def freed(self, address: int, nbytes: int) -> None:
+        """Memory is given back: objects whose texels lie there are no good from now on."""
+        if self._next == 1:
+            return
+        levels = self.records["level"][1 : self._next]
+        for slot in 1 + np.flatnonzero(((levels >= address) & (levels < address + nbytes)).any(axis=1)):
+            self.without_memory.add(int(self.records[slot]["handle"]))
+            self.records[slot] = np.zeros((), OBJECT.dtype())
 
     def was_given(self, handle: int) -> bool:
         """Whether a handle stood for an object once."""
