@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import gridstride as gs
+from gridstride.protocol import ImageLayout, Sampling
+from gridstride.virtual.machine.memory.images import VirtualImage
 
 SOURCE = """
 extern "C" {
@@ -54,6 +56,18 @@ def test_an_object_that_is_gone(gpu: gs.VirtualGPU, module: gs.Module, sanitize:
     again = gs.texture(np.zeros((4, 4), np.float32))
     assert again.handle != handle
     assert "was destroyed" in str(fault(module, "read", handle, np.zeros(32, np.float32)))
+
+
+@BUILDS
+def test_an_object_whose_texels_were_freed(gpu: gs.VirtualGPU, module: gs.Module, sanitize: bool) -> None:
+    gpu.sanitize = sanitize
+    address = gpu.allocate(64)
+    image = VirtualImage(gpu, ImageLayout("float32", 1, 4, 4), address)
+    handle = image.texture(Sampling())
+    gpu.free(address)
+    assert "the memory of the texture object" in str(fault(module, "read", handle, np.zeros(32, np.float32)))
+    image.destroy_texture(handle)  # which may come later
+    assert handle not in gpu.objects.without_memory
 
 
 def test_the_other_kind_of_object(module: gs.Module) -> None:

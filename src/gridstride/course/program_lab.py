@@ -242,8 +242,11 @@ class ProgramLab:
             yield from self._by_the_host(drawn)
             return
         if drawn.run.late:
-            yield from (too_early(each) for each in _unlike_expected(drawn.run, outcome))
-            yield from (too_early(each) for each in self._wrong_results(drawn, outcome))
+            late = [*_unlike_expected(drawn.run, outcome), *self._wrong_results(drawn, outcome)]
+            if late:  # is it the data, which are new?
+                prompt = replace(drawn, run=replace(drawn.run, late=False))
+                yield from self._all_findings(prompt, self._outcome(prompt))
+            yield from map(too_early, late)
             return
         device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
         yield from (found_on_device(each, self._source) for each in device)
