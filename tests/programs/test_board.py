@@ -23,6 +23,7 @@ from gridstride.programs.runtime_library import RUNTIME
 from gridstride.programs.runtime_records import (
     CALLBACKS,
     CODE_CALLBACKS,
+    LATE_CALLBACKS,
     ORDER,
     TIMELINE_CALLBACKS,
     BoardRecord,
@@ -74,7 +75,7 @@ class Setup:
 
     def load(self, *, expect: int = Status.SUCCESS, gpu: int = 0) -> int:
         number = (ctypes.c_int64 * 1)()
-        assert self.board.load(self.images, 1, gpu, number) == expect
+        assert self.board.modules.load(self.images, 1, gpu, number) == expect
         return number[0]
 
     def allocate(self, nbytes: int, gpu: int = 0) -> int:
@@ -82,7 +83,7 @@ class Setup:
 
     def kernel(self, name: bytes = b"store") -> KernelLayout:
         layout = (KernelLayout * 1)()
-        assert self.board.kernel(self.load(), name, layout) == Status.SUCCESS
+        assert self.board.modules.kernel(self.load(), name, layout) == Status.SUCCESS
         return layout[0]
 
     def launch(self, address: int, *, threads: int = 4, gpu: int = 0) -> int:
@@ -108,13 +109,15 @@ def setup() -> Setup:
 def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
     text = (RUNTIME / "runtime.h").read_text()
     record = text[text.index("const char *vendor_runtime") : text.index("} Board;")]
-    assert re.findall(r"\(\*(\w+)\)", record) == [*CALLBACKS, *CODE_CALLBACKS, *TIMELINE_CALLBACKS]
+    assert re.findall(r"\(\*(\w+)\)", record) == [*CALLBACKS, *CODE_CALLBACKS, *TIMELINE_CALLBACKS, *LATE_CALLBACKS]
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
     assert ORDER.size == 8 + 10 * 4 + 5 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
-    assert ctypes.sizeof(BoardRecord) == 8 * (9 + len(CALLBACKS) + len(CODE_CALLBACKS) + len(TIMELINE_CALLBACKS))
+    assert ctypes.sizeof(BoardRecord) == 8 * (
+        9 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
+    )
 
 
 def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup) -> None:
@@ -177,7 +180,7 @@ def test_a_kernels_layout_is_that_of_its_ptx(setup: Setup) -> None:
 
 def test_a_variable_has_address_and_size(setup: Setup) -> None:
     address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
-    assert setup.board.variable(setup.load(), b"counter", address, size) == Status.SUCCESS
+    assert setup.board.modules.variable(setup.load(), b"counter", address, size) == Status.SUCCESS
     host = np.empty(1, np.uint32)
     setup.device.copy_out(host, address[0])
     assert (size[0], host[0]) == (4, 5)
@@ -185,11 +188,11 @@ def test_a_variable_has_address_and_size(setup: Setup) -> None:
 
 def test_an_unknown_variable_is_an_invalid_symbol(setup: Setup) -> None:
     unused = (ctypes.c_uint64 * 1)()
-    assert setup.board.variable(setup.load(), b"nothing", unused, unused) == Status.INVALID_SYMBOL
+    assert setup.board.modules.variable(setup.load(), b"nothing", unused, unused) == Status.INVALID_SYMBOL
 
 
 def test_an_unknown_kernel_is_an_invalid_device_function(setup: Setup) -> None:
-    assert setup.board.kernel(setup.load(), b"nothing", (KernelLayout * 1)()) == Status.INVALID_DEVICE_FUNCTION
+    assert setup.board.modules.kernel(setup.load(), b"nothing", (KernelLayout * 1)()) == Status.INVALID_DEVICE_FUNCTION
 
 
 def test_a_fault_is_the_status_of_hardware_and_is_reported_with_its_place(setup: Setup, capfd: Any) -> None:
@@ -217,7 +220,7 @@ def test_memory_that_is_used_up_is_address_zero(setup: Setup) -> None:
 
 def test_a_modules_variables_are_not_the_programs_to_free(setup: Setup) -> None:
     address, size = (ctypes.c_uint64 * 1)(), (ctypes.c_uint64 * 1)()
-    setup.board.variable(setup.load(), b"counter", address, size)
+    setup.board.modules.variable(setup.load(), b"counter", address, size)
     assert setup.board.memory.release(address[0]) == Status.INVALID_VALUE
 
 
@@ -280,7 +283,7 @@ def test_threads_may_launch_and_load_and_allocate_on_all_gpus_at_once() -> None:
         for _ in range(50):
             address = setup.allocate(64, gpu)
             assert setup.launch(address, gpu=gpu) == Status.SUCCESS
-            setup.board.unload(setup.load(gpu=gpu))
+            setup.board.modules.unload(setup.load(gpu=gpu))
             assert setup.board.memory.release(address) == Status.SUCCESS
 
     with ThreadPoolExecutor(4) as pool:

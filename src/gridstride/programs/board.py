@@ -11,14 +11,14 @@ from typing import Any
 
 from gridstride.programs.activity import Activity, Call, Failures, Links
 from gridstride.programs.device_attributes import attributes
-from gridstride.programs.fat_binary import NoPtx, ptx_at
 from gridstride.programs.graph_calls import GRAPH_CALLS
-from gridstride.programs.images import image_at, sampling_at, write_tensor_map
+from gridstride.programs.image_calls import IMAGE_CALLS, ImageCalls
 from gridstride.programs.late_work import MODELS_LATE, LateWork
 from gridstride.programs.limits import DeviceLimits
 from gridstride.programs.memory_calls import MEMORY_CALLS, MemoryCalls
+from gridstride.programs.module_calls import MODULE_CALLS, ModuleCalls
 from gridstride.programs.objects import KINDS
-from gridstride.programs.peers import EVERYONE, Peers
+from gridstride.programs.peers import Peers
 from gridstride.programs.program_code import UNUSABLE, ProgramCode
 from gridstride.programs.reports import Reports
 from gridstride.programs.runtime_records import (
@@ -29,19 +29,15 @@ from gridstride.programs.runtime_records import (
     TAIL,
     TIMELINE_CALLBACKS,
     BoardRecord,
-    KernelLayout,
 )
 from gridstride.programs.status import Status, fault_status
 from gridstride.programs.timeline.calls import WAITED_FREE, TimelineCalls
 from gridstride.programs.timeline.model import TO_PEER, WITHIN
-from gridstride.protocol import LaunchError, LinkError, OutOfDeviceMemory, Piece, Shape
+from gridstride.protocol import LaunchError, Shape
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
-from gridstride.virtual.launch.virtual_module import VirtualModule
 from gridstride.virtual.machine import tiers
-from gridstride.virtual.machine.memory.images import VirtualImage
-from gridstride.virtual.observe.registers import registers_of
 
 _OWN_CODE = {name: CODE_CALLBACKS[name] for name in ("code", "link_code", "code_image")}
 _BOARD_CODE = {name: CODE_CALLBACKS[name] for name in ("load_code", "entry", "tensor_map")}
@@ -64,8 +60,6 @@ class Board:
         self._peers, self.limits = Peers(devices), DeviceLimits(device)
         self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, memory)
         self._lock = threading.RLock()
-        self._modules: dict[int, VirtualModule] = {}
-        self._kernels: list[VirtualKernel] = []
         self._kept: list[Any] = []
         self._shapes: dict[bytes, tuple[VirtualKernel, Shape]] = {}
         self._attributes = attributes(device.model)
@@ -73,12 +67,16 @@ class Board:
         self.shows_timeline = False
         self._calls = TimelineCalls(device, devices)
         self._late: LateWork | None = None
-        self._code = ProgramCode(reports.say)
+        code = ProgramCode(reports.say)
+        self.modules = ModuleCalls(device, reports, self.memory, self._peers, code, self._catch_up)
         arena = device.arena
-        owners = {**dict.fromkeys(MEMORY_CALLS, self.memory), "limit": self.limits}
+        owners = {
+            **dict.fromkeys(MEMORY_CALLS, self.memory), **dict.fromkeys(MODULE_CALLS, self.modules),
+            **dict.fromkeys(IMAGE_CALLS, ImageCalls(device, self._catch_up)), "limit": self.limits,
+        }  # fmt: skip
         callbacks = [
             kind(self._guarded(getattr(owners.get(name, owner), name), kind))
-            for owner, table in ((self, CALLBACKS), (self._code, _OWN_CODE), (self, _BOARD_CODE),
+            for owner, table in ((self, CALLBACKS), (code, _OWN_CODE), (self, _BOARD_CODE),
                                  (self._calls, TIMELINE_CALLBACKS), (self, LATE_CALLBACKS))
             for name, kind in table.items()
         ]  # fmt: skip
@@ -122,87 +120,6 @@ class Board:
                 return failed
 
         return guarded
-
-    # -- modules ------------------------------------------------------------------------------------------------------
-    def load(self, images: Any, count: int, device: int, module: Any) -> int:
-        with self._lock:
-            try:
-                texts = [ptx_at(images[number]) for number in range(count)]
-                names = ["<ptx>"] if count == 1 else [f"<object {n}>" for n in range(count)]
-                return self._load([Piece(text, name) for text, name in zip(texts, names, strict=True)], device, module)
-            except (NoPtx, LinkError, *UNUSABLE) as error:
-                self.reports.say(f"the program's kernels cannot be loaded: {error}")
-                return Status.NO_KERNEL_IMAGE
-            except OutOfDeviceMemory:
-                return Status.MEMORY_ALLOCATION
-
-    def _load(self, pieces: list[Piece], device: int, module: Any) -> int:
-        loaded = self.device.load(pieces[0].ptx) if len(pieces) == 1 else self.device.link(pieces)
-        if sum(nbytes for _, nbytes in loaded.variables()) > self.memory.left(device):
-            loaded.release()
-            return Status.MEMORY_ALLOCATION
-        module[0] = number = len(self._kept)
-        self._modules[number] = loaded
-        for address, nbytes in loaded.variables():
-            self._peers.allocated(address, nbytes, device)
-        self._kept.append(number)
-        return Status.SUCCESS
-
-    def load_code(self, code: int, device: int, module: Any, log: int, room: int) -> int:
-        with self._lock:
-            try:
-                return self._load(self._code.pieces(code), device, module)
-            except (LinkError, OutOfDeviceMemory, *UNUSABLE) as error:
-                return self._code.refused(error, log or 0, room)
-
-    def entry(self, module: int, number: int) -> int:
-        """Address of the name of a module's kernel; 0 behind the last."""
-        names = list(self._modules[module].kernels)
-        if number >= len(names):
-            return 0
-        name = ctypes.create_string_buffer(names[number].encode())
-        self._kept.append(name)
-        return ctypes.addressof(name)
-
-    def unload(self, module: int) -> None:
-        self._catch_up()
-        with self._lock:
-            gone = self._modules.pop(module)
-            for address, _ in gone.variables():
-                self._peers.freed(address)
-            gone.release()
-
-    def share(self, module: int, name: bytes, address: int) -> None:
-        with self._lock:
-            loaded, variable = self._modules[module], name.decode()
-            own, nbytes = loaded.global_address(variable)
-            self._peers.freed(own)
-            if own == address:
-                self._peers.allocated(address, nbytes, EVERYONE)
-            else:
-                loaded.share(variable, address)
-
-    def kernel(self, module: int, name: bytes, layout: Any) -> int:
-        kernel = self._modules[module].kernels.get(name.decode())
-        if kernel is None:
-            return Status.INVALID_DEVICE_FUNCTION
-        offsets = (ctypes.c_uint32 * len(kernel.parameters))(*(p.offset for p in kernel.parameters))
-        sizes = (ctypes.c_uint32 * len(kernel.parameters))(*(p.size for p in kernel.parameters))
-        self._kept += [offsets, sizes]
-        layout[0] = KernelLayout(
-            len(self._kernels), len(kernel.parameters), ctypes.addressof(offsets), ctypes.addressof(sizes),
-            kernel.parameter_bytes, kernel.static_shared, kernel.local_bytes, 0, kernel.max_threads,
-            (ctypes.c_int64 * 3)(*(kernel.required_cluster or (0, 0, 0))),
-        )  # fmt: skip
-        self._kernels.append(kernel)
-        return Status.SUCCESS
-
-    def variable(self, module: int, name: bytes, address: Any, nbytes: Any) -> int:
-        try:
-            address[0], nbytes[0] = self._modules[module].global_address(name.decode())
-        except KeyError:
-            return Status.INVALID_SYMBOL
-        return Status.SUCCESS
 
     # -- launches -----------------------------------------------------------------------------------------------------
     def launch(self, order: int) -> int:
@@ -269,7 +186,7 @@ class Board:
         shape = Shape((gx, gy, gz), (bx, by, bz), shared, cooperative=bool(cooperative), cluster=cluster)
         if len(self._shapes) >= _SHAPES_KEPT:
             self._shapes.clear()
-        known = self._shapes[raw[: -TAIL.size]] = (self._kernels[number], shape)
+        known = self._shapes[raw[: -TAIL.size]] = (self.modules.kernels[number], shape)
         return known
 
     def _faulted(self, fault: KernelFault) -> int:
@@ -325,49 +242,12 @@ class Board:
         self.activity.waits += 1
         self.memory.host_waited()
 
-    # -- textures -----------------------------------------------------------------------------------------------------
-    def texture(self, image: int, sampling: int, handle: Any) -> int:
-        layout, address = image_at(image)
-        handle[0] = VirtualImage(self.device, layout, address).texture(sampling_at(sampling))
-        return Status.SUCCESS
-
-    def surface(self, image: int, handle: Any) -> int:
-        layout, address = image_at(image)
-        handle[0] = VirtualImage(self.device, layout, address).surface()
-        return Status.SUCCESS
-
-    def tensor_map(self, order: int) -> int:
-        write_tensor_map(order)
-        return Status.SUCCESS
-
-    def destroy_object(self, handle: int) -> int:
-        self._catch_up()
-        with self.device.lock:
-            self.device.objects.remove(handle)
-        return Status.SUCCESS
-
-    # -- questions ----------------------------------------------------------------------------------------------------
+    # -- the rest ----------------------------------------------------------------------------------------------------
     def attribute(self, number: int, value: Any) -> int:
         if number not in self._attributes:
             return Status.INVALID_VALUE
         value[0] = self._attributes[number]
         return Status.SUCCESS
-
-    def registers(self, number: int) -> int:
-        kernel = self._kernels[number]
-        module = kernel.module
-        ptx = module.pieces[0].ptx if len(module.pieces) == 1 else None
-        arch = self.device.properties.arch
-        return registers_of(ptx, module.text_digest, lambda: module.parsed, kernel.name, arch).count
-
-    def active_blocks(self, number: int, threads: int, dynamic: int) -> int:
-        if threads > self.device.properties.max_threads_per_block:
-            return 0
-        shared = self._kernels[number].static_shared + dynamic
-        return self.device.model.resident_blocks(threads, shared, self.registers(number))
-
-    def active_clusters(self, number: int, threads: int, dynamic: int, blocks: int) -> int:
-        return self.active_blocks(number, threads, dynamic) * self.device.properties.multiprocessors // max(1, blocks)
 
     def settle(self) -> None:
         """The program is about to end."""

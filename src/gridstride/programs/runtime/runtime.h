@@ -62,6 +62,8 @@ typedef struct {
     int64_t sizes[5], strides[5], box[5], steps[5], low[3], high[3];
 } TensorMapOrder;
 
+typedef void LateCall(void *argument); /* work that is put off */
+
 /* Filled in by Python before anything else runs. Functions that can fail return a cudaError_t. */
 typedef struct {
     uint64_t arena, arena_bytes;
@@ -129,7 +131,7 @@ typedef struct {
     void (*node)(uint64_t node, const uint64_t *after, int64_t count); /* what comes next is this node's */
     void (*end_graph)(void);
     double (*now_us)(void);                           /* the host's modelled clock */
-    void (*put_off)(uint64_t stream, void (*work)(void *), void *argument); /* where the device is late */
+    void (*put_off)(uint64_t stream, LateCall *work, void *argument); /* where the device is late */
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
