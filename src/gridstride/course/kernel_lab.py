@@ -14,7 +14,7 @@ from gridstride.course.figures import Bench
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
 from gridstride.course.lesson import Day
 
-_PATIENCE = 10.0  # seconds for a launch: the judge's cases take milliseconds
+_PATIENCE = 30.0  # seconds for a launch: of large cases under observation some take ten
 
 
 def _quiet(_: str) -> None:

@@ -68,19 +68,19 @@ _TABLES = ("times", "links", "objects")
 @dataclass(slots=True)
 class Activity:
     """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
-    is what it has not given back. `unwaited_launches`: no call has waited for the device since; `freed_launches`: the
-    first that did was cudaFree. `failed_calls` were made to fail. `kernel_lines` are lines that kernels printed.
-    `child_grids` were launched by kernels, and are not among `launches`, nor their blocks and threads among `blocks`
-    and `threads`. `pool_allocations` are those of `allocations` that came from a memory pool, `pool_growths` how often
-    a pool asked the device for memory. `waits` are the host's for the device. `graph_kernels` are those of `launches`
-    that were nodes of graphs, `graph_launches` the calls that started graphs, `graph_updates` whole instances that took
-    over another graph and `node_updates` single nodes of instances changed; `conditions` how often a conditional node
-    looked at its value. `objects` were made and not yet destroyed.
-    `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
+    is what it has not given back; `most_held_bytes` a GPU held at once, variables among them. `unwaited_launches`: no
+    call has waited for the device since; `freed_launches`: the first that did was cudaFree. `failed_calls` were made to
+    fail. `kernel_lines` are lines that kernels printed. `child_grids` were launched by kernels, and are not among
+    `launches`, nor their blocks and threads among `blocks` and `threads`. `pool_allocations` are those of `allocations`
+    that came from a memory pool, `pool_growths` how often a pool asked the device for memory. `waits` are the host's
+    for the device. `graph_kernels` are those of `launches` that were nodes of graphs, `graph_launches` the calls that
+    started graphs, `graph_updates` whole instances that took over another graph and `node_updates` single nodes of
+    instances changed; `conditions` how often a conditional node looked at its value. `objects` were made and not yet
+    destroyed. `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
     `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
-    what kernels read and write of another GPU's memory is among the first three where times are predicted.
-    `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a
-    launch like one before is taken to count the same) are all 0 unless times are predicted.
+    what kernels read and write of another GPU's memory is among the first three where times are predicted. `times` are
+    of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a launch like
+    one before is taken to count the same) are all 0 unless times are predicted.
     """
 
     launches: int = 0
@@ -89,6 +89,7 @@ class Activity:
     warps: int = 0
     allocations: int = 0
     allocated_bytes: int = 0
+    most_held_bytes: int = 0
     copies: int = 0
     to_device_bytes: int = 0
     to_host_bytes: int = 0
@@ -141,6 +142,10 @@ class Activity:
         """One allocation more."""
         self.allocations += 1
         self.allocated_bytes += nbytes
+
+    def held_most(self, nbytes: int) -> None:
+        """So many bytes of a GPU's memory are in use now."""
+        self.most_held_bytes = max(self.most_held_bytes, nbytes)
 
     def copied(self, nbytes: int, kind: int) -> None:
         """One copy more; `kind` is its cudaMemcpyKind."""

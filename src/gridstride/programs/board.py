@@ -96,6 +96,7 @@ class Board:
             self._calls.pictures = LaunchPictures(self.device)
         self.shows_timeline = shown
         self.modelled = self._calls
+        self.memory.told = self._calls.allocated
         self.record.models = 1
 
     def be_late(self) -> None:

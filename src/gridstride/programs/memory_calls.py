@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from gridstride.programs.activity import Activity, Failures
@@ -38,6 +39,8 @@ class MemoryCalls:
         self.pools = Pools()
         self._each = self._share(memory, reports)
         self._lock = threading.RLock()
+        self.told: Callable[[int, int], None] | None = None
+        """Is told of address and bytes of each allocation."""
 
     def _share(self, asked: int | None, reports: Reports) -> int:
         """Bytes that one GPU has: several share what one would have alone."""
@@ -58,6 +61,10 @@ class MemoryCalls:
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
         self.activity.allocated(nbytes)
         self.peers.allocated(address, nbytes, owner)
+        if owner >= 0:
+            self.activity.held_most(self.peers.used(owner))
+        if self.told is not None:
+            self.told(address, nbytes)
         return address
 
     def release(self, address: int) -> int:

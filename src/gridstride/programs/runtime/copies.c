@@ -87,7 +87,9 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
         Copy copy = {to, from, width, height, depth, kind, stream};
         return gs_put_off(stream, late_copy, &copy, sizeof copy);
     }
-    if (gs_is_late() && !waits && one && !is_hosts(to.start)) { /* its bytes are staged, and get there later */
+    if (gs_is_late() && one && is_pageable(from.start) && !is_hosts(to.start)) { /* staged, to get there later */
+        if (waits)
+            gs_board.waited(WAITED_STREAM, gs_stream_number(stream));
         Copy copy = {to, {NULL, 0, 0}, width, 1, 1, cudaMemcpyHostToDevice, stream};
         char *given = malloc(sizeof copy + width);
         memcpy(given, &copy, sizeof copy);

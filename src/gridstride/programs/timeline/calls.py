@@ -178,6 +178,11 @@ class TimelineCalls:
         with self._lock:
             self.timeline.host_function(stream)
 
+    def allocated(self, address: int, nbytes: int) -> None:
+        """Of any kind; where it lies others may have been."""
+        with self._lock:
+            self.timeline.order.given_anew(address, address + nbytes)
+
     def spent(self, call: int) -> None:
         to = self.timeline
         calls = {_ALLOCATE: to.allocated, _FREE: to.freed, _QUEUED: to.queued, _MANAGED: to.allocated_managed}

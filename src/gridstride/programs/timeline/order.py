@@ -58,6 +58,12 @@ class Order:
             _join(self._host, each)
         self._open = [each for each in self._open if not _knows(self._host, each)]
 
+    def given_anew(self, start: int, end: int) -> None:
+        """Memory is given to somebody: what used these bytes has ended, or the pool puts what comes behind it."""
+        for each in self._open:
+            if any(touch.start < end and start < touch.end for touch in each.touches):
+                each.touches = [touch for touch in each.touches if touch.start >= end or start >= touch.end]
+
     def _compare(self, one: Operation, other: Operation) -> None:
         for a, b in _both(one.touches, other.touches):
             start, end = max(a.start, b.start), min(a.end, b.end)
