@@ -498,3 +498,32 @@ def test_ptx_is_shown_and_nothing_run(program: Run) -> None:
     assert "st.global" in done.stdout
     assert ".loc" not in done.stdout
     assert "no error" not in done.stdout
+
+
+def test_a_thread_may_exit_while_others_are_in_calls(program: Run) -> None:
+    text = """
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+__global__ void add(int *x, int n) { for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] += 1; }
+int main() {
+  const int n = 1 << 16;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; t++)
+    threads.emplace_back([=] {
+      int *host, *x; cudaStream_t stream;
+      cudaMallocHost(&host, n * 4); cudaMalloc(&x, n * 4); cudaStreamCreate(&stream);
+      for (int k = 0; k < 200; k++) {
+        if (t == 1) { puts("gone"); exit(7); }
+        cudaMemcpyAsync(x, host, n * 4, cudaMemcpyHostToDevice, stream);
+        add<<<1, 256, 0, stream>>>(x, n);
+        cudaMemcpyAsync(host, x, n * 4, cudaMemcpyDeviceToHost, stream);
+        cudaStreamSynchronize(stream);
+      }
+    });
+  for (auto &each : threads) each.join();
+}
+"""
+    ends = {(done.returncode, done.stdout) for done in (program(text) for _ in range(6))}
+    assert ends == {(7, "gone\n")}

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from gridstride.course.bounds import exceeded
 from gridstride.course.figures import Bench
-from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
+from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line, without_more_time
 from gridstride.course.lesson import Day
 
 _PATIENCE = 30.0  # seconds for a launch: of large cases under observation some take ten
@@ -97,6 +97,7 @@ class KernelLab:
 
 
 def _finding(found: Any, file: Path) -> LabFinding:
+    found = replace(found, message=without_more_time(found.message))
     return LabFinding(found.kind, found.message, found.line, shown=_shown(found, file))
 
 

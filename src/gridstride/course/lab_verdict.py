@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+
+_MORE_TIME = re.compile(r" \(VirtualGPU\(time_limit=…\) or GRIDSTRIDE_TIME_LIMIT gives (?:it|them) longer\)")
 
 
 def with_line(said: str, text: str, line: int | None) -> tuple[str, ...]:
     """What a terminal shows of a finding: what is said, and its source line where the text has it."""
     lines = text.splitlines()
     return (said, f"{line:>6} | {lines[line - 1].rstrip()}") if line and line <= len(lines) else (said,)
+
+
+def without_more_time(message: str) -> str:
+    """A timeout's message without how to get more time, which a lab does not give."""
+    return _MORE_TIME.sub("", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,8 @@ class LabFinding:
 
     def json(self) -> dict[str, Any]:
         """For `--json`."""
-        return {"kind": self.kind, "line": self.line, "where": self.where, "message": self.message}
+        words = {"kind": self.kind, "line": self.line, "where": self.where, "message": self.message}
+        return words | {"shown": list(self.shown)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import evaluate
-from gridstride.course.lab_verdict import LabFinding, with_line
+from gridstride.course.lab_verdict import LabFinding, with_line, without_more_time
 from gridstride.course.lesson import Lab, LabRun, PrintedLine
 from gridstride.programs.objects import left_in_words
 
@@ -66,7 +66,7 @@ _ASKED: dict[Call, str] = {
 def found_on_device(finding: Mapping[str, Any], source: str) -> LabFinding:
     """A kernel's finding; of one in another file than `source`, such as a library's, its kernel and no line."""
     if finding["file"] is None or Path(finding["file"]).name == source:
-        return LabFinding(finding["kind"], finding["message"], finding["line"])
+        return LabFinding(finding["kind"], without_more_time(finding["message"]), finding["line"])
     message = (
         f"{finding['message']} This is in kernel {finding['kernel']} of {Path(finding['file']).name}, of a library "
         "that the program calls: do the sizes and arrays that it is given fit each other?"
@@ -80,7 +80,7 @@ def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:
         kind = "timeout" if "had not ended" in outcome.stopped else "too_much"
         found = [each for each in outcome.ended.findings if each["kind"] in ("timeout", "deadlock")]
         if found:
-            yield LabFinding(found[0]["kind"], found[0]["message"], found[0]["line"])
+            yield LabFinding(found[0]["kind"], without_more_time(found[0]["message"]), found[0]["line"])
         more = f"; it had printed {outcome.lost:,} bytes more than are kept" if outcome.lost else ""
         yield LabFinding(kind, f"the program was stopped: {outcome.stopped}{more}", shown=last_lines(outcome))
     elif (number := outcome.ended.signal) is not None:

@@ -1,6 +1,7 @@
 /* The device: its properties, limits and flags, and the program's start. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "runtime.h"
@@ -236,7 +237,18 @@ PUBLIC void gs_object(int kind, int change) { gs_board.object(kind, change); }
 
 PUBLIC void gs_print(const char *text, uint64_t bytes) { fwrite(text, 1, bytes, stdout); }
 
+volatile int gs_ended;
+static pthread_t ends;
+
+void gs_stop_others(void) {
+    while (!pthread_equal(pthread_self(), ends))
+        pause();
+}
+
+/* Another thread may call on while this one exits, and what it would use is being taken apart. */
 static void finish(void) {
+    ends = pthread_self();
+    gs_ended = 1;
     gs_free_waiting();
     gs_board.finish();
 }

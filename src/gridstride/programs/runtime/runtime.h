@@ -194,8 +194,12 @@ void gs_use_primary(int device);          /* makes a GPU's primary context the t
 int gs_is_alive(const Context *context);
 int gs_is_primary(const Context *context);
 int gs_context_device(const Context *context);
+extern volatile int gs_ended; /* one thread has called exit() */
+void gs_stop_others(void);    /* stays, on any other one */
 /* The runtime's calls make a primary context current where there is none. */
 static inline void gs_enter(void) {
+    if (gs_ended)
+        gs_stop_others();
     if (gs_context == NULL)
         gs_use_primary(gs_current());
 }
