@@ -17,13 +17,17 @@ SMALLEST = 8
 LARGEST = 64
 PARTS = ((-0.8, 0.05, 0.2), (-1.3, -0.1, 0.35), (-0.2, 0.6, 0.5), (0.2, -0.2, 0.4))
 """Left, top and width of parts with the set's edge in them."""
+RIMS = (0.36985442, -0.20682470, 0.015473043)
+"""One in which, at 3 × 2 squares, each side of a rim decides somewhere, and each of its corners."""
 
 
 def window(v: Values) -> dict[str, object]:
-    """Square pictures show all of the set, others a part of it, which is drawn."""
+    """Square pictures show all of the set, others a part of it, which is drawn but for 3 × 2 squares."""
     across, down = int(v["across"]), int(v["down"])
     left, top, width = -2.0, -1.25, 2.5
-    if across != down:
+    if (across, down) == (3, 2):
+        left, top, width = RIMS
+    elif across != down:
         left, top, width = PARTS[int(abs(float(v["left"])) * 1e6) % len(PARTS)]
         left += 0.1 * width * float(np.clip(v["top"], -1, 1))
     return {"left": left, "top": top, "step": width / (LARGEST * across)}
