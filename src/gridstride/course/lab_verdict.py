@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-
 _MORE_TIME = re.compile(r" \(VirtualGPU\(time_limit=…\) or GRIDSTRIDE_TIME_LIMIT gives (?:it|them) longer\)")
 
 

@@ -29,6 +29,8 @@ from gridstride.judge.cases.sizes import (
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Order, Problem
 
+_IN_STEP = 1024
+"""Blocks, and up to twice as many, that are in step in one case."""
 _BETWEEN: tuple[tuple[Order, int], ...] = (("reversed", 1), ("in step", 1), ("reversed", 3))  # launches of small sizes
 
 
@@ -87,7 +89,8 @@ def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Itera
 
 def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[Case]:
     """A large size, one or three small ones, and the large one in another order at once. What the first launch left for
-    blocks that the small ones lack is taken for new where launches are told apart by one bit, or by two.
+    blocks that the small ones lack is taken for new where launches are told apart by one bit, or by two. And many
+    blocks in step: who looks at what those before have left finds dozens that are no further than itself.
     """
     for name, tile in launch_tiles(problem, launch).items():
         most = problem.largest[name]
@@ -97,6 +100,9 @@ def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterato
             for number, each in enumerate((sizes, *small, sizes)):
                 seed, last = draw.randrange(2**31), number == between + 1
                 yield Case(each, "normal", seed, hidden=True, order=order, once=True, swapped=last)
+        if (least := _IN_STEP * tile) <= (most := problem.widest.get(name, 0)):
+            sizes = alone(draw, problem, {name: draw.randint(least, min(most, 2 * least))})
+            yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, order="in step", once=True, swapped=True)
 
 
 def _far(draw: random.Random, problem: Problem) -> Iterator[Case]:
