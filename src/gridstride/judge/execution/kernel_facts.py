@@ -14,6 +14,7 @@ from gridstride.judge.execution.divisions import Division, divisions
 _TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
 _FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|64)\.(?:f32|f16|bf16)\b")
 _NARROW = re.compile(r"\.(?:f16|bf16|f16x2|bf16x2|tf32|e4m3|e5m2|e4m3x2|e5m2x2)\b")
+_LOOKS = re.compile(r"\bld\.(?:volatile|relaxed|acquire)|\batom\.")
 _ATOMIC = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:atom|red)\.", re.MULTILINE)
 
 _VARIABLE = re.compile(r"^\s*(?:\.(?:visible|weak|extern|common)\s+)?\.global\s(?![^;]*\$str)", re.MULTILINE)
@@ -28,7 +29,7 @@ class KernelFacts:
     parameters were found by their names, in whatever order they are. `conditions` are what its text decides by, over
     the problem's parameters by place. `constants`: whole numbers in its text that a size may pass. `narrow`: it
     computes in fewer bits than float32 somewhere. `keeps`: its module has variables that one launch may leave for the
-    next.
+    next. `looks`: at what other blocks have written meanwhile, perhaps again and again until it is there.
     """
 
     float_index: bool = False
@@ -41,6 +42,7 @@ class KernelFacts:
     narrow: bool = True
     constants: tuple[int, ...] = ()
     keeps: bool = False
+    looks: bool = False
 
     @staticmethod
     def of(
@@ -62,5 +64,5 @@ class KernelFacts:
         atomics, narrow = bool(_ATOMIC.search(ptx)), bool(_NARROW.search(ptx))
         return KernelFacts(
             float_index, atomics, warnings, notes, divisions(ptx), conditions=conditions, narrow=narrow,
-            constants=far_constants(ptx), keeps=bool(_VARIABLE.search(ptx)),
+            constants=far_constants(ptx), keeps=bool(_VARIABLE.search(ptx)), looks=bool(_LOOKS.search(ptx)),
         )  # fmt: skip
