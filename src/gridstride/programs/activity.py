@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from gridstride.programs.graph_calls import GraphCall
 from gridstride.programs.objects import OBJECTS, left_of
+from gridstride.programs.peers import HOST
 from gridstride.programs.timeline.totals import Totals
 from gridstride.protocol import Shape
 from gridstride.virtual.machine.launch_queue import GridCount
@@ -78,9 +79,10 @@ class Activity:
     instances changed; `conditions` how often a conditional node looked at its value. `objects` were made and not yet
     destroyed. `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
     `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
-    what kernels read and write of another GPU's memory is among the first three where times are predicted. `times` are
-    of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a launch like
-    one before is taken to count the same) are all 0 unless times are predicted.
+    `host_memory_bytes` kernels read and wrote of pinned memory, over the link; what kernels read and write of another
+    GPU's memory is among the first three where times are predicted. `times` are of the modelled timeline. They and what
+    kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a launch like one before is taken to count the same) are
+    all 0 unless times are predicted.
     """
 
     launches: int = 0
@@ -98,6 +100,7 @@ class Activity:
     busiest_link_bytes: int = 0
     busiest_port_bytes: int = 0
     staged_bytes: int = 0
+    host_memory_bytes: int = 0
     unwaited_launches: int = 0
     freed_launches: int = 0
     failed_calls: int = 0
@@ -165,7 +168,10 @@ class Activity:
         self.crossed(nbytes, origin, to)
 
     def crossed(self, nbytes: int, origin: int, to: int) -> None:
-        """Bytes from one GPU to another, by a copy or by a kernel that uses the other's memory."""
+        """Bytes from one GPU or HOST to another, by a copy or by a kernel that uses the other's memory."""
+        if HOST in (origin, to):
+            self.host_memory_bytes += nbytes
+            return
         self.peer_bytes += nbytes
         self.links.copied(nbytes, origin, to)
         self.busiest_link_bytes = max(self.links.nbytes.values())
@@ -193,7 +199,7 @@ ACTIVITY_NAMES = (
 )
 KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
 """Those that only a run with predicted times has."""
-OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes")
+OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes", "host_memory_bytes")
 """Those that hold the bytes of kernels only in such a run."""
 
 

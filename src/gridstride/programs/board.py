@@ -165,8 +165,8 @@ class Board:
                     elsewhere = self._peers.elsewhere(device)
                     counts, crossing = self.modelled.launch(kernel, shape, packed, stream, device, elsewhere)
                     self.activity.observed(counts)
-                    for (origin, to), nbytes in crossing.items():
-                        self.activity.crossed(nbytes, origin, to)
+                    for pair, nbytes in crossing.items():
+                        self.activity.crossed(nbytes, *pair)
         except KernelFault as fault:
             return self._faulted(fault)
         except LaunchError as error:

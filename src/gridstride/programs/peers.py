@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 MOST = 16
 """GPUs that a program may see: GS_MOST_DEVICES of runtime.h, as many as the largest NVSwitch machines of one host."""
-EVERYONE = -1
-"""Owner of what all GPUs reach: managed and pinned memory."""
+EVERYONE, HOST = -1, -2
+"""Owners of what all GPUs reach: managed memory, which is where it is used, and pinned memory, which is the host's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,9 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Memory of other GPUs: where each allocation begins, ascending, the byte behind it, and whose it is."""
+    """Memory of other GPUs and of the host: where each allocation begins, ascending, the byte behind it, and whose it
+    is.
+    """
 
     starts: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
@@ -57,7 +59,7 @@ class Peers:
     _elsewhere: dict[int, Elsewhere] = field(default_factory=dict)
 
     def allocated(self, address: int, nbytes: int, owner: int) -> None:
-        """Memory of `owner`, a GPU or EVERYONE."""
+        """Memory of `owner`, a GPU, EVERYONE or HOST."""
         with self._lock:
             self._memory[address] = _Memory(owner, nbytes)
             self._used[owner] = self._used.get(owner, 0) + nbytes
@@ -112,10 +114,10 @@ class Peers:
         arena.hide(hidden)
 
     def elsewhere(self, device: int) -> Elsewhere:
-        """What is other GPUs' than this one."""
-        if self.count == 1:
-            return NOWHERE
+        """What is other GPUs' than this one, or the host's."""
         with self._lock:
+            if self.count == 1 and not self._used.get(HOST):
+                return NOWHERE
             if device not in self._elsewhere:
                 others = [(a, m) for a, m in sorted(self._memory.items(), key=lambda each: each[0])
                           if m.owner not in (device, EVERYONE)]  # fmt: skip
@@ -126,7 +128,7 @@ class Peers:
             return self._elsewhere[device]
 
     def _reaches(self, device: int, memory: _Memory) -> bool:
-        if memory.owner in (device, EVERYONE):
+        if memory.owner in (device, EVERYONE, HOST):
             return True
         if memory.pool is not None:
             return (memory.pool, device) in self._pools

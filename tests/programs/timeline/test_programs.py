@@ -146,6 +146,24 @@ int main() {
 
 
 @pytest.mark.parametrize(
+    ("memory", "over"), [("cudaMallocHost", 2 * 4 << 20), ("cudaMallocManaged", 0), ("cudaMalloc", 0)]
+)
+def test_kernels_reach_pinned_memory_over_the_link_and_at_its_rate(program: Run, memory: str, over: int) -> None:
+    text = (
+        HEAD
+        + """
+int main() {
+  float *x; MEMORY(&x, N * 4);
+  scale<<<N / 256, 256>>>(x, N); cudaDeviceSynchronize();
+}
+""".replace("MEMORY", memory)
+    )
+    told = activity(program, text)["activity"]
+    assert told["host_memory_bytes"] == over
+    assert (told["compute_us"] > 50) == bool(over)  # 4 MiB each way: 76 us at 55 GB/s, 2 from the device's own memory
+
+
+@pytest.mark.parametrize(
     ("destroyed", "left"),
     [
         ("", (2, 1)),

@@ -137,7 +137,7 @@ PUBLIC CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *address, size_t bytes, 
     NEED(address != NULL && bytes != 0 && bytes % GRANULARITY == 0 && flags == 0, CUDA_ERROR_INVALID_VALUE);
     NEED((alignment & (alignment - 1)) == 0, CUDA_ERROR_INVALID_VALUE);
     size_t step = alignment > GRANULARITY ? alignment : GRANULARITY;
-    uint64_t block = gs_board.allocate(bytes + step, -1);
+    uint64_t block = gs_board.allocate(bytes + step, OWNER_EVERYONE);
     NEED(block != 0, CUDA_ERROR_OUT_OF_MEMORY);
     Range *range = calloc(1, sizeof *range);
     *range = (Range){(block + step - 1) / step * step, bytes, block, NULL};

@@ -19,11 +19,12 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
         return cudaSuccess;
     }
     CHECK(bytes != 0, cudaErrorInvalidValue);
-    uint64_t address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
+    int owner = kind == GS_DEVICE ? gs_current() : kind == GS_MANAGED ? OWNER_EVERYONE : OWNER_HOST;
+    uint64_t address = gs_board.allocate(bytes, owner);
     if (address == 0 && gs_is_late()) { /* what was given back may still be in use */
         gs_catch_up();
         gs_free_waiting();
-        address = gs_board.allocate(bytes, kind == GS_DEVICE ? gs_current() : -1);
+        address = gs_board.allocate(bytes, owner);
     }
     CHECK(address != 0, cudaErrorMemoryAllocation);
     MODEL(spent(call));
@@ -188,7 +189,7 @@ PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     CHECK(!gs_block(pointer, &block), cudaErrorHostMemoryAlreadyRegistered);
     uint64_t page = sysconf(_SC_PAGESIZE), first = (uint64_t)pointer / page * page;
     uint64_t length = ((uint64_t)pointer + bytes + page - 1) / page * page - first;
-    uint64_t room = gs_board.allocate(length + page, -1);
+    uint64_t room = gs_board.allocate(length + page, OWNER_HOST);
     CHECK(room != 0, cudaErrorMemoryAllocation);
     uint64_t there = (room + page - 1) / page * page;
     int both = PROT_READ | PROT_WRITE;

@@ -135,6 +135,7 @@ typedef struct {
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
+enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
 enum { MODELS_LATE = 2 }; /* as late_work.py has it */
 enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
 enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gridstride.programs.peers import HOST
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.run import Run
 
@@ -51,13 +52,14 @@ def _grid(run: Run, chip: Chip) -> Work:
 def over_links(work: Work, crossing: Mapping[tuple[int, int], int], device: int, chip: Chip) -> Work:
     """The kernel of a GPU that reads or writes others' memory: no shorter than its way in or out takes for the bytes.
 
-    `crossing`: bytes from one GPU to another.
+    `crossing`: bytes from one GPU to another, or from HOST and to it.
     """
-    into = sum(nbytes for (_, to), nbytes in crossing.items() if to == device)
-    out = sum(nbytes for (origin, _), nbytes in crossing.items() if origin == device)
-    if not into and not out:
-        return work
-    us = max(into, out) / (chip.timeline["peer_gb_per_s"] * 1e3)
+    us = 0.0
+    for rate, is_host in ((chip.timeline["peer_gb_per_s"], False), (chip.timeline["link_gb_per_s"], True)):
+        own = {pair: nbytes for pair, nbytes in crossing.items() if (HOST in pair) == is_host}
+        into = sum(nbytes for (_, to), nbytes in own.items() if to == device)
+        out = sum(nbytes for (origin, _), nbytes in own.items() if origin == device)
+        us = max(us, max(into, out) / (rate * 1e3) if into or out else 0.0)
     if us <= work.us:
         return work
     demand = {name: share if name == "blocks" else share * work.us / us for name, share in work.demand.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gridstride.programs.graph_calls import GraphCall
+from gridstride.programs.peers import HOST
 from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work, over_links, peer_us
 from gridstride.programs.timeline.order import Order, Touch
 from gridstride.programs.timeline.schedule import Engine, Operation, Schedule, Way
@@ -100,7 +101,7 @@ class Timeline:
             us += self.times["graph_node_us"] - self.chip.prediction["launch_us"]
         self._call("launch_call_us")
         self._give("kernel", name, Engine.COMPUTE, stream, device, us=us, demand=work.demand, touches=touches,
-                   crossing=crossing)  # fmt: skip
+                   crossing={pair: nbytes for pair, nbytes in crossing.items() if HOST not in pair})  # fmt: skip
 
     def copy(
         self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = (),
