@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gridstride.virtual.errors import variable_name
 from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.ptx.flow.provenance import parameter_of
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """What a pointer parameter points to: from its value to the end of the allocation. `element` 0: not known."""
+    """What a pointer parameter points to, from its value to the end of the allocation, or a variable. `element` 0: not
+    known.
+    """
 
     name: str
     start: int
@@ -47,12 +50,23 @@ def array_of(kernel: Kernel, packed: bytes, index: int) -> Array | None:
 
 
 def array_at(kernel: Kernel, packed: bytes, address: int) -> Array | None:
-    """The array that an address lies in, or next to."""
+    """The array that an address lies in, or next to: a parameter's, else a variable."""
     near = kernel.module.device.arena.nearest(address)
     for index in range(len(kernel.parameters)):
         array = array_of(kernel, packed, index)
         if near is not None and array is not None and near.start <= array.start < near.start + near.size:
             return array
+    return variable_at(kernel, near.start) if near is not None else None
+
+
+def variable_at(kernel: Kernel, start: int) -> Array | None:
+    """The module's variable that begins at an address. Of arrays nvcc tells how they are aligned, and no type."""
+    module = kernel.module
+    for name in module.variable_names():
+        address, size = module.global_address(name)
+        if address == start and name in module.parsed.variables:
+            align = module.parsed.variables[name].align
+            return Array(variable_name(name), start, size, 0 if size % align else align)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.abi.layout import LANES
-from gridstride.virtual.findings.elements import array_at
+from gridstride.virtual.findings.elements import array_at, variable_at
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel
@@ -121,7 +121,8 @@ def name_of(kernel: Kernel, packed: bytes, start: int, size: int) -> str | None:
         value = int.from_bytes(packed[each.offset : each.offset + 8], "little")
         if each.size == 8 and start <= value < start + max(size, 1):
             return kernel.labels[index] if index < len(kernel.labels) else f"parameter {index + 1}"
-    return None
+    variable = variable_at(kernel, start)
+    return variable.name if variable is not None else None
 
 
 def lanes(mask: int) -> str:
