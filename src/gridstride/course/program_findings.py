@@ -139,9 +139,9 @@ def too_early(found: LabFinding) -> LabFinding:
     before = f"{name}: right" if found.kind == "wrong_result" else f"{found.message}; all was well"
     return LabFinding(
         "not_waited",
-        f"{before} in the runs before this one, in which the device was as late as it may be: it did its work when the "
-        "host waited for it, and of what no stream, event or edge orders the last given first. Which call waits for "
-        "the work that this comes from, and what comes before what? gridstride run --late does the same",
+        f"{before} in the runs before this one, in which the device was late: it did its work when the host waited for "
+        "it, and what no stream, event or edge of a graph orders, it did the other way round. Which wait or which edge "
+        "is missing? gridstride run --late does the same",
         where=found.where,
         shown=found.shown,
     )

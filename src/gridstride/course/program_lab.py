@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
 _CHECKED: tuple[Call, ...] = ("allocation", "copy", "launch")
 """Calls whose errors a program sees at once."""
+_IDLE_SECONDS = 10.0
+"""For a run whose kernels do nothing: some programs then wait for ever."""
 _SEED = 1 << 30
 
 
@@ -173,7 +175,8 @@ class ProgramLab:
 
         self._room.clear()
         run, watched = drawn.run, not predict and not drawn.run.late
-        settings = Settings(sanitize=watched, predict=predict, pictures=pictures, time_limit=self.day.lab.seconds,
+        seconds = min(self.day.lab.seconds, _IDLE_SECONDS) if run.idle else self.day.lab.seconds
+        settings = Settings(sanitize=watched, predict=predict, pictures=pictures, time_limit=seconds,
                             fails=run.fails, idle=run.idle, late=run.late and not predict, gpus=run.gpus,
                             memory=run.memory)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
@@ -209,13 +212,17 @@ class ProgramLab:
         yield from self._first_finding(drawn, outcome, text)
 
     def _failing(self, drawn: _Drawn) -> Iterator[_Drawn]:
-        """The same run several times: of each kind of call the first, the last and one between is made to fail."""
+        """The same run several times: of each kind of call the first, the last and one between is made to fail, and the
+        last kernel faults.
+        """
         made = self._outcome(drawn).ended.activity
         for call in _CHECKED:
             number = int(made.get(COUNTED[call], 0))
             chosen = {1, number, self._draw.randint(1, number)} if number else ()
             for each in sorted(chosen):
                 yield replace(drawn, run=replace(drawn.run, fails={call: each}))
+        if last := int(made.get(COUNTED["kernel"], 0)):  # known when the host waits for it, and not before
+            yield replace(drawn, run=replace(drawn.run, fails={"kernel": last}, late=True))
 
     def _first_finding(self, drawn: _Drawn, outcome: Outcome, text: str) -> Iterator[LabFinding]:
         for found in self._all_findings(drawn, outcome):
@@ -234,12 +241,12 @@ class ProgramLab:
         return f"{' '.join([Path(self.day.lab.file).stem, *words])}{gpus}{memory}"
 
     def _all_findings(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
+        if drawn.run.idle:  # who waits for what a kernel was to write may wait for ever, or fall over what is there
+            yield from self._by_the_host(drawn)
+            return
         yield from ended_otherwise(outcome)
         if drawn.run.fails:
             yield from ignored(drawn.run, outcome)
-            return
-        if drawn.run.idle:
-            yield from self._by_the_host(drawn)
             return
         if drawn.run.late:
             late = [*_unlike_expected(drawn.run, outcome), *self._wrong_results(drawn, outcome)]

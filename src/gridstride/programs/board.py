@@ -134,7 +134,10 @@ class Board:
             return Status.LAUNCH_OUT_OF_RESOURCES
         self.activity.launched(shape, device)
         if self._failures.due("kernel"):
-            self.reports.set_fault(Status.ILLEGAL_ADDRESS)
+            if self._late is None:
+                self.reports.set_fault(Status.ILLEGAL_ADDRESS)
+            else:
+                self._late.put_off(stream, lambda: self.reports.set_fault(Status.ILLEGAL_ADDRESS))
             return Status.SUCCESS
         if self._idle:
             return Status.SUCCESS

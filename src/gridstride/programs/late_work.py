@@ -158,7 +158,7 @@ class LateWork:
     def _ignore(self, *_: Any) -> None:
         pass
 
-    fill = host_function = spent = begin_graph = node = end_graph = _ignore
+    fill = host_function = spent = pool_memory = begin_graph = node = end_graph = _ignore
 
     def now_us(self) -> float:
         return 1e6 * time.perf_counter()

@@ -78,6 +78,7 @@ TIMELINE_CALLBACKS: dict[str, Any] = {
     "spent": ctypes.CFUNCTYPE(None, _I64),
     "record": ctypes.CFUNCTYPE(None, _U64, _U64),
     "follow": ctypes.CFUNCTYPE(None, _U64, _U64),
+    "pool_memory": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _I64),
     "is_done": ctypes.CFUNCTYPE(_I64, _I64, _U64),
     "elapsed_ms": ctypes.CFUNCTYPE(ctypes.c_double, _U64, _U64),
     "begin_graph": ctypes.CFUNCTYPE(None, _U64, _I64),

@@ -105,6 +105,8 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
         way = COPY_TO_PEER;
     cudaError_t error = gs_board.copy(width * height * depth, way, gs_stream_number(stream), pageable, waits,
                                       one * (uint64_t)to.start, one * (uint64_t)from.start, there, here);
+    if (error == cudaSuccess)
+        error = gs_fault(); /* of what it has waited for */
     if (error != cudaSuccess)
         return error;
     for (size_t z = 0; z < depth; z++)

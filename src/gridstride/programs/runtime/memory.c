@@ -127,8 +127,10 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
     gs_make_current(before);
     if (error != cudaSuccess)
         return error;
-    if (*pointer != NULL)
+    if (*pointer != NULL) {
         gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+        MODEL(pool_memory(gs_stream_number(stream), (uint64_t)*pointer, bytes, 1));
+    }
     return cudaSuccess;
 }
 
@@ -145,8 +147,11 @@ PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
     MODEL(spent(SPENT_QUEUED));
     Block block;
-    if (gs_is_late() && gs_block(pointer, &block) && block.start == (uint64_t)pointer)
-        return gs_put_off(stream, late_free, &pointer, sizeof pointer);
+    if (gs_block(pointer, &block) && block.start == (uint64_t)pointer) {
+        if (gs_is_late())
+            return gs_put_off(stream, late_free, &pointer, sizeof pointer);
+        MODEL(pool_memory(gs_stream_number(stream), block.start, block.bytes, 0));
+    }
     return take_back(pointer, GS_DEVICE, GS_MANAGED);
 }
 

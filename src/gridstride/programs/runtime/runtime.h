@@ -125,6 +125,7 @@ typedef struct {
     void (*spent)(int64_t call);                      /* one of the SPENT_ */
     void (*record)(uint64_t event, uint64_t stream);
     void (*follow)(uint64_t stream, uint64_t event);
+    void (*pool_memory)(uint64_t stream, uint64_t address, uint64_t bytes, int64_t given); /* to the stream, or back */
     int64_t (*is_done)(int64_t what, uint64_t number); /* a WAITED_ of that number */
     double (*elapsed_ms)(uint64_t start, uint64_t end); /* NaN: not yet */
     void (*begin_graph)(uint64_t stream, int64_t nodes);

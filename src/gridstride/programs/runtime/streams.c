@@ -73,7 +73,7 @@ static cudaError_t may_wait(cudaStream_t stream) {
 PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     TRY(may_wait(stream));
     gs_board.waited(WAITED_STREAM, gs_stream_number(stream));
-    return cudaSuccess;
+    return gs_fault(); /* of what a late device has only done now */
 }
 
 /* Work runs when it is given: only the modelled clock has something outstanding. */
@@ -81,7 +81,7 @@ static cudaError_t query(int64_t what, uint64_t number) {
     if (gs_board.models && !gs_board.is_done(what, number))
         return gs_error(cudaErrorNotReady);
     gs_board.waited(what, number);
-    return cudaSuccess;
+    return gs_fault();
 }
 
 PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -93,7 +93,7 @@ PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
     TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
     gs_board.waited(WAITED_DEVICE, gs_current());
-    return cudaSuccess;
+    return gs_fault();
 }
 
 PUBLIC cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
@@ -221,7 +221,7 @@ PUBLIC cudaError_t cudaEventQuery(cudaEvent_t event) {
 PUBLIC cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     TRY(check_event(event));
     gs_board.waited(WAITED_EVENT, (uint64_t)event);
-    return cudaSuccess;
+    return gs_fault();
 }
 
 PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {

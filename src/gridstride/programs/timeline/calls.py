@@ -197,6 +197,10 @@ class TimelineCalls:
         with self._lock:
             self.timeline.follow(stream, event)
 
+    def pool_memory(self, stream: int, address: int, nbytes: int, given: int) -> None:
+        with self._lock:
+            self.timeline.pool_memory(stream, Touch(address, address + nbytes, True), given=bool(given))
+
     def wait(self, what: int, number: int) -> None:
         """The host waits."""
         with self._lock:

@@ -169,6 +169,10 @@ class Timeline:
         if event in self._events:
             self._give("wait", "", Engine.NONE, stream, also=[self._events[event]])
 
+    def pool_memory(self, stream: int, memory: Touch, *, given: bool) -> None:
+        """cudaMallocAsync and cudaFreeAsync: whoever uses the memory comes behind the one and before the other."""
+        self._give("pool allocation" if given else "pool release", "", Engine.NONE, stream, touches=[memory])
+
     def allocated(self) -> None:
         """cudaMalloc and its like."""
         self._call("allocate_us")
