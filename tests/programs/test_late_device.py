@@ -155,6 +155,22 @@ def test_a_fast_device_hides_it(program: Run) -> None:
     assert program(PROGRAM, arguments=("event",)).stdout == "5 cudaSuccess cudaSuccess\n"
 
 
+def test_a_fault_is_known_to_the_call_that_waits(program: Run) -> None:
+    text = """
+#include <cstdio>
+__global__ void nothing() {}
+int main() {
+  int *x, host; cudaStream_t stream; cudaMalloc(&x, 4); cudaStreamCreate(&stream);
+  nothing<<<1, 1, 0, stream>>>();
+  cudaError_t given = cudaGetLastError(), waited = cudaStreamSynchronize(stream);
+  printf("%s %s %s\\n", cudaGetErrorName(given), cudaGetErrorName(waited),
+         cudaGetErrorName(cudaMemcpy(&host, x, 4, cudaMemcpyDeviceToHost)));
+}
+"""
+    done = program(text, "--late", "--fail", "kernel=1")
+    assert done.stdout == "cudaSuccess cudaErrorIllegalAddress cudaErrorIllegalAddress\n"
+
+
 def test_late_and_predicted_times_do_not_go_together(program: Run) -> None:
     done = program(PROGRAM, "--late", "--predict")
     assert done.returncode == 2

@@ -483,3 +483,44 @@ def test_managed_memory_is_counted_and_moves_nothing(timeline: Timeline) -> None
     timeline.wait_for_all()
     assert totals(timeline).managed_allocations == 1
     assert totals(timeline).to_device_us == totals(timeline).to_host_us == 0
+
+
+# -- memory that is taken and given back in the order of a stream ------------------------------------------------------
+MEMORY = Touch(4096, 8192, True)
+
+
+@pytest.mark.parametrize(
+    ("taken", "used", "back", "pairs"),
+    [(ONE, ONE, ONE, 0), (TWO, ONE, ONE, 2), (ONE, ONE, TWO, 2), (TWO, ONE, TWO, 2), (ONE, TWO, ONE, 2)],
+)
+def test_whoever_uses_memory_of_a_pool_comes_behind_its_allocation_and_before_its_release(
+    taken: int, used: int, back: int, pairs: int
+) -> None:
+    timeline = with_streams("h200", blocking=False)
+    timeline.pool_memory(taken, MEMORY, given=True)
+    timeline.launch("k", FULL, used, touches=[MEMORY])
+    timeline.pool_memory(back, MEMORY, given=False)
+    assert timeline.order.count == pairs
+
+
+def test_events_put_it_in_order() -> None:
+    timeline = with_streams("h200", blocking=False)
+    timeline.pool_memory(ONE, MEMORY, given=True)
+    timeline.record(1, ONE)
+    timeline.follow(TWO, 1)
+    timeline.launch("k", FULL, TWO, touches=[MEMORY])
+    timeline.record(2, TWO)
+    timeline.follow(ONE, 2)
+    timeline.pool_memory(ONE, MEMORY, given=False)
+    assert timeline.order.count == 0
+
+
+def test_memory_that_is_given_anew_has_no_history() -> None:
+    """The pool itself sees to it that the next owner comes behind the last."""
+    timeline = with_streams("h200", blocking=False)
+    for stream in (ONE, TWO):
+        timeline.order.given_anew(MEMORY.start, MEMORY.end)
+        timeline.pool_memory(stream, MEMORY, given=True)
+        timeline.launch("k", FULL, stream, touches=[MEMORY])
+        timeline.pool_memory(stream, MEMORY, given=False)
+    assert timeline.order.count == 0
