@@ -173,3 +173,41 @@ def test_what_is_no_report_is_not_believed() -> None:
 def test_a_process_that_cannot_lock_itself_in_is_no_verdict() -> None:
     with pytest.raises(CannotJudge, match="could not lock itself in"):
         _believed(json.dumps({"refused": {"landlock": 0}}).encode())
+
+
+REGISTERS = """
+#include <cstdio>
+#include <cstdlib>
+__global__ void add(int *x) { x[threadIdx.x] += 1; }
+int main(int argc, char **argv) {
+  int sum = 0;
+  for (int round = 0; round < 3; round++) {
+    const size_t bytes = (size_t)atoi(argv[1]) << 20;
+    int *x = (int *)calloc(bytes, 1), *d;
+    if (cudaHostRegister(x, bytes, 0) != cudaSuccess) { puts("refused"); return 1; }
+    cudaHostGetDevicePointer((void **)&d, x, 0);
+    add<<<1, 32>>>(d);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 32; i++) sum += x[i];
+    cudaHostUnregister(x);
+    free(x);
+  }
+  printf("%d\\n", sum);
+}
+"""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.slow
+@pytest.mark.parametrize(("mib", "said"), [(40, "96\n"), (80, "refused\n")])
+def test_a_program_in_its_room_may_register_some_memory(tools: Toolchain, tmp_path: Path, mib: int, said: str) -> None:
+    """As much as is sealed for it, again and again."""
+    file = tmp_path / "registers.cu"
+    file.write_text(REGISTERS)
+    with ProgramRoom(chip="h200") as room:
+        room.build(file)
+        try:
+            outcome = room.run(["registers", str(mib)], Settings(time_limit=60))
+        except CannotJudge as refused:
+            pytest.skip(str(refused))
+    assert outcome.stdout == said, outcome.stderr

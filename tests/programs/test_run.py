@@ -527,3 +527,38 @@ int main() {
 """
     ends = {(done.returncode, done.stdout) for done in (program(text) for _ in range(6))}
     assert ends == {(7, "gone\n")}
+
+
+def test_registered_arrays_may_lie_on_one_page(program: Run) -> None:
+    """As those of malloc do: what each has on the page is the device's and the host's until it is unregistered."""
+    text = """
+#include <cstdio>
+#include <cstdlib>
+__global__ void add(const int *a, const int *b, int *c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}
+int main() {
+  int wrong = 0;
+  for (int round = 0; round < 20; round++) {
+    const int n = 300 + 77 * round;
+    int *p[3], *d[3];
+    for (auto &each : p) { each = (int *)malloc(n * 4); wrong += cudaHostRegister(each, n * 4, 0) != cudaSuccess; }
+    for (int i = 0; i < n; i++) p[0][i] = i, p[1][i] = 1000 * i, p[2][i] = -1;
+    for (int k = 0; k < 3; k++) cudaHostGetDevicePointer((void **)&d[k], p[k], 0);
+    add<<<(n + 255) / 256, 256>>>(d[0], d[1], d[2], n);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < n; i++) wrong += p[2][i] != 1001 * i;
+    cudaHostUnregister(p[1]);
+    p[0][0] = 5;
+    add<<<1, 256>>>(d[0], d[0], d[2], 1);
+    cudaDeviceSynchronize();
+    wrong += p[2][0] != 10;
+    for (int i = 1; i < n; i++) wrong += p[1][i] != 1000 * i;
+    cudaHostUnregister(p[0]); cudaHostUnregister(p[2]);
+    for (auto &each : p) free(each);
+  }
+  printf("%d\\n", wrong);
+}
+"""
+    assert program(text).stdout == "0\n"

@@ -42,6 +42,8 @@ from gridstride.virtual.machine import tiers
 _OWN_CODE = {name: CODE_CALLBACKS[name] for name in ("code", "link_code", "code_image")}
 _BOARD_CODE = {name: CODE_CALLBACKS[name] for name in ("load_code", "entry", "tensor_map")}
 _SHAPES_KEPT = 4096
+NOTHING_SHARED = -1
+"""For `shared` of the record: the program may ask the system for such memory by itself."""
 _NONE: Mapping[Call, int] = MappingProxyType({})
 
 
@@ -82,7 +84,8 @@ class Board:
         ]  # fmt: skip
         vendors = [path.encode() if path else None for path in (vendor_runtime, vendor_nvrtc, vendor_jit_link)]
         reach = int(device.model.timeline["peer_gb_per_s"] > 0)
-        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, devices, reach, *callbacks)
+        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, devices, reach,
+                                  NOTHING_SHARED, *callbacks)  # fmt: skip
         self._kept.append(callbacks)
 
     def predict(self, *, shown: bool = False, pictured: bool = False) -> None:

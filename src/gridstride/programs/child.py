@@ -46,7 +46,7 @@ def main(order: dict[str, Any]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGPIPE):  # Python's own handlers would wait for Python code to go on
         signal.signal(number, signal.SIG_DFL)
-    from gridstride.programs.board import Board
+    from gridstride.programs.board import NOTHING_SHARED, Board
     from gridstride.programs.reports import Reports
     from gridstride.virtual.gpu import VirtualGPU
     from gridstride.virtual.machine import tiers
@@ -59,6 +59,7 @@ def main(order: dict[str, Any]) -> None:
     board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
                   vendor_jit_link=order["vendor_jit_link"], fails=order["fails"], idle=order["idle"],
                   devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
+    board.record.shared = order.get("shared", NOTHING_SHARED)
     if order["late"]:
         board.be_late()
     if order["predict"]:

@@ -5,6 +5,7 @@ A copy of the fork server's, which is told what the room is and the program's or
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import importlib
 import json
@@ -18,6 +19,7 @@ from gridstride.programs import child
 REFUSED = "refused"
 """The key of what is reported where nothing was run, as the process could not lock itself in."""
 _LEAST_MEMORY = 256 << 20  # bytes of the virtual GPU's
+_MOST_SHARED = 64 << 20  # bytes that a program may register
 
 
 def become(given: dict[str, Any]) -> None:
@@ -26,6 +28,7 @@ def become(given: dict[str, Any]) -> None:
     die_with_parent(given["parent"])
     os.environ["GRIDSTRIDE_CACHE"] = given["cache"]  # the program's own, from here on
     order["memory"] = _memory(Limits(**given["limits"]))
+    order["shared"] = _shared()
     locked = lock(given)
     if not (locked["landlock"] and locked["seccomp"]):
         os.write(order["reports"], json.dumps({REFUSED: locked}).encode() + b"\n")
@@ -56,6 +59,16 @@ def warm_up() -> None:
         importlib.import_module(module)
     load()
     engine.prepare()
+
+
+def _shared() -> int:
+    """A descriptor of memory for cudaHostRegister, of a size that stays: a locked process can ask for none that two of
+    its addresses show, as none of that would be counted.
+    """
+    made = os.memfd_create("gridstride registered", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(made, _MOST_SHARED)
+    fcntl.fcntl(made, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return made
 
 
 def _memory(limits: Limits) -> int:

@@ -99,6 +99,7 @@ class BoardRecord(ctypes.Structure):
         ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("vendor_nvrtc", _TEXT),
         ("vendor_jit_link", _TEXT),
         ("watches", _I64), ("models", _I64), ("devices", _I64), ("peers", _I64),
+        ("shared", _I64),
         *CALLBACKS.items(), *CODE_CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
         *LATE_CALLBACKS.items(),
     ]  # fmt: skip

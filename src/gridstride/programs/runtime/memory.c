@@ -1,6 +1,5 @@
 /* Memory: device, managed and pinned memory lie in the arena, which is ordinary memory of this process. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -184,9 +183,7 @@ PUBLIC cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     return cudaSuccess;
 }
 
-/* Ordinary memory of the program becomes the device's too: its pages are moved to an object in memory that both the
- * program's addresses and new ones of the arena show. What else lies on the first and last page moves along.
- */
+/* Ordinary memory of the program becomes the device's too: what else lies on its first and last page is seen, too. */
 PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
     ENTER();
     Block block;
@@ -197,19 +194,7 @@ PUBLIC cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     uint64_t room = gs_board.allocate(length + page, OWNER_HOST);
     CHECK(room != 0, cudaErrorMemoryAllocation);
     uint64_t there = (room + page - 1) / page * page;
-    int both = PROT_READ | PROT_WRITE;
-    void *shared = mmap(NULL, length, both, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED && errno == EPERM) {
-        gs_board.release(room);
-        return gs_refused("cudaHostRegister", "in a lab no memory can be shared: ask for it with cudaMallocHost");
-    }
-    int moved = shared != MAP_FAILED;
-    if (moved) { /* of length 0 the first call shows the same pages once more; the second moves them */
-        memcpy(shared, (const void *)first, length);
-        moved = mremap(shared, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)there) != MAP_FAILED &&
-                mremap(shared, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)first) != MAP_FAILED;
-    }
-    if (!moved) {
+    if (!gs_show_pages(first, there, length)) {
         gs_board.release(room);
         return gs_error(cudaErrorMemoryAllocation);
     }
@@ -226,6 +211,7 @@ PUBLIC cudaError_t cudaHostUnregister(void *pointer) {
     CHECK(gs_take(pointer, GS_REGISTERED, GS_REGISTERED, &block), cudaErrorHostMemoryNotRegistered);
     if (gs_block((void *)block.device, &room) && gs_take((void *)room.start, GS_PINNED, GS_PINNED, &room)) {
         uint64_t page = sysconf(_SC_PAGESIZE), there = (room.start + page - 1) / page * page;
+        gs_hide_pages((uint64_t)pointer / page * page, room.bytes - page);
         mmap((void *)there, room.bytes - page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         gs_board.release(room.start);
     }

@@ -75,6 +75,7 @@ typedef struct {
                                    MODELS_LATE: work is put off */
     int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
     int64_t peers;              /* whether these may use each other's memory */
+    int64_t shared;             /* descriptor of memory for cudaHostRegister; -1 where the system gives it */
     uint64_t (*allocate)(uint64_t bytes, int64_t device); /* -1: memory that every GPU reaches */
     int (*release)(uint64_t address);
     int (*load)(const void *const *images, int64_t count, int64_t device, int64_t *module);
@@ -205,6 +206,11 @@ static inline void gs_enter(void) {
     if (gs_context == NULL)
         gs_use_primary(gs_current());
 }
+
+/* -- host_pages.c ------------------------------------------------------------------------------------------------- */
+/* Whole pages of the program's memory at a second place, too, until they are hidden again; 0 where it cannot be. */
+int gs_show_pages(uint64_t first, uint64_t there, uint64_t length);
+void gs_hide_pages(uint64_t first, uint64_t length);
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 typedef enum { GS_HOST, GS_DEVICE, GS_MANAGED, GS_PINNED, GS_REGISTERED } MemoryKind;
