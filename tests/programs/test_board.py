@@ -116,7 +116,7 @@ def test_records_have_the_sizes_that_c_gives_them() -> None:
     assert ORDER.size == 8 + 10 * 4 + 5 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
     assert ctypes.sizeof(BoardRecord) == 8 * (
-        9 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
+        10 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
     )
 
 

@@ -245,18 +245,21 @@ void gs_stop_others(void) {
         pause();
 }
 
-/* Another thread may call on while this one exits, and what it would use is being taken apart. */
-static void finish(void) {
+/* Another thread may still be in a call, in code that the handlers behind this one take apart: so there are none. */
+static void finish(int status, void *unused) {
+    (void)unused;
     ends = pthread_self();
     gs_ended = 1;
     gs_free_waiting();
     gs_board.finish();
+    fflush(NULL);
+    _exit(status);
 }
 
 /* Loads the program and is it until it ends; comes back with a reason only where it cannot be loaded. */
 PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
     extern char **environ;
-    atexit(finish); /* before the program's own: what its global objects free in their destructors is no leak */
+    on_exit(finish, NULL); /* before the program's own: what its global objects free in their destructors is no leak */
     void *library = dlopen(program, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL)
         return dlerror();
