@@ -244,9 +244,11 @@ class ProgramLab:
         if drawn.run.idle:  # who waits for what a kernel was to write may wait for ever, or fall over what is there
             yield from self._by_the_host(drawn)
             return
-        yield from ended_otherwise(outcome)
+        passed_over = [*ignored(drawn.run, outcome)] if drawn.run.fails else []
+        if passed_over or not drawn.run.fails or outcome.stopped:  # who says what failed may end by an exception, too
+            yield from ended_otherwise(outcome)
         if drawn.run.fails:
-            yield from ignored(drawn.run, outcome)
+            yield from passed_over
             return
         if drawn.run.late:
             late = [*_unlike_expected(drawn.run, outcome), *self._wrong_results(drawn, outcome)]
