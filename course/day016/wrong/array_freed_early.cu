@@ -57,7 +57,7 @@ __global__ void turn(cudaTextureObject_t picture, float* turned, int H, int W, i
         const float dx = x + k - W / 2, dy = y - H / 2;
         const float across = W / 2 + (15 * dx - 5 * dy) / 16;
         const float down = H / 2 + (5 * dx + 15 * dy) / 16;
-        sum += weights[k + R] * tex2D<float>(picture, across + 0.5f, down + 0.5f);
+        sum += weights[k + R] * tex2D<float>(picture, across + 0.5f, down + 0.5f);  // <- here
     }
     turned[(size_t)y * W + x] = sum;
 }

@@ -34,7 +34,6 @@ _REFUSED = " is not supported: "
 """As runtime/errors.c says it."""
 _SHOWN = 3  # lines that are missing or too many
 _WIDE = 60  # characters of a printed line that are quoted
-_ORDINALS = {1: "first", 2: "second", 3: "third"}
 _PLACE = re.compile(r"^(?P<file>[^\n:(]+)(?::|\()(?P<line>\d+)(?:\)|:\d+)?:\s*(?:fatal )?error:?\s*(?P<said>.+)$", re.M)
 _SIGNALS: Mapping[int, str] = {
     signal.SIGSEGV: "Host code cannot use an address of device memory, nor a pointer that was never set",
@@ -105,7 +104,7 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     """What a program says and does whose call failed."""
     ((call, number),) = run.fails.items()
     words = _ERRORS[call]
-    nth = _ORDINALS.get(number, f"{number}th")
+    nth = _ordinal(number)
     what = f"the {nth} {call} was made to fail ({words[0]})" if call != "kernel" else f"the {nth} kernel faulted"
     said = outcome.stdout + outcome.stderr
     if outcome.ended.status == run.status:
@@ -116,6 +115,12 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
         return
     message = f"{what}, {happened}. {_ASKED[call]} gridstride run --fail {call}={number} does the same"
     yield LabFinding("error_ignored", message, shown=last_lines(outcome))
+
+
+def _ordinal(number: int) -> str:
+    words = {1: "first", 2: "second", 3: "third"}
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
+    return words.get(number, f"{number}{ending}")
 
 
 def not_destroyed(counts: Mapping[str, float]) -> Iterator[LabFinding]:

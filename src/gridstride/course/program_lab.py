@@ -108,8 +108,8 @@ class ProgramLab:
         except BuildFailed as failed:
             findings = (not_built(failed.output, str(failed), text),)
         else:
-            late = [run for run in self.day.lab.runs if run.late]  # what the figures say is more to the point
-            done, findings = self._runs([run for run in self.day.lab.runs if not run.late], text)
+            last = [run for run in self.day.lab.runs if run.late or run.checks]  # figures are more to the point
+            done, findings = self._runs([run for run in self.day.lab.runs if run not in last], text)
             if not findings:
                 counted = self._first
                 if self._is_modelled():
@@ -118,7 +118,7 @@ class ProgramLab:
                     counted = {**counts(outcome), **drawn.sizes}
                 findings = findings or tuple(out_of_bounds(self.day, counted))
             if not findings:
-                more, findings = self._runs(late, text)
+                more, findings = self._runs(last, text)
                 done += more
                 findings = findings or tuple(not_destroyed(self._first))
                 measured = {} if findings else self._measured(counted)
