@@ -1,7 +1,7 @@
 // All numbers lie on the host, so it adds them, which takes a loop of three lines. Copies go round between the GPUs as
 // they should. No kernel has added anything.
 //
-// expect: too_few added
+// expect: not_by_kernel
 
 // allreduce N X SUMS: every GPU has N numbers, and at the end each of them
 // has the sum of all. X holds N numbers for each GPU, one after the other;
