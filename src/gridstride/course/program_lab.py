@@ -294,7 +294,7 @@ class ProgramLab:
                 what = "1 element is right" if right == 1 else f"{right:,} elements are right"
                 yield LabFinding(
                     "not_by_kernel",
-                    f"{p.name}: kernels were launched and did nothing in this run, and {what} all the same: who "
+                    f"{p.name}: no kernel did anything in this run, and {what} all the same: who "
                     "computed them, if not the host? The kernel is to do all of the work",
                 )
                 return

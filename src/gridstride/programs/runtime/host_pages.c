@@ -86,7 +86,10 @@ static void make_private(void *first, uint64_t length) {
     if (own == MAP_FAILED)
         return; /* they stay shared, with nobody */
     memcpy(own, first, length);
-    mremap(own, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, first);
+    if (mremap(own, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, first) == MAP_FAILED) {
+        munmap(own, length);
+        return; /* and what they show of the object is never given out again */
+    }
     in_use -= length < in_use ? length : in_use;
     used = in_use == 0 ? 0 : used;
 }
