@@ -18,11 +18,9 @@ from gridstride.course.lesson import Day, LabRun
 from gridstride.course.program_findings import (
     ended_otherwise,
     ended_otherwise_modelled,
-    first_wrong,
     found_on_device,
     ignored,
     last_lines,
-    not_all_copied,
     not_built,
     not_destroyed,
     not_waited,
@@ -31,6 +29,7 @@ from gridstride.course.program_findings import (
     wrong_lines,
 )
 from gridstride.course.program_lab_file import problem_of
+from gridstride.course.program_results import COPY_LOG, Results
 from gridstride.course.program_runs import counts
 from gridstride.programs.activity import COUNTED, KERNEL_COUNTS, OF_LINKS, Call
 from gridstride.programs.timeline.totals import Totals
@@ -176,10 +175,22 @@ class ProgramLab:
         self._room.clear()
         run, watched = drawn.run, not predict and not drawn.run.late
         seconds = min(self.day.lab.seconds, _IDLE_SECONDS) if run.idle else self.day.lab.seconds
+        logs = self._only_kernels() and not (run.fails or run.idle or run.late)
         settings = Settings(sanitize=watched, predict=predict, pictures=pictures, time_limit=seconds,
                             fails=run.fails, idle=run.idle, late=run.late and not predict, gpus=run.gpus,
-                            memory=run.memory)  # fmt: skip
+                            memory=run.memory, copy_log=str(self._room.data / COPY_LOG) if logs else None)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
+
+    def _only_kernels(self) -> bool:
+        """Whether kernels are to compute all of the results: it is so where a run has kernels that do nothing."""
+        return any(run.idle for run in self.day.lab.runs)
+
+    def _results(self, drawn: _Drawn) -> Results | None:
+        """The files that the run was to write; None where it was to print only."""
+        if drawn.prepared is None or self._problem is None:
+            return None
+        share = max(run.may_be_right for run in self.day.lab.runs)
+        return Results(self._problem, drawn.prepared, self._room.data, share)
 
     def _arguments(self, drawn: _Drawn) -> list[str]:
         """The program's arguments; the files that they name hold the run's data."""
@@ -242,7 +253,8 @@ class ProgramLab:
 
     def _all_findings(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
         if drawn.run.idle:  # who waits for what a kernel was to write may wait for ever, or fall over what is there
-            yield from self._by_the_host(drawn)
+            if (results := self._results(drawn)) is not None:
+                yield from results.right_without_kernels()
             return
         passed_over = [*ignored(drawn.run, outcome)] if drawn.run.fails else []
         if passed_over or not drawn.run.fails or outcome.stopped:  # who says what failed may end by an exception, too
@@ -250,8 +262,9 @@ class ProgramLab:
         if drawn.run.fails:
             yield from passed_over
             return
+        results = self._results(drawn)
         if drawn.run.late:
-            late = [*_unlike_expected(drawn.run, outcome), *self._wrong_results(drawn, outcome)]
+            late = [*_unlike_expected(drawn.run, outcome), *(results.wrong(outcome) if results else ())]
             if late:  # is it the data, which are new?
                 prompt = replace(drawn, run=replace(drawn.run, late=False))
                 yield from self._all_findings(prompt, self._outcome(prompt))
@@ -262,7 +275,9 @@ class ProgramLab:
         yield from _unlike_expected(drawn.run, outcome)
         if outcome.lost and not self.day.lab.lines:
             yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))
-        yield from self._wrong_results(drawn, outcome)
+        if results is not None:
+            yield from results.wrong(outcome)
+            yield from results.changed_by_the_host()
         if self.day.lab.lines:
             yield from wrong_lines(self.day.lab, drawn.sizes, outcome)
         if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):
@@ -272,68 +287,6 @@ class ProgramLab:
             what = leaks[0]["message"]
             more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
             yield LabFinding("leak", f"{what}{more}. What is asked for with cudaMalloc is given back with cudaFree")
-
-    def _by_the_host(self, drawn: _Drawn) -> Iterator[LabFinding]:
-        """What is right although no kernel did anything. Zeros are left out, for memory may hold them by itself, and so
-        is what an input holds in the same place: a program that sorts in place returns it as it came.
-        """
-        import numpy as np
-
-        from gridstride.judge.verify import compared
-
-        problem = self._problem
-        assert problem is not None  # the loader has seen to it
-        assert drawn.prepared is not None
-        for p in problem.outputs:
-            expected = drawn.prepared.expected[p.name].values
-            raw = _read(self._room.data / f"{p.name}.bin")
-            if raw is None or len(raw) != expected.size * np.dtype(p.dtype).itemsize:
-                continue
-            got = np.frombuffer(raw, p.dtype).reshape(expected.shape)
-            wrong = compared(problem, drawn.prepared, p.name, {p.name: got}).wrong
-            there = [np.asarray(x) == expected for x in drawn.prepared.inputs.values() if np.shape(x) == expected.shape]
-            told = ~wrong & (expected != 0) & ~np.any([np.zeros(expected.shape, bool), *there], axis=0)
-            right = int(np.count_nonzero(told))
-            if right > drawn.run.may_be_right * expected.size:
-                what = "1 element is right" if right == 1 else f"{right:,} elements are right"
-                yield LabFinding(
-                    "not_by_kernel",
-                    f"{p.name}: no kernel did anything in this run, and {what} all the same: who "
-                    "computed them, if not the host? The kernel is to do all of the work",
-                )
-                return
-
-    def _wrong_results(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
-        """What is wrong in the files that the program was to write."""
-        import numpy as np
-
-        from gridstride.judge.results.evidence import Evidence
-        from gridstride.judge.results.patterns import describe
-        from gridstride.judge.verify import compared
-
-        problem = self._problem
-        if drawn.prepared is None or problem is None:
-            return
-        for p in problem.outputs:
-            shape, dtype = problem.shape(p, drawn.sizes), np.dtype(p.dtype)
-            raw = _read(self._room.data / f"{p.name}.bin")
-            size = int(np.prod(shape)) * dtype.itemsize
-            if raw is None or len(raw) != size:
-                came = "there is no such file" if raw is None else f"it has {len(raw):,} bytes"
-                message = (
-                    f"{p.name}.bin must hold {size // dtype.itemsize:,} values of {p.dtype}, {size:,} bytes: {came}"
-                )
-                yield LabFinding("no_result", message, where=p.name)
-                return
-            got = np.frombuffer(raw, dtype).reshape(shape)
-            comparison = compared(problem, drawn.prepared, p.name, {p.name: got})
-            if not comparison.passed:
-                expected = drawn.prepared.expected[p.name].values
-                pattern = describe(Evidence(got, expected, comparison.wrong, np.zeros_like(comparison.wrong)))
-                first = first_wrong(str(pattern), got, expected, comparison.wrong)
-                back = not_all_copied(p.name, size, outcome)
-                yield LabFinding("wrong_result", f"{p.name}: {pattern}{first}{back}", where=pattern.name)
-                return
 
 
 def _unlike_expected(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
@@ -348,8 +301,3 @@ def _with_its_last_call(run: LabRun, outcome: Outcome) -> LabRun:
     ((call, _),) = run.fails.items()
     made = int(outcome.ended.activity[COUNTED[call]])
     return replace(run, fails={call: made} if made else {})
-
-
-def _read(file: Path) -> bytes | None:
-    """What the program wrote; a link may lead anywhere, so none is followed."""
-    return file.read_bytes() if file.is_file() and not file.is_symlink() else None

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gridstride.programs.activity import Activity, Call, Failures, Links
+from gridstride.programs.copy_log import CopyLog
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.graph_calls import GRAPH_CALLS
 from gridstride.programs.image_calls import IMAGE_CALLS, ImageCalls
@@ -69,6 +70,7 @@ class Board:
         self.shows_timeline = False
         self._calls = TimelineCalls(device, devices)
         self._late: LateWork | None = None
+        self._copies: CopyLog | None = None
         code = ProgramCode(reports.say)
         self.modules = ModuleCalls(device, reports, self.memory, self._peers, code, self._catch_up)
         arena = device.arena
@@ -110,6 +112,10 @@ class Board:
             callback = kind(self._guarded(getattr(self._late, name), kind))
             setattr(self.record, name, callback)
             self._kept.append(callback)
+
+    def log_copies(self, path: str) -> None:
+        """Before the program begins: the bytes of its copies between host and device go into a file."""
+        self._copies = CopyLog(path)
 
     def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
         """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""
@@ -213,6 +219,8 @@ class Board:
         if self._late is not None:
             self._late.copied(stream)
         self.activity.copied(nbytes, kind)
+        if self._copies is not None:
+            self._copies.copied(nbytes, kind, origin)
         direct = self._peers.are_enabled(from_device, to_device)
         if kind == TO_PEER:
             self.activity.copied_to_peer(nbytes, from_device, to_device, direct=direct)

@@ -62,6 +62,8 @@ def main(order: dict[str, Any]) -> None:
     board.record.shared = order.get("shared", NOTHING_SHARED)
     if order["late"]:
         board.be_late()
+    if order["copy_log"]:
+        board.log_copies(order["copy_log"])
     if order["predict"]:
         board.predict(shown=order["timeline"], pictured=order["pictures"])
     runtime.gs_set_board(ctypes.byref(board.record))

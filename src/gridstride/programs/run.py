@@ -59,6 +59,8 @@ class Settings:
     """Whether kernels are launched and do nothing: what is right all the same is the host's."""
     late: bool = False
     """Whether work is done no sooner than the host waits for it (`late_work`); not with `predict`."""
+    copy_log: str | None = None
+    """A file for what its copies between host and device carry (`copy_log`), as the program's process sees it."""
     gpus: int = 1
     """How many of the chip the program sees, up to `peers.MOST`."""
     memory: int | None = None
@@ -75,8 +77,8 @@ class Settings:
         return {
             "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
             "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "pictures": self.pictures,
-            "fails": dict(self.fails), "idle": self.idle, "late": self.late, "gpus": self.gpus,
-            "gpu_memory": self.memory, "arguments": list(arguments),
+            "fails": dict(self.fails), "idle": self.idle, "late": self.late,
+            "copy_log": self.copy_log, "gpus": self.gpus, "gpu_memory": self.memory, "arguments": list(arguments),
             **{name: str(path) if path else None for name, path in vendors.items()},
         }  # fmt: skip
 

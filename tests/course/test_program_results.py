@@ -1,0 +1,99 @@
+"""Files of results: what the host did is told from what kernels did by what the copies carried."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridstride.course.program_results import COPY_LOG, Results
+from gridstride.judge.find import find
+from gridstride.judge.problem import Array, Case
+from gridstride.judge.reference.prepared_cases import prepare
+from gridstride.programs.copy_log import CopyLog
+from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST
+
+N = 200
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """Of a vector addition; its file is right."""
+    adding = find("vector_add").problem
+    (prepared,) = prepare(adding, [Case({"n": N}, "normal", 3, hidden=True)])
+    right = prepared.expected["c"].values.astype(np.float32)
+    (tmp_path / "c.bin").write_bytes(right.tobytes())
+    return Results(adding, prepared, tmp_path, 0.0)
+
+
+def right_of(results: Results) -> Array:
+    return np.frombuffer((results.folder / "c.bin").read_bytes(), np.float32)
+
+
+def said(results: Results, there: Sequence[Array], back: Sequence[Array]) -> list[str]:
+    """The messages where the copies carried this."""
+    log = CopyLog(str(results.folder / COPY_LOG))
+    for kind, arrays in ((TO_DEVICE, there), (TO_HOST, back)):
+        for each in arrays:
+            raw = ctypes.create_string_buffer(each.tobytes(), each.nbytes)
+            log.copied(each.nbytes, kind, ctypes.addressof(raw))
+    return [each.message for each in results.changed_by_the_host()]
+
+
+def given(results: Results) -> Mapping[str, Array]:
+    return {name: np.asarray(x, np.float32) for name, x in results.prepared.inputs.items() if np.ndim(x)}
+
+
+def test_inputs_there_and_results_back_are_as_they_should_be(results: Results) -> None:
+    a, b = given(results).values()
+    assert said(results, [a, b], [right_of(results)]) == []
+    parts = [right_of(results)[:120], right_of(results)[120:]]
+    assert said(results, [a[:77], a[77:], b[::-1], np.arange(90, dtype=np.float32)], parts) == []
+
+
+def test_a_program_without_copies_may_have_kernels_that_use_the_hosts_memory(results: Results) -> None:
+    assert said(results, [], []) == []
+
+
+def test_what_the_host_computes_before_is_told(results: Results) -> None:
+    a, b = given(results).values()
+    (message,) = said(results, [np.float32(2) * a, b], [right_of(results)])
+    assert "200 elements that were copied to the device are in none of the inputs" in message
+
+
+def test_a_table_of_the_hosts_is_no_work(results: Results) -> None:
+    a, b = given(results).values()
+    table = np.linspace(0, 1, 99, dtype=np.float32)
+    assert said(results, [a, b, table], [right_of(results)]) == []
+
+
+def test_results_that_are_given_to_the_device_are_told(results: Results) -> None:
+    message, *_ = said(results, [np.concatenate([np.ones(3, np.float32), right_of(results)])], [right_of(results)])
+    assert "copied to the device as they are to be in the end" in message
+
+
+def test_what_the_host_makes_of_results_is_told(results: Results) -> None:
+    a, b = given(results).values()
+    (message,) = said(results, [a, b], [right_of(results) / 2])
+    assert "elements are in the file as no copy brought them" in message
+
+
+def test_few_results_may_be_finished_by_the_host(tmp_path: Path) -> None:
+    adding = find("vector_add").problem
+    (prepared,) = prepare(adding, [Case({"n": 40}, "normal", 3, hidden=True)])
+    right = prepared.expected["c"].values.astype(np.float32)
+    (tmp_path / "c.bin").write_bytes(right.tobytes())
+    a, b = given(few := Results(adding, prepared, tmp_path, 0.0)).values()
+    assert said(few, [a, b], [right / 2]) == []
+
+
+def test_what_lies_there_by_itself_is_nobodys_work(results: Results) -> None:
+    """An input where the result is equal to it, and zeros."""
+    right = right_of(results)
+    assert [each.kind for each in results.right_without_kernels()] == ["not_by_kernel"]
+    still = Results(results.problem, results.prepared, results.folder, 0.0)
+    still.prepared.inputs["a"] = right.copy()
+    assert list(still.right_without_kernels()) == []
