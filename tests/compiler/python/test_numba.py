@@ -174,3 +174,15 @@ def test_an_error_carries_the_line_of_python(function, line: str, message: str) 
     assert linecache.getline(__file__, error.line).strip().startswith(line)
     assert message in error.message
     assert line in str(error)
+
+
+def test_a_numpy_that_numba_does_not_know_is_not_the_kernels_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What numba-cuda 0.22 does with NumPy 2.5, from which row_stack is gone."""
+
+    def load(name: str):
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'", name=name)
+
+    wanted = numba_function(scale, (types.uint8[::1], types.uint8))
+    monkeypatch.setattr("gridstride.compiler.python.numba.import_module", load)
+    with pytest.raises(RuntimeError, match=r"numba-cuda .* does not work with numpy .* pip install --upgrade"):
+        compile_numba(wanted)

@@ -156,6 +156,16 @@ def _cuda() -> Any:
     return cuda
 
 
+def _compiler() -> Any:
+    """Numba's CUDA compiler with all that it loads for its first kernel: what goes wrong there is no kernel's fault."""
+    try:
+        import_module("numba.cuda.np.arrayobj")
+        return import_module("numba.cuda.compiler")
+    except AttributeError as error:  # a NumPy without what an older numba-cuda takes from it
+        versions = f"{version_of('numba-cuda').strip()} does not work with {version_of('numpy').strip()}"
+        raise RuntimeError(f"{versions} ({error}): pip install --upgrade {_INSTALL}, or an older numpy") from error
+
+
 def _types(name: str, signature: Any) -> tuple[Any, ...]:
     from numba.core import sigutils, types
 
@@ -210,7 +220,7 @@ def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     chip = divmod(int("".join(filter(str.isdigit, arch))), 10)
     from numba.core import types
 
-    compiler: Any = import_module("numba.cuda.compiler")
+    compiler = _compiler()
     options = wanted.options
     how: dict[str, Any] = {"device": False, "abi": "numba", "output": "ptx", "lineinfo": True, "cc": chip}
     how |= {"fastmath": options.fastmath, "opt": options.opt, "launch_bounds": options.launch_bounds}
