@@ -24,6 +24,12 @@
 #ifndef FIXED_WEIGHTS
 #define FIXED_WEIGHTS 0  // no kernel in front writes the weight
 #endif
+#ifndef ADDS
+#define ADDS 1  // 0: there is no delta, and a row is kept as it came
+#endif
+#ifndef EARLY_WEIGHTS
+#define EARLY_WEIGHTS 1  // 0: asked for behind the sum, by rows whose threads have no registers left for them
+#endif
 
 constexpr int WARPS = THREADS / 32;
 constexpr int VECTOR = 16 / sizeof(ELEMENT);  // elements of one 16-byte load
@@ -73,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
         float squares = 0.0f;
         for (int i = t; i < W; i += THREADS) {
             float x = float(residual[start + i]);
-            if (delta) {
+            if (ADDS && delta) {
                 x += float(delta[start + i]);
                 residual[start + i] = ELEMENT(x);
             }
@@ -87,19 +93,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
 
     // All loads before the first store, which the compiler must not move them over.
     Vector w[KEPT], x[KEPT], d[KEPT] = {};
-    if (!FIXED_WEIGHTS) wait_for_those_in_front();
+    if (!FIXED_WEIGHTS || !EARLY_WEIGHTS) wait_for_those_in_front();
 #pragma unroll
-    for (int k = 0; k < KEPT; ++k)
+    for (int k = 0; EARLY_WEIGHTS && k < KEPT; ++k)
         if (t + k * THREADS < W / VECTOR) w[k].raw = reinterpret_cast<const uint4*>(weight)[t + k * THREADS];
-    if (FIXED_WEIGHTS) wait_for_those_in_front();
+    if (FIXED_WEIGHTS && EARLY_WEIGHTS) wait_for_those_in_front();
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
         const int v = t + k * THREADS;
         if (v >= W / VECTOR) break;
         x[k].raw = reinterpret_cast<const uint4*>(residual + start)[v];
-        if (delta) d[k].raw = reinterpret_cast<const uint4*>(delta + start)[v];
+        if (ADDS && delta) d[k].raw = reinterpret_cast<const uint4*>(delta + start)[v];
     }
-    float kept[KEPT][VECTOR];
+    float kept[KEPT][VECTOR];  // the sums, before they are rounded
     float squares = 0.0f;
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
@@ -107,20 +113,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) rms_norm_registers(
         if (v >= W / VECTOR) break;
 #pragma unroll
         for (int e = 0; e < VECTOR; ++e) {
-            kept[k][e] = float(x[k][e]) + (delta ? float(d[k][e]) : 0.0f);
-            squares += kept[k][e] * kept[k][e];
-            x[k][e] = ELEMENT(kept[k][e]);
+            const float sum = float(x[k][e]) + (ADDS && delta ? float(d[k][e]) : 0.0f);
+            squares += sum * sum;
+            if (!ADDS) continue;
+            kept[k][e] = sum;
+            x[k][e] = ELEMENT(sum);
         }
-        if (delta) reinterpret_cast<uint4*>(residual + start)[v] = x[k].raw;
+        if (ADDS && delta) reinterpret_cast<uint4*>(residual + start)[v] = x[k].raw;
     }
     const float scale = rsqrtf(block_sum(squares) / W + eps);
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
         const int v = t + k * THREADS;
         if (v >= W / VECTOR) break;
+        if (!EARLY_WEIGHTS) w[k].raw = reinterpret_cast<const uint4*>(weight)[v];
         Vector y;
 #pragma unroll
-        for (int e = 0; e < VECTOR; ++e) y[e] = ELEMENT(kept[k][e] * scale * float(w[k][e]));
+        for (int e = 0; e < VECTOR; ++e)
+            y[e] = ELEMENT((ADDS ? kept[k][e] : float(x[k][e])) * scale * float(w[k][e]));
         reinterpret_cast<uint4*>(out + start)[v] = y.raw;
     }
 }
