@@ -31,6 +31,7 @@ _LIBRARY.define("rms_norm_backward(Tensor dy, Tensor x, Tensor weight, float eps
 _THREADS, _MOST_THREADS = 128, 1024
 _FEW_ROWS = 4096
 _MOST_KEPT = 4  # vectors of 16 bytes that a thread holds in registers
+_MOST_KEPT_ALONE = 16  # where it holds nothing beside them
 _BLOCKS = 4  # of the backward kernel, for each multiprocessor, at most
 _STAGES = 3  # rows of its ring
 _ON_THE_WAY = 48 << 10  # bytes of rings that keep a multiprocessor's share of the memory busy
@@ -74,8 +75,9 @@ def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_w
     rows = x.numel() // width if width else 0
     if rows:
         weight, fixed = weight.contiguous(), fixed_weights and weight.is_contiguous()  # a copy is written in front
-        threads, kept = _lanes(width * x.element_size())
-        macros = {"ELEMENT": element(x), "THREADS": threads, "KEPT": kept, "FIXED_WEIGHTS": int(fixed)}
+        threads, kept, early = _lanes(width * x.element_size(), adds=delta is not None)
+        macros = {"ELEMENT": element(x), "THREADS": threads, "KEPT": kept, "FIXED_WEIGHTS": int(fixed and early)}
+        macros |= {"ADDS": int(delta is not None), "EARLY_WEIGHTS": int(early)}
         run = launcher("rms_norm", "03_registers", x.device, **macros)
         # Begun early, blocks wait where those of the kernel in front could work: that pays for few rows alone.
         launch = run if rows <= _FEW_ROWS else run.serial
@@ -83,12 +85,16 @@ def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_w
     return out
 
 
-def _lanes(row_bytes: int) -> tuple[int, int]:
-    """Threads of a row, and vectors that each keeps: as few threads as hold the row, where any number does."""
+def _lanes(row_bytes: int, *, adds: bool) -> tuple[int, int, bool]:
+    """Threads of a row, vectors that each keeps, and whether it has registers for the weights as well: as few threads
+    as hold the row, where any number does. Without sums to keep, which are in fp32, a thread holds more.
+    """
     vectors, threads = ceil_div(row_bytes, 16), _THREADS
     while threads < _MOST_THREADS and vectors > threads * _MOST_KEPT:
         threads *= 2
-    return threads, min(ceil_div(vectors, threads), _MOST_KEPT)
+    kept = ceil_div(vectors, threads)
+    early = kept <= _MOST_KEPT and not (adds and threads == _MOST_THREADS)
+    return threads, min(kept, _MOST_KEPT if adds else _MOST_KEPT_ALONE), early
 
 
 @torch.library.impl(_LIBRARY, "rms_norm", "CUDA")

@@ -25,6 +25,9 @@ _LIBRARY.define("softmax(Tensor x) -> Tensor")
 _LIBRARY.define("softmax_backward(Tensor dy, Tensor y) -> Tensor")
 _CLUSTER = 8  # blocks, of both kernels
 _CLUSTER_KEPT = 8  # vectors of 16 bytes that a thread of a cluster keeps
+_CLUSTER_THREADS = {256: 4, 512: 2, 1024: 1}
+"""Of a block of the forward kernel, and how many of them a multiprocessor holds: small ones while they keep a row."""
+_TURNS = 2  # rows of a cluster, where there are so many: later ones begin whenever a place is free
 _LONGEST = 32 << 10  # bytes of a row that the rung without clusters keeps in registers
 
 
@@ -44,12 +47,11 @@ def _launch(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
     rows = check_rows(given, "x")
     clusters = width * given.element_size() > _LONGEST and properties(given.device).max_cluster >= _CLUSTER
     if clusters:
-        # The forward kernel is faster with more, smaller blocks, while they can keep a row.
-        small = folder == "softmax" and width * given.element_size() <= _CLUSTER * _CLUSTER_KEPT * 256 * 16
-        threads, resident = (256, 4) if small else (512, 2)
-        macros = {"THREADS": threads} if folder == "softmax" else {}
+        threads, macros = _of_cluster(folder, width * given.element_size())
         run = launcher(folder, "05_cluster", given.device, ELEMENT=element(given), **macros)
-        blocks = _CLUSTER * min(rows, resident * properties(given.device).multiprocessors)
+        waves = _TURNS if macros else 1
+        resident = waves * _CLUSTER_THREADS[threads] * properties(given.device).multiprocessors
+        blocks = _CLUSTER * min(rows, resident)
     else:
         lanes, kept = lanes_of_rows(width * given.element_size())
         run = launcher(folder, "04_registers", given.device, ELEMENT=element(given), LANES=lanes, KEPT=kept)
@@ -58,6 +60,14 @@ def _launch(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
     if rows:
         run((blocks, 1, 1), threads, given, *more, out, rows, width)
     return out
+
+
+def _of_cluster(folder: str, row_bytes: int) -> tuple[int, dict[str, int]]:
+    """Threads of a block, and the macros that say so: the backward kernel has one shape."""
+    if folder != "softmax":
+        return 512, {}
+    threads = next((n for n in _CLUSTER_THREADS if row_bytes <= _CLUSTER * _CLUSTER_KEPT * n * 16), 512)
+    return threads, {"THREADS": threads, "RESIDENT": _CLUSTER_THREADS[threads]}
 
 
 @torch.library.impl(_LIBRARY, "softmax", "CUDA")

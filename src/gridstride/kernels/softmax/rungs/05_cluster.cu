@@ -8,7 +8,7 @@
 //
 // entry: softmax_cluster
 // block: 256
-// grid: 8*min(rows, 4*SMS)
+// grid: 8*min(rows, 8*SMS)
 // needs: 9.0
 
 #include <cooperative_groups.h>
@@ -24,6 +24,9 @@
 #endif
 #ifndef KEPT
 #define KEPT 8  // vectors per thread
+#endif
+#ifndef RESIDENT
+#define RESIDENT 4  // blocks of a multiprocessor: one reads while others exponentiate and write
 #endif
 #if __CUDA_ARCH__ >= 900
 #define IN_CLUSTERS __cluster_dims__(8, 1, 1)
@@ -147,12 +150,13 @@ __device__ void rows_from(const ELEMENT* x, ELEMENT* y, int rows, int columns, i
         const bool whole = (((size_t)from | (size_t)to) & 15) == 0 && columns % VECTOR == 0;
         const int needed = whole ? (columns + BLOCKS * THREADS * VECTOR - 1) / (BLOCKS * THREADS * VECTOR) : KEPT + 1;
         if (needed <= KEPT / 4) in_registers<BLOCKS, KEPT / 4>(from, to, columns, lane, turn);
+        else if (needed <= KEPT / 2) in_registers<BLOCKS, KEPT / 2>(from, to, columns, lane, turn);
         else if (needed <= KEPT) in_registers<BLOCKS, KEPT>(from, to, columns, lane, turn);
         else in_two_passes<BLOCKS>(from, to, columns, lane, turn);
     }
 }
 
-extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, 2) softmax_cluster(
+extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, RESIDENT) softmax_cluster(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, int rows, int columns)
 {
 #if __CUDA_ARCH__ >= 900
