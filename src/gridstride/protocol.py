@@ -198,6 +198,10 @@ class Stream(Protocol):
     def synchronize(self) -> None:
         """Wait until all the work given to the stream is done."""
 
+    @property
+    def done(self) -> bool:
+        """Whether all the work given to the stream is done."""
+
     def wait(self, event: Event) -> None:
         """Let the stream's later work begin only once `event` is done."""
 
@@ -282,11 +286,15 @@ class Device(Protocol):
     def link(self, pieces: Sequence[Piece]) -> DeviceModule:
         """Make one module of several PTX texts; LinkError where their symbols do not fit together."""
 
-    def stream(self) -> Stream:
-        """A new stream."""
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of a stream; the lower number goes first."""
 
-    def event(self) -> Event:
-        """A new event."""
+    def stream(self, priority: int = 0) -> Stream:
+        """A new stream, of a priority within `priorities`."""
+
+    def event(self, timing: bool = True) -> Event:
+        """A new event; without `timing`, `elapsed_ms` is not to be asked of it."""
 
     def synchronize(self) -> None:
         """Wait for all work given to the device; faults of earlier launches are raised here."""

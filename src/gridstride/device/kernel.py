@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_ch
 from gridstride.device.choice import device as choose
 from gridstride.device.dynamo import graph_break, keep_dynamo_out
 from gridstride.device.object_arguments import object_convert, object_type, or_object
-from gridstride.device.physical_streams import as_stream
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
 from gridstride.device.scalars import Convert, Field, packer, scalar_field
 from gridstride.device.shape import check_shape, shape
+from gridstride.device.streams import as_stream
 from gridstride.protocol import DeviceError, LaunchError, Shape
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The physical GPU: memory, streams and modules through `cuda.core` and the CUDA driver.
 
-Nothing of CUDA is imported before the first `PhysicalGPU` is made. Work goes to the stream that PyTorch holds current,
-if PyTorch has started CUDA in this process, else to the default stream.
+Nothing of CUDA is imported before the first `PhysicalGPU` is made. Work goes to the stream of `with gs.stream():`, else
+to the one that PyTorch holds current, if PyTorch has started CUDA in this process, else to the default stream.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from gridstride.device.current import current_stream
 from gridstride.device.driver import bindings, check, core, current_context, newest_ptx, physical_count
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
@@ -123,18 +124,26 @@ class PhysicalGPU:
         with self.current():
             return PhysicalModule(self, pieces)
 
-    def stream(self) -> PhysicalStream:
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of a stream; the lower number goes first."""
+        with self.current():
+            least, greatest = self.check(bindings().cuCtxGetStreamPriorityRange(), "asking for priorities of streams")
+        return int(least), int(greatest)
+
+    def stream(self, priority: int = 0) -> PhysicalStream:
         """A new stream, which keeps order with the default stream, as cudaStreamCreate's do."""
         with self.current():
-            return PhysicalStream(self, self._core.create_stream(options={"nonblocking": False}))
+            options = {"nonblocking": False, "priority": priority}
+            return PhysicalStream(self, self._core.create_stream(options=options))
 
     def borrow_stream(self, handle: int) -> PhysicalStream:
         """A stream that another library owns (PyTorch, CuPy), by its CUstream."""
         return PhysicalStream(self, core().Stream.from_handle(handle))
 
-    def event(self) -> PhysicalEvent:
-        """A new event that records time."""
-        return PhysicalEvent(self)
+    def event(self, timing: bool = True) -> PhysicalEvent:
+        """A new event; one without `timing` costs the stream less."""
+        return PhysicalEvent(self, timing)
 
     def synchronize(self) -> None:
         """Wait for all work on this GPU; DeviceLost when a kernel has failed."""
@@ -142,7 +151,12 @@ class PhysicalGPU:
             self.check(bindings().cuCtxSynchronize(), f"waiting for {self.name}")
 
     def current_stream(self) -> int:
-        """CUstream for work that names none: PyTorch's current stream, or 0, the default stream."""
+        """CUstream for work that names none: that of `with gs.stream():`, else PyTorch's current stream, else 0, the
+        default stream.
+        """
+        entered = current_stream(self)
+        if entered is not None:
+            return entered.handle
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
             return int(torch._C._cuda_getCurrentRawStream(self.ordinal))  # makes no object, unlike current_stream()
