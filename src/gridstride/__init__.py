@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gridstride.device.creation import zeros as zeros
     from gridstride.device.events import Event as Event
     from gridstride.device.events import event as event
+    from gridstride.device.host_memory import managed as managed
+    from gridstride.device.host_memory import pinned as pinned
     from gridstride.device.kernel import Kernel as Kernel
     from gridstride.device.link import link as link
     from gridstride.device.module import Module as Module
@@ -89,7 +91,9 @@ _HOMES = {
     "event": "device.events",
     "full": "device.creation",
     "link": "device.link",
+    "managed": "device.host_memory",
     "numba": "device.numba",
+    "pinned": "device.host_memory",
     "ptx": "device.module",
     "random": "device.creation",
     "stream": "device.streams",

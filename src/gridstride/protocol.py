@@ -268,6 +268,15 @@ class Device(Protocol):
     def free(self, address: int) -> None:
         """Give back what `allocate` gave."""
 
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Address of fresh host memory that kernels reach under the same address; OutOfDeviceMemory."""
+
+    def free_pinned(self, address: int) -> None:
+        """Give back what `allocate_pinned` gave, once work that may use it is done."""
+
+    def allocate_managed(self, nbytes: int) -> int:
+        """Address of fresh memory that the host and kernels reach, to be given back by `free`; OutOfDeviceMemory."""
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Call `end` of something that is gone, soon and without an error: what finalizers do."""
 

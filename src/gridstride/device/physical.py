@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gridstride.device.current import current_stream
 from gridstride.device.driver import bindings, check, core, current_context, newest_ptx, physical_count
+from gridstride.device.mapped import is_mapped
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
 from gridstride.protocol import DeviceError, DeviceLost, DeviceProperties, NoDevice, Piece
@@ -82,6 +83,29 @@ class PhysicalGPU:
         with self.current():
             self.check(bindings().cuMemFree(address), "freeing device memory")
 
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Address of page-locked host memory, which unified addressing gives kernels under the same address."""
+        doing = f"pinning {nbytes:,} bytes of host memory for {self.name}"
+        driver = bindings()
+        with self.current():
+            flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
+            return int(self.check(driver.cuMemHostAlloc(nbytes, flags), doing))
+
+    def free_pinned(self, address: int) -> None:
+        """Give pinned memory back, once copies and kernels that may still use it are done."""
+        if self._lost:
+            return
+        with self.current():
+            self.check(bindings().cuCtxSynchronize(), "freeing pinned memory")
+            self.check(bindings().cuMemFreeHost(address), "freeing pinned memory")
+
+    def allocate_managed(self, nbytes: int) -> int:
+        """Address of memory whose pages go to who uses them, the host or a GPU."""
+        doing = f"allocating {nbytes:,} bytes of managed memory on {self.name}"
+        with self.current():
+            flags = int(bindings().CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
+            return int(self.check(bindings().cuMemAllocManaged(nbytes, flags), doing))
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Call `end` of something that is gone; an error of a context that is lost has nobody to be told."""
         with suppress(DeviceError):
@@ -90,28 +114,33 @@ class PhysicalGPU:
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copy a C-contiguous array to the device, in the order of the current stream."""
         if host.nbytes:
-            stream = self.current_stream()
-            doing = f"copying {host.nbytes:,} bytes to {self.name}"
-            with self.current():
-                self.check(bindings().cuMemcpyHtoDAsync(address, host.ctypes.data, host.nbytes, stream), doing)
-                self.check(bindings().cuStreamSynchronize(stream), doing)
+            copy = bindings().cuMemcpyHtoDAsync
+            self._copy(
+                copy, (address, host.ctypes.data, host.nbytes), f"copying {host.nbytes:,} bytes to {self.name}", host
+            )
 
     def copy_within(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place on the device to another, in the order of the current stream."""
         if nbytes:
-            stream = self.current_stream()
-            doing = f"copying {nbytes:,} bytes within {self.name}"
-            with self.current():
-                self.check(bindings().cuMemcpyDtoDAsync(target, source, nbytes, stream), doing)
-                self.check(bindings().cuStreamSynchronize(stream), doing)
+            copy = bindings().cuMemcpyDtoDAsync
+            self._copy(copy, (target, source, nbytes), f"copying {nbytes:,} bytes within {self.name}", None)
 
     def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
         """Fill a C-contiguous array from the device, in the order of the current stream."""
         if host.nbytes:
-            stream = self.current_stream()
+            copy = bindings().cuMemcpyDtoHAsync
             doing = f"copying {host.nbytes:,} bytes from {self.name}"
-            with self.current():
-                self.check(bindings().cuMemcpyDtoHAsync(host.ctypes.data, address, host.nbytes, stream), doing)
+            self._copy(copy, (host.ctypes.data, address, host.nbytes), doing, host)
+
+    def _copy(
+        self, copy: Callable[..., Any], operands: tuple[int, int, int], doing: str, host: np.ndarray[Any, Any] | None
+    ) -> None:
+        """Copy, and wait for it; in an entered stream not where all the memory stays in place until it is done."""
+        stream = self.current_stream()
+        begins = current_stream(self) is not None and (host is None or is_mapped(self, host.ctypes.data, host.nbytes))
+        with self.current():
+            self.check(copy(*operands, stream), doing)
+            if not begins:
                 self.check(bindings().cuStreamSynchronize(stream), doing)
 
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> PhysicalModule:

@@ -227,6 +227,24 @@ class VirtualGPU:
             self.callers.pop(address, None)
             self.unset.freed(address)
 
+    def allocate_managed(self, nbytes: int) -> int:
+        """Address of fresh device memory that the rest of this process may read and write, too."""
+        address = self.allocate(nbytes)
+        self.expose(address, nbytes)
+        return address
+
+    # All memory of this device lies in the host's, where it stays.
+    allocate_pinned = allocate_managed
+
+    def free_pinned(self, address: int) -> None:
+        """Gives back what `allocate_pinned` gave."""
+        self.free(address)
+
+    def expose(self, address: int, nbytes: int) -> None:
+        """Has the sanitizer take bytes for written: others in this process may write there, unseen."""
+        with self.lock:
+            self.unset.written(self.arena, address, nbytes)
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Calls `end` of something that is gone: now or, while the device is in use, once it no longer is.
 
