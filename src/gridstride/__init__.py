@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from gridstride.compiler import CompileError as CompileError
     from gridstride.compiler import CompileWarning as CompileWarning
+    from gridstride.device.adopted import from_dlpack as from_dlpack
     from gridstride.device.arrays import DeviceArray as DeviceArray
     from gridstride.device.choice import device as device
     from gridstride.device.choice import use as use
@@ -89,6 +90,7 @@ _HOMES = {
     "cuda": "device.module",
     "empty": "device.creation",
     "event": "device.events",
+    "from_dlpack": "device.adopted",
     "full": "device.creation",
     "link": "device.link",
     "managed": "device.host_memory",

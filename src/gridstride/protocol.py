@@ -277,6 +277,12 @@ class Device(Protocol):
     def allocate_managed(self, nbytes: int) -> int:
         """Address of fresh memory that the host and kernels reach, to be given back by `free`; OutOfDeviceMemory."""
 
+    def expose(self, address: int, nbytes: int) -> None:
+        """Other libraries of this process may write to this memory from now on."""
+
+    def give_away(self, stream: int | None) -> None:
+        """Let what another library does in `stream` (as DLPack spells it) see the work given so far."""
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Call `end` of something that is gone, soon and without an error: what finalizers do."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gridstride.device.copies import copy_in, copy_out, copy_within
 from gridstride.device.current import refuse_in_capture
+from gridstride.device.dlpack import capsule, place
 from gridstride.device.element_types import BFLOAT16, element_type, from_bfloat16
 from gridstride.device.views import held_name, host_array, host_values
 
@@ -191,6 +192,33 @@ class DeviceArray:
         bits = {BFLOAT16, "uint16"}
         if shape != self.shape or (name != self.dtype_name and {name, self.dtype_name} != bits):
             raise ValueError(f"{what}: {name}{list(shape)} given, {self.dtype_name}{list(self.shape)} needed")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return place(self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: object = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The array for another library: over the same memory unless `copy`; BufferError where it cannot be.
+
+        `stream` is where that library will work on a physical GPU: it waits for the work that was given before.
+        """
+        if dl_device is not None and dl_device != place(self):
+            raise BufferError(
+                f"{self!r} is on device {place(self)} of DLPack's, {dl_device} was asked for: use .numpy()"
+            )
+        given = self
+        if copy:
+            from gridstride.device.creation import to_device  # which makes such arrays
+
+            given = to_device(self, device=self.device)
+        self.device.give_away(stream)
+        return capsule(given, max_version)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridstride.device.adopted import from_dlpack
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
+from gridstride.device.dlpack import is_on_gpu
 from gridstride.device.element_types import BFLOAT16, element_type
 from gridstride.device.scalars import bfloat16_bits
 from gridstride.device.views import host_values
@@ -22,11 +24,13 @@ Shape = int | tuple[int, ...]
 
 
 def to_device(host: object, *, device: Device | str | None = None, stream: Any = None) -> DeviceArray:
-    """A copy on the device of a NumPy array, CPU tensor, nested sequence, or array of the same device.
+    """A copy on the device of a NumPy array, CPU tensor, nested sequence, or array or CUDA tensor of the same device.
 
     In a `stream` (or `with stream:`) a copy from pinned memory only begins on a physical GPU; others are done.
     """
     chosen = choose(device)
+    if not isinstance(host, DeviceArray) and is_on_gpu(host):
+        host = from_dlpack(host, device=chosen)
     if isinstance(host, DeviceArray) and host.device is chosen:
         return allocated(host.shape, host.dtype, host.dtype_name, chosen).copy_from(host, stream=stream)
     values, name = host_values(host)

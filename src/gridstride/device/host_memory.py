@@ -13,7 +13,7 @@ from gridstride.device.choice import device as choose
 from gridstride.device.creation import Shape, dimensions
 from gridstride.device.current import refuse_in_capture
 from gridstride.device.element_types import element_type
-from gridstride.device.mapped import map_memory, unmap_memory
+from gridstride.device.mapped import Block, map_memory, unmap_memory
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device
@@ -38,15 +38,6 @@ def managed(shape: Shape, dtype: Any = np.float32, *, device: Device | str | Non
     return _array("managed", shape, dtype, chosen, chosen.allocate_managed, chosen.free)
 
 
-class _Block:
-    """Memory as NumPy takes it: arrays hold on to it, and with the last of them it is given back."""
-
-    __slots__ = ("__array_interface__", "__weakref__")
-
-    def __init__(self, address: int, nbytes: int) -> None:
-        self.__array_interface__ = {"version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, False)}
-
-
 def _array(
     what: str, shape: Shape, dtype: Any, device: Device, allocate: Callable[[int], int], free: Callable[[int], None]
 ) -> np.ndarray[Any, Any]:
@@ -56,7 +47,7 @@ def _array(
     if not nbytes:
         return np.zeros(sizes, held)
     address = allocate(nbytes)
-    block = _Block(address, nbytes)
+    block = Block(address, nbytes)
     map_memory(device, address, nbytes)
     # Not at exit: others may still use it then, and the driver takes its memory with it.
     weakref.finalize(block, _give_back, device, free, address).atexit = False

@@ -5,7 +5,7 @@ An array is known by where it lies, so that slices of it, and tensors that share
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device
@@ -26,6 +26,22 @@ def unmap_memory(address: int) -> None:
 def is_mapped(device: Device, address: int, nbytes: int) -> bool:
     """Whether kernels on `device` reach all of these bytes under the host's own address."""
     blocks = list(_blocks.items()) if _blocks else []  # at once: finalizers of other threads take blocks out
-    return any(
-        start <= address and address + nbytes <= start + size for start, (size, owner) in blocks if owner is device
-    )
+    end = address + nbytes
+    if any(owner is device and start <= address and end <= start + size for start, (size, owner) in blocks):
+        return True
+    holds = getattr(device, "holds", None)  # of a virtual one, whose memory all is the host's
+    return holds is not None and bool(holds(address, nbytes))
+
+
+class Block:
+    """Memory at an address as NumPy takes it, `np.asarray(block)` for bytes: such arrays, and views of them, hold on to
+    the block, and the block to the memory's owner.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "_owner")
+
+    def __init__(self, address: int, nbytes: int, owner: object = None) -> None:
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, False)
+        }  # fmt: skip
+        self._owner = owner

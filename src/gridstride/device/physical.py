@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _PORTABLE_CLUSTER = 8  # blocks; CUDA C++ programming guide, thread block clusters
+_DEFAULT_STREAM = 1  # CU_STREAM_LEGACY
 _CHIP = re.compile(r"rtx ?(?:pro ?)?\d+(?: ti| super)?|gtx ?\d+(?: ti)?|[a-z]+\d+[a-z]*")
 
 
@@ -105,6 +106,22 @@ class PhysicalGPU:
         with self.current():
             flags = int(bindings().CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
             return int(self.check(bindings().cuMemAllocManaged(nbytes, flags), doing))
+
+    def expose(self, address: int, nbytes: int) -> None:
+        """Whoever has the address may write there."""
+
+    def give_away(self, stream: int | None) -> None:
+        """Let a CUDA stream of another library's begin later work behind what the current stream was given.
+
+        As DLPack spells streams: -1 for one that needs no order, None and 1 for the default stream, 2 for the thread's.
+        """
+        taker = _DEFAULT_STREAM if stream in (None, 0) else stream
+        if taker == -1 or taker == (self.current_stream() or _DEFAULT_STREAM):
+            return
+        done = self.event(timing=False)
+        done.record()
+        with self.current():
+            self.check(bindings().cuStreamWaitEvent(taker, done.handle, 0), "giving an array to another library")
 
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Call `end` of something that is gone; an error of a context that is lost has nobody to be told."""

@@ -245,6 +245,13 @@ class VirtualGPU:
         with self.lock:
             self.unset.written(self.arena, address, nbytes)
 
+    def give_away(self, stream: int | None) -> None:
+        """Nothing is ever outstanding."""
+
+    def holds(self, address: int, nbytes: int) -> bool:
+        """Whether bytes of this process lie inside one of the device's allocations."""
+        return self.arena.holds(address, nbytes)
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Calls `end` of something that is gone: now or, while the device is in use, once it no longer is.
 
