@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gridstride.device.creation import zeros as zeros
     from gridstride.device.events import Event as Event
     from gridstride.device.events import event as event
+    from gridstride.device.graphs import Graph as Graph
+    from gridstride.device.graphs import capture as capture
     from gridstride.device.host_memory import managed as managed
     from gridstride.device.host_memory import pinned as pinned
     from gridstride.device.kernel import Kernel as Kernel
@@ -68,6 +70,7 @@ _HOMES = {
     "DeviceError": "protocol",
     "DeviceLost": "protocol",
     "Event": "device.events",
+    "Graph": "device.graphs",
     "Kernel": "device.kernel",
     "KernelFault": "virtual.findings.finding",
     "LaunchError": "protocol",
@@ -87,6 +90,7 @@ _HOMES = {
     "UnsupportedInstruction": "virtual.errors",
     "UnsupportedTarget": "virtual.errors",
     "VirtualGPU": "virtual.gpu",
+    "capture": "device.graphs",
     "cuda": "device.module",
     "empty": "device.creation",
     "event": "device.events",

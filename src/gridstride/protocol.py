@@ -207,6 +207,23 @@ class Stream(Protocol):
 
 
 @runtime_checkable
+class Recording(Protocol):
+    """Work that is taken down to be run later, as often as one likes."""
+
+    def add(self, work: Callable[[], None]) -> None:
+        """Take down what `work` gives the device."""
+
+    def end(self) -> None:
+        """No more is taken down; from here on it can be launched."""
+
+    def give_up(self) -> None:
+        """Nothing will come of it."""
+
+    def launch(self, stream: Stream | None) -> None:
+        """Run it in `stream` (None: the device's current stream); a physical GPU returns before it is done."""
+
+
+@runtime_checkable
 class DeviceKernel(Protocol):
     """One entry of a loaded module. A virtual kernel also has `observe(shape, packed) -> Run`."""
 
@@ -310,6 +327,9 @@ class Device(Protocol):
 
     def event(self, timing: bool = True) -> Event:
         """A new event; without `timing`, `elapsed_ms` is not to be asked of it."""
+
+    def recording(self) -> Recording:
+        """A new recording, which takes work down from here on."""
 
     def synchronize(self) -> None:
         """Wait for all work given to the device; faults of earlier launches are raised here."""

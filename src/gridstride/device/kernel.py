@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
+from gridstride.device.current import capturing, refuse_in_capture
 from gridstride.device.dynamo import graph_break, keep_dynamo_out
 from gridstride.device.object_arguments import object_convert, object_type, or_object
 from gridstride.device.pointers import HostArgument, Staging, pointer_convert
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from gridstride.device.arrays import DeviceArray
+    from gridstride.device.current import Capture
     from gridstride.device.module import Module
     from gridstride.device.parameters import KernelParameter
     from gridstride.protocol import Device, DeviceKernel, Stream
@@ -173,6 +175,10 @@ class BoundKernel:
     def launch(self, wanted: Shape, args: Sequence[Any], stream: Stream | None) -> None:
         """Check, convert, run; host arrays hold the result on return."""
         values = self._checked(wanted, args)
+        graph = capturing(self.device)
+        if graph is not None:
+            self._capture(graph, wanted, values, args, stream)
+            return
         if self._on_device(values):
             self._start(wanted, values, stream)
         else:
@@ -184,6 +190,7 @@ class BoundKernel:
 
     def observe(self, wanted: Shape, args: Sequence[Any]) -> Run:
         """Check, convert, run with counters; DeviceError where the device cannot count."""
+        refuse_in_capture(f"{self._name}.observe", "observe it outside")
         observe = getattr(self.kernel, "observe", None)
         if observe is None:
             raise DeviceError(
@@ -197,6 +204,21 @@ class BoundKernel:
         self._count_versions(args)
         return run
 
+    def _capture(
+        self, graph: Capture, wanted: Shape, values: list[Any], args: Sequence[Any], stream: Stream | None
+    ) -> None:
+        """Have a graph take the launch down, with the arguments as they are now."""
+        if stream is not None:
+            raise LaunchError(f"{self._name}: stream=… in gs.capture(): graph.launch(stream) says where all of it runs")
+        for number in self._arrays:
+            if type(values[number]) is HostArgument:
+                raise LaunchError(
+                    f"{self._name}: {self.parameters[number].label} is in host memory, and gs.capture() cannot take "
+                    "down what a launch copies in and out: pass gs.to_device(…), gs.pinned(…) or gs.managed(…)"
+                )
+        start = functools.partial(self._start, wanted, values, None)
+        graph.add(start, keep=tuple(args), written=self._tensors_written(args))
+
     def _checked(self, wanted: Shape, args: Sequence[Any]) -> list[Any]:
         """What goes into each field; a HostArgument where memory must be staged first."""
         if wanted is not self._accepted:
@@ -208,11 +230,15 @@ class BoundKernel:
 
     def _count_versions(self, args: Sequence[Any]) -> None:
         """Let PyTorch know of the tensors that the kernel may have written: a backward pass that saved one refuses."""
+        written = self._tensors_written(args)
+        if written:
+            sys.modules["torch"].autograd.graph.increment_version(written)
+
+    def _tensors_written(self, args: Sequence[Any]) -> list[Any]:
         torch = sys.modules.get("torch")
-        if torch is not None:
-            written = [args[number] for number in self._written if isinstance(args[number], torch.Tensor)]
-            if written:
-                torch.autograd.graph.increment_version(written)
+        if torch is None:
+            return []
+        return [args[number] for number in self._written if isinstance(args[number], torch.Tensor)]
 
     def _on_device(self, values: list[Any]) -> bool:
         return not any(type(values[number]) is HostArgument for number in self._arrays)

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from gridstride.device.current import current_stream
+from gridstride.device.current import current_stream, refuse_in_capture
 from gridstride.device.driver import bindings, check, core, current_context, newest_ptx, physical_count
 from gridstride.device.mapped import is_mapped
+from gridstride.device.physical_graphs import PhysicalRecording
 from gridstride.device.physical_module import PhysicalModule
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
 from gridstride.protocol import DeviceError, DeviceLost, DeviceProperties, NoDevice, Piece
@@ -49,6 +50,8 @@ class PhysicalGPU:
     def _open(self, ordinal: int) -> None:
         self.ordinal = ordinal
         self._lost: str | None = None
+        self.captures: set[PhysicalRecording] = set()
+        self._abandoned: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         driver = bindings()
         found = physical_count()
         if not 0 <= ordinal < found:
@@ -124,7 +127,13 @@ class PhysicalGPU:
             self.check(bindings().cuStreamWaitEvent(taker, done.handle, 0), "giving an array to another library")
 
     def abandon(self, end: Callable[..., object], *args: object) -> None:
-        """Call `end` of something that is gone; an error of a context that is lost has nobody to be told."""
+        """Call `end` of something that is gone; an error of a context that is lost has nobody to be told.
+
+        Not while a stream captures: giving memory back waits for the whole GPU, which ends the capture.
+        """
+        if self.captures:
+            self._abandoned.append((end, args))
+            return
         with suppress(DeviceError):
             end(*args)
 
@@ -191,8 +200,25 @@ class PhysicalGPU:
         """A new event; one without `timing` costs the stream less."""
         return PhysicalEvent(self, timing)
 
+    def recording(self) -> PhysicalRecording:
+        """A new recording by stream capture."""
+        return PhysicalRecording(self)
+
+    def capturing_stream(self) -> PhysicalStream:
+        """A new stream that keeps no order with the default stream, which nothing may wait for while it captures."""
+        with self.current():
+            return PhysicalStream(self, self._core.create_stream(options={"nonblocking": True}))
+
+    def capture_ended(self, recording: PhysicalRecording) -> None:
+        """Give back what went out of use meanwhile."""
+        self.captures.discard(recording)
+        while self._abandoned and not self.captures:
+            end, args = self._abandoned.pop()
+            self.abandon(end, *args)
+
     def synchronize(self) -> None:
         """Wait for all work on this GPU; DeviceLost when a kernel has failed."""
+        refuse_in_capture("device.synchronize()", "wait behind graph.launch()")
         with self.current():
             self.check(bindings().cuCtxSynchronize(), f"waiting for {self.name}")
 

@@ -31,7 +31,7 @@ from gridstride.virtual.machine.memory.touched import Touched
 from gridstride.virtual.machine.memory.uninitialised_map import Unset
 from gridstride.virtual.machine.schedule import Schedule, seeded
 from gridstride.virtual.machine.session import Room
-from gridstride.virtual.machine.streams import PRIORITIES, VirtualEvent, VirtualStream
+from gridstride.virtual.machine.streams import PRIORITIES, VirtualEvent, VirtualRecording, VirtualStream
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
 
@@ -327,6 +327,10 @@ class VirtualGPU:
     def event(self, timing: bool = True) -> VirtualEvent:
         """A new event."""
         return VirtualEvent()
+
+    def recording(self) -> VirtualRecording:
+        """A new recording, which runs the work in its order when it is launched."""
+        return VirtualRecording()
 
     def synchronize(self) -> None:
         """Nothing is ever outstanding: a launch returns when it is done."""

@@ -1,8 +1,9 @@
-"""Streams and events of the virtual GPU, whose work is done when the call that gives it returns."""
+"""Streams, events and recorded work of the virtual GPU, whose work is done when the call that gives it returns."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from gridstride.protocol import DeviceError, Event, Stream
 
@@ -51,3 +52,26 @@ class VirtualEvent:
         if not isinstance(start, VirtualEvent) or self._at is None or start._at is None:
             raise DeviceError("elapsed_ms of an event that was never recorded")
         return 1e3 * (self._at - start._at)
+
+
+class VirtualRecording:
+    """Launches and copies to be done again, one after the other."""
+
+    def __init__(self) -> None:
+        self._work: list[Callable[[], None]] = []
+
+    def add(self, work: Callable[[], None]) -> None:
+        """Keeps it for later."""
+        self._work.append(work)
+
+    def end(self) -> None:
+        """There is nothing to make of it."""
+
+    def give_up(self) -> None:
+        """Forgets the work."""
+        self._work.clear()
+
+    def launch(self, stream: Stream | None) -> None:
+        """Does all of it; a fault ends it there."""
+        for work in self._work:
+            work()
