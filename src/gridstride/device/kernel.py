@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import numbers
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_checkable
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_ch
 from gridstride.device.choice import device as choose
 from gridstride.device.current import capturing, refuse_in_capture
 from gridstride.device.dynamo import graph_break, keep_dynamo_out
-from gridstride.device.object_arguments import object_convert, object_type, or_object
-from gridstride.device.pointers import HostArgument, Staging, pointer_convert
-from gridstride.device.scalars import Convert, Field, packer, scalar_field
+from gridstride.device.parameter_fields import parameter_field
+from gridstride.device.pointers import HostArgument, Staging
+from gridstride.device.scalars import packer
 from gridstride.device.shape import check_shape, shape
 from gridstride.device.streams import as_stream
 from gridstride.protocol import DeviceError, LaunchError, Shape
@@ -164,7 +163,7 @@ class BoundKernel:
         if isinstance(kernel, Labelled):
             kernel.labels = tuple(each.label for each in parameters)
             kernel.elements = tuple(each.element for each in parameters)
-        fields = [_field(name, each, device) for each in parameters]
+        fields = [parameter_field(name, each, device) for each in parameters]
         layouts = [each.layout for each in parameters]
         self._converts = [each.convert for each in fields]
         self._pack = packer([each.code for each in fields], [e.offset for e in layouts], [e.size for e in layouts])
@@ -250,21 +249,3 @@ class BoundKernel:
         wanted = ", ".join(f"{each.type} {each.label}" for each in self.parameters)
         takes = f"{len(self.parameters)} arguments ({wanted})" if self.parameters else "no arguments"
         return LaunchError(f"{self._name} takes {takes}, {given} were given")
-
-
-def _field(kernel: str, parameter: KernelParameter, device: Device) -> Field:
-    """How one parameter is converted and packed."""
-    where, layout = f"{kernel}: {parameter.label}", parameter.layout
-    scalar = scalar_field(where, parameter.type, layout.type, layout.size, parameter.dtype)
-    if parameter.pointer is False:
-        wanted = object_type(parameter.type) if layout.size == 8 else None
-        return Field("Q", object_convert(where, parameter.type, wanted, device)) if wanted else scalar
-    pointer = pointer_convert(where, parameter.type, parameter.dtype, parameter.read_only, device)
-    if parameter.pointer:
-        return Field("Q", pointer)
-    return Field("Q", or_object(_either(pointer, scalar.convert), where, device))
-
-
-def _either(pointer: Convert, scalar: Convert) -> Convert:
-    """For a 64-bit parameter of plain PTX, which may be an address or a number."""
-    return lambda value: scalar(value) if isinstance(value, numbers.Integral) else pointer(value)

@@ -6,7 +6,6 @@ to the one that PyTorch holds current, if PyTorch has started CUDA in this proce
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,15 +16,14 @@ from gridstride.device.driver import bindings, check, core, current_context, new
 from gridstride.device.mapped import is_mapped
 from gridstride.device.physical_graphs import PhysicalRecording
 from gridstride.device.physical_module import PhysicalModule
+from gridstride.device.physical_properties import chip_of, properties_of
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
-from gridstride.protocol import DeviceError, DeviceLost, DeviceProperties, NoDevice, Piece
+from gridstride.protocol import DeviceError, DeviceLost, NoDevice, Piece
 
 if TYPE_CHECKING:
     import numpy as np
 
-_PORTABLE_CLUSTER = 8  # blocks; CUDA C++ programming guide, thread block clusters
 _DEFAULT_STREAM = 1  # CU_STREAM_LEGACY
-_CHIP = re.compile(r"rtx ?(?:pro ?)?\d+(?: ti| super)?|gtx ?\d+(?: ti)?|[a-z]+\d+[a-z]*")
 
 
 _OPENED: dict[int, PhysicalGPU] = {}  # a cache: one object for each GPU, so that arrays of one are arrays of the other
@@ -61,9 +59,9 @@ class PhysicalGPU:
             self._core.set_current()
             self._context = check(driver.cuCtxGetCurrent(), "opening the GPU")
         self._context_address = int(self._context)
-        self.properties = _properties(self._core)
+        self.properties = properties_of(self._core)
         self.name = self.properties.name
-        self.chip = _chip(self.name)
+        self.chip = chip_of(self.name)
         self.driver_version = int(check(driver.cuDriverGetVersion(), "asking for the driver's version"))
 
     def __repr__(self) -> str:
@@ -273,36 +271,3 @@ class PhysicalGPU:
         finally:
             if int(before):
                 driver.cuCtxSetCurrent(before)
-
-
-def _chip(name: str) -> str:
-    """Chip-file name of a marketing name: "NVIDIA H100 80GB HBM3" is h100, "NVIDIA GeForce RTX 4090" rtx4090."""
-    match = _CHIP.search(name.lower().replace("nvidia", ""))
-    return match[0].replace(" ", "") if match else name.lower()
-
-
-def _properties(device: Any) -> DeviceProperties:
-    p = device.properties
-    capability = (int(p.compute_capability_major), int(p.compute_capability_minor))
-    total = check(bindings().cuDeviceTotalMem(int(device.device_id)), "asking for the GPU's memory")
-    return DeviceProperties(
-        name=device.name,
-        compute_capability=capability,
-        multiprocessors=p.multiprocessor_count,
-        max_threads_per_block=p.max_threads_per_block,
-        max_block=(p.max_block_dim_x, p.max_block_dim_y, p.max_block_dim_z),
-        max_grid=(p.max_grid_dim_x, p.max_grid_dim_y, p.max_grid_dim_z),
-        max_cluster=_PORTABLE_CLUSTER if p.cluster_launch else 0,
-        shared_per_block=p.max_shared_memory_per_block,
-        shared_per_block_optin=p.max_shared_memory_per_block_optin,
-        shared_per_multiprocessor=p.max_shared_memory_per_multiprocessor,
-        registers_per_multiprocessor=p.max_registers_per_multiprocessor,
-        max_threads_per_multiprocessor=p.max_threads_per_multiprocessor,
-        max_blocks_per_multiprocessor=p.max_blocks_per_multiprocessor,
-        warp_size=p.warp_size,
-        total_memory=int(total),
-        l2_bytes=p.l2_cache_size,
-        clock_mhz=p.clock_rate / 1000,
-        memory_clock_mhz=p.memory_clock_rate / 1000,
-        memory_bus_bits=p.global_memory_bus_width,
-    )
