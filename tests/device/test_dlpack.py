@@ -82,6 +82,15 @@ def test_bfloat16_tensors_go_in_and_out(machine, torch):
     assert d.view("uint16").view(torch.bfloat16)[1].item() == 4
 
 
+def test_bfloat16_in_symbols_and_tensor_maps(machine, torch):
+    module = gs.cuda("#include <cuda_bf16.h>\n__device__ __nv_bfloat16 table[4];\n" + DOUBLE)
+    table = module.symbol("table", torch.bfloat16)
+    table.copy_from(torch.arange(4, dtype=torch.bfloat16))
+    assert torch.from_dlpack(gs.to_device(table)).tolist() == [0, 1, 2, 3]
+    if machine.properties.compute_capability >= (9, 0):
+        gs.tensor_map(gs.zeros((64, 64), "bfloat16"), (8, 8), fill="nan")
+
+
 def test_bfloat16_and_other_dtypes_are_not_mixed_up(machine, torch):
     d = gs.zeros(8, torch.bfloat16)
     with pytest.raises(gs.LaunchError, match=r"add: x is float\*, an array of bfloat16 was given"):

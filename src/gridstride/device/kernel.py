@@ -18,8 +18,6 @@ from gridstride.device.streams import as_stream
 from gridstride.protocol import DeviceError, LaunchError, Shape
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
     from gridstride.device.arrays import DeviceArray
     from gridstride.device.current import Capture
     from gridstride.device.module import Module
@@ -110,11 +108,9 @@ class Kernel:
         wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: self.bound().observe(wanted, args)
 
-    def symbol(self, name: str, dtype: DTypeLike = "uint8") -> DeviceArray:
+    def symbol(self, name: str, dtype: Any = "uint8") -> DeviceArray:
         """A `__device__` or `__constant__` variable of the unit this kernel stands in, as an array."""
-        import numpy as np
-
-        return self._module.on(choose()).symbol(self.name, name, np.dtype(dtype))
+        return self._module.on(choose()).symbol(self.name, name, dtype)
 
     def bound(self, device: Device | None = None) -> BoundKernel:
         """The kernel on `device`, or on the one in use: its device kernel, parameters and limits."""
