@@ -51,7 +51,8 @@ def full(shape: Shape, value: Any, dtype: Any = np.float32, *, device: Device | 
     """An array on the device, filled with one number; ValueError for one that the dtype does not have."""
     held, name = element_type(dtype)
     try:
-        element = bfloat16_bits(float(value)) if name == BFLOAT16 else _exact(value, held)
+        as_bits = name == BFLOAT16 and held == np.uint16
+        element = bfloat16_bits(float(value)) if as_bits else _exact(value, held)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"full: value = {value!r} is no {name}") from None
     return _filled(np.full(dimensions("full", shape), element, held), dtype, device)

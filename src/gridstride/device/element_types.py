@@ -16,16 +16,22 @@ def element_type(dtype: Any) -> tuple[np.dtype[Any], str]:
     TypeError for no dtype, ValueError for one that cannot go to a device.
     """
     name = str(dtype).removeprefix("torch.")
-    if name != str(dtype):
-        dtype = name
-    if isinstance(dtype, str) and name == BFLOAT16:
+    of_torch = name != str(dtype)
+    if name == BFLOAT16 and (of_torch or isinstance(dtype, str)):
         return np.dtype(np.uint16), BFLOAT16
     try:
-        known = np.dtype(dtype)
+        known = np.dtype(name if of_torch else dtype)
     except TypeError:
-        raise TypeError(f"dtype {dtype!r} is none of NumPy's or PyTorch's: np.float32, say, or \"bfloat16\"") from None
+        raise _unknown(dtype) from None
+    # ml_dtypes lends NumPy names of PyTorch's, once anything has imported it; what there is must not hang on that.
+    if of_torch and known.isbuiltin != 1:
+        raise _unknown(dtype)
     check_dtype(known)
     return known, known.name
+
+
+def _unknown(dtype: object) -> TypeError:
+    return TypeError(f'dtype {dtype!r} is none of those that NumPy has, nor "bfloat16": np.float32, say')
 
 
 def check_dtype(dtype: np.dtype[Any]) -> None:
