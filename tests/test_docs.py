@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import gridstride as gs
 from gridstride.serve.engine.sampling import REQUESTED
 from gridstride.virtual import chips
 from gridstride.virtual.abi.finding_kinds import KINDS
@@ -52,6 +54,19 @@ def test_the_table_of_rooms_names_every_folder(page: str) -> None:
         assert named == {*ROOMS, *(each for each in folders if each.startswith("virtual/"))} - {"virtual"}
     else:
         assert named == {*ROOMS, *folders}
+
+
+@pytest.mark.parametrize("machine", ["virtual", pytest.param("physical", marks=pytest.mark.gpu)])
+def test_the_page_of_arrays_runs_from_top_to_bottom(machine: str) -> None:
+    torch = pytest.importorskip("torch")
+    if machine == "physical" and not torch.cuda.is_available():
+        pytest.skip("this PyTorch is built without CUDA")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/arrays.md").read_text(), re.DOTALL)
+    names = {"np": np, "torch": torch, "gs": gs}
+    with gs.use(gs.VirtualGPU(workers=1, sanitize=True) if machine == "virtual" else "physical"):
+        for block in blocks:
+            exec(block, names)
+    assert len(blocks) == 5
 
 
 @pytest.mark.parametrize("chip", chips.names())

@@ -16,11 +16,21 @@ if TYPE_CHECKING:
 
     from gridstride.compiler import CompileError as CompileError
     from gridstride.compiler import CompileWarning as CompileWarning
+    from gridstride.device.adopted import from_dlpack as from_dlpack
     from gridstride.device.arrays import DeviceArray as DeviceArray
-    from gridstride.device.arrays import empty as empty
-    from gridstride.device.arrays import to_device as to_device
     from gridstride.device.choice import device as device
     from gridstride.device.choice import use as use
+    from gridstride.device.creation import empty as empty
+    from gridstride.device.creation import full as full
+    from gridstride.device.creation import random as random
+    from gridstride.device.creation import to_device as to_device
+    from gridstride.device.creation import zeros as zeros
+    from gridstride.device.events import Event as Event
+    from gridstride.device.events import event as event
+    from gridstride.device.graphs import Graph as Graph
+    from gridstride.device.graphs import capture as capture
+    from gridstride.device.host_memory import managed as managed
+    from gridstride.device.host_memory import pinned as pinned
     from gridstride.device.kernel import Kernel as Kernel
     from gridstride.device.link import link as link
     from gridstride.device.module import Module as Module
@@ -28,6 +38,8 @@ if TYPE_CHECKING:
     from gridstride.device.module import ptx as ptx
     from gridstride.device.numba import numba as numba
     from gridstride.device.physical import PhysicalGPU as PhysicalGPU
+    from gridstride.device.streams import Stream as Stream
+    from gridstride.device.streams import stream as stream
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
     from gridstride.device.textures import Surface as Surface
@@ -57,6 +69,8 @@ _HOMES = {
     "DeviceArray": "device.arrays",
     "DeviceError": "protocol",
     "DeviceLost": "protocol",
+    "Event": "device.events",
+    "Graph": "device.graphs",
     "Kernel": "device.kernel",
     "KernelFault": "virtual.findings.finding",
     "LaunchError": "protocol",
@@ -68,6 +82,7 @@ _HOMES = {
     "PhysicalGPU": "device.physical",
     "PtxError": "virtual.ptx.syntax_errors",
     "Schedule": "virtual.machine.schedule",
+    "Stream": "device.streams",
     "Surface": "device.textures",
     "TensorMap": "device.tensor_map",
     "Texture": "device.textures",
@@ -75,18 +90,27 @@ _HOMES = {
     "UnsupportedInstruction": "virtual.errors",
     "UnsupportedTarget": "virtual.errors",
     "VirtualGPU": "virtual.gpu",
+    "capture": "device.graphs",
     "cuda": "device.module",
-    "empty": "device.arrays",
+    "empty": "device.creation",
+    "event": "device.events",
+    "from_dlpack": "device.adopted",
+    "full": "device.creation",
     "link": "device.link",
+    "managed": "device.host_memory",
     "numba": "device.numba",
+    "pinned": "device.host_memory",
     "ptx": "device.module",
+    "random": "device.creation",
+    "stream": "device.streams",
     "surface": "device.textures",
     "tensor_map": "device.tensor_map",
     "texture": "device.textures",
-    "to_device": "device.arrays",
+    "to_device": "device.creation",
     "torch_op": "extension.op",
     "triton": "device.triton",
     "use": "device.choice",
+    "zeros": "device.creation",
 }
 
 __all__ = ["device", *sorted(_HOMES)]  # noqa: PLE0604  (`device` is the package, which is callable)

@@ -198,8 +198,29 @@ class Stream(Protocol):
     def synchronize(self) -> None:
         """Wait until all the work given to the stream is done."""
 
+    @property
+    def done(self) -> bool:
+        """Whether all the work given to the stream is done."""
+
     def wait(self, event: Event) -> None:
         """Let the stream's later work begin only once `event` is done."""
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """Work that is taken down to be run later, as often as one likes."""
+
+    def add(self, work: Callable[[], None]) -> None:
+        """Take down what `work` gives the device."""
+
+    def end(self) -> None:
+        """No more is taken down; from here on it can be launched."""
+
+    def give_up(self) -> None:
+        """Nothing will come of it."""
+
+    def launch(self, stream: Stream | None) -> None:
+        """Run it in `stream` (None: the device's current stream); a physical GPU returns before it is done."""
 
 
 @runtime_checkable
@@ -264,6 +285,21 @@ class Device(Protocol):
     def free(self, address: int) -> None:
         """Give back what `allocate` gave."""
 
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Address of fresh host memory that kernels reach under the same address; OutOfDeviceMemory."""
+
+    def free_pinned(self, address: int) -> None:
+        """Give back what `allocate_pinned` gave, once work that may use it is done."""
+
+    def allocate_managed(self, nbytes: int) -> int:
+        """Address of fresh memory that the host and kernels reach, to be given back by `free`; OutOfDeviceMemory."""
+
+    def expose(self, address: int, nbytes: int) -> None:
+        """Other libraries of this process may write to this memory from now on."""
+
+    def give_away(self, stream: int | None) -> None:
+        """Let what another library does in `stream` (as DLPack spells it) see the work given so far."""
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Call `end` of something that is gone, soon and without an error: what finalizers do."""
 
@@ -282,11 +318,18 @@ class Device(Protocol):
     def link(self, pieces: Sequence[Piece]) -> DeviceModule:
         """Make one module of several PTX texts; LinkError where their symbols do not fit together."""
 
-    def stream(self) -> Stream:
-        """A new stream."""
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of a stream; the lower number goes first."""
 
-    def event(self) -> Event:
-        """A new event."""
+    def stream(self, priority: int = 0) -> Stream:
+        """A new stream, of a priority within `priorities`."""
+
+    def event(self, timing: bool = True) -> Event:
+        """A new event; without `timing`, `elapsed_ms` is not to be asked of it."""
+
+    def recording(self) -> Recording:
+        """A new recording, which takes work down from here on."""
 
     def synchronize(self) -> None:
         """Wait for all work given to the device; faults of earlier launches are raised here."""

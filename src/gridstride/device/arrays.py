@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import operator
-import weakref
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.device.choice import device as choose
-from gridstride.device.views import host_array
+from gridstride.device.copies import copy_in, copy_out, copy_within
+from gridstride.device.current import refuse_in_capture
+from gridstride.device.dlpack import capsule, place
+from gridstride.device.element_types import BFLOAT16, element_type, from_bfloat16
+from gridstride.device.views import held_name, host_array, host_values
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -21,19 +22,27 @@ if TYPE_CHECKING:
 class DeviceArray:
     """A C-contiguous array in device memory, freed when the last reference goes; its views share its memory.
 
-    On a physical GPU it is also what PyTorch, CuPy and Numba take without a copy (`__cuda_array_interface__`).
+    Elements of `dtype_name` "bfloat16" are bits in uint16, as NumPy has no such numbers. PyTorch, NumPy and others take
+    it without a copy by DLPack; on a physical GPU CuPy and Numba also by `__cuda_array_interface__`.
     """
 
     __slots__ = ("__weakref__", "_owner", "address", "device", "dtype", "dtype_name", "nbytes", "shape")
 
     def __init__(
-        self, device: Device, address: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, owner: object = None
+        self,
+        device: Device,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *,
+        owner: object = None,
+        dtype_name: str | None = None,
     ) -> None:
         self.device = device
         self.address = address
         self.shape = shape
         self.dtype = dtype
-        self.dtype_name = dtype.name  # NumPy builds the name anew at each asking, and every launch wants it
+        self.dtype_name = dtype_name or dtype.name  # NumPy builds a name anew at each asking, every launch wants it
         self.nbytes = prod(shape) * dtype.itemsize
         self._owner = owner  # keeps memory alive that something else frees
 
@@ -91,32 +100,33 @@ class DeviceArray:
         except ValueError:
             raise ValueError(f"reshape: {self!r} has {self.size} elements, which do not fit {wanted!r}") from None
 
-    def view(self, dtype: DTypeLike) -> DeviceArray:
+    def view(self, dtype: Any) -> DeviceArray:
         """The same bytes as elements of another dtype; the last dimension becomes longer or shorter."""
-        other = np.dtype(dtype)
-        _check_dtype(other)
+        other, name = element_type(dtype)
         try:
-            return self._part(self._shadow().view(other))
+            return self._part(self._shadow().view(other), name)
         except ValueError:
-            raise ValueError(f"view: rows of {self!r} are no whole number of {other} elements") from None
+            raise ValueError(f"view: rows of {self!r} are no whole number of {name} elements") from None
 
     def _shadow(self) -> np.ndarray[Any, Any]:
         """An array of this one's shape to try indices on, over memory that nobody looks at."""
         one = np.empty(1, self.dtype)
         return np.lib.stride_tricks.as_strided(one, self.shape, self.strides, writeable=False)
 
-    def _part(self, part: np.ndarray[Any, Any]) -> DeviceArray:
+    def _part(self, part: np.ndarray[Any, Any], name: str | None = None) -> DeviceArray:
         """The view that a view of the shadow stands for; it keeps this array's memory alive."""
         base = part
         while isinstance(base.base, np.ndarray):
             base = base.base
         offset = part.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         address = self.address + offset if part.size else 0
-        return DeviceArray(self.device, address, part.shape, part.dtype, owner=self)
+        return DeviceArray(self.device, address, part.shape, part.dtype, owner=self, dtype_name=name or self.dtype_name)
 
     def item(self) -> Any:
         """The one element as a Python number; ValueError where there are more."""
-        return self.numpy().item()
+        host = self.numpy()
+        held_as_bits = self.dtype_name == BFLOAT16 and host.dtype == np.uint16
+        return (from_bfloat16(host) if held_as_bits else host).item()
 
     def __float__(self) -> float:
         return float(self.item())
@@ -139,23 +149,76 @@ class DeviceArray:
         way = f"d.numpy().{name}" if hasattr(np.ndarray, name) else "d.numpy() for NumPy's"
         raise AttributeError(f"a device array has no {name}: copy it to the host, {way}", name=name, obj=self)
 
+    # -- copies --------------------------------------------------------------------------------------------------------
     def numpy(self) -> np.ndarray[Any, Any]:
-        """A copy in host memory."""
+        """A copy in host memory, once the work of the current stream is done."""
+        refuse_in_capture("d.numpy()", "the values are there once graph.launch() has run")
         host = np.empty(self.shape, self.dtype)
         if host.nbytes:
             self.device.copy_out(host, self.address)
         return host
 
-    def copy_from(self, host: object) -> DeviceArray:
-        """Overwrite the array with `host`, of the same shape and dtype; ValueError else. Returns itself."""
-        values = _from_host(host)
-        if values.shape != self.shape or values.dtype != self.dtype:
-            raise ValueError(
-                f"copy_from: {values.dtype}{list(values.shape)} given, {self.dtype}{list(self.shape)} needed"
-            )
+    def copy_from(self, source: object, *, stream: Any = None) -> DeviceArray:
+        """Overwrite the array with one of the host's or the same device's, of the same shape and dtype; ValueError
+        else. Returns itself; what is done by then is as for `gs.to_device`.
+        """
+        if isinstance(source, DeviceArray) and source.device is self.device:
+            self._check_same("copy_from", source.dtype_name, source.shape)
+            if self.nbytes:
+                keep = (self, source)
+                copy_within(self.device, self.address, source.address, self.nbytes, stream, keep=keep)
+            return self
+        values, name = host_values(source)
+        self._check_same("copy_from", name, values.shape)
         if values.nbytes:
-            self.device.copy_in(self.address, values)
+            copy_in(self.device, self.address, values, stream, keep=self)
         return self
+
+    def copy_to(self, host: Any, *, stream: Any = None) -> None:
+        """Fill a C-contiguous NumPy array or CPU tensor of the same shape and dtype; ValueError else.
+
+        In a `stream` (or `with stream:`) a copy to pinned memory only begins on a physical GPU; others are done.
+        """
+        target = host_array(host)
+        if target is None:
+            raise TypeError(f"copy_to fills NumPy arrays and CPU tensors, a {type(host).__name__} was given")
+        self._check_same("copy_to", held_name(host, target), target.shape)
+        if not target.flags.c_contiguous or not target.flags.writeable:
+            raise ValueError("copy_to: the host's array is not C-contiguous, or it is read-only")
+        if target.nbytes:
+            copy_out(self.device, target, self.address, stream, keep=self)
+
+    def _check_same(self, what: str, name: str, shape: tuple[int, ...]) -> None:
+        bits = {BFLOAT16, "uint16"}
+        if shape != self.shape or (name != self.dtype_name and {name, self.dtype_name} != bits):
+            raise ValueError(f"{what}: {name}{list(shape)} given, {self.dtype_name}{list(self.shape)} needed")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return place(self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: object = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The array for another library: over the same memory unless `copy`; BufferError where it cannot be.
+
+        `stream` is where that library will work on a physical GPU: it waits for the work that was given before.
+        """
+        if dl_device is not None and dl_device != place(self):
+            raise BufferError(
+                f"{self!r} is on device {place(self)} of DLPack's, {dl_device} was asked for: use .numpy()"
+            )
+        given = self
+        if copy:
+            from gridstride.device.creation import to_device  # which makes such arrays
+
+            given = to_device(self, device=self.device)
+        self.device.give_away(stream)
+        return capsule(given, max_version)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
@@ -169,55 +232,8 @@ class DeviceArray:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"DeviceArray({self.dtype}{list(self.shape)} on {self.device.name})"
+        return f"DeviceArray({self.dtype_name}{list(self.shape)} on {self.device.name})"
 
 
 def _whole(index: object) -> bool:
     return isinstance(index, int | np.integer) and not isinstance(index, bool | np.bool_)
-
-
-def to_device(host: object, *, device: Device | str | None = None) -> DeviceArray:
-    """A copy of a NumPy array, CPU tensor or nested sequence on the device."""
-    values = _from_host(host)
-    array = _allocate(values.shape, values.dtype, choose(device))
-    return array.copy_from(values)
-
-
-def empty(
-    shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, *, device: Device | str | None = None
-) -> DeviceArray:
-    """An array on the device whose values are whatever the memory held."""
-    dimensions = _dimensions(shape)
-    if any(each < 0 for each in dimensions):
-        raise ValueError(f"empty: shape {dimensions} has a negative dimension")
-    return _allocate(dimensions, np.dtype(dtype), choose(device))
-
-
-def _dimensions(shape: Any) -> tuple[int, ...]:
-    try:
-        return tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
-    except TypeError:
-        raise TypeError(f"empty: shape {shape!r} is neither a whole number nor a tuple of them") from None
-
-
-def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> DeviceArray:
-    _check_dtype(dtype)
-    nbytes = prod(shape) * dtype.itemsize
-    if not nbytes:
-        return DeviceArray(device, 0, shape, dtype)
-    array = DeviceArray(device, device.allocate(nbytes), shape, dtype)
-    # Not at exit: the driver may be gone by then, and takes its memory with it.
-    weakref.finalize(array, device.abandon, device.free, array.address).atexit = False
-    return array
-
-
-def _from_host(host: object) -> np.ndarray[Any, Any]:
-    values = host_array(host)
-    array = np.asarray(host) if values is None else values
-    _check_dtype(array.dtype)
-    return np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray turns () into (1,)
-
-
-def _check_dtype(dtype: np.dtype[Any]) -> None:
-    if dtype.hasobject or not dtype.isnative or dtype.kind in "SUMm":
-        raise ValueError(f"dtype {dtype} cannot go to a device: it holds text, times, objects or a foreign byte order")

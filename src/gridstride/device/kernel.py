@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import functools
-import numbers
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, runtime_checkable
 
 from gridstride.device.choice import device as choose
+from gridstride.device.current import capturing, refuse_in_capture
 from gridstride.device.dynamo import graph_break, keep_dynamo_out
-from gridstride.device.object_arguments import object_convert, object_type, or_object
-from gridstride.device.physical_streams import as_stream
-from gridstride.device.pointers import HostArgument, Staging, pointer_convert
-from gridstride.device.scalars import Convert, Field, packer, scalar_field
+from gridstride.device.parameter_fields import parameter_field
+from gridstride.device.pointers import HostArgument, Staging
+from gridstride.device.scalars import packer
 from gridstride.device.shape import check_shape, shape
+from gridstride.device.streams import as_stream
 from gridstride.protocol import DeviceError, LaunchError, Shape
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
     from gridstride.device.arrays import DeviceArray
+    from gridstride.device.current import Capture
     from gridstride.device.module import Module
     from gridstride.device.parameters import KernelParameter
     from gridstride.protocol import Device, DeviceKernel, Stream
@@ -109,11 +108,9 @@ class Kernel:
         wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: self.bound().observe(wanted, args)
 
-    def symbol(self, name: str, dtype: DTypeLike = "uint8") -> DeviceArray:
+    def symbol(self, name: str, dtype: Any = "uint8") -> DeviceArray:
         """A `__device__` or `__constant__` variable of the unit this kernel stands in, as an array."""
-        import numpy as np
-
-        return self._module.on(choose()).symbol(self.name, name, np.dtype(dtype))
+        return self._module.on(choose()).symbol(self.name, name, dtype)
 
     def bound(self, device: Device | None = None) -> BoundKernel:
         """The kernel on `device`, or on the one in use: its device kernel, parameters and limits."""
@@ -162,7 +159,7 @@ class BoundKernel:
         if isinstance(kernel, Labelled):
             kernel.labels = tuple(each.label for each in parameters)
             kernel.elements = tuple(each.element for each in parameters)
-        fields = [_field(name, each, device) for each in parameters]
+        fields = [parameter_field(name, each, device) for each in parameters]
         layouts = [each.layout for each in parameters]
         self._converts = [each.convert for each in fields]
         self._pack = packer([each.code for each in fields], [e.offset for e in layouts], [e.size for e in layouts])
@@ -173,6 +170,10 @@ class BoundKernel:
     def launch(self, wanted: Shape, args: Sequence[Any], stream: Stream | None) -> None:
         """Check, convert, run; host arrays hold the result on return."""
         values = self._checked(wanted, args)
+        graph = capturing(self.device)
+        if graph is not None:
+            self._capture(graph, wanted, values, args, stream)
+            return
         if self._on_device(values):
             self._start(wanted, values, stream)
         else:
@@ -184,6 +185,7 @@ class BoundKernel:
 
     def observe(self, wanted: Shape, args: Sequence[Any]) -> Run:
         """Check, convert, run with counters; DeviceError where the device cannot count."""
+        refuse_in_capture(f"{self._name}.observe", "observe it outside")
         observe = getattr(self.kernel, "observe", None)
         if observe is None:
             raise DeviceError(
@@ -197,6 +199,21 @@ class BoundKernel:
         self._count_versions(args)
         return run
 
+    def _capture(
+        self, graph: Capture, wanted: Shape, values: list[Any], args: Sequence[Any], stream: Stream | None
+    ) -> None:
+        """Have a graph take the launch down, with the arguments as they are now."""
+        if stream is not None:
+            raise LaunchError(f"{self._name}: stream=… in gs.capture(): graph.launch(stream) says where all of it runs")
+        for number in self._arrays:
+            if type(values[number]) is HostArgument:
+                raise LaunchError(
+                    f"{self._name}: {self.parameters[number].label} is in host memory, and gs.capture() cannot take "
+                    "down what a launch copies in and out: pass gs.to_device(…), gs.pinned(…) or gs.managed(…)"
+                )
+        start = functools.partial(self._start, wanted, values, None)
+        graph.add(start, keep=tuple(args), written=self._tensors_written(args))
+
     def _checked(self, wanted: Shape, args: Sequence[Any]) -> list[Any]:
         """What goes into each field; a HostArgument where memory must be staged first."""
         if wanted is not self._accepted:
@@ -208,11 +225,15 @@ class BoundKernel:
 
     def _count_versions(self, args: Sequence[Any]) -> None:
         """Let PyTorch know of the tensors that the kernel may have written: a backward pass that saved one refuses."""
+        written = self._tensors_written(args)
+        if written:
+            sys.modules["torch"].autograd.graph.increment_version(written)
+
+    def _tensors_written(self, args: Sequence[Any]) -> list[Any]:
         torch = sys.modules.get("torch")
-        if torch is not None:
-            written = [args[number] for number in self._written if isinstance(args[number], torch.Tensor)]
-            if written:
-                torch.autograd.graph.increment_version(written)
+        if torch is None:
+            return []
+        return [args[number] for number in self._written if isinstance(args[number], torch.Tensor)]
 
     def _on_device(self, values: list[Any]) -> bool:
         return not any(type(values[number]) is HostArgument for number in self._arrays)
@@ -224,21 +245,3 @@ class BoundKernel:
         wanted = ", ".join(f"{each.type} {each.label}" for each in self.parameters)
         takes = f"{len(self.parameters)} arguments ({wanted})" if self.parameters else "no arguments"
         return LaunchError(f"{self._name} takes {takes}, {given} were given")
-
-
-def _field(kernel: str, parameter: KernelParameter, device: Device) -> Field:
-    """How one parameter is converted and packed."""
-    where, layout = f"{kernel}: {parameter.label}", parameter.layout
-    scalar = scalar_field(where, parameter.type, layout.type, layout.size, parameter.dtype)
-    if parameter.pointer is False:
-        wanted = object_type(parameter.type) if layout.size == 8 else None
-        return Field("Q", object_convert(where, parameter.type, wanted, device)) if wanted else scalar
-    pointer = pointer_convert(where, parameter.type, parameter.dtype, parameter.read_only, device)
-    if parameter.pointer:
-        return Field("Q", pointer)
-    return Field("Q", or_object(_either(pointer, scalar.convert), where, device))
-
-
-def _either(pointer: Convert, scalar: Convert) -> Convert:
-    """For a 64-bit parameter of plain PTX, which may be an address or a number."""
-    return lambda value: scalar(value) if isinstance(value, numbers.Integral) else pointer(value)

@@ -8,22 +8,19 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, overload
 
 from gridstride.compiler.mangling import compiled_types, type_argument
 from gridstride.compiler.names import source_name
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
+from gridstride.device.element_types import element_type
 from gridstride.device.kernel import BoundKernel, Kernel
 from gridstride.device.parameters import parameters
 from gridstride.device.sources import CudaSource, PtxSource, Source, Unit, split_expression
 from gridstride.protocol import LinkError, UnknownName
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
     from gridstride.compiler import Diagnostic, Signature
     from gridstride.protocol import Device, DeviceModule
 
@@ -156,13 +153,13 @@ class Module:
         device = choose()
         return self._source.unit(device.properties.arch).ptx
 
-    def symbol(self, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
+    def symbol(self, name: str, dtype: Any = "uint8") -> DeviceArray:
         """A `__device__` or `__constant__` variable as an array; UnknownName when there is none.
 
         A template instance has variables of its own, but for those that it was asked for together with, which share
         them: `module["tile<16>"].symbol(name)`.
         """
-        return self.on(choose()).symbol(None, name, np.dtype(dtype))
+        return self.on(choose()).symbol(None, name, dtype)
 
     def on(self, device: Device) -> LoadedSource:
         """The module's code on `device`, loaded when first asked for."""
@@ -218,16 +215,17 @@ class LoadedSource:
         self._source.compile_together(arch, new)
         self._units |= dict.fromkeys(new, self._load(self._source.unit(arch, new[0])))
 
-    def symbol(self, kernel: str | None, name: str, dtype: np.dtype[np.generic]) -> DeviceArray:
+    def symbol(self, kernel: str | None, name: str, dtype: Any) -> DeviceArray:
         """A variable of the unit that `kernel` stands in (None: of the plain one)."""
+        held, spelled = element_type(dtype)
         module = self._units[None if kernel is None else self._locate(kernel)[0]]
         try:
             address, nbytes = module.global_address(name)
         except KeyError:
             raise UnknownName(f"{self._source.filename} has no __device__ or __constant__ variable {name!r}") from None
-        if nbytes % dtype.itemsize:
-            raise ValueError(f"{name} has {nbytes} bytes, which is no whole number of {dtype}")
-        return DeviceArray(self._device, address, (nbytes // dtype.itemsize,), dtype, owner=module)
+        if nbytes % held.itemsize:
+            raise ValueError(f"{name} has {nbytes} bytes, which is no whole number of {spelled}")
+        return DeviceArray(self._device, address, (nbytes // held.itemsize,), held, owner=module, dtype_name=spelled)
 
     def listing(self) -> tuple[str, ...]:
         """What there is to ask for: plain kernels, then templates with their parameters."""

@@ -1,27 +1,29 @@
 """The physical GPU: memory, streams and modules through `cuda.core` and the CUDA driver.
 
-Nothing of CUDA is imported before the first `PhysicalGPU` is made. Work goes to the stream that PyTorch holds current,
-if PyTorch has started CUDA in this process, else to the default stream.
+Nothing of CUDA is imported before the first `PhysicalGPU` is made. Work goes to the stream of `with gs.stream():`, else
+to the one that PyTorch holds current, if PyTorch has started CUDA in this process, else to the default stream.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from gridstride.device.current import current_stream, refuse_in_capture
 from gridstride.device.driver import bindings, check, core, current_context, newest_ptx, physical_count
+from gridstride.device.mapped import is_mapped
+from gridstride.device.physical_graphs import PhysicalRecording
 from gridstride.device.physical_module import PhysicalModule
+from gridstride.device.physical_properties import chip_of, properties_of
 from gridstride.device.physical_streams import PhysicalEvent, PhysicalStream
-from gridstride.protocol import DeviceError, DeviceLost, DeviceProperties, NoDevice, Piece
+from gridstride.protocol import DeviceError, DeviceLost, NoDevice, Piece
 
 if TYPE_CHECKING:
     import numpy as np
 
-_PORTABLE_CLUSTER = 8  # blocks; CUDA C++ programming guide, thread block clusters
-_CHIP = re.compile(r"rtx ?(?:pro ?)?\d+(?: ti| super)?|gtx ?\d+(?: ti)?|[a-z]+\d+[a-z]*")
+_DEFAULT_STREAM = 1  # CU_STREAM_LEGACY
 
 
 _OPENED: dict[int, PhysicalGPU] = {}  # a cache: one object for each GPU, so that arrays of one are arrays of the other
@@ -46,6 +48,8 @@ class PhysicalGPU:
     def _open(self, ordinal: int) -> None:
         self.ordinal = ordinal
         self._lost: str | None = None
+        self.captures: set[PhysicalRecording] = set()
+        self._abandoned: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         driver = bindings()
         found = physical_count()
         if not 0 <= ordinal < found:
@@ -55,9 +59,9 @@ class PhysicalGPU:
             self._core.set_current()
             self._context = check(driver.cuCtxGetCurrent(), "opening the GPU")
         self._context_address = int(self._context)
-        self.properties = _properties(self._core)
+        self.properties = properties_of(self._core)
         self.name = self.properties.name
-        self.chip = _chip(self.name)
+        self.chip = chip_of(self.name)
         self.driver_version = int(check(driver.cuDriverGetVersion(), "asking for the driver's version"))
 
     def __repr__(self) -> str:
@@ -81,36 +85,86 @@ class PhysicalGPU:
         with self.current():
             self.check(bindings().cuMemFree(address), "freeing device memory")
 
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Address of page-locked host memory, which unified addressing gives kernels under the same address."""
+        doing = f"pinning {nbytes:,} bytes of host memory for {self.name}"
+        driver = bindings()
+        with self.current():
+            flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
+            return int(self.check(driver.cuMemHostAlloc(nbytes, flags), doing))
+
+    def free_pinned(self, address: int) -> None:
+        """Give pinned memory back, once copies and kernels that may still use it are done."""
+        if self._lost:
+            return
+        with self.current():
+            self.check(bindings().cuCtxSynchronize(), "freeing pinned memory")
+            self.check(bindings().cuMemFreeHost(address), "freeing pinned memory")
+
+    def allocate_managed(self, nbytes: int) -> int:
+        """Address of memory whose pages go to who uses them, the host or a GPU."""
+        doing = f"allocating {nbytes:,} bytes of managed memory on {self.name}"
+        with self.current():
+            flags = int(bindings().CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
+            return int(self.check(bindings().cuMemAllocManaged(nbytes, flags), doing))
+
+    def expose(self, address: int, nbytes: int) -> None:
+        """Whoever has the address may write there."""
+
+    def give_away(self, stream: int | None) -> None:
+        """Let a CUDA stream of another library's begin later work behind what the current stream was given.
+
+        As DLPack spells streams: -1 for one that needs no order, None and 1 for the default stream, 2 for the thread's.
+        """
+        taker = _DEFAULT_STREAM if stream in (None, 0) else stream
+        if taker == -1 or taker == (self.current_stream() or _DEFAULT_STREAM):
+            return
+        done = self.event(timing=False)
+        done.record()
+        with self.current():
+            self.check(bindings().cuStreamWaitEvent(taker, done.handle, 0), "giving an array to another library")
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
-        """Call `end` of something that is gone; an error of a context that is lost has nobody to be told."""
+        """Call `end` of something that is gone; an error of a context that is lost has nobody to be told.
+
+        Not while a stream captures: giving memory back waits for the whole GPU, which ends the capture.
+        """
+        if self.captures:
+            self._abandoned.append((end, args))
+            return
         with suppress(DeviceError):
             end(*args)
 
     def copy_in(self, address: int, host: np.ndarray[Any, Any]) -> None:
         """Copy a C-contiguous array to the device, in the order of the current stream."""
         if host.nbytes:
-            stream = self.current_stream()
-            doing = f"copying {host.nbytes:,} bytes to {self.name}"
-            with self.current():
-                self.check(bindings().cuMemcpyHtoDAsync(address, host.ctypes.data, host.nbytes, stream), doing)
-                self.check(bindings().cuStreamSynchronize(stream), doing)
+            copy = bindings().cuMemcpyHtoDAsync
+            self._copy(
+                copy, (address, host.ctypes.data, host.nbytes), f"copying {host.nbytes:,} bytes to {self.name}", host
+            )
 
     def copy_within(self, target: int, source: int, nbytes: int) -> None:
         """Copy bytes from one place on the device to another, in the order of the current stream."""
         if nbytes:
-            stream = self.current_stream()
-            doing = f"copying {nbytes:,} bytes within {self.name}"
-            with self.current():
-                self.check(bindings().cuMemcpyDtoDAsync(target, source, nbytes, stream), doing)
-                self.check(bindings().cuStreamSynchronize(stream), doing)
+            copy = bindings().cuMemcpyDtoDAsync
+            self._copy(copy, (target, source, nbytes), f"copying {nbytes:,} bytes within {self.name}", None)
 
     def copy_out(self, host: np.ndarray[Any, Any], address: int) -> None:
         """Fill a C-contiguous array from the device, in the order of the current stream."""
         if host.nbytes:
-            stream = self.current_stream()
+            copy = bindings().cuMemcpyDtoHAsync
             doing = f"copying {host.nbytes:,} bytes from {self.name}"
-            with self.current():
-                self.check(bindings().cuMemcpyDtoHAsync(host.ctypes.data, address, host.nbytes, stream), doing)
+            self._copy(copy, (host.ctypes.data, address, host.nbytes), doing, host)
+
+    def _copy(
+        self, copy: Callable[..., Any], operands: tuple[int, int, int], doing: str, host: np.ndarray[Any, Any] | None
+    ) -> None:
+        """Copy, and wait for it; in an entered stream not where all the memory stays in place until it is done."""
+        stream = self.current_stream()
+        begins = current_stream(self) is not None and (host is None or is_mapped(self, host.ctypes.data, host.nbytes))
+        with self.current():
+            self.check(copy(*operands, stream), doing)
+            if not begins:
                 self.check(bindings().cuStreamSynchronize(stream), doing)
 
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> PhysicalModule:
@@ -123,26 +177,56 @@ class PhysicalGPU:
         with self.current():
             return PhysicalModule(self, pieces)
 
-    def stream(self) -> PhysicalStream:
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of a stream; the lower number goes first."""
+        with self.current():
+            least, greatest = self.check(bindings().cuCtxGetStreamPriorityRange(), "asking for priorities of streams")
+        return int(least), int(greatest)
+
+    def stream(self, priority: int = 0) -> PhysicalStream:
         """A new stream, which keeps order with the default stream, as cudaStreamCreate's do."""
         with self.current():
-            return PhysicalStream(self, self._core.create_stream(options={"nonblocking": False}))
+            options = {"nonblocking": False, "priority": priority}
+            return PhysicalStream(self, self._core.create_stream(options=options))
 
     def borrow_stream(self, handle: int) -> PhysicalStream:
         """A stream that another library owns (PyTorch, CuPy), by its CUstream."""
         return PhysicalStream(self, core().Stream.from_handle(handle))
 
-    def event(self) -> PhysicalEvent:
-        """A new event that records time."""
-        return PhysicalEvent(self)
+    def event(self, timing: bool = True) -> PhysicalEvent:
+        """A new event; one without `timing` costs the stream less."""
+        return PhysicalEvent(self, timing)
+
+    def recording(self) -> PhysicalRecording:
+        """A new recording by stream capture."""
+        return PhysicalRecording(self)
+
+    def capturing_stream(self) -> PhysicalStream:
+        """A new stream that keeps no order with the default stream, which nothing may wait for while it captures."""
+        with self.current():
+            return PhysicalStream(self, self._core.create_stream(options={"nonblocking": True}))
+
+    def capture_ended(self, recording: PhysicalRecording) -> None:
+        """Give back what went out of use meanwhile."""
+        self.captures.discard(recording)
+        while self._abandoned and not self.captures:
+            end, args = self._abandoned.pop()
+            self.abandon(end, *args)
 
     def synchronize(self) -> None:
         """Wait for all work on this GPU; DeviceLost when a kernel has failed."""
+        refuse_in_capture("device.synchronize()", "wait behind graph.launch()")
         with self.current():
             self.check(bindings().cuCtxSynchronize(), f"waiting for {self.name}")
 
     def current_stream(self) -> int:
-        """CUstream for work that names none: PyTorch's current stream, or 0, the default stream."""
+        """CUstream for work that names none: that of `with gs.stream():`, else PyTorch's current stream, else 0, the
+        default stream.
+        """
+        entered = current_stream(self)
+        if entered is not None:
+            return entered.handle
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
             return int(torch._C._cuda_getCurrentRawStream(self.ordinal))  # makes no object, unlike current_stream()
@@ -187,36 +271,3 @@ class PhysicalGPU:
         finally:
             if int(before):
                 driver.cuCtxSetCurrent(before)
-
-
-def _chip(name: str) -> str:
-    """Chip-file name of a marketing name: "NVIDIA H100 80GB HBM3" is h100, "NVIDIA GeForce RTX 4090" rtx4090."""
-    match = _CHIP.search(name.lower().replace("nvidia", ""))
-    return match[0].replace(" ", "") if match else name.lower()
-
-
-def _properties(device: Any) -> DeviceProperties:
-    p = device.properties
-    capability = (int(p.compute_capability_major), int(p.compute_capability_minor))
-    total = check(bindings().cuDeviceTotalMem(int(device.device_id)), "asking for the GPU's memory")
-    return DeviceProperties(
-        name=device.name,
-        compute_capability=capability,
-        multiprocessors=p.multiprocessor_count,
-        max_threads_per_block=p.max_threads_per_block,
-        max_block=(p.max_block_dim_x, p.max_block_dim_y, p.max_block_dim_z),
-        max_grid=(p.max_grid_dim_x, p.max_grid_dim_y, p.max_grid_dim_z),
-        max_cluster=_PORTABLE_CLUSTER if p.cluster_launch else 0,
-        shared_per_block=p.max_shared_memory_per_block,
-        shared_per_block_optin=p.max_shared_memory_per_block_optin,
-        shared_per_multiprocessor=p.max_shared_memory_per_multiprocessor,
-        registers_per_multiprocessor=p.max_registers_per_multiprocessor,
-        max_threads_per_multiprocessor=p.max_threads_per_multiprocessor,
-        max_blocks_per_multiprocessor=p.max_blocks_per_multiprocessor,
-        warp_size=p.warp_size,
-        total_memory=int(total),
-        l2_bytes=p.l2_cache_size,
-        clock_mhz=p.clock_rate / 1000,
-        memory_clock_mhz=p.memory_clock_rate / 1000,
-        memory_bus_bits=p.global_memory_bus_width,
-    )

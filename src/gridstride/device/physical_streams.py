@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gridstride.device.driver import bindings
-from gridstride.protocol import DeviceError, LaunchError, Stream
+from gridstride.protocol import DeviceError
 
 if TYPE_CHECKING:
     from gridstride.device.physical import PhysicalGPU
-    from gridstride.protocol import Device, Event
+    from gridstride.protocol import Event, Stream
 
 _NOT_READY = 600
 
@@ -37,6 +37,12 @@ class PhysicalStream:
         with self._device.current():
             self._device.check(bindings().cuStreamSynchronize(self.handle), "waiting for a stream")
 
+    @property
+    def done(self) -> bool:
+        """Whether all the work given to the stream is done; DeviceLost when a kernel has failed."""
+        with self._device.current():
+            return _finished(self._device, bindings().cuStreamQuery(self.handle), "asking for a stream")
+
     def wait(self, event: Event) -> None:
         """Let the stream's later work begin only once `event` is done."""
         with self._device.current():
@@ -45,14 +51,15 @@ class PhysicalStream:
 
 
 class PhysicalEvent:
-    """A CUDA event that records time."""
+    """A CUDA event; without `timing` it only marks."""
 
     __slots__ = ("__weakref__", "_device", "handle")
 
-    def __init__(self, device: PhysicalGPU) -> None:
+    def __init__(self, device: PhysicalGPU, timing: bool = True) -> None:
         self._device = device
         with device.current():
-            self.handle = device.check(bindings().cuEventCreate(0), "making an event")
+            flags = 0 if timing else int(bindings().CUevent_flags.CU_EVENT_DISABLE_TIMING)
+            self.handle = device.check(bindings().cuEventCreate(flags), "making an event")
         weakref.finalize(self, _destroy, device, self.handle).atexit = False
 
     def record(self, stream: Stream | None = None) -> None:
@@ -70,11 +77,7 @@ class PhysicalEvent:
     def done(self) -> bool:
         """Whether the marked work is done."""
         with self._device.current():
-            result = bindings().cuEventQuery(self.handle)
-        if int(result[0]) == _NOT_READY:
-            return False
-        self._device.check(result, "asking for an event")
-        return True
+            return _finished(self._device, bindings().cuEventQuery(self.handle), "asking for an event")
 
     def elapsed_ms(self, start: Event) -> float:
         """Milliseconds of device time from `start` to this event; waits for this event."""
@@ -82,6 +85,14 @@ class PhysicalEvent:
         with self._device.current():
             result = bindings().cuEventElapsedTime(_physical(start).handle, self.handle)
         return float(self._device.check(result, "measuring the time between two events"))
+
+
+def _finished(device: PhysicalGPU, result: tuple[Any, ...], doing: str) -> bool:
+    """What a query of the driver's says."""
+    if int(result[0]) == _NOT_READY:
+        return False
+    device.check(result, doing)
+    return True
 
 
 def _physical(event: Event) -> PhysicalEvent:
@@ -93,22 +104,3 @@ def _physical(event: Event) -> PhysicalEvent:
 def _destroy(device: PhysicalGPU, handle: Any) -> None:
     with suppress(DeviceError), device.current():  # a lost context has taken the event with it
         bindings().cuEventDestroy(handle)
-
-
-def as_stream(device: Device, stream: Any) -> Stream:
-    """Whatever a user calls a stream, as one of `device`: its own, PyTorch's, `__cuda_stream__`, a CUstream number.
-
-    Raises LaunchError for anything else, and for a GPU's stream on a virtual device.
-    """
-    if isinstance(stream, Stream):
-        return stream
-    handle = stream if isinstance(stream, int) else getattr(stream, "cuda_stream", None)
-    if handle is None and hasattr(stream, "__cuda_stream__"):
-        handle = stream.__cuda_stream__()[1]
-    if handle is None:
-        raise LaunchError(f"stream={stream!r} is not a stream: use device().stream() or torch.cuda.Stream()")
-    borrow = getattr(device, "borrow_stream", None)
-    if borrow is None:
-        raise LaunchError(f"stream={stream!r} belongs to a physical GPU, and the launch is on {device.name}")
-    borrowed: Stream = borrow(int(handle))
-    return borrowed

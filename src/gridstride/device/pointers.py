@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from gridstride.device.arrays import DeviceArray
+from gridstride.device.mapped import is_mapped
 from gridstride.device.scalars import Convert
 from gridstride.device.views import ArrayView, array_view
 from gridstride.protocol import DeviceError, LaunchError
@@ -68,7 +69,10 @@ def pointer_convert(where: str, spelled: str, dtype: str | None, read_only: bool
                 "be wrong: pass a tensor's .detach(), launch under torch.no_grad(), write const in the kernel where it "
                 "only reads, or make an op of it with gs.torch_op"
             )
-        return _host(view, where, spelled, read_only) if view.place == "host" else _device(view, where, device)
+        if view.place != "host":
+            return _device(view, where, device)
+        given = _host(view, where, spelled, read_only)
+        return view.address if given and is_mapped(device, view.address, view.nbytes) else given
 
     return convert
 

@@ -108,7 +108,7 @@ def _float(where: str, spelled: str, dtype: str) -> Field:
         raise LaunchError(f"{where} = {number!r} is too large for {spelled}")
 
     if dtype == "bfloat16":
-        return Field(code, lambda value: _bfloat16_bits(convert(value)))
+        return Field(code, lambda value: bfloat16_bits(convert(value)))
     return Field(code, convert)
 
 
@@ -123,7 +123,7 @@ def _real(value: Any, where: str, spelled: str) -> float:
     raise LaunchError(f"{where} is {spelled}, a {type(value).__name__} was given")
 
 
-def _bfloat16_bits(value: float) -> int:
+def bfloat16_bits(value: float) -> int:
     """Bits of the nearest bfloat16, ties to even.
 
     From the double in one rounding: by way of float32 a value just past a tie could fall back onto it. The double's

@@ -100,19 +100,16 @@ class _Seen:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
+    dtype_name: str
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
-    @property
-    def dtype_name(self) -> str:
-        return self.dtype.name
-
     @staticmethod
     def of(array: DeviceArray, shape: Sequence[int] | None, strides: Sequence[int] | None) -> _Seen:
         if shape is None and strides is None:
-            return _Seen(array.address, array.shape, array.strides, array.dtype)
+            return _Seen(array.address, array.shape, array.strides, array.dtype, array.dtype_name)
         if shape is None:
             raise ValueError("tensor_map: strides= goes with shape=")
         size, given = array.dtype.itemsize, tuple(map(int, shape))
@@ -126,7 +123,7 @@ class _Seen:
             raise ValueError(
                 f"tensor_map: shape={given} with strides={steps} reaches {end} bytes, the array has {array.nbytes}"
             )
-        return _Seen(array.address, given, steps, array.dtype)
+        return _Seen(array.address, given, steps, array.dtype, array.dtype_name)
 
 
 def _plan(

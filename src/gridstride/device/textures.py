@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from gridstride.device.arrays import DeviceArray, _from_host
+from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
-from gridstride.device.texture_checks import layout_of, linear_layout, sampling_of
+from gridstride.device.element_types import BFLOAT16
+from gridstride.device.texture_checks import DTYPES, layout_of, linear_layout, sampling_of
+from gridstride.device.views import host_values
 from gridstride.protocol import ImageLayout, Sampling
 
 if TYPE_CHECKING:
@@ -142,10 +144,11 @@ def texture(
     if isinstance(array, DeviceArray):
         if layered or cubemap or mipmaps:
             raise ValueError("texture: layers, cube faces and mipmaps lie in CUDA arrays: pass a NumPy array")
+        _check_no_bits("texture", array.dtype_name)
         layout = linear_layout("texture", array.shape, array.dtype, channels, array.address)
         sampling = sampling_of(layout, **modes)
         return Texture(Texels(array.device, layout, array.shape, array), sampling)
-    levels = [_from_host(each) for each in (array, *mipmaps)]
+    levels = [_values("texture", each) for each in (array, *mipmaps)]
     first = levels[0]
     layout = layout_of(
         "texture", first.shape, first.dtype, channels, layered=layered, cubemap=cubemap, levels=len(levels)
@@ -171,13 +174,25 @@ def surface(
     if isinstance(shape_or_array, tuple):
         values = np.zeros(shape_or_array, np.float32 if dtype is None else dtype)
     else:
-        values = _from_host(shape_or_array)
+        values = _values("surface", shape_or_array)
         if dtype is not None and values.dtype != np.dtype(dtype):
             raise ValueError(f"surface: dtype={np.dtype(dtype).name} given with an array of {values.dtype.name}")
     layout = layout_of("surface", values.shape, values.dtype, channels, layered=layered, cubemap=cubemap, surface=True)
     texels = Texels(choose(device), layout, values.shape, None)
     texels.image.write(0, values)
     return Surface(texels)
+
+
+def _values(what: str, array: object) -> np.ndarray[Any, Any]:
+    values, name = host_values(array)
+    _check_no_bits(what, name)
+    return values
+
+
+def _check_no_bits(what: str, name: str) -> None:
+    """bfloat16 lies in uint16, which the hardware has: it would read other numbers."""
+    if name == BFLOAT16:
+        raise ValueError(f"{what}: dtype {name}: the hardware has {', '.join(DTYPES)}")
 
 
 def level_shape(layout: ImageLayout, shape: tuple[int, ...], level: int) -> tuple[int, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gridstride.device.arrays import DeviceArray, empty
+from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
+from gridstride.device.creation import empty
 from gridstride.device.dynamo import graph_break, keep_dynamo_out
 from gridstride.device.kernel import Kernel, named_only
 from gridstride.device.module import Module
@@ -168,8 +169,8 @@ class TritonKernel(Kernel):
                 f"{self.name}: {name} is a {spelled}: give the array itself, on the device (gs.to_device), "
                 f"not a {type(value).__name__}"
             )
-        if len(value.shape) != rank or str(value.dtype) != dtype:
-            raise LaunchError(f"{self.name}: {name} is a {spelled}, not {value.dtype} of shape {value.shape}")
+        if len(value.shape) != rank or value.dtype_name != dtype:
+            raise LaunchError(f"{self.name}: {name} is a {spelled}, not {value.dtype_name} of shape {value.shape}")
         yield tensor_map(value, box, swizzle=swizzle)
         yield from value.shape
         yield from (stride // value.dtype.itemsize for stride in value.strides)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.device.element_types import BFLOAT16, check_dtype
+
 
 @dataclass(slots=True)
 class ArrayView:
@@ -44,8 +46,32 @@ def array_view(value: object) -> ArrayView | None:
     return adapter(value)
 
 
+def host_values(host: object) -> tuple[np.ndarray[Any, Any], str]:
+    """The values of an array, CPU tensor or nested sequence, C-contiguous, and the name of their dtype.
+
+    ValueError for elements that cannot go to a device.
+    """
+    own = host_array(host)
+    array = np.asarray(host) if own is None else own
+    check_dtype(array.dtype)
+    values = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray turns () into (1,)
+    return values, held_name(host, array)
+
+
+def held_name(host: object, array: np.ndarray[Any, Any]) -> str:
+    """The dtype of what an object holds, whose values `array` has: "bfloat16" where they are bits."""
+    name: str = array.dtype.name
+    if isinstance(host, np.ndarray):
+        return name
+    dtype = str(getattr(host, "dtype_name", None) or getattr(host, "dtype", ""))
+    return BFLOAT16 if dtype.removeprefix("torch.") == BFLOAT16 else name
+
+
 def host_array(value: object) -> np.ndarray[Any, Any] | None:
-    """`value`'s own memory as a NumPy array, where it is a NumPy array or a CPU tensor; else None."""
+    """`value`'s own memory as a NumPy array, where it is a NumPy array or a CPU tensor; else None.
+
+    Of a bfloat16 tensor its bits, as uint16.
+    """
     if isinstance(value, np.ndarray):
         return value
     torch = sys.modules.get("torch")
@@ -144,8 +170,11 @@ def _c_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: in
 
 
 def _torch_numpy(tensor: Any) -> np.ndarray[Any, Any]:
-    """A CPU tensor's memory under a NumPy dtype; TypeError, from PyTorch, for a dtype that NumPy lacks."""
-    array: np.ndarray[Any, Any] = tensor.detach().numpy()
+    """A CPU tensor's memory under a NumPy dtype; TypeError, from PyTorch, for another dtype that NumPy lacks."""
+    torch, own = sys.modules["torch"], tensor.detach()
+    if own.dtype is torch.bfloat16:
+        own = own.view(torch.uint16)
+    array: np.ndarray[Any, Any] = own.numpy()
     return array
 
 

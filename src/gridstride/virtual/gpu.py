@@ -8,7 +8,6 @@ import numbers
 import operator
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Dim3, Event, OutOfDeviceMemory, Piece, Stream
+from gridstride.protocol import DeviceError, DeviceProperties, Dim3, OutOfDeviceMemory, Piece
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import caller, leaks
@@ -32,6 +31,7 @@ from gridstride.virtual.machine.memory.touched import Touched
 from gridstride.virtual.machine.memory.uninitialised_map import Unset
 from gridstride.virtual.machine.schedule import Schedule, seeded
 from gridstride.virtual.machine.session import Room
+from gridstride.virtual.machine.streams import PRIORITIES, VirtualEvent, VirtualRecording, VirtualStream
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
 
@@ -227,6 +227,31 @@ class VirtualGPU:
             self.callers.pop(address, None)
             self.unset.freed(address)
 
+    def allocate_managed(self, nbytes: int) -> int:
+        """Address of fresh device memory that the rest of this process may read and write, too."""
+        address = self.allocate(nbytes)
+        self.expose(address, nbytes)
+        return address
+
+    # All memory of this device lies in the host's, where it stays.
+    allocate_pinned = allocate_managed
+
+    def free_pinned(self, address: int) -> None:
+        """Gives back what `allocate_pinned` gave."""
+        self.free(address)
+
+    def expose(self, address: int, nbytes: int) -> None:
+        """Has the sanitizer take bytes for written: others in this process may write there, unseen."""
+        with self.lock:
+            self.unset.written(self.arena, address, nbytes)
+
+    def give_away(self, stream: int | None) -> None:
+        """Nothing is ever outstanding."""
+
+    def holds(self, address: int, nbytes: int) -> bool:
+        """Whether bytes of this process lie inside one of the device's allocations."""
+        return self.arena.holds(address, nbytes)
+
     def abandon(self, end: Callable[..., object], *args: object) -> None:
         """Calls `end` of something that is gone: now or, while the device is in use, once it no longer is.
 
@@ -290,56 +315,28 @@ class VirtualGPU:
             return VirtualModule(self, tuple(pieces))
 
     # -- time ---------------------------------------------------------------------------------------------------------
-    def stream(self) -> VirtualStream:
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of a stream, as NVIDIA's GPUs have them; nothing overtakes here."""
+        return PRIORITIES
+
+    def stream(self, priority: int = 0) -> VirtualStream:
         """A new stream; work on the virtual GPU is done when a call returns."""
         return VirtualStream(next(self._handles))
 
-    def event(self) -> VirtualEvent:
+    def event(self, timing: bool = True) -> VirtualEvent:
         """A new event."""
         return VirtualEvent()
+
+    def recording(self) -> VirtualRecording:
+        """A new recording, which runs the work in its order when it is launched."""
+        return VirtualRecording()
 
     def synchronize(self) -> None:
         """Nothing is ever outstanding: a launch returns when it is done."""
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.properties.name}, {self.workers} workers{', sanitize' if self.sanitize else ''}>"
-
-
-class VirtualStream:
-    """A queue that is always empty."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-
-    def synchronize(self) -> None:
-        """Returns at once."""
-
-    def wait(self, event: Event) -> None:
-        """Returns at once: the event's work is done."""
-
-
-class VirtualEvent:
-    """A moment of the host's clock: virtual time is not GPU time, and no verdict uses it."""
-
-    def __init__(self) -> None:
-        self._at: float | None = None
-
-    def record(self, stream: Stream | None = None) -> None:
-        """Marks now."""
-        self._at = time.perf_counter()
-
-    def synchronize(self) -> None:
-        """Returns at once."""
-
-    @property
-    def done(self) -> bool:
-        return True
-
-    def elapsed_ms(self, start: Event) -> float:
-        """Milliseconds on the host's clock from `start` to this event."""
-        if not isinstance(start, VirtualEvent) or self._at is None or start._at is None:
-            raise DeviceError("elapsed_ms of an event that was never recorded")
-        return 1e3 * (self._at - start._at)
 
 
 def _schedule(schedule: Schedule | None) -> Schedule | None:

@@ -10,7 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from gridstride.device.arrays import DeviceArray, empty, to_device
+from gridstride.device.arrays import DeviceArray
+from gridstride.device.creation import empty, to_device
 from gridstride.judge.problem import Array, Case, Parameter, Problem, Signature, Sizes, Values
 from gridstride.protocol import Device
 from gridstride.virtual.gpu import VirtualGPU

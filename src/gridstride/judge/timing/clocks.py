@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.device.arrays import empty
 from gridstride.device.choice import use
+from gridstride.device.creation import empty
 from gridstride.device.module import cuda
 from gridstride.protocol import Device
 
