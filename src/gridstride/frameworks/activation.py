@@ -1,0 +1,85 @@
+"""Setting Triton's driver, and setting it back."""
+
+from __future__ import annotations
+
+import warnings
+from types import TracebackType
+from typing import Any
+
+from gridstride.compiler.frontends import require
+from gridstride.device.driver import physical_count
+
+_TRITON = (3, 6)
+_TORCH = (2, 11)
+
+
+class Activation:
+    """Triton on the virtual GPU from the moment that this is made; at the end of a `with` the driver before is back.
+
+    `active` is False where a physical GPU is, on which Triton is left to run as ever.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, Any] | None = None
+        triton = require("triton", distribution="triton", at_least=_TRITON, install="'triton>=3.6'", what="Triton")
+        torch = require("torch", distribution="torch", at_least=_TORCH, install="'torch>=2.11'", what="PyTorch")
+        self.active = not (physical_count() or torch.cuda.is_available())
+        if not self.active:
+            warnings.warn(
+                "there is a physical GPU here: Triton runs on it as ever, and gridstride.frameworks.triton() changes "
+                "nothing. CUDA_VISIBLE_DEVICES= (empty) hides the GPU",
+                stacklevel=3,
+            )
+        elif triton.knobs.runtime.interpret:
+            raise RuntimeError("TRITON_INTERPRET=1 leaves nothing to compile for the virtual GPU: unset it")
+        else:
+            self._before = _set()
+
+    def __enter__(self) -> Activation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.deactivate()
+
+    def deactivate(self) -> None:
+        """Give Triton the driver that it had before."""
+        before, self._before = self._before, None
+        if before is not None:
+            _put_back(before)
+
+    def __repr__(self) -> str:
+        return f"<Triton {'on the virtual GPU' if self.active else 'on the physical GPU, as ever'}>"
+
+
+def _set() -> dict[str, Any] | None:
+    """Our driver, stage hook and benchmarks in Triton's places; what was there before, None where ours were."""
+    import triton.testing
+    from triton import knobs
+    from triton.runtime.driver import driver
+
+    from gridstride.frameworks.observers import benchmark
+    from gridstride.frameworks.triton_driver import VirtualDriver, hand_over_ptx
+
+    if isinstance(driver._active, VirtualDriver):
+        return None
+    names = ("do_bench", "do_bench_cudagraph")
+    before = {name: getattr(triton.testing, name) for name in names}
+    before |= {"driver": driver._active, "stages": knobs.runtime.add_stages_inspection_hook}
+    driver.set_active(VirtualDriver())
+    knobs.runtime.add_stages_inspection_hook = hand_over_ptx
+    for name in names:
+        setattr(triton.testing, name, benchmark)
+    return before
+
+
+def _put_back(before: dict[str, Any]) -> None:
+    import triton.testing
+    from triton import knobs
+    from triton.runtime.driver import driver
+
+    driver.set_active(before.pop("driver"))
+    knobs.runtime.add_stages_inspection_hook = before.pop("stages")
+    for name, value in before.items():
+        setattr(triton.testing, name, value)
