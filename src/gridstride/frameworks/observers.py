@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -45,11 +46,16 @@ def predicted_ms(call: Callable[[], object]) -> float:
     return sum(run.predicted.ms for run in runs) if runs else float("nan")
 
 
-def benchmark(call: Callable[[], object], quantiles: Sequence[float] | None = None, **_: Any) -> list[float] | float:
+def benchmark(
+    call: Callable[[], object], *_: Any, quantiles: Sequence[float] | None = None, return_mode: str = "mean", **__: Any
+) -> list[float] | float:
     """The place of triton.testing.do_bench: predicted milliseconds of one call, for each of `quantiles`.
 
-    A prediction has no spread, so all quantiles are equal; nan, which sorts nowhere, becomes infinity.
+    A prediction has no spread, so all are equal, and nothing is repeated. What launches no kernel takes inf, since nan
+    could not be ranked.
     """
     ms = predicted_ms(call)
-    ms = ms if ms == ms else float("inf")
-    return [ms] * len(quantiles) if quantiles else ms
+    ms = float("inf") if math.isnan(ms) else ms
+    if quantiles:
+        return [ms] * len(quantiles)
+    return [ms] if return_mode == "all" else ms

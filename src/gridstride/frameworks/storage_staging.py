@@ -60,7 +60,9 @@ def _storage(kernel: str, name: str, tensor: Any) -> HostArgument | None:
             raise LaunchError(f"{kernel}: {name} is a {type(tensor).__name__}: pass a CPU tensor")
         tensor = tensor.base
     if tensor.device.type != "cpu":
-        raise LaunchError(f"{kernel}: {name} is on {tensor.device}, the kernel runs on a virtual GPU: pass a CPU tensor")
+        raise LaunchError(
+            f"{kernel}: {name} is on {tensor.device}, the kernel runs on a virtual GPU: pass a CPU tensor"
+        )
     storage = tensor.untyped_storage()
     if not storage.nbytes():
         return None

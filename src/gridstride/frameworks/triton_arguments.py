@@ -98,5 +98,7 @@ def _element(kernel: str, name: str, value: Any) -> np.dtype[Any]:
     if spelled in ("float16", "float32", "float64"):
         return np.dtype(spelled)
     if value.padding == "nan":
-        raise LaunchError(f'{kernel}: {name} has padding="nan" for {spelled}: the virtual GPU fills float16 and float32')
+        raise LaunchError(
+            f'{kernel}: {name} has padding="nan" for {spelled}: the virtual GPU fills float16 and float32'
+        )
     return np.dtype(f"uint{8 * value.base.element_size()}")

@@ -21,9 +21,7 @@ STAGES_KEY = "gridstride-ptx"
 class Utilities:
     """Loading of compiled kernels and limits of the chip, as `triton.runtime.driver.active.utils` has them."""
 
-    def load_binary(
-        self, name: str, kernel: bytes, shared: int, device: object
-    ) -> tuple[None, Binary, int, int, int]:
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: object) -> tuple[None, Binary, int, int, int]:
         """(module, function, registers per thread, bytes spilled, most threads in a block) of a kernel's PTX.
 
         There is no module, so nothing is left for Triton to unload, perhaps when another driver is active.
