@@ -14,8 +14,9 @@ import gridstride as gs
 
 triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
-from gridstride.frameworks.triton_driver import VirtualDriver, hand_over_ptx  # noqa: E402
 from triton.runtime.driver import driver  # noqa: E402
+
+from gridstride.frameworks.triton_driver import VirtualDriver, hand_over_ptx  # noqa: E402
 
 ACTIVATION = "gridstride.frameworks.activation"
 SCRIPT = """
@@ -79,7 +80,7 @@ def test_a_missing_library_is_named_with_the_command_that_brings_it(module: str,
 @pytest.mark.usefixtures("no_gpu")
 def test_the_interpreter_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    with pytest.raises(RuntimeError, match="TRITON_INTERPRET=1 .*: unset it"):
+    with pytest.raises(RuntimeError, match=r"TRITON_INTERPRET=1 .*: unset it"):
         gs.frameworks.triton()
 
 

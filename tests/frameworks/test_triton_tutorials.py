@@ -87,7 +87,7 @@ def matmul_kernel(
     a = a_ptr + i[:, None] * am + inner[None, :] * ak
     b = b_ptr + inner[:, None] * bk + j[None, :] * bn
     total = tl.zeros((M, N), dtype=tl.float32)
-    for step in range(0, tl.cdiv(k, K)):
+    for step in range(tl.cdiv(k, K)):
         left = tl.load(a, mask=inner[None, :] < k - step * K, other=0.0)
         right = tl.load(b, mask=inner[:, None] < k - step * K, other=0.0)
         total = tl.dot(left, right, total)

@@ -74,7 +74,7 @@ class VirtualDriver(DriverBase):  # type: ignore[misc]
         return GPUTarget("cuda", self.get_current_device(), WARP)
 
     def get_current_device(self) -> int:
-        """The chip's compute capability, 90 for 9.0: what Triton compiled is kept by it, and does for all such chips."""
+        """The chip's capability, 90 for 9.0: Triton keeps what it compiled by it, which does for all such chips."""
         major, minor = virtual_gpu().properties.compute_capability
         return 10 * major + minor
 
