@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class TritonSource:
-    """A Triton function, compiled for each chip as it is asked for; `codes` are what was made of it before, by chip."""
+    """A Triton function, compiled for each chip as it is asked for."""
 
-    def __init__(self, function: TritonFunction, codes: Mapping[str, TritonCode] | None = None) -> None:
+    def __init__(self, function: TritonFunction) -> None:
         self.function = function
         self.filename = function.place.file
         self.text = function.place.text
-        self._codes: dict[str, TritonCode] = dict(codes or {})
+        self._codes: dict[str, TritonCode] = {}
 
     @property
     def signatures(self) -> Mapping[str, Signature]:

@@ -1,15 +1,17 @@
-"""Python frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton."""
+"""Python frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton, torch.compile."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from gridstride.frameworks.observers import observed
 
 if TYPE_CHECKING:
     from gridstride.frameworks.activation import Activation
+    from gridstride.frameworks.explanation import Explanation
 
-__all__ = ["TRITON_VARIABLE", "observed", "triton", "triton_from_environment"]
+__all__ = ["TRITON_VARIABLE", "explain", "observed", "triton", "triton_from_environment"]
 
 TRITON_VARIABLE = "GRIDSTRIDE_TRITON"
 
@@ -23,6 +25,17 @@ def triton() -> Activation:
     from gridstride.frameworks.activation import Activation
 
     return Activation()
+
+
+def explain(function: Callable[..., Any], *args: Any, backward: bool = False, **named: Any) -> Explanation:
+    """The kernels that torch.compile makes of `function` for the virtual GPU, counted in one call of it.
+
+    `backward`: gradients of the result's sum too. PyTorch forgets what it compiled before. RuntimeError where Triton or
+    PyTorch is missing, or a physical GPU is there.
+    """
+    from gridstride.frameworks.explanation import explain
+
+    return explain(function, *args, backward=backward, **named)
 
 
 def triton_from_environment(value: str | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -51,6 +53,17 @@ class Activation:
 
     def __repr__(self) -> str:
         return f"<Triton {'on the virtual GPU' if self.active else 'on the physical GPU, as ever'}>"
+
+
+@contextmanager
+def virtual_driver() -> Iterator[None]:
+    """Our driver for a while, wherever Triton is fit for it; costs next to nothing where it is set already."""
+    before = _set()
+    try:
+        yield
+    finally:
+        if before is not None:
+            _put_back(before)
 
 
 def _set() -> dict[str, Any] | None:

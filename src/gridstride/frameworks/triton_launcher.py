@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.python.python_function import FunctionSource
-from gridstride.compiler.python.triton import TritonFunction, compiled_code
+from gridstride.compiler.python.triton import TritonFunction, compiled_code, triton_signature
 from gridstride.compiler.python.triton_messages import file_of, first_line
 from gridstride.device.arrays import empty
 from gridstride.device.choice import device as choose
 from gridstride.device.module import Module
-from gridstride.device.python_sources import TritonSource
+from gridstride.device.sources import Unit
 from gridstride.frameworks.observers import watching
 from gridstride.frameworks.storage_staging import StorageStaging
 from gridstride.frameworks.triton_arguments import arguments, device_values, runtime_types
@@ -22,6 +22,7 @@ from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 
 if TYPE_CHECKING:
+    from gridstride.compiler import Signature
     from gridstride.compiler.python.triton import TritonCode
     from gridstride.device.kernel import Kernel
 
@@ -39,6 +40,20 @@ def virtual_gpu() -> VirtualGPU:
     return device
 
 
+class CompiledSource:
+    """What Triton's runtime has compiled, as the source of a module: the same PTX for any chip, which may refuse it."""
+
+    def __init__(self, function: TritonFunction, code: TritonCode) -> None:
+        self.filename = function.place.file
+        self.text = function.place.text
+        self.signatures: Mapping[str, Signature] = {function.name: triton_signature(function, code.hidden)}
+        self._unit = Unit(code.ptx)
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """The PTX that there is."""
+        return self._unit
+
+
 class Binary:
     """The PTX that stands in the place of a cubin, and the kernel that was loaded from it."""
 
@@ -54,8 +69,7 @@ class Binary:
         if self._loaded is None:
             function = _function(self.entry, source, metadata)
             code = compiled_code(function, metadata, self.ptx)
-            module = Module(TritonSource(function, {choose().properties.arch: code}))
-            self._loaded = module[self.entry], code
+            self._loaded = Module(CompiledSource(function, code))[self.entry], code
         return self._loaded
 
 
