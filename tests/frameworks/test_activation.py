@@ -52,11 +52,21 @@ def test_what_was_there_before_is_put_back() -> None:
         assert triton.knobs.runtime.add_stages_inspection_hook is hand_over_ptx
         with gs.frameworks.triton():
             pass
-        assert isinstance(driver.active, VirtualDriver)  # the inner one found it set, and leaves it
+        assert isinstance(driver.active, VirtualDriver)
         assert repr(outer) == "<Triton on the virtual GPU>"
     assert (driver._active, triton.testing.do_bench) == (before, bench)
     assert triton.knobs.runtime.add_stages_inspection_hook is stages
     outer.deactivate()  # a second time does nothing
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_last_to_leave_puts_it_back() -> None:
+    before = driver._active
+    first, second = gs.frameworks.triton(), gs.frameworks.triton()
+    first.deactivate()
+    assert isinstance(driver.active, VirtualDriver)
+    second.deactivate()
+    assert driver._active is before
 
 
 @pytest.mark.parametrize("where", [f"{ACTIVATION}.physical_count", "torch.cuda.is_available"])

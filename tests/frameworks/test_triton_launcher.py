@@ -214,3 +214,54 @@ def test_an_older_chip_has_kernels_of_its_own() -> None:
         assert triton.runtime.driver.active.get_current_target().arch == 80
         scale_kernel[(1,)](x, y, 1, 32, 4.0, BLOCK=32)
     assert torch.equal(y, 4 * x)
+
+
+@pytest.mark.parametrize("options", [{"num_ctas": 2}, {"launch_cooperative_grid": True}, {"num_stages": 1}], ids=str)
+def test_clusters_and_cooperative_grids(options) -> None:
+    x, y = torch.arange(512.0), torch.zeros(512)
+    scale_kernel[(2,)](x, y, 1, 512, 2.0, BLOCK=256, **options)
+    assert torch.equal(y, 2 * x)
+
+
+@triton.jit(noinline=True)
+def plus_one(x):
+    return x + 1
+
+
+@triton.jit
+def printing_kernel(x_ptr, count_ptr, n):
+    i = tl.program_id(0)
+    tl.atomic_add(count_ptr, 1)
+    tl.device_print("seen", plus_one(tl.load(x_ptr + i)))
+    tl.device_assert(i < n, "too many programs")
+
+
+def test_prints_asserts_and_atomics(capfd: pytest.CaptureFixture[str]) -> None:
+    x, count = torch.tensor([5, 6]), torch.zeros(1, dtype=torch.int32)
+    printing_kernel[(2,)](x, count, 2, num_warps=1)
+    assert count.item() == 2
+    assert {line.split()[-1] for line in capfd.readouterr().out.splitlines() if "seen" in line} == {"6", "7"}
+    with pytest.raises(gs.KernelFault, match="too many programs"):
+        printing_kernel[(2,)](x, count, 1, num_warps=1, debug=True)
+
+
+def test_launches_under_torch_compile_end_the_graph() -> None:
+    def scaled(x):
+        y = torch.zeros_like(x)
+        scale_kernel[(1,)](x, y, 1, x.numel(), 3.0, BLOCK=64)
+        return y + 1
+
+    x = torch.arange(50.0)
+    assert torch.equal(torch.compile(scaled, backend="eager")(x), 3 * x + 1)
+    torch._dynamo.reset()
+
+
+@triton.jit
+def racing_kernel(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.program_id(0) * BLOCK // 2 + tl.arange(0, BLOCK), tl.program_id(0).to(tl.float32))
+
+
+def test_the_sanitizer_sees_what_programs_do_to_one_another() -> None:
+    with gs.use(gs.VirtualGPU(sanitize=True, workers=1)), pytest.raises(gs.KernelFault, match="race") as caught:
+        racing_kernel[(4,)](torch.zeros(256), BLOCK=64)
+    assert caught.value.line == racing_kernel.starting_line_number + 2

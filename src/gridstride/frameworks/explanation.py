@@ -104,14 +104,13 @@ def _differentiable(result: Any) -> list[Any]:
 
 
 def _explanation(runs: Sequence[Run], found: Sequence[KernelLines]) -> Explanation:
-    lines: dict[str, list[PythonLine]] = {}
+    lines: dict[str, dict[PythonLine, None]] = {}  # in the order in which they are met
     for graph in found:
         for numbered, stacks in graph.items():
-            known = lines.setdefault(numbered.partition(":")[0], [])
-            known += [line for line in _places(stacks) if line not in known]
-    kernels = [ExplainedKernel(run.kernel, run, lines.get(run.kernel, ())) for run in runs]
+            lines.setdefault(numbered.partition(":")[0], {}).update(dict.fromkeys(_places(stacks)))
+    kernels = [ExplainedKernel(run.kernel, run, tuple(lines.get(run.kernel, ()))) for run in runs]
     launched = {run.kernel for run in runs}
-    return Explanation(kernels, [(name, known) for name, known in lines.items() if name not in launched])
+    return Explanation(kernels, [(name, tuple(known)) for name, known in lines.items() if name not in launched])
 
 
 def _places(stacks: Sequence[str]) -> Iterator[PythonLine]:

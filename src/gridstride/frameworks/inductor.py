@@ -46,7 +46,8 @@ def _compile(*args: Any, **named: Any) -> Any:
     """Inductor's own compilation, of a forward graph or, later, of its backward graph."""
     with virtual_driver(), cpu_backend():
         compiled = compile_fx_inner(*args, **named)
-    compiled.current_callable = _under_our_driver(compiled.current_callable)
+    if hasattr(compiled, "current_callable"):  # a graph that computes nothing is a plain function
+        compiled.current_callable = _under_our_driver(compiled.current_callable)
     found = graphs.get()
     if found is not None:
         found.append(json.loads(getattr(compiled, "inductor_provenance_stack_traces_str", None) or "{}"))
@@ -64,6 +65,6 @@ def _under_our_driver(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """`function` compiled for the virtual GPU with Inductor's `options`, by no name, so that none need be registered."""
+    """`function` compiled for the virtual GPU with Inductor's `options`; no name need be registered."""
     made: Callable[..., Any] = torch.compile(function, backend=compile_graph, options=options)
     return made
