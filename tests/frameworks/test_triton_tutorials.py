@@ -167,3 +167,46 @@ def test_layer_norm_forward(dtype: torch.dtype) -> None:
     y = LayerNorm.apply(x.requires_grad_(), weight.requires_grad_(), bias.requires_grad_(), 1e-5)
     wanted = torch.nn.functional.layer_norm(x.float(), (500,), weight.float(), bias.float(), 1e-5)
     torch.testing.assert_close(y.float(), wanted, rtol=2e-2, atol=1e-5 if dtype == torch.float32 else 3e-2)
+
+
+def set_blocks(args) -> None:
+    """What the tutorial's pre_hook does: descriptors get the blocks of the configuration."""
+    for name, rows in [("q_desc", "M"), ("k_desc", "N"), ("v_desc", "N"), ("o_desc", "M")]:
+        args[name].block_shape = [args[rows], args["D"]]
+
+
+@triton.jit
+def attend(q, k_desc, v_desc, offset, scale, length, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    largest = tl.full([M], -float("inf"), tl.float32)
+    total, out = tl.zeros([M], tl.float32), tl.zeros([M, D], tl.float32)
+    for start in tl.range(0, length, N):
+        scores = tl.dot(q, k_desc.load([offset + start, 0]).T) * scale
+        newest = tl.maximum(largest, tl.max(scores, 1))
+        p, shrink = tl.math.exp2(scores - newest[:, None]), tl.math.exp2(largest - newest)
+        total = total * shrink + tl.sum(p, 1)
+        out = tl.dot(p.to(tl.float16), v_desc.load([offset + start, 0]), out * shrink[:, None])
+        largest = newest
+    return out / total[:, None]
+
+
+@triton.autotune(
+    configs=[triton.Config({"M": 64, "N": n}, num_stages=2, num_warps=4, pre_hook=set_blocks) for n in (32, 64)],
+    key=["length", "D"],
+)
+@triton.jit
+def attention_kernel(q_desc, k_desc, v_desc, o_desc, scale, length, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    offset = tl.program_id(1) * length
+    row = offset + tl.program_id(0) * M
+    out = attend(q_desc.load([row, 0]), k_desc, v_desc, offset, scale * 1.44269504, length, M, N, D)
+    o_desc.store([row, 0], out.to(tl.float16))
+
+
+def test_fused_attention_over_descriptors() -> None:
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    q, k, v = (normal(1, 2, 128, 64, seed=seed, dtype=torch.float16) for seed in (1, 2, 3))
+    out = torch.empty_like(q)
+    described = (TensorDescriptor(each, [256, 64], [64, 1], [1, 1]) for each in (q, k, v, out))
+    attention_kernel[lambda meta: (triton.cdiv(128, meta["M"]), 2)](*described, 64**-0.5, 128, D=64)
+    wanted = torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), v.float())
+    torch.testing.assert_close(out.float(), wanted, rtol=2e-3, atol=2e-3)
