@@ -41,6 +41,16 @@ def runtime_types(signature: Mapping[str, Any]) -> dict[str, str]:
     return {each.name: each.type for each in arguments(signature, [_Nested()] * len(signature))}
 
 
+def check_descriptors(kernel: str, signature: Mapping[str, Any], metas: Sequence[Any] | None) -> None:
+    """LaunchError for descriptors that Triton took apart, which it does for chips that have no tensor copies."""
+    names = [name for name, spelled in runtime_types(signature).items() if spelled.startswith(_DESCRIPTOR)]
+    if len(names) != len(metas or ()):
+        raise LaunchError(
+            f"{kernel}: {', '.join(names)}: tensor descriptors as arguments need a chip with tensor copies (TMA): "
+            'gs.use(gs.VirtualGPU("h200")), or let the kernel make them with tl.make_tensor_descriptor'
+        )
+
+
 def arguments(signature: Mapping[str, Any], values: Sequence[Any]) -> list[Argument]:
     """The runtime arguments among those of a launch, which has all, constants too."""
     return [each for pair in zip(signature.items(), values, strict=True) for each in _flat(*pair[0], pair[1])]
@@ -80,7 +90,7 @@ def _descriptor(
 ) -> Iterator[Any]:
     """Of a triton.tools.tensor_descriptor.TensorDescriptor, whose strides are in elements."""
     value = each.value
-    if value.round_f32_to_tf32:
+    if getattr(value, "round_f32_to_tf32", False):  # older versions have none
         raise LaunchError(f"{kernel}: {each.name} has round_f32_to_tf32=True, which the virtual GPU does not know")
     dtype = _element(kernel, each.name, value)
     elements = staging.remaining(each.name) // dtype.itemsize

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from gridstride.compiler.python.python_function import FunctionSource
 from gridstride.compiler.python.triton import TritonFunction, compiled_code, triton_signature
@@ -16,7 +16,7 @@ from gridstride.device.module import Module
 from gridstride.device.sources import Unit
 from gridstride.frameworks.observers import watching
 from gridstride.frameworks.storage_staging import StorageStaging
-from gridstride.frameworks.triton_arguments import arguments, device_values, runtime_types
+from gridstride.frameworks.triton_arguments import arguments, check_descriptors, device_values, runtime_types
 from gridstride.protocol import DeviceError
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
@@ -93,6 +93,7 @@ class Launcher:
     def __init__(self, source: Any, metadata: Any) -> None:
         if not hasattr(source, "fn"):
             raise DeviceError(f"{metadata.name}: kernels from files of Triton's own code are not run, functions are")
+        check_descriptors(metadata.name, source.signature, getattr(metadata, "tensordesc_meta", None))
         self._source = source
         self._metadata = metadata
 
@@ -147,7 +148,12 @@ def _run(kernel: Kernel, values: Sequence[Any], how: dict[str, Any]) -> None:
         raise KernelFault(run.findings, run.source)
 
 
-@functools.lru_cache(maxsize=1024)
+_binaries: WeakValueDictionary[tuple[str, bytes, str], Binary] = WeakValueDictionary()
+
+
 def binary(entry: str, ptx: bytes, arch: str) -> Binary:
-    """The PTX of a compiled kernel, the same one each time Triton loads it on a chip of `arch`."""
-    return Binary(entry, ptx.decode())
+    """The PTX of a compiled kernel, the same one each time Triton loads it on a chip of `arch`, while it is in use."""
+    known = _binaries.get((entry, ptx, arch))
+    if known is None:
+        known = _binaries[entry, ptx, arch] = Binary(entry, ptx.decode())
+    return known
