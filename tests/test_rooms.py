@@ -12,8 +12,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
-    *"plain one_message protocol compiler virtual device extension testing judge kernels ops programs export".split(),
-    *"profile models train serve course workbench commands cli".split(),
+    *"plain one_message protocol compiler virtual device extension testing judge kernels ops programs".split(),
+    *"frameworks export profile models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 

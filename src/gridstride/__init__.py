@@ -6,6 +6,7 @@ Names are imported when first used, so that `import gridstride` and the command 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 WINDOWS = "GridStride runs on Linux; on Windows run it in WSL2: `wsl --install`, then pip install gridstride there"
@@ -14,6 +15,7 @@ TYPE_CHECKING = False  # type checkers take the name for true; importing typing 
 if TYPE_CHECKING:
     from typing import Any
 
+    from gridstride import frameworks as frameworks
     from gridstride.compiler import CompileError as CompileError
     from gridstride.compiler import CompileWarning as CompileWarning
     from gridstride.device.adopted import from_dlpack as from_dlpack
@@ -113,12 +115,12 @@ _HOMES = {
     "zeros": "device.creation",
 }
 
-__all__ = ["device", *sorted(_HOMES)]  # noqa: PLE0604  (`device` is the package, which is callable)
+__all__ = ["device", "frameworks", *sorted(_HOMES)]  # noqa: PLE0604  (`device` is the package, which is callable)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "device":
-        return importlib.import_module("gridstride.device")
+    if name in ("device", "frameworks"):
+        return importlib.import_module(f"gridstride.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"gridstride has no {name!r}; it has {', '.join(__all__)}")
@@ -130,3 +132,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
+
+
+if os.environ.get("GRIDSTRIDE_TRITON"):  # "1" imports Triton and PyTorch now: kernels may be launched at any time
+    importlib.import_module("gridstride.frameworks").triton_from_environment(os.environ["GRIDSTRIDE_TRITON"])

@@ -40,7 +40,8 @@ class KernelParameter:
         if self.dtype.startswith("complex"):
             return np.dtype(self.dtype).itemsize
         vector = _VECTOR.search(self.type)
-        scalar = 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
+        known = {"bfloat16": 2, "float8": 1}.get(self.dtype.partition("_")[0])  # NumPy alone has neither
+        scalar = known or np.dtype(self.dtype).itemsize
         return scalar * (int(vector[1]) if vector else 1)
 
 

@@ -168,7 +168,7 @@ class Staging:
     def _place(self, group: Sequence[HostArgument]) -> None:
         start = group[0].address
         end = max(each.address + each.array.nbytes for each in group)
-        buffer = self._device.allocate(end - start)
+        buffer = self._allocate(start, end - start)
         self._buffers.append(buffer)
         copied: set[tuple[int, int]] = set()
         for argument in group:
@@ -177,6 +177,10 @@ class Staging:
             if extent not in copied:
                 copied.add(extent)
                 self._device.copy_in(self._address(argument), argument.array)
+
+    def _allocate(self, start: int, nbytes: int) -> int:
+        """Device memory for the bytes that begin at host address `start`."""
+        return self._device.allocate(nbytes)
 
     def _address(self, argument: HostArgument) -> int:
         return argument.address + self._shift[argument.address]

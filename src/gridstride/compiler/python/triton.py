@@ -258,7 +258,11 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
             compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # Triton raises its own errors, MLIR's RuntimeError, and whatever static code raises
         raise explained(wanted, error) from error
-    known, ptx = compiled.metadata, compiled.asm["ptx"]
+    return compiled_code(wanted, compiled.metadata, compiled.asm["ptx"], compiled.asm["ttir"])
+
+
+def compiled_code(wanted: TritonFunction, known: Any, ptx: str, ttir: str = "") -> TritonCode:
+    """What Triton made of a function, from its metadata and its PTX; without its `ttir` no load counts as masked."""
     return TritonCode(
         ptx=_in_their_lines(ptx),
         entry=known.name,
@@ -267,7 +271,7 @@ def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> Tri
         scratch=getattr(known, "global_scratch_size", 0),
         hidden=_parameter_count(ptx) - sum(len(_parameters(*each)) for each in wanted.types.items()),
         boxes=[_box(each) for each in getattr(known, "tensordesc_meta", None) or ()],
-        without_other=list(loads_without_other(compiled.asm["ttir"])),
+        without_other=list(loads_without_other(ttir)),
     )
 
 

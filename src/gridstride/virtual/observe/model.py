@@ -23,7 +23,7 @@ class Model:
         self.chip: Chip = module.device.model
         self.grid, self.block, self.shared = grid, block, shared
         self._counted = counted
-        self._registers = functools.partial(_registers, kernel)
+        self._registers = functools.partial(kernel_registers, kernel)
 
     def __getstate__(self) -> dict[str, Any]:
         """What can leave the process: the registers are looked up now, where the kernel still is."""
@@ -75,7 +75,8 @@ class Model:
         return GridShape(grid[0] * grid[1] * grid[2], -(-threads // 32), max(1, held.blocks))
 
 
-def _registers(kernel: Kernel) -> Registers:
+def kernel_registers(kernel: Kernel) -> Registers:
+    """Registers per thread of a loaded kernel."""
     module = kernel.module
     arch = module.device.properties.arch
     alone = module.pieces[0].ptx if len(module.pieces) == 1 else None  # ptxas does not know what is linked later

@@ -1,0 +1,47 @@
+"""Python frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton, torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gridstride.frameworks.observers import observed
+
+if TYPE_CHECKING:
+    from gridstride.frameworks.activation import Activation
+    from gridstride.frameworks.explanation import Explanation
+
+__all__ = ["TRITON_VARIABLE", "explain", "observed", "triton", "triton_from_environment"]
+
+TRITON_VARIABLE = "GRIDSTRIDE_TRITON"
+
+
+def triton() -> Activation:
+    """Have Triton run its kernels on the virtual GPU, with CPU tensors: from here on, or until the end of a `with`.
+
+    Where a physical GPU is, Triton is left as it is: a warning says so and `active` of what is returned is False.
+    RuntimeError, with the command that mends it, where Triton or PyTorch is missing or too old.
+    """
+    from gridstride.frameworks.activation import Activation
+
+    return Activation()
+
+
+def explain(function: Callable[..., Any], *args: Any, backward: bool = False, **named: Any) -> Explanation:
+    """The kernels that torch.compile makes of `function` for the virtual GPU, counted in one call of it.
+
+    `backward`: gradients of the result's sum too. PyTorch forgets what it compiled before. RuntimeError where Triton or
+    PyTorch is missing, or a physical GPU is there.
+    """
+    from gridstride.frameworks.explanation import explain
+
+    return explain(function, *args, backward=backward, **named)
+
+
+def triton_from_environment(value: str | None) -> None:
+    """`triton()` where the variable GRIDSTRIDE_TRITON is "1"; ValueError for what is neither "1" nor "0"."""
+    if value in (None, "", "0"):
+        return
+    if value != "1":
+        raise ValueError(f"{TRITON_VARIABLE}={value!r}: 1 has Triton run on the virtual GPU, 0 leaves it alone")
+    triton()
