@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 from gridstride.compiler.python.python_function import FunctionSource
 from gridstride.compiler.python.triton import TritonFunction, compiled_code, triton_signature
 from gridstride.compiler.python.triton_messages import file_of, first_line
-from gridstride.device.arrays import empty
 from gridstride.device.choice import device as choose
+from gridstride.device.creation import empty
 from gridstride.device.module import Module
 from gridstride.device.sources import Unit
 from gridstride.frameworks.observers import watching

@@ -50,6 +50,53 @@ struct Running {
     float largest, sum;
 };
 
+// -- barriers and copies ----------------------------------------------------------------------------------------------
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ unsigned int address(const void* shared)
+{
+    return static_cast<unsigned int>(__cvta_generic_to_shared(shared));
+}
+
+__device__ __forceinline__ void prepare(Barrier* barrier)  // of one arrival
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barrier)) : "memory");
+}
+
+__device__ __forceinline__ void one_arrives(Barrier* barrier, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 ::"r"(address(barrier)), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void ask(uint4* place, const uint4* from, int vectors, Barrier* there)
+{
+    one_arrives(there, 16 * vectors);
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(address(place)), "l"(from), "r"(16 * vectors), "r"(address(there)) : "memory");
+}
+
+__device__ __forceinline__ void wait(Barrier* there, int parity)
+{
+    unsigned int done;
+    do {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(address(there)), "r"(parity) : "memory");
+    } while (!done);
+}
+
+// Eight bytes into the same place of another block of the cluster, where a barrier counts them.
+__device__ __forceinline__ void tell(Running what, Running* place, Barrier* told, int rank)
+{
+    const unsigned long long bits = (unsigned long long)__float_as_uint(what.sum) << 32 | __float_as_uint(what.largest);
+    asm volatile("{ .reg .b32 to, at;\n"
+                 "mapa.shared::cluster.u32 to, %0, %3;\n"
+                 "mapa.shared::cluster.u32 at, %1, %3;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [to], %2, [at]; }"
+                 ::"r"(address(place)), "r"(address(told)), "l"(bits), "r"(rank) : "memory");
+}
+#endif
+
 // -- sums of a row ----------------------------------------------------------------------------------------------------
 // The sum so far, taken from `from` down, taken from `to` down instead; before the first element both are -Inf.
 __device__ __forceinline__ float rescaled(float sum, float from, float to)
@@ -85,47 +132,27 @@ __device__ __forceinline__ Running of_block(Running thread, int turn)
     return joined(of_warps[turn & 1]);
 }
 
-// What all blocks of a row have. Two places in turn: others may be a row behind the one that writes.
-__device__ __forceinline__ Running of_row(Running block, int blocks, int turn)
+// What blocks of a cluster tell each other. Two places in turn: others may be a row behind the one that writes.
+struct Exchange {
+    Running parts[2][CLUSTER];
+    Barrier told[2];
+};
+
+// What all blocks of a row have. A cluster's barrier would wait for what was written to global memory, too.
+__device__ __forceinline__ Running of_row(Running block, Exchange& exchange, int rank, int blocks, int turn)
 {
 #if __CUDA_ARCH__ >= 900
     if (CLUSTER > 1 && blocks > 1) {
-        __shared__ Running of_blocks[2][CLUSTER];
-        cg::cluster_group cluster = cg::this_cluster();
+        const int place = turn & 1;
+        if (threadIdx.x == 0) one_arrives(&exchange.told[place], sizeof(Running) * CLUSTER);
         if (threadIdx.x < CLUSTER)  // thread b tells block b
-            *cluster.map_shared_rank(&of_blocks[turn & 1][cluster.block_rank()], threadIdx.x) = block;
-        cluster.sync();
-        return joined(of_blocks[turn & 1]);
+            tell(block, &exchange.parts[place][rank], &exchange.told[place], threadIdx.x);
+        wait(&exchange.told[place], turn / 2 & 1);
+        return joined(exchange.parts[place]);
     }
 #endif
     return block;
 }
-
-// -- the ring ---------------------------------------------------------------------------------------------------------
-#if __CUDA_ARCH__ >= 900
-__device__ __forceinline__ unsigned int address(const void* shared)
-{
-    return static_cast<unsigned int>(__cvta_generic_to_shared(shared));
-}
-
-__device__ __forceinline__ void ask(uint4* place, const uint4* from, int vectors, Barrier* there)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-                 ::"r"(address(there)), "r"(16 * vectors) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 ::"r"(address(place)), "l"(from), "r"(16 * vectors), "r"(address(there)) : "memory");
-}
-
-__device__ __forceinline__ void wait(Barrier* there, int parity)
-{
-    unsigned int done;
-    do {
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done) : "r"(address(there)), "r"(parity) : "memory");
-    } while (!done);
-}
-#endif
 
 // -- a slice ----------------------------------------------------------------------------------------------------------
 // This thread's vectors of it, in registers, with the largest element and the sum below it.
@@ -163,7 +190,8 @@ __device__ __forceinline__ void written(uint4* slice, Vector (&kept)[KEPT], int 
 }
 
 // -- rows -------------------------------------------------------------------------------------------------------------
-__device__ void in_two_passes(const ELEMENT* x, ELEMENT* y, int columns, int rank, int blocks, int turn)
+__device__ void in_two_passes(
+    const ELEMENT* x, ELEMENT* y, int columns, Exchange& exchange, int rank, int blocks, int turn)
 {
     Running mine = {-CUDART_INF_F, 0.0f};
     const int first = rank * THREADS + threadIdx.x;
@@ -171,7 +199,7 @@ __device__ void in_two_passes(const ELEMENT* x, ELEMENT* y, int columns, int ran
         const float a = float(x[i]), now = fmaxf(mine.largest, a);
         mine = {now, rescaled(mine.sum, mine.largest, now) + rescaled(1.0f, a, now)};
     }
-    const Running row = of_row(of_block(mine, turn), blocks, turn);
+    const Running row = of_row(of_block(mine, turn), exchange, rank, blocks, turn);
     const float factor = 1.0f / row.sum;
     for (int i = first; i < columns; i += blocks * THREADS)
         y[i] = ELEMENT(__expf(float(x[i]) - row.largest) * factor);
@@ -182,12 +210,19 @@ extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, 1) softmax_bul
 {
     extern __shared__ uint4 places[];
     __shared__ Barrier there[STAGES];
+    __shared__ Exchange exchange;
     const int whole = columns / VECTOR;
     int rank = 0, blocks = 1;  // of a row
 #if __CUDA_ARCH__ >= 900
+    if (threadIdx.x == 0) {
+        for (Barrier& each : there) prepare(&each);
+        for (Barrier& each : exchange.told) prepare(&each);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
     if (CLUSTER > 1 && whole > SLICE) {
         cg::cluster_group cluster = cg::this_cluster();
-        cluster.sync();  // all of them have begun, and their shared memory is there
+        cluster.sync();  // all of them have begun, and their barriers are there
         rank = cluster.block_rank();
         blocks = CLUSTER;
     }
@@ -199,14 +234,8 @@ extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, 1) softmax_bul
         const int begin = min(rank * share, whole), vectors = min(share, whole - begin);
         const uint4* from = reinterpret_cast<const uint4*>(x) + begin;
         uint4* to = reinterpret_cast<uint4*>(y) + begin;
-        if (threadIdx.x == 0) {
-            for (int s = 0; s < STAGES; ++s)
-                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&there[s])) : "memory");
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-            for (int s = 0; s < STAGES && first + (long long)s * step < rows && vectors; ++s)
-                ask(places + s * share, from + (first + (long long)s * step) * whole, vectors, &there[s]);
-        }
-        __syncthreads();
+        for (int s = 0; threadIdx.x == 0 && s < STAGES && first + (long long)s * step < rows && vectors; ++s)
+            ask(places + s * share, from + (first + (long long)s * step) * whole, vectors, &there[s]);
         int turn = 0;
         for (long long row = first; row < rows; row += step, ++turn) {
             const int stage = turn % STAGES;
@@ -216,12 +245,12 @@ extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, 1) softmax_bul
             const long long later = row + (long long)STAGES * step;
             if (threadIdx.x == 0 && later < rows && vectors)  // all have taken their shares of this place
                 ask(places + stage * share, from + later * whole, vectors, &there[stage]);
-            written(to + row * whole, kept, vectors, of_row(block, blocks, turn));
+            written(to + row * whole, kept, vectors, of_row(block, exchange, rank, blocks, turn));
         }
         return;
     }
 #endif
     int turn = 0;
     for (long long row = first; row < rows; row += step, ++turn)
-        in_two_passes(x + row * columns, y + row * columns, columns, rank, blocks, turn);
+        in_two_passes(x + row * columns, y + row * columns, columns, exchange, rank, blocks, turn);
 }
