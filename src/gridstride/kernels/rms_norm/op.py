@@ -32,6 +32,7 @@ _THREADS, _MOST_THREADS = 128, 1024
 _FEW_ROWS = 4096
 _MOST_KEPT = 4  # vectors of 16 bytes that a thread holds in registers
 _MOST_KEPT_ALONE = 16  # where it holds nothing beside them
+_WIDEST, _WIDEST_SUM = 256 << 10, 64 << 10  # bytes of a row: 1,024 threads keep no more, and less where they keep sums
 _BLOCKS = 4  # of the backward kernel, for each multiprocessor, at most
 _STAGES = 3  # rows of its ring
 _ON_THE_WAY = 48 << 10  # bytes of rings that keep a multiprocessor's share of the memory busy
@@ -40,6 +41,8 @@ _RESERVED = 1024  # bytes of shared memory of a block beside it: the system's, a
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
     """x / rms(x) * weight over the last axis of x [..., W], in fp32; tensors of one dtype.
+
+    Rows of more than 256 KiB go to PyTorch's kernel, which is faster on them.
 
     `fixed_weights`: the weight is read before the kernels in front of this one have ended, so nothing on the GPU may
     still be writing it.
@@ -51,9 +54,10 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = Fal
 def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
     """residual += delta, in place, and rms_norm of the sum; the norm sees it before it is rounded.
 
-    Where a gradient is wanted, these are two steps, and the norm sees the rounded sum.
+    Where a gradient is wanted, and for rows of more than 64 KiB, these are two steps, and the norm sees the rounded sum.
     """
-    if torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight)):
+    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
+    if wanted or (residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM):
         return rms_norm(residual.add_(delta), weight, eps)
     out: Tensor = torch.ops.gridstride.add_rms_norm(residual, delta, weight, eps, fixed_weights)
     return out
@@ -73,6 +77,8 @@ def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_w
     out = torch.empty_like(x)
     width = x.shape[-1]
     rows = x.numel() // width if width else 0
+    if width * x.element_size() > _WIDEST and delta is None:
+        return F.rms_norm(x, (width,), weight, eps)
     if rows:
         weight, fixed = weight.contiguous(), fixed_weights and weight.is_contiguous()  # a copy is written in front
         threads, kept, early = _lanes(width * x.element_size(), adds=delta is not None)

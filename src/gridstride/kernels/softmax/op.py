@@ -25,14 +25,20 @@ _LIBRARY.define("softmax(Tensor x) -> Tensor")
 _LIBRARY.define("softmax_backward(Tensor dy, Tensor y) -> Tensor")
 _CLUSTER = 8  # blocks, of both kernels
 _CLUSTER_KEPT = 8  # vectors of 16 bytes that a thread of a cluster keeps
-_CLUSTER_THREADS = {256: 4, 512: 2, 1024: 1}
-"""Of a block of the forward kernel, and how many of them a multiprocessor holds: small ones while they keep a row."""
-_TURNS = 2  # rows of a cluster, where there are so many: later ones begin whenever a place is free
+_CLUSTER_THREADS = (256, 512, 1024)  # of a block of the forward kernel: small ones while they keep a row
+_RESIDENT = {(256, 4): 3, (256, 2): 4, (512, 4): 2, (512, 2): 2, (1024, 4): 1, (1024, 2): 1}
+"""Blocks of a multiprocessor, by threads and bytes of an element: of floats four would have too few registers."""
+_RING_THREADS, _RING_STAGES = 512, 3
+_RING_SLICE = 4096  # vectors of a row that a block of the ring has, at most
+_RING_BLOCKS = 2  # of a row, at most: with more, telling each other takes longer than the copies of the next rows
 _LONGEST = 32 << 10  # bytes of a row that the rung without clusters keeps in registers
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """e^(x - m) / sum of e^(x - m) along `dim`, m the largest element; in fp32 inside, contiguous where dim is last."""
+    """e^(x - m) / sum of e^(x - m) along `dim`, m the largest element; in fp32 inside, contiguous where dim is last.
+
+    Rows that are no whole number of 16 bytes go to PyTorch's kernel, which is faster on them.
+    """
     if x.dim() == 0 or not -x.dim() <= dim < x.dim():
         raise ValueError(f"dim is {dim}, and x has {x.dim()} axes")
     if dim % x.dim() == x.dim() - 1:
@@ -41,44 +47,61 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     return softmax(x.movedim(dim, -1)).movedim(-1, dim)
 
 
-def _launch(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
-    """The rung for rows of that width: long ones go to clusters, where the GPU has them."""
-    width = given.shape[-1]
-    rows = check_rows(given, "x")
-    clusters = width * given.element_size() > _LONGEST and properties(given.device).max_cluster >= _CLUSTER
-    if clusters:
-        threads, macros = _of_cluster(folder, width * given.element_size())
-        run = launcher(folder, "05_cluster", given.device, ELEMENT=element(given), **macros)
-        waves = _TURNS if macros else 1
-        resident = waves * _CLUSTER_THREADS[threads] * properties(given.device).multiprocessors
-        blocks = _CLUSTER * min(rows, resident)
-    else:
-        lanes, kept = lanes_of_rows(width * given.element_size())
-        run = launcher(folder, "04_registers", given.device, ELEMENT=element(given), LANES=lanes, KEPT=kept)
-        threads = max(lanes, 128)
-        blocks = ceil_div(rows, threads // lanes)
+def _forward(x: Tensor, out: Tensor) -> Tensor:
+    """The rung for rows of that width: by their length one block has them, one or two with a ring, or a cluster."""
+    rows, width = check_rows(x, "x"), x.shape[-1]
+    row_bytes, gpu = width * x.element_size(), properties(x.device)
+    if row_bytes % 16:
+        return torch.softmax(x, -1, out=out)
+    if row_bytes <= _LONGEST or gpu.max_cluster < _CLUSTER:
+        return _of_blocks("softmax", x, out)
+    share = next((n for n in range(1, _RING_BLOCKS + 1) if row_bytes <= n * _RING_SLICE * 16), 0)
+    if share:
+        shared = _RING_STAGES * 16 * ceil_div(row_bytes // 16, share)
+        run = launcher("softmax", "06_bulk_ring", x.device, ELEMENT=element(x), CLUSTER=share)
+        blocks = share * min(rows, gpu.multiprocessors // share)
+        if rows:
+            run((blocks, 1, 1), _RING_THREADS, x, out, rows, width, shared=shared)
+        return out
+    threads = next((n for n in _CLUSTER_THREADS if row_bytes <= _CLUSTER * _CLUSTER_KEPT * n * 16), 512)
+    resident = _RESIDENT[threads, min(x.element_size(), 4)]
+    run = launcher("softmax", "05_cluster", x.device, ELEMENT=element(x), THREADS=threads, RESIDENT=resident)
     if rows:
-        run((blocks, 1, 1), threads, given, *more, out, rows, width)
+        run((_CLUSTER * min(rows, resident * gpu.multiprocessors), 1, 1), threads, x, out, rows, width)
     return out
 
 
-def _of_cluster(folder: str, row_bytes: int) -> tuple[int, dict[str, int]]:
-    """Threads of a block, and the macros that say so: the backward kernel has one shape."""
-    if folder != "softmax":
-        return 512, {}
-    threads = next((n for n in _CLUSTER_THREADS if row_bytes <= _CLUSTER * _CLUSTER_KEPT * n * 16), 512)
-    return threads, {"THREADS": threads, "RESIDENT": _CLUSTER_THREADS[threads]}
+def _backward(y: Tensor, dy: Tensor, dx: Tensor) -> Tensor:
+    """Long rows go to clusters, where the GPU has them."""
+    rows, width, gpu = check_rows(y, "y"), y.shape[-1], properties(y.device)
+    if width * y.element_size() <= _LONGEST or gpu.max_cluster < _CLUSTER:
+        return _of_blocks("softmax_backward", y, dx, dy)
+    run = launcher("softmax_backward", "05_cluster", y.device, ELEMENT=element(y))
+    if rows:
+        run((_CLUSTER * min(rows, 2 * gpu.multiprocessors), 1, 1), 512, y, dy, dx, rows, width)
+    return dx
+
+
+def _of_blocks(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
+    """A row in the registers of one block, or several rows."""
+    rows, width = check_rows(given, "x"), given.shape[-1]
+    lanes, kept = lanes_of_rows(width * given.element_size())
+    run = launcher(folder, "04_registers", given.device, ELEMENT=element(given), LANES=lanes, KEPT=kept)
+    threads = max(lanes, 128)
+    if rows:
+        run((ceil_div(rows, threads // lanes), 1, 1), threads, given, *more, out, rows, width)
+    return out
 
 
 @torch.library.impl(_LIBRARY, "softmax", "CUDA")
 def _cuda(x: Tensor) -> Tensor:
-    return _launch("softmax", x.contiguous(), _fake(x))
+    return _forward(x.contiguous(), _fake(x))
 
 
 @torch.library.impl(_LIBRARY, "softmax_backward", "CUDA")
 def _backward_cuda(dy: Tensor, y: Tensor) -> Tensor:
     check_alike(dy, "dy", y, "y")
-    return _launch("softmax_backward", y.contiguous(), _fake(y), dy.contiguous())
+    return _backward(y.contiguous(), dy.contiguous(), _fake(y))
 
 
 @torch.library.impl(_LIBRARY, "softmax", "CPU")
