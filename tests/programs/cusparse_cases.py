@@ -130,12 +130,15 @@ def sddmm(kind: str, form: str, letters: str, orders: tuple[str, str], base: int
     b = values(kind, *((11, 26) if letters[1] == "N" else (26, 11)), seed=5)
     product = ALPHA * (op(a, letters[0]) @ op(b, letters[1])) + BETA * stored.matrix
     want = product.T[np.nonzero(stored.matrix.T)] if form == "csc" else product[np.nonzero(stored.matrix)]
-    arrays = stored.arrays() | {"x": laid_out(a, orders[0], 1), "y": laid_out(b, orders[1], 2), "factors": factors(kind)}
+    arrays = stored.arrays() | {
+        "x": laid_out(a, orders[0], 1),
+        "y": laid_out(b, orders[1], 2),
+        "factors": factors(kind),
+    }
     line = (
         f"{start(kind, stored)} sddmm {letters[0]} {letters[1]} {stored.words} {dense_words(a, orders[0], 1)} "
         f"{dense_words(b, orders[1], 2)}"
     )
-    arrays["z"] = np.zeros(1, TYPES[kind])
     return Case(line, arrays, {"values": want})
 
 
@@ -174,7 +177,11 @@ def spsm(kind: str, form: str, letters: str, fill: str, diagonal: str, orders: t
     b = values(kind, *((31, 5) if letters[1] == "N" else (5, 31)), seed=7)
     c = np.full((31, 5), np.nan, TYPES[kind])
     want = np.linalg.solve(op(used, letters[0]), ALPHA * op(b, letters[1]))
-    arrays = stored.arrays() | {"x": laid_out(b, orders[0], 1), "z": laid_out(c, orders[1], 2), "factors": factors(kind)}
+    arrays = stored.arrays() | {
+        "x": laid_out(b, orders[0], 1),
+        "z": laid_out(c, orders[1], 2),
+        "factors": factors(kind),
+    }
     line = (
         f"{start(kind, stored)} spsm {letters[0]} {letters[1]} {fill} {diagonal} {stored.words} "
         f"{dense_words(b, orders[0], 1)} {dense_words(c, orders[1], 2)}"

@@ -1,10 +1,20 @@
-"""More calls of cuSPARSE, as in cusparse_cases.py: formats, vectors, orders, and functions with a type in their name."""
+"""More calls of cuSPARSE, as in cusparse_cases.py: formats, vectors, orders, functions with a type in their name."""
 
 from __future__ import annotations
 
 import numpy as np
 from tests.programs.cusparse_cases import (
-    TYPES, Array, Case, Stored, dense_words, factors, laid_out, op, scattered, start, values,
+    TYPES,
+    Array,
+    Case,
+    Stored,
+    dense_words,
+    factors,
+    laid_out,
+    op,
+    scattered,
+    start,
+    values,
 )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.programs import cusparse_cases as one
 from tests.programs import cusparse_more_cases as more
-from tests.programs.conftest import Run
 from tests.programs.cusparse_cases import TOLERANCE, Case
 
 from gridstride.programs.toolchain import Toolchain

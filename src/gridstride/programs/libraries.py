@@ -41,7 +41,10 @@ class Library:
 
 
 OWN = (
-    Library("cublas", "cuBLAS"), Library("cufft", "cuFFT"), Library("curand", "cuRAND"), Library("cusparse", "cuSPARSE"),
+    Library("cublas", "cuBLAS"),
+    Library("cufft", "cuFFT"),
+    Library("curand", "cuRAND"),
+    Library("cusparse", "cuSPARSE"),
 )
 
 

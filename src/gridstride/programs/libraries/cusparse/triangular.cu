@@ -1,17 +1,5 @@
 // Triangular systems, with one right side or many: level by level, a block for each right side.
-#include "levels.h"
-
-// What an analysis found, and where: in the buffer that it was given. Values are copied there, as the vendor's are, so
-// that new ones count only from updateMatrix on.
-struct gs_solve {
-  unsigned alive;
-  bool analyzed;
-  cusparseOperation_t op;
-  cusparseSpMatDescr matrix;  // as it was then; offsets of coordinates have become those of rows
-  gs_sparse::Levels levels;
-};
-struct cusparseSpSVDescr : gs_solve {};
-struct cusparseSpSMDescr : gs_solve {};
+#include "triangular.h"
 
 namespace gs_sparse {
 namespace {
@@ -99,8 +87,20 @@ Memory memory_of(cusparseConstSpMatDescr_t a, void* buffer) {
   return made;
 }
 
-cusparseStatus_t check(const char* function, cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
-                       cusparseConstSpMatDescr_t a, const gs_solve* solve, cudaDataType compute) {
+// A as it was analyzed: compressed, whichever format it had.
+template <class T>
+Sparse<T> compressed(const gs_solve& s) { return sparse<T>(&s.matrix, s.op); }
+
+template <class T>
+Triangle triangle_of(const gs_solve& s, const Sparse<T>& view) {
+  const bool lower = (s.matrix.fill == CUSPARSE_FILL_MODE_LOWER) == (s.op == CUSPARSE_OPERATION_NON_TRANSPOSE);
+  return {view.majors, view.offsets, view.minors, lower, view.flipped};
+}
+
+}  // namespace
+
+cusparseStatus_t check_system(const char* function, cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
+                              cusparseConstSpMatDescr_t a, const gs_solve* solve, cudaDataType compute) {
   LIVE(handle);
   LIVE(a);
   LIVE(solve);
@@ -108,18 +108,10 @@ cusparseStatus_t check(const char* function, cusparseHandle_t handle, cusparseOp
   return a->type == compute ? CUSPARSE_STATUS_SUCCESS : not_here(function, "operands and sums of different types");
 }
 
-// Sparse views have coordinates only in the format's name from here on.
-template <class T>
-Sparse<T> compressed(const gs_solve& s) {
-  Sparse<T> view = sparse<T>(&s.matrix, s.op);
-  view.majors = s.matrix.rows;
-  return view;
-}
-
-template <class T>
-Triangle triangle_of(const gs_solve& s, const Sparse<T>& view) {
-  const bool lower = (s.matrix.fill == CUSPARSE_FILL_MODE_LOWER) == (s.op == CUSPARSE_OPERATION_NON_TRANSPOSE);
-  return {view.majors, view.offsets, view.minors, lower, view.flipped};
+cusparseStatus_t system_bytes(cusparseConstSpMatDescr_t a, size_t* bytes) {
+  VALID(bytes != nullptr);
+  *bytes = memory_of(a, nullptr).bytes;
+  return CUSPARSE_STATUS_SUCCESS;
 }
 
 cusparseStatus_t analyse(cusparseHandle_t handle, cusparseOperation_t op, cusparseConstSpMatDescr_t a, gs_solve* solve,
@@ -141,19 +133,17 @@ cusparseStatus_t analyse(cusparseHandle_t handle, cusparseOperation_t op, cuspar
   return CUSPARSE_STATUS_SUCCESS;
 }
 
-// `matrix` gives the dense operands for a type: a pair of what is given and what is wanted.
-template <class Operands>
-cusparseStatus_t solve_with(const char* function, cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
-                            const gs_solve& s, int64_t columns, Operands operands) {
-  VALID(s.analyzed && s.op == op);
-  if (columns == 0 || s.matrix.rows == 0) return CUSPARSE_STATUS_SUCCESS;
+cusparseStatus_t solve_system(const char* function, cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
+                              const gs_solve& s, const cusparseDnMatDescr& b, cusparseOperation_t op_b,
+                              const cusparseDnMatDescr& c) {
+  VALID(s.analyzed && s.op == op && s.matrix.rows == c.rows);
+  if (c.columns == 0 || s.matrix.rows == 0) return CUSPARSE_STATUS_SUCCESS;
   return for_type(function, s.matrix.type, [&](auto type) {
     using T = decltype(type);
     const Sparse<T> a = compressed<T>(s);
-    Solve<T> solve{a, triangle_of(s, a), s.levels, s.matrix.diagonal == CUSPARSE_DIAG_TYPE_UNIT, {}, {},
-                   scalar<T>(handle, alpha), s.matrix.rows};
-    operands(solve);
-    solve_levels<<<unsigned(columns), THREADS, 0, handle->stream>>>(solve);
+    const Solve<T> solve{a, triangle_of(s, a), s.levels, s.matrix.diagonal == CUSPARSE_DIAG_TYPE_UNIT,
+                         dense<T>(&b, op_b), dense<T>(&c), scalar<T>(handle, alpha), s.matrix.rows};
+    solve_levels<<<unsigned(c.columns), THREADS, 0, handle->stream>>>(solve);
     return launched();
   });
 }
@@ -171,120 +161,4 @@ cusparseStatus_t update(const char* function, cusparseHandle_t handle, gs_solve*
   });
 }
 
-cusparseStatus_t check_vectors(cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, cusparseConstDnVecDescr_t y,
-                               bool needed) {
-  if (!needed && (x == nullptr || y == nullptr)) return CUSPARSE_STATUS_SUCCESS;
-  LIVE(x);
-  LIVE(y);
-  VALID(x->size == a->rows && y->size == a->rows && x->type == a->type && y->type == a->type);
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t check_dense(cusparseConstSpMatDescr_t a, cusparseOperation_t op, cusparseConstDnMatDescr_t b,
-                             cusparseConstDnMatDescr_t c, bool needed) {
-  VALID(is_op(op));
-  if (!needed && (b == nullptr || c == nullptr)) return CUSPARSE_STATUS_SUCCESS;
-  LIVE(b);
-  LIVE(c);
-  VALID(rows_of(b, op) == a->rows && c->rows == a->rows && columns_of(b, op) == c->columns);
-  VALID(b->type == a->type && c->type == a->type);
-  return b->batch == 1 && c->batch == 1 ? CUSPARSE_STATUS_SUCCESS : not_here("cusparseSpSM", "batches");
-}
-
-template <class Made>
-cusparseStatus_t create(Made** made) {
-  VALID(made != nullptr);
-  *made = new Made{};
-  (*made)->alive = ALIVE;
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t size_in(cusparseConstSpMatDescr_t a, size_t* bytes) {
-  VALID(bytes != nullptr);
-  *bytes = memory_of(a, nullptr).bytes;
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
-}  // namespace
 }  // namespace gs_sparse
-
-using namespace gs_sparse;
-
-extern "C" {
-
-cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t* solve) { return create(solve); }
-cusparseStatus_t cusparseSpSV_destroyDescr(cusparseSpSVDescr_t solve) { return destroy(solve); }
-
-cusparseStatus_t cusparseSpSV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
-                                         cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
-                                         cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t,
-                                         cusparseSpSVDescr_t solve, size_t* bytes) {
-  DONE(check("cusparseSpSV", handle, op, alpha, a, solve, compute));
-  DONE(check_vectors(a, x, y, false));
-  return size_in(a, bytes);
-}
-
-cusparseStatus_t cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
-                                       cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
-                                       cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpSVAlg_t,
-                                       cusparseSpSVDescr_t solve, void* buffer) {
-  DONE(check("cusparseSpSV", handle, op, alpha, a, solve, compute));
-  DONE(check_vectors(a, x, y, false));
-  return analyse(handle, op, a, solve, buffer);
-}
-
-cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t op, const void* alpha,
-                                    cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y,
-                                    cudaDataType compute, cusparseSpSVAlg_t, cusparseSpSVDescr_t solve) {
-  DONE(check("cusparseSpSV", handle, op, alpha, a, solve, compute));
-  DONE(check_vectors(a, x, y, true));
-  return solve_with("cusparseSpSV", handle, op, alpha, *solve, 1, [&](auto& s) {
-    using T = decltype(s.alpha.value);
-    s.b = dense<T>(x), s.c = dense<T>(cusparseConstDnVecDescr_t(y));
-  });
-}
-
-cusparseStatus_t cusparseSpSV_updateMatrix(cusparseHandle_t handle, cusparseSpSVDescr_t solve, void* values,
-                                           cusparseSpSVUpdate_t part) {
-  return update("cusparseSpSV", handle, solve, values, part == CUSPARSE_SPSV_UPDATE_DIAGONAL);
-}
-
-cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t* solve) { return create(solve); }
-cusparseStatus_t cusparseSpSM_destroyDescr(cusparseSpSMDescr_t solve) { return destroy(solve); }
-
-cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t op_a, cusparseOperation_t op_b,
-                                         const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                         cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t,
-                                         cusparseSpSMDescr_t solve, size_t* bytes) {
-  DONE(check("cusparseSpSM", handle, op_a, alpha, a, solve, compute));
-  DONE(check_dense(a, op_b, b, c, false));
-  return size_in(a, bytes);
-}
-
-cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t op_a, cusparseOperation_t op_b,
-                                       const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                       cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t,
-                                       cusparseSpSMDescr_t solve, void* buffer) {
-  DONE(check("cusparseSpSM", handle, op_a, alpha, a, solve, compute));
-  DONE(check_dense(a, op_b, b, c, false));
-  return analyse(handle, op_a, a, solve, buffer);
-}
-
-cusparseStatus_t cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t op_a, cusparseOperation_t op_b,
-                                    const void* alpha, cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                    cusparseDnMatDescr_t c, cudaDataType compute, cusparseSpSMAlg_t,
-                                    cusparseSpSMDescr_t solve) {
-  DONE(check("cusparseSpSM", handle, op_a, alpha, a, solve, compute));
-  DONE(check_dense(a, op_b, b, c, true));
-  return solve_with("cusparseSpSM", handle, op_a, alpha, *solve, c->columns, [&](auto& s) {
-    using T = decltype(s.alpha.value);
-    s.b = dense<T>(b, op_b), s.c = dense<T>(cusparseConstDnMatDescr_t(c));
-  });
-}
-
-cusparseStatus_t cusparseSpSM_updateMatrix(cusparseHandle_t handle, cusparseSpSMDescr_t solve, void* values,
-                                           cusparseSpSMUpdate_t part) {
-  return update("cusparseSpSM", handle, solve, values, part == CUSPARSE_SPSM_UPDATE_DIAGONAL);
-}
-
-}  // extern "C"
