@@ -50,7 +50,8 @@ struct Call {
   std::vector<char> factors;  // alpha and beta, on the host
   std::unique_ptr<Array> on_device;
 
-  Call(cusparseHandle_t handle, const string& number, const string& line) : handle(handle), number(number), words(line) {
+  Call(cusparseHandle_t handle, const string& number, const string& line)
+      : handle(handle), number(number), words(line) {
     words >> type >> index >> base >> mode >> name;
     on_device = std::make_unique<Array>(number + "_factors");
     factors.resize(on_device->bytes);

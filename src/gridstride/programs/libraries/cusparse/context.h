@@ -1,4 +1,4 @@
-// What the files of our cuSPARSE share: the handle, descriptors, scalars on either side, and what a launch's error becomes.
+// What the files of our cuSPARSE share: the handle, descriptors, scalars on either side, what a launch's error becomes.
 #pragma once
 #include <cuda_runtime.h>
 #include <cusparse.h>

@@ -188,7 +188,9 @@ cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t matrix) { return gs_
     matrix->field = value; \
     return CUSPARSE_STATUS_SUCCESS; \
   } \
-  type_t cusparseGet##Name(const cusparseMatDescr_t matrix) { return gs_sparse::alive(matrix) ? matrix->field : type_t{}; }
+  type_t cusparseGet##Name(const cusparseMatDescr_t matrix) { \
+    return gs_sparse::alive(matrix) ? matrix->field : type_t{}; \
+  }
 FIELD(MatType, cusparseMatrixType_t, type, CUSPARSE_MATRIX_TYPE_TRIANGULAR)
 FIELD(MatFillMode, cusparseFillMode_t, fill, CUSPARSE_FILL_MODE_UPPER)
 FIELD(MatDiagType, cusparseDiagType_t, diagonal, CUSPARSE_DIAG_TYPE_UNIT)

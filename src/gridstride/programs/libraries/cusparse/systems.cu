@@ -70,7 +70,8 @@ cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t
                                     cudaDataType compute, cusparseSpSVAlg_t, cusparseSpSVDescr_t solve) {
   DONE(check_system("cusparseSpSV", handle, op, alpha, a, solve, compute));
   DONE(check_vectors(a, x, y, true));
-  return solve_system("cusparseSpSV", handle, op, alpha, *solve, column(x), CUSPARSE_OPERATION_NON_TRANSPOSE, column(y));
+  return solve_system("cusparseSpSV", handle, op, alpha, *solve, column(x), CUSPARSE_OPERATION_NON_TRANSPOSE,
+                      column(y));
 }
 
 cusparseStatus_t cusparseSpSV_updateMatrix(cusparseHandle_t handle, cusparseSpSVDescr_t solve, void* values,

@@ -1,8 +1,8 @@
 /* cuSPARSE as GridStride has it: declared from the public documentation, computed by kernels of our own (../cusparse/).
  *
  * Names, numbers and symbols are those of the interface, so that a program compiled with the vendor's own header links
- * too. What is declared here and not computed gives CUSPARSE_STATUS_NOT_SUPPORTED, and says so; what is not declared here
- * is not there.
+ * too. What is declared here and not computed gives CUSPARSE_STATUS_NOT_SUPPORTED, and says so; what is not declared
+ * here is not there.
  */
 #ifndef GRIDSTRIDE_CUSPARSE_H
 #define GRIDSTRIDE_CUSPARSE_H
