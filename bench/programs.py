@@ -44,7 +44,7 @@ WAIVED = 2
 ELSEWHERE = {
     "a display": r"GLUT|OpenGL|GLEW|X11|freeglut|FindEGL|EGL|Vulkan|D3D|DirectX",
     "NPP": r"CUDA::npp|nppi", "nvJPEG": r"CUDA::nvjpeg", "MPI": r"find_package\(MPI", "NvSci": r"NvSci|nvsci",
-    "cuSOLVER or cuSPARSE": r"CUDA::cusolver|CUDA::cusparse", "NVVM's own library": r"NVVM_LIB|libnvvm",
+    "cuSOLVER": r"CUDA::cusolver", "NVVM's own library": r"NVVM_LIB|libnvvm",
     "Tegra": r"Tegra|cudla|nvmedia",
 }  # fmt: skip
 """What a CMakeLists.txt asks for that is not here, by a pattern."""
@@ -143,7 +143,7 @@ def run(sample: Sample, root: Path, limit: float, include: list[Path]) -> Outcom
 
 
 KINDS = ("runtime", "libraries", "driver API and NVRTC")
-LIBRARIES = ("cublas", "cufft", "curand")
+LIBRARIES = ("cublas", "cufft", "curand", "cusparse")
 """Those that a program must name."""
 
 

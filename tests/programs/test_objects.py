@@ -11,7 +11,13 @@ from gridstride.programs.peers import EVERYONE, HOST
 from gridstride.programs.runtime_library import RUNTIME
 from gridstride.programs.toolchain import LIBRARIES
 
-LETTERS = {"instance": "graph instances", "blas": "cuBLAS handles", "fft": "cuFFT plans", "random": "cuRAND generators"}
+LETTERS = {
+    "instance": "graph instances",
+    "blas": "cuBLAS handles",
+    "fft": "cuFFT plans",
+    "random": "cuRAND generators",
+    "sparse": "cuSPARSE handles",
+}
 """Of names in C those that are not the kind's first letters."""
 
 

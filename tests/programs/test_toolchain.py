@@ -80,7 +80,7 @@ def test_another_machine_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_wheel_of_a_librarys_header_is_known() -> None:
-    assert module.wheel_of("cusparse.h") == "nvidia-cusparse"
+    assert module.wheel_of("cusolverDn.h") == "nvidia-cusolver"
     assert module.wheel_of("mine.h") is None
 
 

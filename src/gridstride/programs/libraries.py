@@ -40,7 +40,12 @@ class Library:
         return any(name.search(each) for each in objects)
 
 
-OWN = (Library("cublas", "cuBLAS"), Library("cufft", "cuFFT"), Library("curand", "cuRAND"))
+OWN = (
+    Library("cublas", "cuBLAS"),
+    Library("cufft", "cuFFT"),
+    Library("curand", "cuRAND"),
+    Library("cusparse", "cuSPARSE"),
+)
 
 
 def called(objects: Sequence[bytes], options: Options) -> tuple[Library, ...]:

@@ -34,14 +34,14 @@ _PROVIDED = {
 }
 """Libraries that are there whether they are named or not, or that are not needed here."""
 _REFUSED = {
-    **dict.fromkeys("cublasLt cusparse".split(), "our own are not there yet"),
+    **dict.fromkeys("cublasLt cusparseLt".split(), "our own are not there yet"),
     **dict.fromkeys("npp nvjpeg cusolver cudnn nccl cufftw nvml nvidia-ml".split(), "they need NVIDIA's GPU"),
     "nvJitLink": "it is not installed, or another release than its header: pip install nvidia-nvjitlink",
     "cuda": "it is no function of CUDA 13's, or one that shares memory with a graphics interface",
     "nvrtc": "it is no function of CUDA 13's NVRTC",
 }
 _PREFIXES = {
-    **{name: name for name in "cublasLt cusparse cusolver npp nvjpeg cudnn nccl nvrtc nvml nvJitLink".split()},
+    **{name: name for name in "cublasLt cusparseLt cusolver npp nvjpeg cudnn nccl nvrtc nvml nvJitLink".split()},
     "__nvJitLink": "nvJitLink",
     "cu": "cuda",
 }

@@ -9,6 +9,7 @@ OBJECTS: dict[str, str] = {
     "graph instances": "cudaGraphExecDestroy", "texture objects": "cudaDestroyTextureObject",
     "surface objects": "cudaDestroySurfaceObject", "memory pools": "cudaMemPoolDestroy",
     "cuBLAS handles": "cublasDestroy", "cuFFT plans": "cufftDestroy", "cuRAND generators": "curandDestroyGenerator",
+    "cuSPARSE handles": "cusparseDestroy",
 }  # fmt: skip
 """The call that destroys each, in the order of OBJECT_ in runtime/runtime.h."""
 KINDS = tuple(OBJECTS)

@@ -104,7 +104,7 @@ def wheel_of(header: str) -> str | None:
 
 _LIBRARY_HEADERS = {
     "cublas.h": "nvidia-cublas", "cublasLt.h": "nvidia-cublas",
-    "curand_kernel.h": "nvidia-curand", "cusparse.h": "nvidia-cusparse", "cusolverDn.h": "nvidia-cusolver",
+    "curand_kernel.h": "nvidia-curand", "cusolverDn.h": "nvidia-cusolver",
     "npp.h": "nvidia-npp", "nvjpeg.h": "nvidia-nvjpeg", "cudnn.h": "nvidia-cudnn-cu13", "nccl.h": "nvidia-nccl-cu13",
     "nvtx3/nvToolsExt.h": "nvidia-nvtx", "nvToolsExt.h": "nvidia-nvtx",
 }  # fmt: skip

@@ -54,7 +54,8 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = Fal
 def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *, fixed_weights: bool = False) -> Tensor:
     """residual += delta, in place, and rms_norm of the sum; the norm sees it before it is rounded.
 
-    Where a gradient is wanted, and for rows of more than 64 KiB, these are two steps, and the norm sees the rounded sum.
+    Where a gradient is wanted, and for rows of more than 64 KiB, these are two steps, and the norm sees the rounded
+    sum.
     """
     wanted = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
     if wanted or (residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM):

@@ -147,7 +147,7 @@ enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH
        GRAPH_CONDITION };
 /* In the order of OBJECTS in objects.py. */
 enum { OBJECT_STREAM, OBJECT_EVENT, OBJECT_GRAPH, OBJECT_INSTANCE, OBJECT_TEXTURE, OBJECT_SURFACE, OBJECT_POOL,
-       OBJECT_BLAS, OBJECT_FFT, OBJECT_RANDOM };
+       OBJECT_BLAS, OBJECT_FFT, OBJECT_RANDOM, OBJECT_SPARSE };
 
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
