@@ -9,7 +9,7 @@
 //
 // entry: softmax_bulk_ring
 // block: 512
-// grid: 8*min(rows, ceil(SMS/8))
+// grid: 2*min(rows, ceil(SMS/2))
 // shared: 3*65536
 // needs: 9.0
 
@@ -22,7 +22,7 @@
 #define ELEMENT float
 #endif
 #ifndef CLUSTER
-#define CLUSTER 8  // blocks of a row
+#define CLUSTER 2  // blocks of a row
 #endif
 #if __CUDA_ARCH__ >= 900
 #define IN_CLUSTERS __cluster_dims__(CLUSTER, 1, 1)
