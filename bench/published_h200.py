@@ -137,13 +137,19 @@ def _entry(record: Record) -> dict[str, Any]:
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
+def _shape(case: str) -> str:
+    """A case in fewer words: of the numbers that are no sizes only whether a mask is causal."""
+    sizes = " ".join(word for word in case.split() if not word.startswith(("G=", "past=", "scale=", "eps=")))
+    return sizes + (" causal" if "past=0" in case else "")
+
+
 def markdown(held: dict[str, Any]) -> str:
     """The table; `ratio` above 1: ours is faster than the record."""
     lines = ["| record | op, shape | published | ours | ratio | in the same run |", "|---|---|---|---|---|---|"]
     for each in held["records"]:
         others = ", ".join(f"{name} {rate:.4g}" for name, rate in each["here"].items() if rate != each.get("ours"))
         mine = f"{each['ours']:.4g} | {each['ratio']:.2f}" if each.get("ours") else "not measured |"
-        shape = f"`{each['op']}` {each['case']}"
+        shape = f"`{each['op']}` {_shape(each['case'])}"
         lines.append(f"| {each['who']} | {shape} | {each['figure']:g} {each['unit']} | {mine} | {others} |")
     sources = dict.fromkeys(f"{each['who']}: {each['source']}" for each in held["records"])
     return "\n".join([*lines, "", *(f"- {source}" for source in sources)])
