@@ -49,7 +49,7 @@ def test_the_kernel_is_in_it_as_it_was_judged(files: dict[str, bytes]) -> None:
     for dtype in ("float", "__half", "__nv_bfloat16"):
         assert f"#define ELEMENT {dtype}\n" in source
     assert 'library.def("softmax(Tensor x) -> Tensor")' in source
-    assert 'dim3 grid(as_int(op, "grid", (8 * std::min<int64_t>(rows, (4 * SMS)))));' in source
+    assert 'dim3 grid(as_int(op, "grid", (8 * std::min<int64_t>(rows, (3 * SMS)))));' in source
 
 
 def test_the_python_part_is_python(files: dict[str, bytes]) -> None:

@@ -35,13 +35,15 @@ def draw(element: str, *shape: int, seed: int = 0) -> Array:
     return values.astype(np.float32 if element == "float" else np.float16)
 
 
-def launch(gpu: VirtualGPU, folder: str, rung: str, grid: int, block: int, *args: object, **macros: object) -> None:
+def launch(
+    gpu: VirtualGPU, folder: str, rung: str, grid: int, block: int, *args: object, shared: int = 0, **macros: object
+) -> None:
     """One launch of a rung compiled with macros; a finding of the sanitizer is an error."""
     path: Path = find(folder).path / "rungs" / f"{rung}.cu"
     file = read_kernel(path)
     with use(gpu):
         module = cuda(file.source, [f"-D{name}={value}" for name, value in macros.items()], filename=file.filename)
-        run = module[file.entry].observe(grid, block)(*args)
+        run = module[file.entry].observe(grid, block, shared=shared)(*args)
     assert run.findings == ()
 
 
@@ -92,11 +94,36 @@ def test_layer_norm(gpu: VirtualGPU, element: str, width: int) -> None:
 def test_softmax_in_clusters(gpu: VirtualGPU, width: int, threads: int) -> None:
     x, dy = draw("__half", 3, width), draw("__half", 3, width, seed=1)
     y, dx = np.full_like(x, 7), np.full_like(x, 7)
-    launch(gpu, "softmax", "05_cluster", 8 * 2, threads, x, y, 3, width, ELEMENT="__half", THREADS=threads)
+    launch(gpu, "softmax", "06_cluster", 8 * 2, threads, x, y, 3, width, ELEMENT="__half", THREADS=threads)
     assert_near(y * 1000.0, 1000 * find("softmax").problem.reference({"x": x.astype(float)})["y"], "__half")
     launch(gpu, "softmax_backward", "05_cluster", 8 * 2, 512, x, dy, dx, 3, width, ELEMENT="__half")
     expected = find("softmax_backward").problem.reference({"y": x.astype(float), "dy": dy.astype(float)})["dx"]
     assert_near(dx, expected, "__half")
+
+
+@pytest.mark.parametrize(("width", "cluster"), [(20_000, 1), (32_768, 1), (40_000, 2), (65_528, 2)])
+def test_softmax_through_a_ring(gpu: VirtualGPU, width: int, cluster: int) -> None:
+    rows, blocks = 9, 2  # each block has more rows than the ring has places
+    x = draw("__half", rows, width)
+    y = np.full_like(x, 7)
+    shared = 3 * 16 * ceil_div(2 * width // 16, cluster)
+    launch(gpu, "softmax", "05_bulk_ring", cluster * blocks, 512, x, y, rows, width, shared=shared, ELEMENT="__half",
+           CLUSTER=cluster)  # fmt: skip
+    assert_near(y * 1000.0, 1000 * find("softmax").problem.reference({"x": x.astype(float)})["y"], "__half")
+
+
+@every_element
+@pytest.mark.parametrize(("adds", "early"), [(0, 1), (0, 0), (1, 0)])
+@pytest.mark.parametrize("width", [1000, 1001, 8192])
+def test_rms_norm_with_and_without_a_delta(gpu: VirtualGPU, element: str, width: int, adds: int, early: int) -> None:
+    x, delta, weight = draw(element, ROWS, width), draw(element, ROWS, width, seed=1), draw(element, width, seed=2)
+    y, residual = np.full_like(x, 7), x.copy()
+    given = (residual, delta if adds else None, weight, y, ROWS, width, 1e-5)
+    launch(gpu, "rms_norm", "03_registers", ROWS, 512, *given, ELEMENT=element, THREADS=512, KEPT=4, ADDS=adds,
+           EARLY_WEIGHTS=early)  # fmt: skip
+    total = x.astype(float) + (delta.astype(float) if adds else 0)
+    assert_near(y, total / np.sqrt((total**2).mean(1, keepdims=True) + 1e-5) * weight.astype(float), element)
+    assert_near(residual, total, element)
 
 
 @pytest.mark.parametrize("unroll", [1, 2])

@@ -260,7 +260,8 @@ def test_rows_of_softmax_and_layer_norm_are_read_once_in_the_end() -> None:
         "02_block_per_row": 4,
         "03_online": 3,
         "04_registers": 2,
-        "05_cluster": 2,
+        "05_bulk_ring": 1,  # the copy engine's reads are no accesses of warps
+        "06_cluster": 2,
     }
     passes = {rung: counted["global_sectors"] / row for rung, counted in counts("softmax_backward").items()}
     assert passes["03_shuffle"] == 5

@@ -58,14 +58,14 @@ def _forward(x: Tensor, out: Tensor) -> Tensor:
     share = next((n for n in range(1, _RING_BLOCKS + 1) if row_bytes <= n * _RING_SLICE * 16), 0)
     if share:
         shared = _RING_STAGES * 16 * ceil_div(row_bytes // 16, share)
-        run = launcher("softmax", "06_bulk_ring", x.device, ELEMENT=element(x), CLUSTER=share)
+        run = launcher("softmax", "05_bulk_ring", x.device, ELEMENT=element(x), CLUSTER=share)
         blocks = share * min(rows, gpu.multiprocessors // share)
         if rows:
             run((blocks, 1, 1), _RING_THREADS, x, out, rows, width, shared=shared)
         return out
     threads = next((n for n in _CLUSTER_THREADS if row_bytes <= _CLUSTER * _CLUSTER_KEPT * n * 16), 512)
     resident = _RESIDENT[threads, min(x.element_size(), 4)]
-    run = launcher("softmax", "05_cluster", x.device, ELEMENT=element(x), THREADS=threads, RESIDENT=resident)
+    run = launcher("softmax", "06_cluster", x.device, ELEMENT=element(x), THREADS=threads, RESIDENT=resident)
     if rows:
         run((_CLUSTER * min(rows, resident * gpu.multiprocessors), 1, 1), threads, x, out, rows, width)
     return out

@@ -1,4 +1,4 @@
-// 05 cluster: eight blocks share a very long row, an eighth in the registers of each; they exchange maxima and sums
+// 06 cluster: eight blocks share a very long row, an eighth in the registers of each; they exchange maxima and sums
 //   through each other's shared memory, where barriers count the bytes: that of a whole cluster would wait for all that
 //   was written to global memory, too.
 //

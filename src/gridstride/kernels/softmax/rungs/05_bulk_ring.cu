@@ -1,15 +1,15 @@
-// 06 bulk ring: the copy engine brings the next rows while this one is exponentiated and written.
+// 05 bulk ring: the copy engine brings the next rows while this one is exponentiated and written.
 //
-// Moves: nothing less; bytes on their way, to STAGES slices of 64 KiB a multiprocessor, for which no register waits.
-//   Rung 05 loads a row, waits, computes, writes: with few blocks at a time the memory stands idle between.
-// Mapping: CLUSTER blocks share a row that no block could hold, a block at a time on each multiprocessor. Rank r has a
-//   CLUSTER-th of the row's vectors of 16 bytes; thread t of T -> vectors t, t + T ... of that slice. Cluster c -> rows
-//   c, c + clusters ... One thread asks for the slice of a later row when all have taken theirs out of its place.
-//   Rows that are no whole number of vectors, or longer than the ring's places, are read twice by the threads.
+// Moves: nothing less; bytes on their way, to STAGES rows of up to 64 KiB a multiprocessor, for which no register waits.
+//   Rung 04 loads a row, waits, computes, writes: where a row takes a whole block, the memory stands idle between.
+// Mapping: a block at a time on each multiprocessor; thread t of T -> vectors of 16 bytes t, t + T ... of the row, block
+//   b -> rows b, b + blocks ... One thread asks for a later row when all have taken theirs out of its place. With CLUSTER
+//   blocks a row that no block could hold is shared: rank r has a slice of it. Rows that are no whole number of vectors,
+//   or longer than the ring's places, are read twice by the threads.
 //
 // entry: softmax_bulk_ring
 // block: 512
-// grid: 2*min(rows, ceil(SMS/2))
+// grid: min(rows, SMS)
 // shared: 3*65536
 // needs: 9.0
 
@@ -22,7 +22,7 @@
 #define ELEMENT float
 #endif
 #ifndef CLUSTER
-#define CLUSTER 2  // blocks of a row
+#define CLUSTER 1  // blocks of a row
 #endif
 #if __CUDA_ARCH__ >= 900
 #define IN_CLUSTERS __cluster_dims__(CLUSTER, 1, 1)
