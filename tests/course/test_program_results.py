@@ -19,28 +19,44 @@ from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST
 N = 200
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
+def made(folder: Path, seed: int) -> Results:
     """Of a vector addition; its file is right."""
     adding = find("vector_add").problem
-    (prepared,) = prepare(adding, [Case({"n": N}, "normal", 3, hidden=True)])
-    right = prepared.expected["c"].values.astype(np.float32)
-    (tmp_path / "c.bin").write_bytes(right.tobytes())
-    return Results(adding, prepared, tmp_path, 0.0)
+    (prepared,) = prepare(adding, [Case({"n": N}, "normal", seed, hidden=True)])
+    folder.mkdir(exist_ok=True)
+    (folder / "c.bin").write_bytes(prepared.expected["c"].values.astype(np.float32).tobytes())
+    return Results(adding, prepared, folder, 0.0)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return made(tmp_path, 3)
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Results:
+    """With other data of the same size."""
+    return made(tmp_path / "others", 4)
 
 
 def right_of(results: Results) -> Array:
     return np.frombuffer((results.folder / "c.bin").read_bytes(), np.float32)
 
 
-def said(results: Results, there: Sequence[Array], back: Sequence[Array]) -> list[str]:
-    """The messages where the copies carried this."""
+def logged(results: Results, there: Sequence[Array], back: Sequence[Array]) -> Results:
+    """What the copies carried."""
     log = CopyLog(str(results.folder / COPY_LOG))
     for kind, arrays in ((TO_DEVICE, there), (TO_HOST, back)):
         for each in arrays:
             raw = ctypes.create_string_buffer(each.tobytes(), each.nbytes)
             log.copied(each.nbytes, kind, ctypes.addressof(raw))
-    return [each.message for each in results.changed_by_the_host()]
+    return results
+
+
+def said(results: Results, there: Sequence[Array], back: Sequence[Array], again: Results | None = None) -> list[str]:
+    """The messages where the copies carried this, and another run is not to be needed unless there is one."""
+    again_run = (lambda: again) if again else lambda: pytest.fail("run again")
+    return [each.message for each in logged(results, there, back).changed_by_the_host(again_run)]
 
 
 def given(results: Results) -> Mapping[str, Array]:
@@ -58,20 +74,28 @@ def test_a_program_without_copies_may_have_kernels_that_use_the_hosts_memory(res
     assert said(results, [], []) == []
 
 
-def test_what_the_host_computes_before_is_told(results: Results) -> None:
+def test_what_the_host_computes_before_is_told(results: Results, others: Results) -> None:
     a, b = given(results).values()
-    (message,) = said(results, [np.float32(2) * a, b], [right_of(results)])
+    x, y = given(others).values()
+    logged(others, [np.float32(2) * x, y], [right_of(others)])
+    (message,) = said(results, [np.float32(2) * a, b], [right_of(results)], others)
     assert "200 elements that were copied to the device are in none of the inputs" in message
 
 
-def test_a_table_of_the_hosts_is_no_work(results: Results) -> None:
-    a, b = given(results).values()
-    table = np.linspace(0, 1, 99, dtype=np.float32)
-    assert said(results, [a, b, table], [right_of(results)]) == []
+def test_a_table_is_the_same_for_other_data_and_no_work(results: Results, others: Results) -> None:
+    table = np.linspace(1, 2, 300, dtype=np.float32)
+    logged(others, [*given(others).values(), table], [right_of(others)])
+    assert said(results, [*given(results).values(), table], [right_of(results)], others) == []
+
+
+def test_what_the_device_gave_may_be_sent_on(results: Results) -> None:
+    sums = right_of(results) * 3
+    assert said(results, [*given(results).values(), sums], [right_of(results), sums]) == []
 
 
 def test_results_that_are_given_to_the_device_are_told(results: Results) -> None:
-    message, *_ = said(results, [np.concatenate([np.ones(3, np.float32), right_of(results)])], [right_of(results)])
+    ready = [np.concatenate([np.ones(3, np.float32), right_of(results)])]
+    message, *_ = said(results, ready, [right_of(results)])
     assert "copied to the device as they are to be in the end" in message
 
 

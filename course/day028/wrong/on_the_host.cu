@@ -1,7 +1,7 @@
 // The plan is made and given back, and the host, which has the samples, sums them up meanwhile. The result is right.
 // The device gets a spectrum and takes the sizes of it. The transform, which was to be done there, was not.
 //
-// expect: too_few launches
+// expect: not_by_kernel
 
 #include <cufft.h>
 

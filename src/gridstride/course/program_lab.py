@@ -160,10 +160,14 @@ class ProgramLab:
 
     # -- one run ------------------------------------------------------------------------------------------------------
     def _drawn(self, run: LabRun) -> _Drawn:
+        sizes = {name: self._draw.randint(low, high) for name, (low, high) in run.sizes.items()}
+        return self._prepared(run, sizes)
+
+    def _prepared(self, run: LabRun, sizes: Mapping[str, int]) -> _Drawn:
+        """With data of their own for the sizes."""
         from gridstride.judge.problem import Case
         from gridstride.judge.reference.prepared_cases import prepare
 
-        sizes = {name: self._draw.randint(low, high) for name, (low, high) in run.sizes.items()}
         if self._problem is None:
             return _Drawn(run, sizes, None)
         (prepared,) = prepare(self._problem, [Case(sizes, "normal", self._draw.randrange(_SEED), hidden=True)])
@@ -191,6 +195,14 @@ class ProgramLab:
             return None
         share = max(run.may_be_right for run in self.day.lab.runs)
         return Results(self._problem, drawn.prepared, self._room.data, share)
+
+    def _with_other_data(self, drawn: _Drawn) -> Results:
+        """The files of a run of the same sizes."""
+        other = self._prepared(drawn.run, drawn.sizes)
+        self._outcome(other)
+        results = self._results(other)
+        assert results is not None
+        return results
 
     def _arguments(self, drawn: _Drawn) -> list[str]:
         """The program's arguments; the files that they name hold the run's data."""
@@ -277,7 +289,7 @@ class ProgramLab:
             yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))
         if results is not None:
             yield from results.wrong(outcome)
-            yield from results.changed_by_the_host()
+            yield from results.changed_by_the_host(lambda: self._with_other_data(drawn))
         if self.day.lab.lines:
             yield from wrong_lines(self.day.lab, drawn.sizes, outcome)
         if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):

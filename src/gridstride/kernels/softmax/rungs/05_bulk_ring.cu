@@ -1,11 +1,11 @@
 // 05 bulk ring: the copy engine brings the next rows while this one is exponentiated and written.
 //
-// Moves: nothing less; bytes on their way, to STAGES rows of up to 64 KiB a multiprocessor, for which no register waits.
-//   Rung 04 loads a row, waits, computes, writes: where a row takes a whole block, the memory stands idle between.
-// Mapping: a block at a time on each multiprocessor; thread t of T -> vectors of 16 bytes t, t + T ... of the row, block
-//   b -> rows b, b + blocks ... One thread asks for a later row when all have taken theirs out of its place. With CLUSTER
-//   blocks a row that no block could hold is shared: rank r has a slice of it. Rows that are no whole number of vectors,
-//   or longer than the ring's places, are read twice by the threads.
+// Moves: nothing less; bytes on their way, to STAGES rows of up to 64 KiB a multiprocessor, for which no register
+//   waits. Rung 04 loads a row, waits, computes, writes: where a row takes a block, the memory stands idle between.
+// Mapping: a block at a time on each multiprocessor; thread t of T -> vectors of 16 bytes t, t + T ... of the row,
+//   block b -> rows b, b + blocks ... One thread asks for a later row when all have taken theirs out of its place. With
+//   CLUSTER blocks a row that no block could hold is shared: rank r has a slice of it. Rows that are no whole number of
+//   vectors, or longer than the ring's places, are read twice by the threads.
 //
 // entry: softmax_bulk_ring
 // block: 512
@@ -208,12 +208,12 @@ __device__ void in_two_passes(
 extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, 1) softmax_bulk_ring(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, int rows, int columns)
 {
-    extern __shared__ uint4 places[];
-    __shared__ Barrier there[STAGES];
     __shared__ Exchange exchange;
-    const int whole = columns / VECTOR;
     int rank = 0, blocks = 1;  // of a row
 #if __CUDA_ARCH__ >= 900
+    extern __shared__ uint4 places[];
+    __shared__ Barrier there[STAGES];
+    const int whole = columns / VECTOR;
     if (threadIdx.x == 0) {
         for (Barrier& each : there) prepare(&each);
         for (Barrier& each : exchange.told) prepare(&each);
@@ -227,10 +227,10 @@ extern "C" __global__ void IN_CLUSTERS __launch_bounds__(THREADS, 1) softmax_bul
         blocks = CLUSTER;
     }
 #endif
-    const int first = blockIdx.x / blocks, step = gridDim.x / blocks, share = (whole + blocks - 1) / blocks;
-    const bool fits = (((size_t)x | (size_t)y) & 15) == 0 && columns % VECTOR == 0 && share <= SLICE;
+    const int first = blockIdx.x / blocks, step = gridDim.x / blocks;
 #if __CUDA_ARCH__ >= 900
-    if (fits) {
+    const int share = (whole + blocks - 1) / blocks;
+    if ((((size_t)x | (size_t)y) & 15) == 0 && columns % VECTOR == 0 && share <= SLICE) {
         const int begin = min(rank * share, whole), vectors = min(share, whole - begin);
         const uint4* from = reinterpret_cast<const uint4*>(x) + begin;
         uint4* to = reinterpret_cast<uint4*>(y) + begin;
