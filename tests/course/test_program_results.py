@@ -88,14 +88,26 @@ def test_a_table_is_the_same_for_other_data_and_no_work(results: Results, others
     assert said(results, [*given(results).values(), table], [right_of(results)], others) == []
 
 
-def test_what_the_device_gave_may_be_sent_on(results: Results) -> None:
+def test_what_the_device_gave_before_may_be_sent_on(results: Results) -> None:
     sums = right_of(results) * 3
-    assert said(results, [*given(results).values(), sums], [right_of(results), sums]) == []
+    first = (logged(results, [*given(results).values()], [right_of(results), sums]).folder / COPY_LOG).read_bytes()
+    log = logged(results, [sums], []).folder / COPY_LOG
+    log.write_bytes(first + log.read_bytes())
+    assert list(results.changed_by_the_host(lambda: pytest.fail("run again"))) == []
+
+
+def test_what_comes_back_later_was_the_hosts_before(results: Results, others: Results) -> None:
+    """A kernel that copies what the host has computed brings all of it back."""
+    for each in (others, results):
+        a, b = given(each).values()
+        logged(each, [(a + b)[::-1], a, b], [(a + b)[::-1], right_of(each)])
+    (found,) = results.changed_by_the_host(lambda: others)
+    assert "elements that were copied to the device are in none of the inputs" in found.message
 
 
 def test_results_that_are_given_to_the_device_are_told(results: Results) -> None:
     ready = [np.concatenate([np.ones(3, np.float32), right_of(results)])]
-    message, *_ = said(results, ready, [right_of(results)])
+    message, *_ = said(results, ready, [right_of(results)], results)
     assert "copied to the device as they are to be in the end" in message
 
 

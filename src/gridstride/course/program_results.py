@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.program_findings import first_wrong, not_all_copied
@@ -122,17 +122,25 @@ class Results:
 
         inputs = [np.asarray(x) for x in self.prepared.inputs.values() if np.size(x) >= _FEW]
         size = max(inputs, key=lambda x: x.size).dtype.itemsize if inputs else 4
-        given = _elements([each for each in copied.to_device if len(each) >= _FEW * size], f"u{size}")
-        known = [*(np.ascontiguousarray(x).tobytes() for x in inputs), *copied.to_host]
-        strange: Array = given[~np.isin(given, _elements(known, f"u{size}")) & (given != 0)]
-        return strange
+        pieces = [each if len(each) >= _FEW * size else b"" for each in copied.to_device]
+        given, piece = _elements(pieces, f"u{size}")
+        known, _ = _elements([np.ascontiguousarray(x).tobytes() for x in inputs], f"u{size}")
+        strange = ~np.isin(given, known) & (given != 0)
+        came = np.asarray(copied.came_before, np.int64)[piece[strange]]
+        given = given[strange]
+        back, copy = _elements(copied.to_host, f"u{size}")
+        values, first = np.unique(back, return_index=True)
+        if len(values):  # an element may be sent on that came in a copy before
+            at = np.searchsorted(values, given).clip(max=len(values) - 1)
+            return np.asarray(given[(values[at] != given) | (copy[first[at]] >= came)])
+        return np.asarray(given)
 
     def _afterwards(self, copied: Copied) -> Iterator[LabFinding]:
         import numpy as np
 
         for p, got, computed in self._computed():
             kind = f"u{got.dtype.itemsize}"
-            back = _elements(copied.to_host, kind)
+            back, _ = _elements(copied.to_host, kind)
             if got.size < _FEW or back.size < got.size or not copied.is_whole:  # kernels may write to the host's memory
                 continue
             changed = computed & ~np.isin(got.view(kind), back).reshape(got.shape)
@@ -173,12 +181,13 @@ class Results:
         return number if number > self.may_be_right * elements.size else 0
 
 
-def _elements(pieces: Any, kind: str) -> Array:
-    """The bits of all that are whole."""
+def _elements(pieces: Sequence[bytes], kind: str) -> tuple[Array, Array]:
+    """The bits of all elements of those that hold a whole number of them, and which one each is of."""
     import numpy as np
 
     size = int(kind[1:])
-    return np.frombuffer(b"".join(each for each in pieces if len(each) % size == 0), kind)
+    whole = [each if len(each) % size == 0 else b"" for each in pieces]
+    return np.frombuffer(b"".join(whole), kind), np.repeat(np.arange(len(whole)), [len(each) // size for each in whole])
 
 
 def _read(file: Path) -> bytes | None:

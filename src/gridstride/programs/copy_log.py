@@ -32,22 +32,28 @@ class CopyLog:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The bytes of each copy by direction. `is_whole`: of every copy; False where some were of boxes."""
+    """The bytes of each copy by direction. `is_whole`: of every copy; False where some were of boxes. `came_before`:
+    how many copies to the host each one to the device had before it.
+    """
 
     to_device: tuple[bytes, ...]
     to_host: tuple[bytes, ...]
     is_whole: bool
+    came_before: tuple[int, ...]
 
 
 def read_copy_log(raw: bytes) -> Copied:
     """The file belongs to a stranger's process: what is no record ends it."""
     found: dict[int, list[bytes]] = {TO_DEVICE: [], TO_HOST: []}
+    came_before: list[int] = []
     is_whole, at = True, 0
     while at + _RECORD.size <= len(raw):
         kind, nbytes = _RECORD.unpack_from(raw, at)
         at += _RECORD.size
         if kind in found and at + nbytes <= len(raw):
+            if kind == TO_DEVICE:
+                came_before.append(len(found[TO_HOST]))
             found[kind].append(raw[at : at + nbytes])
         is_whole = is_whole and kind in found
         at += nbytes
-    return Copied(tuple(found[TO_DEVICE]), tuple(found[TO_HOST]), is_whole)
+    return Copied(tuple(found[TO_DEVICE]), tuple(found[TO_HOST]), is_whole, tuple(came_before))
