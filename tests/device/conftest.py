@@ -157,3 +157,15 @@ def gpu() -> gs.PhysicalGPU:
     if not physical_count():
         pytest.skip("no NVIDIA GPU (or no driver) on this machine")
     return gs.PhysicalGPU(0)
+
+
+@pytest.fixture(scope="module")
+def virtual() -> gs.VirtualGPU:
+    return gs.VirtualGPU(workers=1, sanitize=True)
+
+
+@pytest.fixture(params=["virtual", pytest.param("physical", marks=pytest.mark.gpu)])
+def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Both machines, in use."""
+    with gs.use(request.getfixturevalue("virtual" if request.param == "virtual" else "gpu")) as device:
+        yield device

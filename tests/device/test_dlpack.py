@@ -15,18 +15,6 @@ DTYPES = ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16,
 DTYPES += ["float16", "float32", "float64", "complex64", "complex128"]
 
 
-@pytest.fixture(scope="module")
-def virtual():
-    return gs.VirtualGPU(workers=1, sanitize=True)
-
-
-@pytest.fixture(params=["virtual", pytest.param("physical", marks=pytest.mark.gpu)])
-def machine(request):
-    """Both machines, in use."""
-    with gs.use(request.getfixturevalue("virtual" if request.param == "virtual" else "gpu")) as device:
-        yield device
-
-
 @pytest.fixture
 def torch(machine):
     torch = pytest.importorskip("torch")

@@ -16,18 +16,6 @@ __global__ void times(const float *x, float *y, float a) { y[threadIdx.x] = x[th
 """
 
 
-@pytest.fixture(scope="module")
-def virtual():
-    return gs.VirtualGPU(workers=1, sanitize=True)
-
-
-@pytest.fixture(params=["virtual", pytest.param("physical", marks=pytest.mark.gpu)])
-def machine(request):
-    """Both machines, in use."""
-    with gs.use(request.getfixturevalue("virtual" if request.param == "virtual" else "gpu")) as device:
-        yield device
-
-
 @pytest.fixture
 def module(machine):
     return gs.cuda(SOURCE)

@@ -14,18 +14,6 @@ ADD = "__global__ void add(const float *x, float *y) { y[threadIdx.x] += x[threa
 MAKERS = (gs.pinned, gs.managed)
 
 
-@pytest.fixture(scope="module")
-def virtual():
-    return gs.VirtualGPU(workers=1, sanitize=True)
-
-
-@pytest.fixture(params=["virtual", pytest.param("physical", marks=pytest.mark.gpu)])
-def machine(request):
-    """Both machines, in use."""
-    with gs.use(request.getfixturevalue("virtual" if request.param == "virtual" else "gpu")) as device:
-        yield device
-
-
 @pytest.fixture(params=MAKERS, ids=["pinned", "managed"])
 def make(request):
     return request.param

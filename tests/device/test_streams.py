@@ -18,18 +18,6 @@ WAIT = """__global__ void wait(long long ticks, int *done) {
 }"""
 
 
-@pytest.fixture(scope="module")
-def virtual():
-    return gs.VirtualGPU(workers=1, sanitize=True)
-
-
-@pytest.fixture(params=["virtual", pytest.param("physical", marks=pytest.mark.gpu)])
-def machine(request):
-    """Both machines, in use."""
-    with gs.use(request.getfixturevalue("virtual" if request.param == "virtual" else "gpu")) as device:
-        yield device
-
-
 def test_a_launch_and_copies_in_a_stream(machine):
     add, s = gs.cuda(ADD)["add"], gs.stream()
     d = gs.to_device(np.zeros(32, np.float32), stream=s)

@@ -12,11 +12,13 @@ import pytest
 
 import gridstride as gs
 
-triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
-from triton.runtime.driver import driver  # noqa: E402
+pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+import torch
+import triton
+from triton.runtime.driver import driver
 
-from gridstride.frameworks.triton_driver import VirtualDriver, hand_over_ptx  # noqa: E402
+from gridstride.frameworks.triton_driver import VirtualDriver, hand_over_ptx
 
 ACTIVATION = "gridstride.frameworks.activation"
 SCRIPT = """
@@ -107,8 +109,11 @@ def test_a_driver_has_no_events_and_runs_on_nothing_else() -> None:
 
 @pytest.mark.parametrize("value", ["", "0"])
 def test_other_values_of_the_variable_change_nothing(value: str) -> None:
-    with mock.patch(f"{ACTIVATION}.Activation", side_effect=AssertionError):
+    with mock.patch(f"{ACTIVATION}.Activation") as activation:
         gs.frameworks.triton_from_environment(value)
+        activation.assert_not_called()
+        gs.frameworks.triton_from_environment("1")
+        activation.assert_called_once_with()
 
 
 def test_a_wrong_value_of_the_variable_is_named() -> None:

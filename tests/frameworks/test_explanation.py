@@ -10,7 +10,8 @@ import pytest
 import gridstride as gs
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+import torch
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,8 @@ import pytest
 import gridstride as gs
 
 pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+import torch
 
 PAGE = Path(__file__).parents[2] / "docs/frameworks.md"
 TRITON, INDUCTOR = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

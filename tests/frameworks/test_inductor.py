@@ -12,14 +12,16 @@ import pytest
 
 import gridstride as gs
 
-triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
-import torch.nn.functional as F  # noqa: E402
-import triton.language as tl  # noqa: E402
-from triton.runtime.driver import driver  # noqa: E402
+pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from triton.runtime.driver import driver
 
-from gridstride.frameworks import inductor  # noqa: E402
-from gridstride.frameworks.triton_driver import VirtualDriver  # noqa: E402
+from gridstride.frameworks import inductor
+from gridstride.frameworks.triton_driver import VirtualDriver
 
 TUNER = "torch._inductor.runtime.triton_heuristics.CachingAutotuner.bench"
 

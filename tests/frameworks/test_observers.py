@@ -9,9 +9,11 @@ import pytest
 
 import gridstride as gs
 
-triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
-import triton.language as tl  # noqa: E402
+pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+import torch
+import triton
+import triton.language as tl
 
 pytestmark = pytest.mark.usefixtures("triton_here")
 N = 1 << 16

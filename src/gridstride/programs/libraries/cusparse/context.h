@@ -130,3 +130,15 @@ cusparseStatus_t for_type(const char* function, cudaDataType type, Of of) {
   do { \
     if (cusparseStatus_t status_ = (call); status_ != CUSPARSE_STATUS_SUCCESS) return status_; \
   } while (0)
+
+namespace gs_sparse {
+
+// A descriptor's field, for one of the interface's getters.
+template <class Field, class Out>
+cusparseStatus_t get(const Field& field, Out* out) {
+  VALID(out != nullptr);
+  *out = field;
+  return CUSPARSE_STATUS_SUCCESS;
+}
+
+}  // namespace gs_sparse

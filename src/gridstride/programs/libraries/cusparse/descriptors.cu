@@ -32,13 +32,6 @@ cusparseStatus_t create_dense(Matrix** made, int64_t rows, int64_t columns, int6
   return CUSPARSE_STATUS_SUCCESS;
 }
 
-template <class Field, class Out>
-cusparseStatus_t get(const Field& field, Out* out) {
-  VALID(out != nullptr);
-  *out = field;
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
 }  // namespace
 }  // namespace gs_sparse
 

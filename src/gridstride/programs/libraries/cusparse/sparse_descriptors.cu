@@ -42,13 +42,6 @@ cusparseStatus_t set_pointers(cusparseSpMatDescr_t a, cusparseFormat_t format, v
   return CUSPARSE_STATUS_SUCCESS;
 }
 
-template <class Field, class Out>
-cusparseStatus_t get(const Field& field, Out* out) {
-  VALID(out != nullptr);
-  *out = field;
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
 }  // namespace
 }  // namespace gs_sparse
 
