@@ -16,19 +16,19 @@ from gridstride.course.bounds import out_of_bounds
 from gridstride.course.content import course_folder, day
 from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
-from gridstride.course.lesson import Day, Lab, LabRun, PrintedLine
+from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
 from gridstride.course.program_findings import (
     ended_otherwise_modelled,
     first_wrong,
     found_on_device,
-    ignored,
     lines_of,
     not_all_copied,
     not_destroyed,
     wrong_lines,
+    wrong_numbers,
 )
-from gridstride.course.program_lab import ProgramLab, _with_its_last_call
+from gridstride.course.program_lab import ProgramLab
 from gridstride.course.program_lab_file import problem_of
 from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import MissingToolchain
@@ -83,9 +83,11 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "bound of nothing": ("day003", ("most = 64\n", ""), "at `most`, or must be at `least`"),
     "a counter of kernels": ("day003", ('figure = "warps"', 'figure = "sectors"'), "is no figure of the lab's run"),
     "order": ("day002", ('chip = "h200"', 'chip = "h200"\nin_order = true'), "kernels print comes in no"),
-    "idle and failing": ("day003", ("idle = true", 'idle = true\nfails = ["copy=2"]'), "is late or checks all calls"),
+    "idle and failing": ("day003", ("idle = true", 'idle = true\nfails = ["copy=2"]'), "all calls or is ordered"),
     "late without results": ("day002", ("block = 1024 }", "block = 1024 }\nlate = true"), "the lab has no problem"),
     "a share of what": ("day003", ("checks = true", "checks = true\nmay_be_right = 0.1"), "the share of an idle run"),
+    "an order unbounded": ("day003", ("{ n = 1 }", "{ n = 1 }\nordered = true"), "a bound on unordered"),
+    "number of what": ("day003", ('chip = "h200"', 'chip = "h200"\nnumbers = ["{speed} GB/s"]'), "no 'speed' here"),
     "endless": ("day003", ('chip = "h200"', 'chip = "h200"\nseconds = 600'), "a run has from 0 to 60"),
 }  # fmt: skip
 
@@ -152,18 +154,6 @@ def test_a_finding_in_a_librarys_file_names_its_kernel_and_has_no_line_of_the_pr
     assert found_on_device({**told, "file": None}, "layer.cu").message == "read past the end."
 
 
-@pytest.mark.parametrize(
-    ("launch", "allocation"),
-    [("CUBLAS_STATUS_EXECUTION_FAILED", "CUBLAS_STATUS_ALLOC_FAILED"), ("CUFFT_EXEC_FAILED", "CUFFT_ALLOC_FAILED")],
-)
-def test_the_status_of_a_library_says_which_call_failed(launch: str, allocation: str) -> None:
-    run = next(run for run in day(27).lab.runs if "launch" in run.fails)
-    assert not list(ignored(run, Outcome(Ended(1, 0.1), "", f"layer: {launch}")))
-    (found,) = ignored(run, Outcome(Ended(1, 0.1), "", f"layer: {allocation}"))
-    assert found.kind == "error_ignored"
-    assert "did not say so" in found.message
-
-
 def test_the_first_wrong_element_is_said_once() -> None:
     got, expected = np.array([1.0, 3.0]), np.array([1.0, 2.0])
     assert first_wrong("1 of 2 elements is wrong", got, expected, got != expected).startswith(". The first is [1]: 3, ")
@@ -179,26 +169,6 @@ def test_a_result_of_which_a_part_was_copied_back_says_so(copied: int, said: boo
 
 def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:
     return [(each.kind, each.message) for each in wrong_lines(lab, {"n": 2}, outcome)]
-
-
-def test_of_a_call_that_is_never_made_the_last_one_fails() -> None:
-    run = LabRun({}, {"allocation": 2})
-    made = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 1, "failed_calls": 0}))
-    assert _with_its_last_call(run, made).fails == {"allocation": 1}
-    none = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 0, "failed_calls": 0}))
-    assert _with_its_last_call(run, none).fails == {}
-
-
-def test_of_each_kind_of_call_the_first_the_last_and_one_between_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = dataclasses.replace(printed(), ended=Ended(0, 1.0, activity={"allocations": 3, "copies": 0, "launches": 40}))
-    with ProgramLab(day(3), draw=random.Random(1)) as lab:
-        monkeypatch.setattr(lab, "_outcome", lambda drawn: made)
-        failing = [each.run.fails for each in lab._failing(lab._drawn(day(3).lab.runs[-1]))]
-    allocations = [each["allocation"] for each in failing if "allocation" in each]
-    launches = [each["launch"] for each in failing if "launch" in each]
-    assert (allocations[0], allocations[-1], launches[0], launches[-1]) == (1, 3, 1, 40)
-    assert len(launches) == 3
-    assert not [each for each in failing if "copy" in each]
 
 
 def test_what_is_never_destroyed_is_said_with_its_call() -> None:
@@ -219,6 +189,19 @@ def test_lines_may_come_in_any_order_unless_the_lab_has_one() -> None:
     ((_, message),) = said_of(lab, printed("piece 0 of 2", "done", "done", "\x1b[2J"))
     assert message.startswith('4 lines were printed; missing: "piece 1 of 2"; too often, or not expected: "done", "')
     assert "\x1b" not in message
+
+
+def test_a_number_that_was_measured_is_held_against_the_run() -> None:
+    lab = dataclasses.replace(day(2).lab, numbers=("{timed_us / 4} us for each of {timed_kernels}",))
+    counts = {"timed_us": 20.0, "timed_kernels": 4}
+
+    def said(*lines: str) -> list[str]:
+        return [each.message for each in wrong_numbers(lab, counts, printed(*lines))]
+
+    assert said("begin", "5.01 us for each of 4") == []
+    assert said("2.0e+01 us for each of 4") == ["20 was printed in '... us for each of ...', where the run gave 5"]
+    assert said("5 us for each of 3") == ["3 was printed in '... us for each of ...', where the run gave 4"]
+    assert said("done") == ["no line such as '... us for each of ...' was printed"]
 
 
 def test_what_a_kernel_is_to_print_the_host_may_not() -> None:

@@ -14,12 +14,20 @@ import numpy as np
 import pytest
 
 from gridstride.compiler import compile_cuda
-from gridstride.programs.activity import ACTIVITY_NAMES, CALLS, KERNEL_COUNTS, Call, failure
+from gridstride.programs.activity import (
+    ACTIVITY_NAMES,
+    CALLS,
+    KERNEL_COUNTS,
+    Call,
+    failure,
+    functions_called,
+    is_activity_name,
+)
 from gridstride.programs.board import Board
 from gridstride.programs.peers import EVERYONE
 from gridstride.programs.reports import Reports
 from gridstride.programs.run import reported
-from gridstride.programs.runtime_library import RUNTIME
+from gridstride.programs.runtime_functions import RUNTIME
 from gridstride.programs.runtime_records import (
     CALLBACKS,
     CODE_CALLBACKS,
@@ -116,7 +124,7 @@ def test_records_have_the_sizes_that_c_gives_them() -> None:
     assert ORDER.size == 8 + 10 * 4 + 5 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
     assert ctypes.sizeof(BoardRecord) == 8 * (
-        10 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
+        11 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
     )
 
 
@@ -391,6 +399,20 @@ def test_what_a_program_did_is_reported_when_it_ends(setup: Setup) -> None:
     assert told.findings == ()
     assert activity == setup.board.activity.as_dict()
     assert activity["to_host_bytes"] == 100
+
+
+def test_a_function_fails_by_its_name_and_is_counted() -> None:
+    board = Setup(VirtualGPU(memory=64 << 20, workers=1), fails={"cudaEventRecord": 2}).board
+    assert board.record.tells_calls == 1
+    called = [board.called(name) for name in (b"cudaEventRecord", b"cudaFree", b"cudaEventRecord", b"cudaFree")]
+    assert called == [Status.SUCCESS, Status.SUCCESS, Status.UNKNOWN, Status.SUCCESS]
+    assert functions_called(board.activity.as_dict()) == {"cudaEventRecord": 2, "cudaFree": 2}
+    assert is_activity_name("calls_of_cudaFree")
+    assert not is_activity_name("calls_of_cudaFried")
+
+
+def test_calls_are_told_only_where_somebody_asks() -> None:
+    assert Setup(VirtualGPU(memory=64 << 20, workers=1), fails={"copy": 2}).board.record.tells_calls == 0
 
 
 @pytest.mark.parametrize("call", CALLS)

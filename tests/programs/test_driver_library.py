@@ -21,7 +21,7 @@ from gridstride.programs.driver_library import (
     results,
     symbols,
 )
-from gridstride.programs.runtime_library import functions
+from gridstride.programs.runtime_functions import functions
 
 _DEFINED = re.compile(r"^PUBLIC [^\n(]*?\b(cu[A-Z]\w+|nvrtc\w+)\(", re.MULTILINE)
 _FILLS = re.compile(r"^FILLS\((\d+),", re.MULTILINE)

@@ -8,7 +8,7 @@ import pytest
 
 from gridstride.programs.objects import KINDS, OBJECTS, left_in_words, left_of
 from gridstride.programs.peers import EVERYONE, HOST
-from gridstride.programs.runtime_library import RUNTIME
+from gridstride.programs.runtime_functions import RUNTIME
 from gridstride.programs.toolchain import LIBRARIES
 
 LETTERS = {

@@ -435,10 +435,46 @@ int main() {
         ("kernel=1", "no error; an illegal memory access was encountered 1"),
         ("copy=1", "no error; unknown error 1"),
         ("copy=2", "no error; no error 7"),
+        ("cudaMalloc=1", "no memory"),
+        ("cudaMemcpy=1", "no error; unknown error 1"),
+        ("cudaMemcpy=2", "no error; no error 7"),
     ],
 )
 def test_a_call_is_made_to_fail(program: Run, call: str, said: str) -> None:
     assert program(UNCHECKED, "--fail", call).stdout.strip() == said
+
+
+def test_arguments_of_every_kind_reach_a_function_whose_calls_are_told(program: Run) -> None:
+    text = """
+#include <cstdio>
+int main() {
+    const int W = 5, H = 3;
+    int x[H][W], y[H][W] = {}, z[2][W] = {};
+    for (int i = 0; i < H * W; i++) (&x[0][0])[i] = i;
+    cudaArray_t array;
+    cudaChannelFormatDesc format = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindSigned);  // by value
+    if (cudaMallocArray(&array, &format, W, H)) return 1;
+    cudaStream_t stream;
+    if (cudaStreamCreate(&stream)) return 2;
+    // nine arguments, the last ones on the stack
+    if (cudaMemcpy2DToArrayAsync(array, 0, 0, x, sizeof x[0], sizeof x[0], H, cudaMemcpyHostToDevice, stream)) return 3;
+    if (cudaMemcpy2DFromArray(y, sizeof y[0], array, 0, 0, sizeof y[0], H, cudaMemcpyDeviceToHost)) return 4;
+    cudaExtent extent = make_cudaExtent(W * sizeof(int), 2, 1);
+    cudaPitchedPtr pitched;
+    if (cudaMalloc3D(&pitched, extent)) return 5;  // 24 bytes by value
+    if (cudaMemset3D(pitched, 1, extent)) return 6;
+    if (cudaMemcpy2D(z, sizeof z[0], pitched.ptr, pitched.pitch, sizeof z[0], 2, cudaMemcpyDeviceToHost)) return 7;
+    printf("%d %d %x\\n", y[2][4], y[0][1], z[1][4]);
+    printf("%s\\n", cudaGetErrorString(cudaStreamDestroy(stream)));
+    return 0;
+}
+"""
+    done = program(text, "--json", "--fail", "cudaStreamDestroy=1")
+    assert "14 1 1010101\nunknown error\n" in done.stderr
+    told = json.loads(done.stdout)["activity"]
+    for name in ("cudaMemcpy2DToArrayAsync", "cudaMalloc3D", "cudaMemset3D"):
+        assert told[f"calls_of_{name}"] == 1
+    assert "calls_of_cudaMemset2D" not in told  # what the runtime calls by itself is not told
 
 
 def test_a_call_that_is_none_cannot_fail(program: Run) -> None:

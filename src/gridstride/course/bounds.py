@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from gridstride.course.lesson import Bound, Day
 
 KIND, TOO_FEW = "too_many", "too_few"
 KINDS = (KIND, TOO_FEW)
+UNORDERED = "unordered"
+"""The figure of what touches the same bytes and nothing orders: a lab's ordered runs are held to its bound."""
 
 
 def exceeded(day: Day, run: Any) -> tuple[LabFinding, ...]:
@@ -21,9 +23,11 @@ def exceeded(day: Day, run: Any) -> tuple[LabFinding, ...]:
     return tuple(_findings(day, run))
 
 
-def out_of_bounds(day: Day, counts: Mapping[str, float]) -> Iterator[LabFinding]:
-    """A finding for each bound of the lab that these counts are beyond."""
+def out_of_bounds(day: Day, counts: Mapping[str, float], only: Collection[str] | None = None) -> Iterator[LabFinding]:
+    """A finding for each bound of the lab, or on these figures `only`, that the counts are beyond."""
     for bound in day.lab.bounds:
+        if only is not None and bound.figure not in only:
+            continue
         figure = day.figures[bound.figure]
         value = evaluate(figure.value, counts)
         if bound.least <= value <= bound.most:

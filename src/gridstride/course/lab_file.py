@@ -72,7 +72,8 @@ def _bounds(table: Table, figures: Mapping[str, Figure]) -> tuple[Bound, ...]:
 
 def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
     bound = Bound(table.take("figure", str), table.take("most", float, math.inf), table.take("why", str),
-                  table.take("least", float, -math.inf), table.texts("shows", []))  # fmt: skip
+                  table.take("least", float, -math.inf), table.texts("shows", []),
+                  table.take("every_run", bool, False))  # fmt: skip
     table.done()
     if math.isinf(bound.most) and math.isinf(bound.least):
         table.fail("a bound says what a figure may be at `most`, or must be at `least`")

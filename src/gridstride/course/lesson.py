@@ -140,7 +140,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Bound:
     """What a figure of the learner's kernel may be at most or must be at least, and what it usually means where not.
-    `shows` are the figures that it comes from, which are said with it.
+    `shows` are the figures that it comes from, which are said with it. Of a program it holds in the first run, or in
+    `every_run` in which nothing is made to fail, be idle or be late.
     """
 
     figure: str
@@ -148,6 +149,7 @@ class Bound:
     why: str
     least: float = -math.inf
     shows: tuple[str, ...] = ()
+    every_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,9 @@ class LabRun:
     fail, the program must say which error it was and end with another exit status than `status`. Where it is `idle`,
     kernels do nothing, and no larger share of a result than `may_be_right` may be; where it is `late`, work is done no
     sooner than the host waits for it, and the results must be right all the same. Where it is for `checks`, it stands
-    for several, in each of which another allocation, copy or launch fails. `memory` is in bytes of each GPU, None for
-    what the chip has.
+    for several, in each of which another call fails. Where it is `ordered`, it is modelled, too,
+    and held to the lab's bound on what nothing orders: in so small a run every block's bytes are known. `memory` is in
+    bytes of each GPU, None for what the chip has.
     """
 
     sizes: Mapping[str, tuple[int, int]]
@@ -168,6 +171,7 @@ class LabRun:
     idle: bool = False
     late: bool = False
     checks: bool = False
+    ordered: bool = False
     may_be_right: float = 0.0
 
 
@@ -210,6 +214,8 @@ class Lab:
     lines: tuple[PrintedLine, ...] = ()
     in_order: bool = False
     """Whether the lines must come as they stand in lab.toml, which kernels cannot promise."""
+    numbers: tuple[str, ...] = ()
+    """What the first run must print where its times are modelled: {expressions} over its counts stand for numbers."""
     modelled: bool = False
     """Whether the results are times that the program measures: those of the chip's model count, not this machine's."""
     seconds: float = 20.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import string
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import evaluate
 from gridstride.course.lab_verdict import LabFinding, with_line, without_more_time
-from gridstride.course.lesson import Lab, LabRun, PrintedLine
+from gridstride.course.lesson import Lab, PrintedLine
 from gridstride.programs.objects import left_in_words
 
 if TYPE_CHECKING:
-    from gridstride.programs.activity import Call
     from gridstride.programs.confined import Outcome
 
 KINDS: dict[str, str] = {
@@ -32,6 +32,8 @@ KINDS: dict[str, str] = {
 
 _REFUSED = " is not supported: "
 """As runtime/errors.c says it."""
+_NUMBER = r"([-+]?\d*\.?\d+(?:[eE][-+]?\d+)?)"
+_NEAR = 0.02  # of a number, as it is printed with few digits
 _SHOWN = 3  # lines that are missing or too many
 _WIDE = 60  # characters of a printed line that are quoted
 _PLACE = re.compile(r"^(?P<file>[^\n:(]+)(?::|\()(?P<line>\d+)(?:\)|:\d+)?:\s*(?:fatal )?error:?\s*(?P<said>.+)$", re.M)
@@ -40,25 +42,6 @@ _SIGNALS: Mapping[int, str] = {
     signal.SIGABRT: "A failed assert does that, and an exception that nobody catches, such as std::bad_alloc for more "
                     "memory than a lab has",
     signal.SIGFPE: "A whole number was divided by zero",
-}  # fmt: skip
-_ERRORS: dict[Call, tuple[str, ...]] = {
-    "allocation": ("out of memory", "cudaErrorMemoryAllocation", "CUBLAS_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED"),
-    "copy": ("unknown error", "cudaErrorUnknown"),
-    "launch": (
-        "too many resources requested for launch",
-        "cudaErrorLaunchOutOfResources",
-        "CUBLAS_STATUS_EXECUTION_FAILED",
-        "CUFFT_EXEC_FAILED",
-    ),
-    "kernel": ("an illegal memory access was encountered", "cudaErrorIllegalAddress"),
-}
-"""What is said of each call that is made to fail: by cudaGetErrorString, cudaGetErrorName, cuBLAS and cuFFT."""
-_ASKED: dict[Call, str] = {
-    "allocation": "cudaMalloc gives an error code back, as every call does: is it looked at, there too?",
-    "copy": "cudaMemcpy gives an error code back, as every call does: is it looked at, there too?",
-    "launch": "A launch gives nothing back; cudaGetLastError() right behind it says whether it was refused.",
-    "kernel": "The launch went well, and what the kernel did is known when the host has waited for it: which call "
-              "waits, and is what it gives back looked at?",
 }  # fmt: skip
 
 
@@ -98,29 +81,6 @@ def ended_otherwise_modelled(outcome: Outcome, status: int) -> Iterator[LabFindi
         )
         shown = (f"exit status: {message}", *last_lines(outcome))
         yield LabFinding("exit_status", message, shown=shown)
-
-
-def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
-    """What a program says and does whose call failed."""
-    ((call, number),) = run.fails.items()
-    words = _ERRORS[call]
-    nth = _ordinal(number)
-    what = f"the {nth} {call} was made to fail ({words[0]})" if call != "kernel" else f"the {nth} kernel faulted"
-    said = outcome.stdout + outcome.stderr
-    if outcome.ended.status == run.status:
-        happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
-    elif not any(each in said for each in words):
-        happened = f"and the program did not say so: print cudaGetErrorString of the code, {words[0]!r} here"
-    else:
-        return
-    message = f"{what}, {happened}. {_ASKED[call]} gridstride run --fail {call}={number} does the same"
-    yield LabFinding("error_ignored", message, shown=last_lines(outcome))
-
-
-def _ordinal(number: int) -> str:
-    words = {1: "first", 2: "second", 3: "third"}
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
-    return words.get(number, f"{number}{ending}")
 
 
 def not_destroyed(counts: Mapping[str, float]) -> Iterator[LabFinding]:
@@ -177,6 +137,32 @@ def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterato
             f"the lines are right, but kernels printed {printed:,} of them, not {by_kernel:,}: the rest is the host's"
         )
         yield LabFinding("not_by_kernel", message)
+
+
+def wrong_numbers(lab: Lab, counts: Mapping[str, float], outcome: Outcome) -> Iterator[LabFinding]:
+    """Lines with a number that was measured, which are missing or say another one."""
+    for text in lab.numbers:
+        parts = list(string.Formatter().parse(text))
+        pattern = "".join(re.escape(literal) + (_NUMBER if field else "") for literal, field, _, _ in parts)
+        expected = [evaluate(field, counts) for _, field, _, _ in parts if field]
+        shown = text.format_map(_Anything())
+        said = re.findall(pattern, outcome.stdout)
+        if not said:
+            yield LabFinding("wrong_lines", f"no line such as {shown!r} was printed", shown=last_lines(outcome))
+        for each in said:
+            given = [float(number) for number in (each if isinstance(each, tuple) else (each,))]
+            for number, right in zip(given, expected, strict=True):
+                if abs(number - right) > _NEAR * abs(right):
+                    message = f"{number:g} was printed in {shown!r}, where the run gave {right:.4g}"
+                    yield LabFinding("wrong_lines", message, shown=last_lines(outcome))
+                    return
+
+
+class _Anything(dict[str, str]):
+    """Shows a place for a number."""
+
+    def __missing__(self, key: str) -> str:
+        return "..."
 
 
 def _out_of_order(came: list[str], expected: list[str]) -> str:

@@ -11,15 +11,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from gridstride.course.arithmetic import names
-from gridstride.course.bounds import out_of_bounds
+from gridstride.course.bounds import UNORDERED, out_of_bounds
 from gridstride.course.figures import LAB, Bench
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line
 from gridstride.course.lesson import Day, LabRun
+from gridstride.course.program_failures import failing, ignored, with_its_last_call
 from gridstride.course.program_findings import (
     ended_otherwise,
     ended_otherwise_modelled,
     found_on_device,
-    ignored,
     last_lines,
     not_built,
     not_destroyed,
@@ -27,11 +27,12 @@ from gridstride.course.program_findings import (
     printed_too_much,
     too_early,
     wrong_lines,
+    wrong_numbers,
 )
 from gridstride.course.program_lab_file import problem_of
 from gridstride.course.program_results import COPY_LOG, Results
 from gridstride.course.program_runs import counts
-from gridstride.programs.activity import COUNTED, KERNEL_COUNTS, OF_LINKS, Call
+from gridstride.programs.activity import KERNEL_COUNTS, OF_LINKS
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from gridstride.programs.confined import Outcome
 
 _OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
-_CHECKED: tuple[Call, ...] = ("allocation", "copy", "launch")
-"""Calls whose errors a program sees at once."""
 _IDLE_SECONDS = 10.0
 """For a run whose kernels do nothing: some programs then wait for ever."""
 _SEED = 1 << 30
@@ -115,6 +114,7 @@ class ProgramLab:
                     drawn, outcome = self._modelled()
                     findings = tuple(ended_otherwise_modelled(outcome, drawn.run.status))
                     counted = {**counts(outcome), **drawn.sizes}
+                    findings = findings or tuple(wrong_numbers(self.day.lab, counted, outcome))
                 findings = findings or tuple(out_of_bounds(self.day, counted))
             if not findings:
                 more, findings = self._runs(last, text)
@@ -173,7 +173,9 @@ class ProgramLab:
         (prepared,) = prepare(self._problem, [Case(sizes, "normal", self._draw.randrange(_SEED), hidden=True)])
         return _Drawn(run, sizes, prepared)
 
-    def _outcome(self, drawn: _Drawn, *, predict: bool = False, pictures: bool = False) -> Outcome:
+    def _outcome(
+        self, drawn: _Drawn, *, predict: bool = False, pictures: bool = False, tells_calls: bool = False
+    ) -> Outcome:
         from gridstride.programs.run import Settings
 
         self._room.clear()
@@ -181,8 +183,9 @@ class ProgramLab:
         seconds = min(self.day.lab.seconds, _IDLE_SECONDS) if run.idle else self.day.lab.seconds
         logs = self._only_kernels() and not (run.fails or run.idle or run.late)
         settings = Settings(sanitize=watched, predict=predict, pictures=pictures, time_limit=seconds,
-                            fails=run.fails, idle=run.idle, late=run.late and not predict, gpus=run.gpus,
-                            memory=run.memory, copy_log=str(self._room.data / COPY_LOG) if logs else None)  # fmt: skip
+                            fails=run.fails, tells_calls=tells_calls, idle=run.idle,
+                            late=run.late and not predict, gpus=run.gpus, memory=run.memory,
+                            copy_log=str(self._room.data / COPY_LOG) if logs else None)  # fmt: skip
         return self._room.run([Path(self.day.lab.file).stem, *self._arguments(drawn)], settings)
 
     def _only_kernels(self) -> bool:
@@ -221,31 +224,34 @@ class ProgramLab:
         """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
         drawn = self._drawn(run)
         if run.checks:
-            for each in self._failing(drawn):
-                yield from self._first_finding(each, self._outcome(each), text)
+            made = self._outcome(drawn, tells_calls=True).ended.activity
+            for each in failing(run, made, self._draw):
+                other = replace(drawn, run=each)
+                yield from self._first_finding(other, self._outcome(other), text)
             return
         outcome = self._outcome(drawn)
         if run.fails and not outcome.ended.activity.get("failed_calls", 1):
-            drawn = replace(drawn, run=_with_its_last_call(run, outcome))
+            drawn = replace(drawn, run=with_its_last_call(run, outcome.ended.activity))
             outcome = self._outcome(drawn)
         if self.day.lab.modelled and not (run.fails or run.idle or run.late):
             self._outcome(drawn, predict=True)  # the results are this run's; what is found on the device, the other's
         if run is self.day.lab.runs[0]:
             self._first = {**counts(outcome), **drawn.sizes}
-        yield from self._first_finding(drawn, outcome, text)
+        found = tuple(self._first_finding(drawn, outcome, text))
+        yield from found or self._beyond(drawn, outcome)
 
-    def _failing(self, drawn: _Drawn) -> Iterator[_Drawn]:
-        """The same run several times: of each kind of call the first, the last and one between is made to fail, and the
-        last kernel faults.
-        """
-        made = self._outcome(drawn).ended.activity
-        for call in _CHECKED:
-            number = int(made.get(COUNTED[call], 0))
-            chosen = {1, number, self._draw.randint(1, number)} if number else ()
-            for each in sorted(chosen):
-                yield replace(drawn, run=replace(drawn.run, fails={call: each}))
-        if last := int(made.get(COUNTED["kernel"], 0)):  # known when the host waits for it, and not before
-            yield replace(drawn, run=replace(drawn.run, fails={"kernel": last}, late=True))
+    def _beyond(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
+        """Bounds that hold in each run, and in an ordered one that on what nothing orders."""
+        run, found = drawn.run, []
+        if not (run.fails or run.idle or run.late):
+            held = {bound.figure for bound in self.day.lab.bounds if bound.every_run}
+            found += out_of_bounds(self.day, {**counts(outcome), **drawn.sizes}, held)
+        if run.ordered:
+            modelled = counts(self._outcome(drawn, predict=True))
+            found += out_of_bounds(self.day, {**modelled, **drawn.sizes}, {UNORDERED})
+        for each in found:
+            message = f"{each.message} (run as {self._called(drawn)})"
+            yield replace(each, message=message, shown=(f"{each.kind.replace('_', ' ')}: {message}",))
 
     def _first_finding(self, drawn: _Drawn, outcome: Outcome, text: str) -> Iterator[LabFinding]:
         for found in self._all_findings(drawn, outcome):
@@ -306,10 +312,3 @@ def _unlike_expected(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     if outcome.ended.status != run.status:
         message = f"the program ended with exit status {outcome.ended.status}, {run.status} was expected"
         yield LabFinding("exit_status", message, shown=last_lines(outcome))
-
-
-def _with_its_last_call(run: LabRun, outcome: Outcome) -> LabRun:
-    """The same for a program that makes fewer calls than the one that is to fail: its last one is, if there is one."""
-    ((call, _),) = run.fails.items()
-    made = int(outcome.ended.activity[COUNTED[call]])
-    return replace(run, fails={call: made} if made else {})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import names
+from gridstride.course.bounds import UNORDERED
 from gridstride.course.figure_file import failures, gpus, memory
 from gridstride.course.figures import OF_A_PROGRAM
 from gridstride.course.lesson import Bound, Lab, LabRun, PrintedLine
@@ -29,7 +30,8 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     lab = replace(
         lab, problem="" if own else name, own_problem=own, chip=table.take("chip", str, "h200"),
         arguments=table.texts("arguments", []), seconds=table.take("seconds", float, lab.seconds),
-        passes=table.texts("passes", []), modelled=table.take("modelled", bool, False), bounds=bounds,
+        passes=table.texts("passes", []), numbers=table.texts("numbers", []),
+        modelled=table.take("modelled", bool, False), bounds=bounds,
     )  # fmt: skip
     if not 0 < lab.seconds <= _MOST_SECONDS:
         table.fail(f"seconds is {lab.seconds:g}: a run has from 0 to {_MOST_SECONDS:g}", "seconds")
@@ -39,6 +41,9 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     given = sizes | _of_problem(table, lab)
     for each in lab.arguments:
         _check_names(table, "arguments", _fields(table, "arguments", each), given)
+    for text in lab.numbers:
+        for each in _fields(table, "numbers", text):
+            _check_names(table, "numbers", names(each), {*sizes, *OF_A_PROGRAM})
     lab = replace(lab, lines=tuple(_line(entry, sizes) for entry in table.list("line", needed=False)))
     lab = replace(lab, in_order=table.take("in_order", bool, False))
     if lab.in_order and any(line.by_kernel for line in lab.lines):
@@ -60,7 +65,7 @@ def problem_of(lab: Lab) -> Problem | None:
 
 def _run(table: Table) -> LabRun:
     sizes = {name: _range(table, name, value) for name, value in table.mapping("sizes").items()}
-    is_so = {name: table.take(name, bool, False) for name in ("idle", "late", "checks")}
+    is_so = {name: table.take(name, bool, False) for name in ("idle", "late", "checks", "ordered")}
     share = table.take("may_be_right", float, 0.0)
     if not 0 <= share < 1 or (share and not is_so["idle"]):
         table.fail(f"may_be_right is {share:g}: the share of an idle run's results, from 0 to below 1", "may_be_right")
@@ -78,7 +83,7 @@ def _range(table: Table, name: str, value: Any) -> tuple[int, int]:
 
 
 def _unlike_others(run: LabRun) -> int:
-    return bool(run.fails) + run.idle + run.late + run.checks
+    return bool(run.fails) + run.idle + run.late + run.checks + run.ordered
 
 
 def _check_runs(table: Table, lab: Lab) -> None:
@@ -90,7 +95,9 @@ def _check_runs(table: Table, lab: Lab) -> None:
     if any(run.idle or run.late for run in lab.runs) and not (lab.problem or lab.own_problem):
         table.fail("of an idle or late run the results are looked at: the lab has no problem", "run")
     if any(_unlike_others(run) > 1 for run in lab.runs):
-        table.fail("a run has failing calls, is idle, is late or checks all calls: one of them", "run")
+        table.fail("a run has failing calls, is idle, is late, checks all calls or is ordered: one of them", "run")
+    if any(run.ordered for run in lab.runs) and all(bound.figure != UNORDERED for bound in lab.bounds):
+        table.fail(f"an ordered run is held to a bound on {UNORDERED}: the lab has none", "run")
     if any(set(run.sizes) != set(first.sizes) for run in lab.runs):
         table.fail(f"every run has the sizes of the first: {', '.join(first.sizes) or 'none'}", "run")
     if not any(low < high for run in lab.runs for low, high in run.sizes.values()):

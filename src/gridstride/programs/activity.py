@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from math import prod
-from typing import Literal, get_args
 
 from gridstride.programs.graph_calls import GraphCall
 from gridstride.programs.objects import OBJECTS, left_of
 from gridstride.programs.peers import HOST
+from gridstride.programs.runtime_functions import is_told
 from gridstride.programs.timeline.totals import Totals
 from gridstride.protocol import Shape
 from gridstride.virtual.machine.launch_queue import GridCount
@@ -25,9 +26,10 @@ _GRAPH_COUNTS: dict[GraphCall, str] = {
     "condition": "conditions",
 }  # fmt: skip
 
-Call = Literal["allocation", "copy", "launch", "kernel"]
-CALLS: tuple[Call, ...] = get_args(Call)
-"""What can be made to fail: `launch` is refused at once, `kernel` faults while it runs."""
+Call = str
+"""What can be made to fail: one of CALLS, or a function of the runtime by its name."""
+CALLS: tuple[Call, ...] = ("allocation", "copy", "launch", "kernel")
+"""Kinds of calls: a `launch` is refused at once, a `kernel` faults while it runs."""
 
 
 @dataclass(slots=True)
@@ -58,31 +60,32 @@ class Links:
         return launches | {f"link_{a}_to_{b}_bytes": nbytes for (a, b), nbytes in sorted(self.nbytes.items())}
 
 
-BY_GPU = re.compile(r"gpu_\d+_launches|link_\d+_to_\d+_bytes")
-"""Names of `Links.as_dict`."""
+_BY_GPU = re.compile(r"gpu_\d+_launches|link_\d+_to_\d+_bytes")  # of Links.as_dict
 
 
-_TABLES = ("times", "links", "objects")
+_TABLES = ("times", "links", "objects", "functions")
 """Fields of an activity that are several figures."""
 
 
 @dataclass(slots=True)
 class Activity:
-    """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program ends
-    is what it has not given back; `most_held_bytes` a GPU held at once, variables among them. `unwaited_launches`: no
-    call has waited for the device since; `freed_launches`: the first that did was cudaFree. `failed_calls` were made to
-    fail. `kernel_lines` are lines that kernels printed. `child_grids` were launched by kernels, and are not among
-    `launches`, nor their blocks and threads among `blocks` and `threads`. `pool_allocations` are those of `allocations`
-    that came from a memory pool, `pool_growths` how often a pool asked the device for memory. `waits` are the host's
-    for the device. `graph_kernels` are those of `launches` that were nodes of graphs, `graph_launches` the calls that
-    started graphs, `graph_updates` whole instances that took over another graph and `node_updates` single nodes of
-    instances changed; `conditions` how often a conditional node looked at its value. `objects` were made and not yet
-    destroyed. `peer_bytes` went from one GPU to another, `busiest_link_bytes` of them from one of a pair to the other,
-    `busiest_port_bytes` out of one GPU or into one, and `staged_bytes` through the host, as neither of two had access;
-    `host_memory_bytes` kernels read and wrote of pinned memory, over the link; what kernels read and write of another
-    GPU's memory is among the first three where times are predicted. `times` are of the modelled timeline. They and what
-    kernels counted (KERNEL_COUNTS, as `LineCounters` has them; a launch like one before is taken to count the same) are
-    all 0 unless times are predicted.
+    """Counts of a whole run. Bytes are of copies that were asked for; memory that is still held when the program
+    ends is what it has not given back; `most_held_bytes` a GPU held at once, variables among them, of the
+    `memory_bytes` that it has. `unwaited_launches`: no call has waited for the device since; `freed_launches`: the
+    first that did was cudaFree. `failed_calls` were made to fail. `kernel_lines` are lines that kernels printed.
+    `child_grids` were launched by kernels, and are not among `launches`, nor their blocks and threads among
+    `blocks` and `threads`. `pool_allocations` are those of `allocations` that came from a memory pool,
+    `pool_growths` how often a pool asked the device for memory. `waits` are the host's for the device.
+    `graph_kernels` are those of `launches` that were nodes of graphs, `graph_launches` the calls that started
+    graphs, `graph_updates` whole instances that took over another graph and `node_updates` single nodes of
+    instances changed; `conditions` how often a conditional node looked at its value. `objects` were made and not
+    yet destroyed, `functions` of the runtime called, where that is told. `peer_bytes` went from one GPU to another,
+    `busiest_link_bytes` of them from one of a pair to the other, `busiest_port_bytes` out of one GPU or into one,
+    and `staged_bytes` through the host, as neither of two had access; `host_memory_bytes` kernels read and wrote of
+    pinned memory, over the link; what kernels read and write of another GPU's memory is among the first three where
+    times are predicted. `times` are of the modelled timeline. They and what kernels counted (KERNEL_COUNTS, as
+    `LineCounters` has them; a launch like one before is taken to count the same) are all 0 unless times are
+    predicted.
     """
 
     launches: int = 0
@@ -92,6 +95,7 @@ class Activity:
     allocations: int = 0
     allocated_bytes: int = 0
     most_held_bytes: int = 0
+    memory_bytes: int = 0
     copies: int = 0
     to_device_bytes: int = 0
     to_host_bytes: int = 0
@@ -121,6 +125,7 @@ class Activity:
     times: Totals = field(default_factory=Totals)
     links: Links = field(default_factory=Links)
     objects: Counter[str] = field(default_factory=Counter)
+    functions: Counter[str] = field(default_factory=Counter)
     instructions: int = 0
     global_load_requests: int = 0
     global_load_sectors: int = 0
@@ -190,7 +195,8 @@ class Activity:
         """By name."""
         counts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _TABLES}
         left = {left_of(name): self.objects[name] for name in OBJECTS}
-        return counts | asdict(self.times) | self.links.as_dict() | left
+        functions = {calls_of(name): number for name, number in self.functions.items()}
+        return counts | asdict(self.times) | self.links.as_dict() | left | functions
 
 
 ACTIVITY_NAMES = (
@@ -203,8 +209,29 @@ OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes", "host_memo
 """Those that hold the bytes of kernels only in such a run."""
 
 
-COUNTED: dict[Call, str] = {"allocation": "allocations", "copy": "copies", "launch": "launches", "kernel": "launches"}
-"""What counts the calls of a kind that did not fail."""
+def is_activity_name(name: str) -> bool:
+    """Whether `Activity.as_dict` may have it."""
+    function = name.removeprefix(_CALLS_OF)
+    return name in ACTIVITY_NAMES or bool(_BY_GPU.fullmatch(name)) or (function != name and is_told(function))
+
+
+_COUNTED = {"allocation": "allocations", "copy": "copies", "launch": "launches", "kernel": "launches"}
+_CALLS_OF = "calls_of_"
+
+
+def calls_of(function: str) -> str:
+    """What an activity calls the number of calls of a function of the runtime."""
+    return f"{_CALLS_OF}{function}"
+
+
+def counted_as(call: Call) -> str:
+    """What counts the calls of a kind that did not fail, or all calls of a function."""
+    return _COUNTED.get(call) or calls_of(call)
+
+
+def functions_called(counts: Mapping[str, float]) -> dict[str, int]:
+    """Of an activity, how often each function of the runtime was called."""
+    return {name.removeprefix(_CALLS_OF): int(n) for name, n in counts.items() if name.startswith(_CALLS_OF)}
 
 
 class Failures:
@@ -222,9 +249,9 @@ class Failures:
 
 
 def failure(text: str) -> tuple[Call, int]:
-    """A call and its number from `allocation=2`; ValueError says what belongs there."""
+    """A call and its number from `allocation=2` or `cudaEventRecord=1`; ValueError says what belongs there."""
     word, _, number = text.partition("=")
-    calls: dict[str, Call] = {each: each for each in CALLS}
-    if word not in calls or not number.isdecimal() or int(number) < 1:
-        raise ValueError(f"{text!r}: CALL=NUMBER belongs there, such as allocation=2; calls are {', '.join(CALLS)}")
-    return calls[word], int(number)
+    if (word not in CALLS and not is_told(word)) or not number.isdecimal() or int(number) < 1:
+        raise ValueError(f"{text!r}: CALL=NUMBER belongs there, such as allocation=2; calls are {', '.join(CALLS)} and "
+                         "functions of the runtime by name, such as cudaEventRecord")  # fmt: skip
+    return word, int(number)

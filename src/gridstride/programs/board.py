@@ -9,7 +9,7 @@ from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
-from gridstride.programs.activity import Activity, Call, Failures, Links
+from gridstride.programs.activity import CALLS, Activity, Call, Failures, Links
 from gridstride.programs.copy_log import CopyLog
 from gridstride.programs.device_attributes import attributes
 from gridstride.programs.graph_calls import GRAPH_CALLS
@@ -86,9 +86,11 @@ class Board:
         ]  # fmt: skip
         vendors = [path.encode() if path else None for path in (vendor_runtime, vendor_nvrtc, vendor_jit_link)]
         reach = int(device.model.timeline["peer_gb_per_s"] > 0)
-        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, devices, reach,
+        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, 0, devices, reach,
                                   NOTHING_SHARED, *callbacks)  # fmt: skip
         self._kept.append(callbacks)
+        if not fails.keys() <= set(CALLS):
+            self.tell_calls()
 
     def predict(self, *, shown: bool = False, pictured: bool = False) -> None:
         """Before the program begins: its events tell the time that the chip is predicted to take.
@@ -112,6 +114,10 @@ class Board:
             callback = kind(self._guarded(getattr(self._late, name), kind))
             setattr(self.record, name, callback)
             self._kept.append(callback)
+
+    def tell_calls(self) -> None:
+        """Before the program begins: what it calls is counted by name, and any of it can fail."""
+        self.record.tells_calls = 1
 
     def log_copies(self, path: str) -> None:
         """Before the program begins: the bytes of its copies between host and device go into a file."""
@@ -155,6 +161,13 @@ class Board:
             return self._run(kernel, shape, packed, stream, device)
         self._late.put_off(stream, lambda: self._run(kernel, shape, packed, stream, device))
         return Status.SUCCESS
+
+    def called(self, name: bytes) -> int:
+        """A function of the runtime, before it does anything."""
+        function = name.decode()
+        with self._lock:
+            self.activity.functions[function] += 1
+            return Status.UNKNOWN if self._failures.due(function) else Status.SUCCESS
 
     def put_off(self, stream: int, work: int, argument: int) -> None:
         """A C function's call is work of a stream."""

@@ -60,6 +60,8 @@ def main(order: dict[str, Any]) -> None:
                   vendor_jit_link=order["vendor_jit_link"], fails=order["fails"], idle=order["idle"],
                   devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
     board.record.shared = order.get("shared", NOTHING_SHARED)
+    if order["tells_calls"]:
+        board.tell_calls()
     if order["late"]:
         board.be_late()
     if order["copy_log"]:

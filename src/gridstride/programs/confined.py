@@ -26,7 +26,7 @@ from gridstride.judge.sandbox.limits import Limits, use_of
 from gridstride.judge.sandbox.printed import Printed
 from gridstride.judge.sandbox.visible import environment, folders
 from gridstride.plain import plain
-from gridstride.programs.activity import ACTIVITY_NAMES, BY_GPU
+from gridstride.programs.activity import is_activity_name
 from gridstride.programs.compile import Compiling
 from gridstride.programs.compiler_room import CompilerRoom
 from gridstride.programs.confined_child import REFUSED
@@ -237,5 +237,5 @@ def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counts(told: Mapping[str, Any]) -> dict[str, float]:
-    given = {name: told[name] for name in told if name in ACTIVITY_NAMES or BY_GPU.fullmatch(name)}
+    given = {name: told[name] for name in told if is_activity_name(name)}
     return {name: value for name, value in given.items() if isinstance(value, int | float) and math.isfinite(value)}

@@ -37,7 +37,7 @@ class MemoryCalls:
     ) -> None:  # fmt: skip
         self.device, self.activity, self.peers, self._failures = device, activity, peers, failures
         self.pools = Pools()
-        self._each = self._share(memory, reports)
+        self._each = self.activity.memory_bytes = self._share(memory, reports)
         self._lock = threading.RLock()
         self.told: Callable[[int, int], None] | None = None
         """Is told of address and bytes of each allocation."""

@@ -55,6 +55,8 @@ class Settings:
     """A descriptor for the program's stdout; its own where there is none."""
     fails: Mapping[Call, int] = field(default_factory=dict)
     """Which calls are made to fail, by number."""
+    tells_calls: bool = False
+    """Whether the activity has how often each function of the runtime was called (`activity.functions_called`)."""
     idle: bool = False
     """Whether kernels are launched and do nothing: what is right all the same is the host's."""
     late: bool = False
@@ -77,7 +79,7 @@ class Settings:
         return {
             "runtime": runtime, "program": program, "reports": reports, "chip": self.chip, "sanitize": self.sanitize,
             "seed": self.seed, "predict": self.predict, "timeline": self.timeline, "pictures": self.pictures,
-            "fails": dict(self.fails), "idle": self.idle, "late": self.late,
+            "fails": dict(self.fails), "tells_calls": self.tells_calls, "idle": self.idle, "late": self.late,
             "copy_log": self.copy_log, "gpus": self.gpus, "gpu_memory": self.memory, "arguments": list(arguments),
             **{name: str(path) if path else None for name, path in vendors.items()},
         }  # fmt: skip

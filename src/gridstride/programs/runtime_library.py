@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -22,15 +21,16 @@ from gridstride.programs.driver_library import (
     older_symbols,
 )
 from gridstride.programs.errors import BuildFailed
+from gridstride.programs.runtime_functions import RUNTIME, doors, functions, renamed
 from gridstride.programs.toolchain import Toolchain, environment, host_flags
 
-RUNTIME = Path(__file__).parent / "runtime"
 SONAME = "libcudart.so.13"
 _PER_THREAD = re.compile(r"\b(cuda\w+)\s+__CUDART_API_(PTDS|PTSZ)\(")
 _INTERNAL_PER_THREAD = {"__cudaLaunchKernel": "ptsz"}
 
 _HEADERS = ("cuda_runtime_api.h", "cuda.h", "nvJitLink.h")
-_HEAD = r"""#include "runtime.h"
+_HEAD = r"""#define GS_PUBLIC_NAMES
+#include "runtime.h"
 #define STUB(name) PUBLIC cudaError_t stub_##name(void) __asm__(#name)
 #if defined(__x86_64__)
 #define JUMP(name) "jmp " #name "@PLT"
@@ -40,12 +40,6 @@ _HEAD = r"""#include "runtime.h"
 #define TWIN(name, other) \
     __asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" JUMP(other) "\n");
 """
-
-
-def functions() -> dict[str, dict[str, str]]:
-    """The table: of every public function whether it is done, has no effect or is refused, with file or reason."""
-    table: dict[str, dict[str, str]] = tomllib.loads((RUNTIME / "functions.toml").read_text())
-    return table
 
 
 def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> bytes:
@@ -65,9 +59,9 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
             Path(folder, name).write_text(text)
         command = [
             str(tools.zig), "cc", *host_flags(), "-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden",
-            "-Wno-deprecated-declarations", f"-Wl,-soname,{SONAME}", f"-I{RUNTIME}", f"-I{DRIVER}",
+            "-Wno-deprecated-declarations", f"-Wl,-soname,{SONAME}", f"-I{RUNTIME}", f"-I{DRIVER}", f"-I{folder}",
             f"-I{tools.cuda / 'include'}", *(str(path) for path in files if path.suffix == ".c"),
-            *(f"{folder}/{name}" for name in stubs), "-ldl", "-lpthread", "-o", str(target),
+            *(f"{folder}/{name}" for name in stubs if name.endswith(".c")), "-ldl", "-lpthread", "-o", str(target),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment())
         if done.returncode or not target.is_file():
@@ -82,7 +76,10 @@ def _stubs(header: str, driver: str, jit_link: str) -> Mapping[str, str]:
     """The files that follow from the headers: a sixth of a second, which a process that builds often spends once."""
     table = driver_functions()
     twins = driver_twins(table, driver) | older_symbols(driver)[0]
+    done = functions()["done"]
     return {
+        "own_names.h": renamed(done),
+        "doors.c": doors(done),
         "functions.c": generated(functions(), header, twins),
         "driver_functions.c": generated_driver(table, driver),
         "jit_link_functions.c": generated_jit_link(jit_link),

@@ -34,6 +34,7 @@ CALLBACKS: dict[str, Any] = {
     "variable": ctypes.CFUNCTYPE(_INT, _I64, _TEXT, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
     "share": ctypes.CFUNCTYPE(None, _I64, _TEXT, _U64),
     "launch": ctypes.CFUNCTYPE(_INT, _PTR),
+    "called": ctypes.CFUNCTYPE(_INT, _TEXT),
     "written": ctypes.CFUNCTYPE(None, _U64, _U64),
     "holds": ctypes.CFUNCTYPE(_I64, _U64, _U64),
     "attribute": ctypes.CFUNCTYPE(_INT, _I64, ctypes.POINTER(_I64)),
@@ -98,7 +99,7 @@ class BoardRecord(ctypes.Structure):
     _fields_: ClassVar = [
         ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("vendor_nvrtc", _TEXT),
         ("vendor_jit_link", _TEXT),
-        ("watches", _I64), ("models", _I64), ("devices", _I64), ("peers", _I64),
+        ("watches", _I64), ("models", _I64), ("tells_calls", _I64), ("devices", _I64), ("peers", _I64),
         ("shared", _I64),
         *CALLBACKS.items(), *CODE_CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
         *LATE_CALLBACKS.items(),

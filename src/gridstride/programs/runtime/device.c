@@ -7,7 +7,10 @@
 #include "runtime.h"
 
 extern const char *gs_device_name;
-PUBLIC void gs_set_board(const Board *board) { gs_board = *board; }
+PUBLIC void gs_set_board(const Board *board) {
+    gs_board = *board;
+    gs_tells_calls = (int)board->tells_calls;
+}
 
 int64_t gs_attribute(int number) {
     enum { KEPT = 256 };

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "own_names.h" /* runtime_functions.py */
 #include <cuda_runtime_api.h>
 #include <driver_functions.h>
 
@@ -73,6 +74,7 @@ typedef struct {
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
     int64_t models;             /* whether the functions at the end want to be called: the timeline is modelled, or
                                    MODELS_LATE: work is put off */
+    int64_t tells_calls;        /* whether called() wants to be called */
     int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
     int64_t peers;              /* whether these may use each other's memory */
     int64_t shared;             /* descriptor of memory for cudaHostRegister; -1 where the system gives it */
@@ -84,6 +86,7 @@ typedef struct {
     int (*variable)(int64_t module, const char *name, uint64_t *address, uint64_t *bytes);
     void (*share)(int64_t module, const char *name, uint64_t address); /* a __managed__ variable */
     int (*launch)(const Launch *launch);
+    int (*called)(const char *name); /* a function of the runtime by its name, before it does anything */
     void (*written)(uint64_t address, uint64_t bytes);
     int64_t (*holds)(uint64_t address, uint64_t bytes);
     int (*attribute)(int64_t number, int64_t *value);
@@ -153,6 +156,7 @@ enum { OBJECT_STREAM, OBJECT_EVENT, OBJECT_GRAPH, OBJECT_INSTANCE, OBJECT_TEXTUR
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
 
 extern Board gs_board;
+extern int gs_tells_calls; /* of the doors that runtime_functions.py writes */
 
 /* -- errors -------------------------------------------------------------------------------------------------------- */
 /* Remembers an error for cudaGetLastError and gives it back. */

@@ -1,0 +1,98 @@
+// The events hold 20 launches, and what they give is printed as the time of one. The events are where they belong, and the
+// sum is right. Who reads the line is told of a kernel that is 20 times as slow.
+//
+// expect: wrong_lines
+
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+void read_floats(const char* path, float* x, int n)
+{
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x, sizeof(float), n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d floats\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+}
+
+void write_floats(const char* path, const float* x, int n)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+__global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: timed N A B C\n");
+        return 2;
+    }
+    const int n = atoi(argv[1]);
+    const size_t bytes = n * sizeof(float);
+    float *a, *b, *c, *device_a, *device_b, *device_c;
+    CHECK(cudaMallocHost(&a, bytes));
+    CHECK(cudaMallocHost(&b, bytes));
+    CHECK(cudaMallocHost(&c, bytes));
+    CHECK(cudaMalloc(&device_a, bytes));
+    CHECK(cudaMalloc(&device_b, bytes));
+    CHECK(cudaMalloc(&device_c, bytes));
+    read_floats(argv[2], a, n);
+    read_floats(argv[3], b, n);
+
+    const int launches = 20;
+    float ms = 0.0f;
+    cudaStream_t work;
+    CHECK(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking));
+
+    cudaEvent_t start, stop;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    CHECK(cudaMemcpyAsync(device_a, a, bytes, cudaMemcpyHostToDevice, work));
+    CHECK(cudaMemcpyAsync(device_b, b, bytes, cudaMemcpyHostToDevice, work));
+    add<<<(n + 255) / 256, 256, 0, work>>>(device_a, device_b, device_c, n);
+    CHECK(cudaGetLastError());
+
+    CHECK(cudaEventRecord(start, work));
+    for (int k = 0; k < launches; k++) {
+        add<<<(n + 255) / 256, 256, 0, work>>>(device_a, device_b, device_c, n);
+        CHECK(cudaGetLastError());
+    }
+    CHECK(cudaEventRecord(stop, work));
+    CHECK(cudaMemcpyAsync(c, device_c, bytes, cudaMemcpyDeviceToHost, work));
+    CHECK(cudaStreamSynchronize(work));
+    CHECK(cudaEventElapsedTime(&ms, start, stop));
+
+    printf("%.2f us for each of %d launches\n", 1000 * ms, launches);
+    write_floats(argv[4], c, n);
+    CHECK(cudaEventDestroy(start));
+    CHECK(cudaEventDestroy(stop));
+    CHECK(cudaStreamDestroy(work));
+    CHECK(cudaFree(device_a));
+    CHECK(cudaFree(device_b));
+    CHECK(cudaFree(device_c));
+    CHECK(cudaFreeHost(a));
+    CHECK(cudaFreeHost(b));
+    CHECK(cudaFreeHost(c));
+    return 0;
+}
